@@ -22,34 +22,34 @@ describe('the metrics of the api', () => {
   });
   afterAll(() => service.stop());
 
-  it('count requests by method, pattern of the route and class of the status', async () => {
+  it('count requests by method, route pattern and status class', async () => {
     await till.get(`${till.store}/customers/4711`);
     await till.get(`${till.store}/customers/4712`);
     await till.get('/api/v1/nothing/at/all');
-    const now = await eventually(read, (all) =>
+    const metrics = await eventually(read, (all) =>
       all.has('inkpad_http_request_seconds_count', { route: 'none' }),
     );
     expect(
-      now.value('inkpad_http_request_seconds_count', {
+      metrics.value('inkpad_http_request_seconds_count', {
         method: 'GET',
         route: '/api/v1/accounts/:account_id/customers/:id',
         status: '4xx',
       }),
     ).toBe(2);
     expect(
-      now.value('inkpad_http_request_seconds_count', {
+      metrics.value('inkpad_http_request_seconds_count', {
         method: 'GET',
         route: 'none',
         status: '4xx',
       }),
     ).toBe(1);
-    expect(now.value('inkpad_http_requests_in_flight')).toBe(0);
-    // Among the values a time may have these digits too.
-    expect(now.text.replaceAll(/^(\w+(?:\{.*\})?) \S+$/gm, '$1')).not.toContain('471');
-    expect(now.text).not.toContain('nothing');
+    expect(metrics.value('inkpad_http_requests_in_flight')).toBe(0);
+    // Without the values: a duration may contain these digits too.
+    expect(metrics.text.replaceAll(/^(\w+(?:\{.*\})?) \S+$/gm, '$1')).not.toContain('471');
+    expect(metrics.text).not.toContain('nothing');
   });
 
-  it('count a request whose connection broke as one without an answer', async () => {
+  it('count a request under the status none when its connection breaks', async () => {
     const { port, hostname } = new URL(service.baseUrl);
     const socket = connect(Number(port), hostname);
     await once(socket, 'connect');
@@ -59,9 +59,12 @@ describe('the metrics of the api', () => {
     socket.write('Content-Type: application/json\r\nContent-Length: 100\r\n\r\n{');
     await eventually(read, (all) => all.value('inkpad_http_requests_in_flight') === 1);
     socket.destroy();
-    const now = await eventually(read, (all) => all.value('inkpad_http_requests_in_flight') === 0);
+    const metrics = await eventually(
+      read,
+      (all) => all.value('inkpad_http_requests_in_flight') === 0,
+    );
     expect(
-      now.value('inkpad_http_request_seconds_count', {
+      metrics.value('inkpad_http_request_seconds_count', {
         method: 'POST',
         route: '/api/v1/accounts/:account_id/cards',
         status: 'none',
@@ -69,40 +72,41 @@ describe('the metrics of the api', () => {
     ).toBe(1);
   });
 
-  it('count commits, what waited before them, and answers given again', async () => {
+  it('count commits, command waits, committed events and idempotent replays', async () => {
     const before = await read();
     const key = { 'idempotency-key': randomUUID() };
-    const make = () => till.send('POST', `${till.store}/cards`, { card: { name: 'Tea' } }, key);
-    await make();
-    await make();
-    const now = await read();
-    const grown = (name: string, labels = {}) =>
-      (now.value(name, labels) ?? 0) - (before.value(name, labels) ?? 0);
-    expect(grown('inkpad_commit_seconds_count', { result: 'committed' })).toBe(1);
-    expect(grown('inkpad_command_wait_seconds_count')).toBe(1);
-    expect(grown('inkpad_events_committed_total')).toBeGreaterThanOrEqual(1);
-    expect(grown('inkpad_idempotent_replays_total')).toBe(1);
+    const createCard = () =>
+      till.send('POST', `${till.store}/cards`, { card: { name: 'Tea' } }, key);
+    await createCard();
+    await createCard();
+    const metrics = await read();
+    const getIncrease = (name: string, labels = {}) =>
+      (metrics.value(name, labels) ?? 0) - (before.value(name, labels) ?? 0);
+    expect(getIncrease('inkpad_commit_seconds_count', { result: 'committed' })).toBe(1);
+    expect(getIncrease('inkpad_command_wait_seconds_count')).toBe(1);
+    expect(getIncrease('inkpad_events_committed_total')).toBeGreaterThanOrEqual(1);
+    expect(getIncrease('inkpad_idempotent_replays_total')).toBe(1);
   });
 
   it('count rate-limited requests', async () => {
     for (let i = 0; i < 3; i++) await fetch(`${service.baseUrl}/docs`);
-    const now = await read();
-    expect(now.value('inkpad_http_rate_limited_total', { by: 'page_address' })).toBe(1);
+    const metrics = await read();
+    expect(metrics.value('inkpad_http_rate_limited_total', { by: 'page_address' })).toBe(1);
   });
 
-  it('show the pool and what can be reached', async () => {
-    const now = await read();
-    expect(now.value('inkpad_database_connections', { state: 'idle' })).toBeGreaterThan(0);
-    expect(now.value('inkpad_database_connections', { state: 'busy' })).toBe(0);
-    expect(now.value('inkpad_database_connections_max')).toBe(10);
-    expect(now.value('inkpad_database_waiting')).toBe(0);
+  it('show the connection pool, each dependency that is reachable, and readiness', async () => {
+    const metrics = await read();
+    expect(metrics.value('inkpad_database_connections', { state: 'idle' })).toBeGreaterThan(0);
+    expect(metrics.value('inkpad_database_connections', { state: 'busy' })).toBe(0);
+    expect(metrics.value('inkpad_database_connections_max')).toBe(10);
+    expect(metrics.value('inkpad_database_waiting')).toBe(0);
     for (const part of ['database', 'event_store', 'migrations']) {
-      expect(now.value('inkpad_reachable', { part })).toBe(1);
+      expect(metrics.value('inkpad_reachable', { part })).toBe(1);
     }
-    expect(now.value('inkpad_ready')).toBe(1);
+    expect(metrics.value('inkpad_ready')).toBe(1);
   });
 
-  it('contain no store, customer or subscription', async () => {
+  it('have no label for a store, customer or subscription', async () => {
     const { text } = await read();
     const labels = new Set([...text.matchAll(/[{,](\w+)="/g)].map(([, label]) => label));
     expect([...labels].sort()).toEqual([
@@ -118,26 +122,26 @@ describe('the metrics of the api', () => {
   });
 });
 
-describe('the port of metrics', () => {
-  it('shows them, and nothing else', async () => {
+describe('the metrics listener', () => {
+  it('serves the metrics of the process at /metrics, and 404 elsewhere', async () => {
     const config = testConfig('postgres://u:p@localhost:5432/x', { METRICS_PORT: '0' });
     const server = await listenForMetrics(config, 'dispatcher', new Registry());
-    const at = `http://127.0.0.1:${getPort(server)}`;
-    const answer = await fetch(`${at}/metrics`);
-    expect([answer.status, answer.headers.get('content-type')]).toEqual([
+    const baseUrl = `http://127.0.0.1:${getPort(server)}`;
+    const response = await fetch(`${baseUrl}/metrics`);
+    expect([response.status, response.headers.get('content-type')]).toEqual([
       200,
       'text/plain; version=0.0.4; charset=utf-8',
     ]);
-    const metrics = samples(await answer.text());
+    const metrics = samples(await response.text());
     expect(metrics.has('inkpad_build_info', { process: 'dispatcher' })).toBe(true);
     expect(metrics.has('nodejs_eventloop_lag_p99_seconds')).toBe(true);
     expect(metrics.has('process_resident_memory_bytes')).toBe(true);
-    expect((await fetch(`${at}/`)).status).toBe(404);
+    expect((await fetch(`${baseUrl}/`)).status).toBe(404);
     server.closeAllConnections();
     server.close();
   });
 
-  it('listens on localhost, unless the settings say otherwise', async () => {
+  it('listens on 127.0.0.1 whatever HOST is, unless MONITORING_HOST names another address', async () => {
     for (const [settings, address] of [
       [{ HOST: '0.0.0.0' }, '127.0.0.1'],
       [{ HOST: '127.0.0.1', MONITORING_HOST: '0.0.0.0' }, '0.0.0.0'],
@@ -149,7 +153,7 @@ describe('the port of metrics', () => {
     }
   });
 
-  it('is another one while the default is in use, outside of production', async () => {
+  it('picks another port while the default one is in use, except in production', async () => {
     const url = 'postgres://u:p@localhost:5432/x';
     const config = testConfig(url, { METRICS_PORT: '' });
     const first = await listenForMetrics(config, 'api', new Registry());
@@ -164,7 +168,7 @@ describe('the port of metrics', () => {
     second.close();
   });
 
-  it('reports a port that is in use, with what to do', async () => {
+  it('rejects a METRICS_PORT that is in use and says to choose another one', async () => {
     const occupiedPort = createServer().listen(0, '127.0.0.1');
     await once(occupiedPort, 'listening');
     const { port } = occupiedPort.address() as AddressInfo;

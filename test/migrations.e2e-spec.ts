@@ -43,25 +43,25 @@ beforeAll(async () => {
 afterAll(() => service?.stop());
 
 describe('migrations', () => {
-  it('are numbered without gaps, in their order', () => {
+  it('are listed in the order of their numbers, which have no gaps', () => {
     const numbers = getMigrationNames(migrations).map((name) => Number(name.slice(-13)));
     expect(numbers).toEqual(migrations.map((_, i) => i + 1));
   });
 
-  it('migrate a database of the first release with its data, while it is in use', async () => {
+  it('of a later release run on a database with data while the service uses it', async () => {
     const card = await enrolled(store, { rewards: [['Cake', 3]] });
     await card.stamp(4);
-    const later: Migration[] = [...migrations, Vouchers];
+    const laterMigrations: Migration[] = [...migrations, Vouchers];
     const config = testConfig(service.database.url, {
       DATABASE_MIGRATION_URL: service.database.ownerUrl,
     });
-    expect(await migrate(config, later)).toEqual(['Vouchers9999999999999']);
-    expect(await migrate(config, later)).toEqual([]);
-    const counts = async () =>
+    expect(await migrate(config, laterMigrations)).toEqual(['Vouchers9999999999999']);
+    expect(await migrate(config, laterMigrations)).toEqual([]);
+    const readStampCounts = async () =>
       (await service.database.query('select id, stamps_count from customer_cards')).rows;
-    expect(await counts()).toEqual([{ id: card.customerCard.id, stamps_count: 4 }]);
+    expect(await readStampCounts()).toEqual([{ id: card.customerCard.id, stamps_count: 4 }]);
     await card.stamp(2);
-    expect(await counts()).toEqual([{ id: card.customerCard.id, stamps_count: 6 }]);
+    expect(await readStampCounts()).toEqual([{ id: card.customerCard.id, stamps_count: 6 }]);
     const ready = await fetch(`${service.baseUrl}/health/ready`);
     expect(ready.status).toBe(200);
     const verify = runNode(['dist/scripts/verify.js'], testEnvironment(service.database.url));

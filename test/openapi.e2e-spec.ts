@@ -15,11 +15,11 @@ type Operation = {
 type Document = { paths: Record<string, Record<string, Operation>> };
 type Sample = Record<'id' | 'method' | 'path' | 'curl' | 'typescript' | 'python', string>;
 
-/** Before everything else. */
+/** The operation that every other one needs. */
 const FIRST = 'createCard';
 /**
- * In the order of a shop's first day, because each example names the first record of its kind. What else creates one
- * follows, before what shows or changes it.
+ * Operations in the order of a shop's first day, because each example names the first record of its kind. Then follow
+ * the other operations that create a record, and last those that read or change one.
  */
 const STORY = [
   'getStatus',
@@ -32,19 +32,19 @@ const STORY = [
   'stampCustomerCard',
   'redeemReward',
 ];
-/** Operations on records that a dispatcher creates, which does not run here. */
-const UNMADE = new Map([
-  ['getWebhookDelivery', { status: 404, words: 'Delivery not found' }],
-  ['redeliverWebhook', { status: 404, words: 'Delivery not found' }],
-  ['getEventProof', { status: 503, words: 'The history is behind' }],
+/** Responses of operations that need a dispatcher, which does not run here. */
+const EXPECTED_FAILURES = new Map([
+  ['getWebhookDelivery', { status: 404, message: 'Delivery not found' }],
+  ['redeliverWebhook', { status: 404, message: 'Delivery not found' }],
+  ['getEventProof', { status: 503, message: 'The history is behind' }],
 ]);
-const CREATES = /^create/;
-/** Of the examples, in whose place stands the last event of the customer card. */
+const CREATE_OPERATIONS = /^create/;
+/** The event id of the examples, replaced by that of the customer card's last event. */
 const EVENT_ID = 'evt_01KJM3Z0Q8F7W2N4B6D8C0E1G3';
-/** In whose place stands that of the customer card. */
+/** The code of the examples, replaced by that of the customer card. */
 const CODE = 'K7QX2M9P';
-/** Not with the story before them: a reward that was redeemed stays, and nobody changes an erased customer. */
-const DELETES = /^(delete|erase)/;
+/** Run in a store of their own: a redeemed reward cannot be deleted, and an erased customer cannot be changed. */
+const DELETE_OPERATIONS = /^(delete|erase)/;
 
 let service: LocalService;
 let document: Document;
@@ -52,39 +52,39 @@ let samples: Sample[];
 
 beforeAll(async () => {
   service = await startService();
-  const answer = await fetch(`${service.baseUrl}/openapi.json`);
-  document = (await answer.json()) as Document;
-  samples = samplesOf(document);
+  const response = await fetch(`${service.baseUrl}/openapi.json`);
+  document = (await response.json()) as Document;
+  samples = toSamples(document);
 });
 
 afterAll(() => service.stop());
 
-describe('the examples of the docs', () => {
-  it('exist for every operation, in curl and in TypeScript', () => {
+describe('the code examples of openapi.json', () => {
+  it('cover every operation once', () => {
     const operations = Object.values(document.paths).flatMap((path) => Object.values(path));
     expect(samples.map(({ id }) => id).sort()).toEqual(operations.map((o) => o.operationId).sort());
     expect(STORY.filter((id) => !samples.some((sample) => sample.id === id))).toEqual([]);
   });
 
-  it('in curl run as they are', async () => {
-    const faultsOf = createResponseChecker(document);
-    const done = await playEach(async ({ id, curl, method, path }, store) => {
-      const { url, init } = requestOf(curl, store);
+  it('run unchanged in curl and get a response as documented', async () => {
+    const findFaults = createResponseChecker(document);
+    const playedCount = await playEach(async ({ id, curl, method, path }, store) => {
+      const { url, init } = parseRequest(curl, store);
       expect([id, init.method, url.pathname]).toEqual([id, method, path]);
       const response = await fetch(url, init);
       const text = await response.text();
       const { status, headers } = response;
-      const unmade = UNMADE.get(id);
-      const isExpected = unmade ? status === unmade.status : status < 300;
+      const failure = EXPECTED_FAILURES.get(id);
+      const isExpected = failure ? status === failure.status : status < 300;
       expect([id, isExpected, text]).toEqual([id, true, text]);
       const body: unknown = text === '' ? undefined : JSON.parse(text);
-      expect(faultsOf({ method, path, status, headers, body })).toEqual([]);
+      expect(findFaults({ method, path, status, headers, body })).toEqual([]);
     });
-    expect(done).toBe(samples.length);
+    expect(playedCount).toBe(samples.length);
   });
 
-  it('in TypeScript run as they are', async () => {
-    const done = await playEach(async ({ id, typescript }, store) => {
+  it('run unchanged in TypeScript', async () => {
+    const playedCount = await playEach(async ({ id, typescript }, store) => {
       const [first, ...lines] = typescript.split('\n');
       expect(first).toBe("import { createClient } from '@inkpad/client';");
       const text = `async function example() { ${lines.join('\n')} }`;
@@ -95,22 +95,22 @@ describe('the examples of the docs', () => {
         process: object,
       ) => Promise<void>;
       const env = { INKPAD_URL: store.baseUrl, INKPAD_TOKEN: store.token };
-      // Those that are unmade stay so.
+      // A retry would not change the expected failures.
       const create: typeof createClient = (options) => createClient({ ...options, retries: 0 });
       const outcome = await run(create, { env }).then(
         () => 'done',
         (error: unknown) => String(error),
       );
-      const unmade = UNMADE.get(id);
-      const expected = unmade ? `InkpadError: ${unmade.words}` : 'done';
+      const failure = EXPECTED_FAILURES.get(id);
+      const expected = failure ? `InkpadError: ${failure.message}` : 'done';
       expect([id, outcome]).toEqual([id, expected]);
     });
-    expect(done).toBe(samples.length);
+    expect(playedCount).toBe(samples.length);
   });
 });
 
 describe('the TypeScript client', () => {
-  it('reports errors, and iterates over a list', async () => {
+  it('iterates over all pages of a list and throws an InkpadError for a 422', async () => {
     const { baseUrl, token, accountId } = await service.newStore();
     const inkpad = createClient({ baseUrl, token: token ?? '', idempotent: true });
     const path = { account_id: accountId };
@@ -136,21 +136,24 @@ describe('the TypeScript client', () => {
   });
 });
 
-/** Each example once, on services whose first records have the ids that the examples name. */
+/** Runs each example once, on services whose first records have the ids that the examples name. */
 async function playEach(play: (sample: Sample, store: Client) => Promise<void>): Promise<number> {
   const orderedSamples = STORY.flatMap((name) => samples.filter(({ id }) => id === name));
-  const deletes = samples.filter(({ id }) => DELETES.test(id));
+  const deletes = samples.filter(({ id }) => DELETE_OPERATIONS.test(id));
   const others = samples
     .filter((sample) => ![...orderedSamples, ...deletes].includes(sample) && sample.id !== FIRST)
-    .sort((one, other) => Number(CREATES.test(other.id)) - Number(CREATES.test(one.id)));
-  await inFirstStore([...orderedSamples, ...others], play);
-  const makings = [...orderedSamples, ...others].filter(({ id }) => CREATES.test(id));
-  await inFirstStore([...makings, ...deletes], play);
+    .sort(
+      (one, other) =>
+        Number(CREATE_OPERATIONS.test(other.id)) - Number(CREATE_OPERATIONS.test(one.id)),
+    );
+  await playInFirstStore([...orderedSamples, ...others], play);
+  const creations = [...orderedSamples, ...others].filter(({ id }) => CREATE_OPERATIONS.test(id));
+  await playInFirstStore([...creations, ...deletes], play);
   return 1 + orderedSamples.length + others.length + deletes.length;
 }
 
-async function inFirstStore(
-  played: Sample[],
+async function playInFirstStore(
+  sequence: Sample[],
   play: (sample: Sample, store: Client) => Promise<void>,
 ): Promise<void> {
   const fresh = await startService();
@@ -160,11 +163,14 @@ async function inFirstStore(
     for (const sample of samples.filter(({ id }) => id === FIRST)) await play(sample, store);
     // The second card, which the example of an enrolment names.
     await store.post(`${store.store}/cards`, { card: { name: 'Tea card' } });
-    for (const sample of played) {
-      const names = sample.path.includes(EVENT_ID);
+    for (const sample of sequence) {
+      const hasEventId = sample.path.includes(EVENT_ID);
       // The balance is spent by then.
       if (sample.id === 'redeemByCode') await store.post(`${CARD}/adjust`, ENOUGH);
-      await play(names ? await withLastEvent(sample, fresh) : await withCode(sample, store), store);
+      await play(
+        hasEventId ? await withLastEvent(sample, fresh) : await withCode(sample, store),
+        store,
+      );
       // The second customer, whom the example of a merge names.
       if (sample.id === 'createCustomer') {
         const customer = { first_name: 'Ben', email: 'ben@example.com' };
@@ -179,19 +185,19 @@ async function inFirstStore(
 const CARD = '/api/v1/accounts/1/customers/1/customer_cards/1';
 const ENOUGH = { stamps: 20, reason: 'For the next example' };
 
-/** Codes are random. */
+/** Puts the customer card's code, which is random, into an example. */
 async function withCode(sample: Sample, store: Client): Promise<Sample> {
   if (!sample.path.includes(CODE)) return sample;
   const { body } = await store.get<{ code: string }>(CARD);
-  return named(sample, CODE, body.code);
+  return replaceInSample(sample, CODE, body.code);
 }
 
-function named(sample: Sample, name: string, by: string): Sample {
+function replaceInSample(sample: Sample, name: string, by: string): Sample {
   const entries = Object.entries(sample).map(([key, text]) => [key, text.replaceAll(name, by)]);
   return Object.fromEntries(entries) as Sample;
 }
 
-/** Ids of events are random. */
+/** Puts the last event's id, which is random, into an example. */
 async function withLastEvent(sample: Sample, { app }: LocalService): Promise<Sample> {
   const newestFirst = { direction: 'backwards' } as const;
   let id = '';
@@ -199,10 +205,10 @@ async function withLastEvent(sample: Sample, { app }: LocalService): Promise<Sam
     id = toPublicEventId(event.id);
     break;
   }
-  return named(sample, EVENT_ID, id);
+  return replaceInSample(sample, EVENT_ID, id);
 }
 
-function samplesOf({ paths }: Document): Sample[] {
+function toSamples({ paths }: Document): Sample[] {
   return Object.entries(paths).flatMap(([template, operations]) =>
     Object.entries(operations).map(([method, { operationId, 'x-codeSamples': codeSamples }]) => ({
       id: operationId,
@@ -211,19 +217,19 @@ function samplesOf({ paths }: Document): Sample[] {
         .replace('{event_id}', EVENT_ID)
         .replace('{code}', CODE)
         .replaceAll(/\{\w+\}/g, '1'),
-      curl: sourceOf(codeSamples, 'curl'),
-      typescript: sourceOf(codeSamples, 'TypeScript'),
-      python: sourceOf(codeSamples, 'Python'),
+      curl: findSource(codeSamples, 'curl'),
+      typescript: findSource(codeSamples, 'TypeScript'),
+      python: findSource(codeSamples, 'Python'),
     })),
   );
 }
 
-function sourceOf(codeSamples: Operation['x-codeSamples'], label: string): string {
+function findSource(codeSamples: Operation['x-codeSamples'], label: string): string {
   return codeSamples.find((one) => one.label === label)?.source ?? '';
 }
 
-/** The request that curl would send, called by a shell; curl itself is not on every machine. */
-function requestOf(sample: string, { baseUrl, token }: Client) {
+/** Parses the request that curl would send when a shell calls it. Needs no curl, which not every machine has. */
+function parseRequest(sample: string, { baseUrl, token }: Client) {
   const { stdout } = spawnSync('sh', ['-c', `curl() { printf '%s\\0' "$@"; }\n${sample}`], {
     encoding: 'utf8',
     env: { INKPAD_URL: baseUrl, INKPAD_TOKEN: token ?? '' },
@@ -238,7 +244,7 @@ function requestOf(sample: string, { baseUrl, token }: Client) {
   for (let word = rest.shift(); word !== undefined; word = rest.shift()) {
     if (word === '-X') init.method = String(rest.shift());
     else if (word === '-d') init.body = String(rest.shift());
-    else if (word === '--data-binary') init.body = fileNamed(String(rest.shift()));
+    else if (word === '--data-binary') init.body = readFileArgument(String(rest.shift()));
     else if (word === '-H') {
       const [name = '', value = ''] = String(rest.shift()).split(/: (.*)/);
       init.headers.set(name, value);
@@ -248,7 +254,7 @@ function requestOf(sample: string, { baseUrl, token }: Client) {
   return { url: new URL(address), init: { ...others, ...(body !== undefined && { body }) } };
 }
 
-function fileNamed(argument: string): Uint8Array<ArrayBuffer> {
+function readFileArgument(argument: string): Uint8Array<ArrayBuffer> {
   if (argument !== '@strip.png') throw new Error(`no example may send ${argument}`);
   return plainPng(20, 10);
 }

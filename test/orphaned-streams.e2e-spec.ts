@@ -12,8 +12,8 @@ import { eventually } from './support/jest/eventually.js';
 
 const STREAMS = 100_000;
 let database: TestDatabase;
-/** The number of rows that vacuum has read. */
-let before = 0;
+/** The number of rows that had been read before the search. */
+let readsBefore = 0;
 
 beforeAll(async () => {
   database = await testDatabase();
@@ -29,10 +29,10 @@ beforeAll(async () => {
 });
 afterAll(() => database.close());
 
-it('looks each stream up once, however many rows there are', async () => {
+it('the search for orphaned streams reads fewer than two rows a stream', async () => {
   await database.query('delete from rows_of_cards where id = 4711');
   await database.query('select pg_stat_force_next_flush()');
-  before = await rowsRead();
+  readsBefore = await countReads();
   const pool = new pg.Pool({ connectionString: database.ownerUrl });
   try {
     const config = testConfig(database.ownerUrl);
@@ -41,25 +41,30 @@ it('looks each stream up once, however many rows there are', async () => {
     const tables = readModels
       .filter(({ table }) => table === 'cards')
       .map((cards) => ({ ...cards, table: 'rows_of_cards' }));
-    const strays = new OrphanedStreams(pool, store, new ReadModels(pool, store, keys), tables);
-    expect(await strays.find(false)).toEqual({
+    const orphanedStreams = new OrphanedStreams(
+      pool,
+      store,
+      new ReadModels(pool, store, keys),
+      tables,
+    );
+    expect(await orphanedStreams.find(false)).toEqual({
       faults: ['card-4711: the read model is missing'],
       repaired: 0,
     });
   } finally {
-    // Whoever ends tells what it has read.
+    // A connection reports its statistics when it ends.
     await pool.end();
   }
-  const read = await eventually(rowsRead, (rows) => rows >= STREAMS - 1);
+  const read = await eventually(countReads, (rows) => rows >= STREAMS - 1);
   expect(read).toBeLessThan(2 * STREAMS);
 });
 
-async function rowsRead(): Promise<number> {
+async function countReads(): Promise<number> {
   await database.query('select pg_stat_clear_snapshot()');
   const { rows } = await database.query<{ rows: string }>(
     `select t.seq_tup_read + i.idx_tup_read - $1 as rows
      from pg_stat_user_tables t join pg_stat_user_indexes i using (relid) where t.relname = 'rows_of_cards'`,
-    [before],
+    [readsBefore],
   );
   return Number(rows[0]?.rows);
 }

@@ -25,10 +25,10 @@ afterAll(async () => {
   await Promise.all([mails.goAway(), service.stop()]);
 });
 
-const pageOf = ({ accountId }: Client) => `/app/stores/${accountId}/messages`;
+const toOutboxPath = ({ accountId }: Client) => `/app/stores/${accountId}/messages`;
 
-/** With a dispatcher that has been set up so. */
-async function settled(settings: NodeJS.ProcessEnv): Promise<void> {
+/** Runs a dispatcher with these settings until it has nothing left to send. */
+async function runDispatcher(settings: NodeJS.ProcessEnv): Promise<void> {
   const follower = new MessageFollower(service, { SMTP_URL: '', MAIL_FROM: '', ...settings });
   try {
     await follower.untilSettled();
@@ -37,40 +37,40 @@ async function settled(settings: NodeJS.ProcessEnv): Promise<void> {
   }
 }
 
-const linksIn = (text: string, base: string) =>
+const parseLinks = (text: string, base: string) =>
   [...text.matchAll(/<a class="[^"]+" href="([^"]+)">Show/g)]
     .map(([, path = '']) => path)
     .filter((path) => path.startsWith(`${base}/`));
 
-/** A customer who is to get the link of their card, while nothing can send it. */
+/** Enrols a customer whose message cannot be sent, because no mail server is set up. */
 async function createHolder(
   client: Client,
   customer: object,
 ): Promise<{ path: string; uuid: string }> {
   const { customerCard } = await enrolled(client, { customer, links: true });
-  await settled({});
+  await runDispatcher({});
   const { rows } = await service.database.query<{ id: string }>(
     'select id from card_messages where customer_card_id = $1',
     [customerCard.id],
   );
-  return { path: `${pageOf(client)}/${rows[0]?.id}`, uuid: customerCard.uuid };
+  return { path: `${toOutboxPath(client)}/${rows[0]?.id}`, uuid: customerCard.uuid };
 }
 
 describe('the outbox of a store', () => {
-  it('is empty at first, and says so', async () => {
-    const { status, text } = await owner.get(pageOf(store));
+  it('says that there are no messages yet while it is empty', async () => {
+    const { status, text } = await owner.get(toOutboxPath(store));
     expect([status, text]).toEqual([200, expect.stringContaining('No messages yet')]);
   });
 
-  it('lists unsent messages, shows their text on request, and sends them again', async () => {
+  it('lists an unsent message, shows its text on a page of its own, and sends it once on request', async () => {
     const email = 'grace@mail.example';
     const { path, uuid } = await createHolder(store, {
       first_name: 'Grace',
       last_name: '<b>H</b>',
       email,
     });
-    const list = await owner.get(pageOf(store));
-    expect(linksIn(list.text, pageOf(store))).toEqual([path]);
+    const list = await owner.get(toOutboxPath(store));
+    expect(parseLinks(list.text, toOutboxPath(store))).toEqual([path]);
     expect(list.text).toContain('Grace &lt;b&gt;H&lt;/b&gt;');
     expect(list.text).toContain('Not sent yet');
     expect(list.text).not.toContain(email);
@@ -82,17 +82,17 @@ describe('the outbox of a store', () => {
     const sent = await owner.submit(path, `${path}/send`);
     expect([sent.status, sent.location]).toEqual([303, `${path}?done=sent`]);
     expect((await owner.get(`${path}?done=sent`)).text).toContain('It is on its way.');
-    await settled({ SMTP_URL: mails.url, MAIL_FROM: 'Inkpad <inkpad@shop.example>' });
+    await runDispatcher({ SMTP_URL: mails.url, MAIL_FROM: 'Inkpad <inkpad@shop.example>' });
     expect(mails.received.map(({ to }) => to)).toEqual([email]);
     const after = await owner.get(path);
     expect(after.text).toContain('Handed to the mail server');
-    // Pressed once more in another tab: it is not sent twice.
-    const again = await owner.submit(pageOf(store), `${path}/send`);
+    // The button is pressed once more in another tab.
+    const again = await owner.submit(toOutboxPath(store), `${path}/send`);
     expect([again.status, again.location]).toEqual([303, path]);
     expect(after.text).not.toContain('Send now');
   });
 
-  it('records the 1st, 10th, 100th … repetition of a message', async () => {
+  it('audits only the 1st and the 10th of ten requests to send a message again', async () => {
     const { path } = await createHolder(store, { email: 'often@mail.example' });
     const id = path.split('/').at(-1);
     for (let i = 0; i < 10; i++) {
@@ -110,7 +110,7 @@ describe('the outbox of a store', () => {
     expect(rows.map(({ times }) => times)).toEqual(['1', '10']);
   });
 
-  it('refuses to send to an erased person, or to a number without SMS', async () => {
+  it('sends nothing to an erased customer, nor to a phone number without an SMS provider', async () => {
     const { path } = await createHolder(store, { email: null, phone: '+4915112345678' });
     const { text } = await owner.get(path);
     expect(text).toContain('Nothing was sent, because no SMS provider is set up. Once');
@@ -122,55 +122,62 @@ describe('the outbox of a store', () => {
     );
     const erase = `${store.store}/customers/${rows[0]?.customer_id}/erase`;
     expect((await store.post(erase)).status).toBe(204);
-    const sent = await owner.submit(pageOf(store), `${other.path}/send`);
+    const sent = await owner.submit(toOutboxPath(store), `${other.path}/send`);
     expect([sent.status, sent.location]).toEqual([303, other.path]);
     const after = await owner.get(other.path);
     expect(after.text).toContain('Message to Erased');
     expect(after.text).not.toMatch(/ada@mail|Send now/);
   });
 
-  it('shows nothing of another store', async () => {
+  it('shows no message of another store', async () => {
     const other = await service.newStore();
     const { path } = await createHolder(other, { email: 'other@mail.example' });
     const id = path.split('/').at(-1);
-    for (const wrong of [path, pageOf(other), `${pageOf(store)}/${id}`, `${pageOf(store)}/1`]) {
+    for (const wrong of [
+      path,
+      toOutboxPath(other),
+      `${toOutboxPath(store)}/${id}`,
+      `${toOutboxPath(store)}/1`,
+    ]) {
       expect((await owner.get(wrong)).status).toBe(404);
     }
-    expect((await owner.get(`${pageOf(store)}?before=${id}`)).text).toContain('No messages yet');
+    expect((await owner.get(`${toOutboxPath(store)}?before=${id}`)).text).toContain(
+      'No messages yet',
+    );
   });
 
-  it('is not for staff', async () => {
+  it('is forbidden to staff with 403', async () => {
     const email = 'staff@shop.example';
     await service.execute(new CreateUser(cli, email, 'Sam', 'correct horse'));
     await service.execute(new AddMember(cli, store.accountId, email, 'staff'));
     const staff = await Console.of(service, email);
-    expect((await staff.get(pageOf(store))).status).toBe(403);
+    expect((await staff.get(toOutboxPath(store))).status).toBe(403);
   });
 
-  it('goes back page by page, newest first', async () => {
-    const many = await service.newStore();
-    const { customerCard, customerId } = await enrolled(many);
+  it('lists 50 messages a page, newest first', async () => {
+    const busyStore = await service.newStore();
+    const { customerCard, customerId } = await enrolled(busyStore);
     await service.database.query(
       `insert into card_messages (id, account_id, customer_id, customer_card_id, requested_at, channel, state, finished_at)
        select gen_random_uuid(), $1, $2, $3, now() - (n / 2) * interval '1 minute', 'email', 'sent', now()
        from generate_series(1, 120) n`,
-      [many.accountId, customerId, customerCard.id],
+      [busyStore.accountId, customerId, customerCard.id],
     );
-    const boss = await Console.of(service, many.email);
-    const seen: string[] = [];
+    const manager = await Console.of(service, busyStore.email);
+    const paths: string[] = [];
     const sizes: number[] = [];
-    for (let next: string | undefined = pageOf(many); next !== undefined;) {
-      const { text } = await boss.get(next);
-      const links = linksIn(text, pageOf(many));
-      seen.push(...links);
+    for (let next: string | undefined = toOutboxPath(busyStore); next !== undefined;) {
+      const { text } = await manager.get(next);
+      const links = parseLinks(text, toOutboxPath(busyStore));
+      paths.push(...links);
       sizes.push(links.length);
       [, next] = /href="([^"]+\?before=[^"]+)">Older/.exec(text) ?? [];
     }
     expect(sizes).toEqual([50, 50, 20]);
     const { rows } = await service.database.query<{ id: string }>(
       'select id from card_messages where account_id = $1 order by requested_at desc, id desc',
-      [many.accountId],
+      [busyStore.accountId],
     );
-    expect(seen).toEqual(rows.map(({ id }) => `${pageOf(many)}/${id}`));
+    expect(paths).toEqual(rows.map(({ id }) => `${toOutboxPath(busyStore)}/${id}`));
   });
 });

@@ -18,21 +18,21 @@ beforeAll(async () => {
 });
 afterAll(() => service.stop());
 
-function tableOf({ app }: LocalService): PassTable {
-  const of = { strict: false };
-  const pool = app.get(Pool, of);
+function createPassTable({ app }: LocalService): PassTable {
+  const options = { strict: false };
+  const pool = app.get(Pool, options);
   return new PassTable(
     pool,
-    app.get(EventStore, of),
-    app.get(ReadModels, of),
-    app.get(PassContents, of),
+    app.get(EventStore, options),
+    app.get(ReadModels, options),
+    app.get(PassContents, options),
     new PassUpdates(pool),
     [],
   );
 }
 
-describe('the notice of a change', () => {
-  it('is not lost when a refresh of the card has already seen what the change did', async () => {
+describe('the notice of a stamp', () => {
+  it('is written even when a refresh has already shown the new balance on the pass', async () => {
     const store = await service.newStore();
     const { page, stamp, card, customerCard } = await enrolled(store);
     await (await fetch(service.baseUrl + page)).text();
@@ -42,17 +42,17 @@ describe('the notice of a change', () => {
       store.accountId,
       card.id,
     ]);
-    const table = tableOf(service);
+    const table = createPassTable(service);
     expect(await table.refresh()).toBe(true);
     const passes = service.app.get(Passes, { strict: false });
-    const refreshed = await passes.find(customerCard.id);
-    expect([refreshed?.tag === 0, refreshed?.notice]).toEqual([false, null]);
+    const refreshedPass = await passes.find(customerCard.id);
+    expect([refreshedPass?.tag === 0, refreshedPass?.notice]).toEqual([false, null]);
     const from = await readCheckpoint(pool, PASS_CHANGES);
     await untilReadable(service.database);
     const events = await service.app.get(EventStore, { strict: false }).readAll(from, 500);
     await table.advance(from, events.at(-1)?.position ?? from, events);
-    const noticed = await passes.find(customerCard.id);
-    expect(noticed?.notice).toEqual({ kind: 'stamped', stamps: 2 });
-    expect(noticed?.noticeTag).toBeGreaterThan(refreshed?.tag ?? 0);
+    const pass = await passes.find(customerCard.id);
+    expect(pass?.notice).toEqual({ kind: 'stamped', stamps: 2 });
+    expect(pass?.noticeTag).toBeGreaterThan(refreshedPass?.tag ?? 0);
   });
 });

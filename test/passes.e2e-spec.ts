@@ -22,14 +22,14 @@ afterAll(async () => {
 const stamp = (path: string, stamps: number, more: object = {}) =>
   store.post(`${path}/stamp`, { stamps, ...more });
 
-async function opened(options: Parameters<typeof enrol>[1] = {}) {
+async function openPass(options: Parameters<typeof enrol>[1] = {}) {
   const enrolled = await enrol(store, options);
   await follower.caughtUp();
   const id = await follower.open(enrolled.customerCard.uuid);
   return { ...enrolled, id };
 }
 
-const changed = (id: number, after: number) =>
+const waitForTagAfter = (id: number, after: number) =>
   eventually(
     () => follower.passes.find(id),
     (pass) => (pass?.tag ?? 0) > after,
@@ -46,12 +46,12 @@ async function findUpdate(
   return row && { priority: row.priority, requestCount: Number(row.requests) };
 }
 
-describe('a change of what an opened pass shows', () => {
-  it('is described by its most important part', async () => {
-    const { path, id, rewards } = await opened({ rewards: [5] });
+describe('passes', () => {
+  it('an opened pass shows the notice of a stamp, then of the reward it unlocked, then of its redemption', async () => {
+    const { path, id, rewards } = await openPass({ rewards: [5] });
     let before = await follower.tag(id);
     await stamp(path, 2);
-    const stamped = await changed(id, before);
+    const stamped = await waitForTagAfter(id, before);
     expect(stamped).toMatchObject({
       notice: { kind: 'stamped', stamps: 2 },
       noticeTag: stamped?.tag,
@@ -59,25 +59,25 @@ describe('a change of what an opened pass shows', () => {
     });
     before = stamped?.tag ?? 0;
     await stamp(path, 4);
-    // Event by event, the stamps may be told first.
-    await changed(id, before);
+    // Projected event by event, the pass may show the stamps first.
+    await waitForTagAfter(id, before);
     await follower.caughtUp();
     const unlocked = await follower.passes.find(id);
     expect(unlocked?.notice).toEqual({ kind: 'unlocked', rewardName: 'Reward at 5' });
     before = unlocked?.tag ?? 0;
     await store.post(`${path}/redeem`, { reward_id: rewards[0]?.id });
-    expect((await changed(id, before))?.notice).toEqual({
+    expect((await waitForTagAfter(id, before))?.notice).toEqual({
       kind: 'redeemed',
       rewardName: 'Reward at 5',
     });
   });
 
-  it('is silent when the caller skipped notifications, including what it unlocks', async () => {
-    const { path, id } = await opened({ rewards: [3] });
+  it('a stamp with skip_notifications changes the balance and not the notice, even if it unlocks a reward', async () => {
+    const { path, id } = await openPass({ rewards: [3] });
     await stamp(path, 1);
-    const changes = await changed(id, 0);
+    const changes = await waitForTagAfter(id, 0);
     await stamp(path, 4, { skip_notifications: true });
-    const silent = await changed(id, changes?.tag ?? 0);
+    const silent = await waitForTagAfter(id, changes?.tag ?? 0);
     expect(silent).toMatchObject({
       notice: { kind: 'stamped', stamps: 1 },
       noticeTag: changes?.tag,
@@ -85,18 +85,18 @@ describe('a change of what an opened pass shows', () => {
     });
   });
 
-  it('requests one update for each installed pass', async () => {
-    const { path, id } = await opened();
+  it('each stamp requests the same urgent update of an opened pass', async () => {
+    const { path, id } = await openPass();
     await stamp(path, 1);
-    await changed(id, 0);
+    await waitForTagAfter(id, 0);
     expect(await findUpdate(id)).toEqual({ priority: 0, requestCount: 1 });
     const before = await follower.tag(id);
     await stamp(path, 1);
-    await changed(id, before);
+    await waitForTagAfter(id, before);
     expect(await findUpdate(id)).toEqual({ priority: 0, requestCount: 2 });
   });
 
-  it('is not sent while no pass is open', async () => {
+  it('a stamp on a card whose pass was never opened creates neither a pass nor an update', async () => {
     const { path, customerCard } = await enrol(store);
     await stamp(path, 1);
     await follower.caughtUp();
@@ -104,8 +104,8 @@ describe('a change of what an opened pass shows', () => {
     expect(await findUpdate(customerCard.id)).toBeUndefined();
   });
 
-  it('of a template, reward or store refreshes every pass, silently and after what customers wait for', async () => {
-    const { card, customer, id } = await opened();
+  it('a change of a card, reward or store refreshes every pass, without a notice and with low priority', async () => {
+    const { card, customer, id } = await openPass();
     const others = await Promise.all(
       Array.from({ length: 3 }, async () => {
         const enrolled = await enrol(store);
@@ -134,7 +134,7 @@ describe('a change of what an opened pass shows', () => {
       const before = await Promise.all(all.map((one) => follower.tag(one)));
       expect((await change()).status).toBeLessThan(300);
       for (const [n, one] of all.entries()) {
-        const pass = await changed(one, before[n] ?? 0);
+        const pass = await waitForTagAfter(one, before[n] ?? 0);
         expect([pass?.noticeTag, pass?.balanceTag]).toEqual([0, 0]);
       }
     }
@@ -146,8 +146,8 @@ describe('a change of what an opened pass shows', () => {
     expect(follower.recorder.scopes).toContainEqual({ accountId: store.accountId, cardId: null });
   });
 
-  it('that no pass shows raises no tag', async () => {
-    const { card, id } = await opened();
+  it('a change that no pass shows raises no tag and requests no update', async () => {
+    const { card, id } = await openPass();
     const before = await follower.tag(id);
     const limit = { card: { max_stamps_per_day: 7 } };
     expect((await store.send('PATCH', `${store.store}/cards/${card.id}`, limit)).status).toBe(200);
@@ -159,11 +159,11 @@ describe('a change of what an opened pass shows', () => {
     expect(await findUpdate(id)).toBeUndefined();
   });
 
-  it('leaves nothing personal in the pass of an erased customer', async () => {
-    const { customer, id, customerCard } = await opened();
+  it('the pass of an erased customer is void and contains nothing personal', async () => {
+    const { customer, id, customerCard } = await openPass();
     const before = await follower.tag(id);
     expect((await store.post(`${store.store}/customers/${customer.id}/erase`)).status).toBe(204);
-    await changed(id, before);
+    await waitForTagAfter(id, before);
     const card = await follower.passes.findHolder(customerCard.uuid);
     if (!card) throw new Error('the card has gone');
     const { content } = await follower.contents.open(card);
@@ -172,9 +172,9 @@ describe('a change of what an opened pass shows', () => {
   });
 });
 
-describe('tags', () => {
-  it('rise with each change, even with two processes that believe they lead', async () => {
-    const passes = [await opened(), await opened(), await opened()];
+describe('the tags of passes', () => {
+  it('rise with each change and stay unique while two processes believe that they lead', async () => {
+    const passes = [await openPass(), await openPass(), await openPass()];
     const second = new PassFollower(service);
     try {
       let highest = Math.max(...(await Promise.all(passes.map(({ id }) => follower.tag(id)))));
@@ -192,40 +192,41 @@ describe('tags', () => {
   });
 });
 
-describe('the queue of updates', () => {
+describe('the queue of pass updates', () => {
   const updates = () => follower.updates;
-  const ask = (channel: 'apple', names: string[], accountId: number, priority: 0 | 1) =>
+  const requestUpdates = (channel: 'apple', names: string[], accountId: number, priority: 0 | 1) =>
     updates().request(
       follower.pool,
       names.map((target) => ({ channel, target, accountId })),
       priority,
     );
-  const due = () =>
+  const makeDue = () =>
     follower.pool.query(`update pass_updates set due_at = now() where channel = 'apple'`);
-  const clear = () => follower.pool.query(`delete from pass_updates where channel = 'apple'`);
+  const clearQueue = () => follower.pool.query(`delete from pass_updates where channel = 'apple'`);
 
-  it('alternates between stores, and sends urgent updates first', async () => {
-    await ask('apple', ['r1', 'r2'], 1, 1);
-    await ask('apple', ['a1', 'a2', 'a3', 'a4'], 1, 0);
-    await due();
-    await ask('apple', ['b1'], 2, 0);
+  it('alternates between stores, and leases urgent updates first', async () => {
+    await requestUpdates('apple', ['r1', 'r2'], 1, 1);
+    await requestUpdates('apple', ['a1', 'a2', 'a3', 'a4'], 1, 0);
+    await makeDue();
+    await requestUpdates('apple', ['b1'], 2, 0);
     await follower.pool.query(`update pass_updates set due_at = now() where target = 'b1'`);
     const first = (await updates().claim('apple', 2)).map(({ target }) => target);
     expect(first).toContain('b1');
+    expect(first.filter((target) => target.startsWith('r'))).toEqual([]);
     const others = (await updates().claim('apple', 10)).map(({ target }) => target);
     expect(others.toSorted()).toEqual(
       ['a1', 'a2', 'a3', 'a4', 'r1', 'r2'].filter((target) => !first.includes(target)),
     );
     expect(await updates().claim('apple', 10)).toEqual([]);
-    await clear();
+    await clearQueue();
   });
 
   it('alternates between stores when one update is leased at a time', async () => {
-    await ask('apple', ['a1', 'a2', 'a3', 'a4'], 1, 0);
-    await due();
-    await ask('apple', ['b1'], 2, 0);
-    await ask('apple', ['c1', 'c2'], 3, 0);
-    await due();
+    await requestUpdates('apple', ['a1', 'a2', 'a3', 'a4'], 1, 0);
+    await makeDue();
+    await requestUpdates('apple', ['b1'], 2, 0);
+    await requestUpdates('apple', ['c1', 'c2'], 3, 0);
+    await makeDue();
     await follower.pool.query(
       `update pass_updates set due_at = due_at - interval '1 minute' where account_id = 1`,
     );
@@ -236,40 +237,40 @@ describe('the queue of updates', () => {
     expect(stores.slice(0, 3).toSorted()).toEqual([1, 2, 3]);
     expect(stores.slice(3, 5).toSorted()).toEqual([1, 3]);
     expect(stores.slice(5)).toEqual([1, 1]);
-    await clear();
+    await clearQueue();
   });
 
-  it('sends again an update that was requested while it was being sent', async () => {
-    await ask('apple', ['c1'], 1, 0);
-    await due();
+  it('leases an update again that was requested while it was being sent', async () => {
+    await requestUpdates('apple', ['c1'], 1, 0);
+    await makeDue();
     const [claimed] = await updates().claim('apple', 1);
     if (!claimed) throw new Error('nothing was claimed');
-    await ask('apple', ['c1'], 1, 0);
+    await requestUpdates('apple', ['c1'], 1, 0);
     await updates().finish(claimed);
     const [again] = await updates().claim('apple', 1);
     expect(again).toMatchObject({ target: 'c1', attempts: 1 });
     if (again) await updates().finish(again);
-    await due();
+    await makeDue();
     expect(await updates().claim('apple', 1)).toEqual([]);
   });
 
   it('ignores a result from a process whose lease has expired', async () => {
-    await ask('apple', ['d1'], 1, 0);
-    await due();
+    await requestUpdates('apple', ['d1'], 1, 0);
+    await makeDue();
     const [late] = await updates().claim('apple', 1);
-    await due();
+    await makeDue();
     const [second] = await updates().claim('apple', 1);
     if (!late || !second) throw new Error('nothing was claimed');
     await updates().finish(second);
-    await ask('apple', ['d1'], 1, 0);
-    await due();
+    await requestUpdates('apple', ['d1'], 1, 0);
+    await makeDue();
     await updates().putOff(late, 60_000, 'late');
     await updates().finish(late);
     expect(await updates().claim('apple', 1)).toMatchObject([{ target: 'd1', attempts: 1 }]);
-    await clear();
+    await clearQueue();
   });
 
-  it('is processed by a dispatcher, which retries failures', async () => {
+  it('is processed by a dispatcher, which retries a failed update until it succeeds', async () => {
     await follower.pool.query(`delete from pass_updates`);
     const recorder = new Recorder();
     recorder.outcome = { kind: 'failed', error: 'out of order' };

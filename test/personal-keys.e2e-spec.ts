@@ -29,27 +29,27 @@ beforeAll(async () => {
 });
 afterAll(() => close());
 
-const noted = (note: string): NewEvent =>
+const createEvent = (note: string): NewEvent =>
   event('StampsEarned', { customerId: CUSTOMER, personal: { note } });
 
-it('decrypt at once with a key that another process has just created', async () => {
+it('PersonalKeys decrypts events at once with a key that another process has just renewed', async () => {
   const [one, other, third] = [openKeys(), openKeys(), openKeys()];
   await one.create(CUSTOMER, 'customers');
-  const before = await one.sealEvents([noted('oat milk')]);
+  const before = await one.sealEvents([createEvent('oat milk')]);
   for (const keys of [other, third]) expect(await keys.openEvents(before)).toHaveLength(1);
-  const renewed = one.renew(1, [CUSTOMER]);
+  const renewal = one.renew(1, [CUSTOMER]);
   await eventually(
     async () =>
       (await database.query('select previous_wrapped from personal_keys')).rows[0]?.[
         'previous_wrapped'
       ],
-    (former) => former !== null,
+    (previousKey) => previousKey !== null,
   );
-  const events = [...before, ...(await one.sealEvents([noted('soy milk')]))];
+  const events = [...before, ...(await one.sealEvents([createEvent('soy milk')]))];
   const notes = [{ note: 'oat milk' }, { note: 'soy milk' }];
-  const withoutKeys = (opened: NewEvent[]) =>
-    opened.map(({ data }) => (data as { personal: unknown }).personal);
-  expect(withoutKeys(await other.openEvents(events))).toEqual(notes);
-  expect(withoutKeys(await third.openEventsLazily(events))).toEqual(notes);
-  await renewed;
+  const getNotes = (openedEvents: NewEvent[]) =>
+    openedEvents.map(({ data }) => (data as { personal: unknown }).personal);
+  expect(getNotes(await other.openEvents(events))).toEqual(notes);
+  expect(getNotes(await third.openEventsLazily(events))).toEqual(notes);
+  await renewal;
 });

@@ -14,7 +14,7 @@ beforeAll(async () => {
 });
 afterAll(() => service.stop());
 
-async function add(store: Client, phone: string): Promise<CustomerJson> {
+async function addCustomer(store: Client, phone: string): Promise<CustomerJson> {
   const customer = { first_name: 'Ada', phone };
   const response = await store.post<CustomerJson>(`${store.store}/customers`, { customer });
   expect(response.status).toBe(201);
@@ -24,13 +24,13 @@ async function add(store: Client, phone: string): Promise<CustomerJson> {
 const setCountry = (store: Client, country: string | null) =>
   store.send('PATCH', store.store, { account: { country } });
 
-const phonesOf = async (store: Client) =>
+const listPhones = async (store: Client) =>
   (await store.get<CustomerListJson>(`${store.store}/customers?items=100`)).body.customers.map(
     ({ phone }) => phone,
   );
 
-describe('a pass over the customers of a store', () => {
-  const passOf = async ({ accountId }: Client) =>
+describe('phone normalization', () => {
+  const findProgress = async ({ accountId }: Client) =>
     (
       await service.database.query<{ after_id: number; is_repeated: boolean; due_at: Date | null }>(
         'select after_id, is_repeated, due_at from phone_normalizations where account_id = $1',
@@ -38,16 +38,16 @@ describe('a pass over the customers of a store', () => {
       )
     ).rows[0];
 
-  it('goes on where it was killed, changes nobody twice, and lets another store have its turn', async () => {
+  it('resumes where it was killed, changes no customer twice, and takes turns with other stores', async () => {
     const store = await service.newStore();
     const phones = Array.from({ length: 203 }, (_, i) => `0171 ${5_000_000 + i}`);
-    await Promise.all(phones.map((phone) => add(store, phone)));
+    await Promise.all(phones.map((phone) => addCustomer(store, phone)));
     await normalizePhones(service);
     const other = await service.newStore();
-    await add(other, '0171 1234567');
+    await addCustomer(other, '0171 1234567');
     for (const one of [store, other]) await setCountry(one, 'DE');
-    // Dies after the customers of its slice were changed, before it has said so.
-    const killed = new Proxy(pool, {
+    // Dies after it has changed a batch of customers, before it has stored its progress.
+    const killedPool = new Proxy(pool, {
       get: (target, name) =>
         name === 'query'
           ? async (query: { name: string }) => {
@@ -56,16 +56,16 @@ describe('a pass over the customers of a store', () => {
             }
           : Reflect.get(target, name),
     });
-    const first = newPhoneNormalization(service, killed);
+    const first = newPhoneNormalization(service, killedPool);
     await expect(first.takeTurn()).rejects.toThrow('killed');
-    expect(await passOf(store)).toMatchObject({ after_id: 0, is_repeated: true });
-    expect((await phonesOf(store)).length).toBe(100);
-    // The next slice of this store, and then the other one's turn.
+    expect(await findProgress(store)).toMatchObject({ after_id: 0, is_repeated: true });
+    expect((await listPhones(store)).length).toBe(100);
+    // The next batch of this store, and then one of the other store.
     const next = newPhoneNormalization(service);
     await next.takeTurn();
     await next.takeTurn();
-    expect(await phonesOf(other)).toEqual(['+491711234567']);
-    const { after_id } = (await passOf(store)) ?? { after_id: 0 };
+    expect(await listPhones(other)).toEqual(['+491711234567']);
+    const { after_id } = (await findProgress(store)) ?? { after_id: 0 };
     expect(after_id).toBeGreaterThan(0);
     await Promise.all([normalizePhones(service), normalizePhones(service)]);
     const { rows } = await service.database.query(
@@ -75,63 +75,69 @@ describe('a pass over the customers of a store', () => {
     );
     expect(rows).toEqual([{ customers: 203, changed: 203 }]);
     const history = await service.history();
-    const changes = history.filter(
+    const changeEvents = history.filter(
       ({ type, meta }) => type === 'CustomerPhoneNormalized' && meta.accountId === store.accountId,
     );
-    expect(new Set(changes.map(({ stream }) => stream)).size).toBe(203);
-    expect(changes).toHaveLength(203);
+    expect(new Set(changeEvents.map(({ stream }) => stream)).size).toBe(203);
+    expect(changeEvents).toHaveLength(203);
   });
 
-  it('is followed by another for commands that read the former country, and starts anew when the store changes', async () => {
+  it('runs again later for phones saved under the former country, and once more after the country changes', async () => {
     const store = await service.newStore({ country: 'DE' });
     await normalizePhones(service);
-    const pass = await passOf(store);
-    expect(pass).toMatchObject({ is_repeated: false, due_at: expect.any(Date) });
-    // As a command leaves it that had read no country.
-    const { id } = await add(store, '+4930999');
+    const progress = await findProgress(store);
+    expect(progress).toMatchObject({ is_repeated: false, due_at: expect.any(Date) });
+    // As a command leaves it that has loaded the store before it had a country.
+    const { id } = await addCustomer(store, '+4930999');
     await service.database.query(
       `update customers set state = jsonb_set(state, '{phone}', '"0151 12345678"') where id = $1`,
       [id],
     );
     await normalizePhones(service);
-    expect(await phonesOf(store)).toEqual(['0151 12345678']);
+    expect(await listPhones(store)).toEqual(['0151 12345678']);
     await service.database.query(
       'update phone_normalizations set due_at = now() where account_id = $1',
       [store.accountId],
     );
     await normalizePhones(service);
-    expect(await phonesOf(store)).toEqual(['+4915112345678']);
-    expect(await passOf(store)).toMatchObject({ is_repeated: false, due_at: null });
+    expect(await listPhones(store)).toEqual(['+4915112345678']);
+    expect(await findProgress(store)).toMatchObject({ is_repeated: false, due_at: null });
     await setCountry(store, null);
     await setCountry(store, 'DE');
     await newPhoneNormalization(service).takeTurn();
-    expect(await passOf(store)).toMatchObject({ is_repeated: false, due_at: expect.any(Date) });
+    expect(await findProgress(store)).toMatchObject({
+      is_repeated: false,
+      due_at: expect.any(Date),
+    });
   });
 
-  it('begins with the commit that gives the store another country, and with no other one', async () => {
+  it('starts with a commit that sets a country, and not with one that renames the store or clears the country', async () => {
     const store = await service.newStore();
-    expect(await passOf(store)).toBeUndefined();
+    expect(await findProgress(store)).toBeUndefined();
     await setCountry(store, 'DE');
-    expect(await passOf(store)).toMatchObject({ is_repeated: true, due_at: expect.any(Date) });
+    expect(await findProgress(store)).toMatchObject({
+      is_repeated: true,
+      due_at: expect.any(Date),
+    });
     await normalizePhones(service);
-    const pass = await passOf(store);
-    expect(pass).toMatchObject({ is_repeated: false });
+    const progress = await findProgress(store);
+    expect(progress).toMatchObject({ is_repeated: false });
     await store.send('PATCH', store.store, { account: { store_name: 'Renamed' } });
     await setCountry(store, null);
-    expect(await passOf(store)).toEqual(pass);
+    expect(await findProgress(store)).toEqual(progress);
     await setCountry(store, 'AT');
-    expect(await passOf(store)).toMatchObject({ is_repeated: true });
-    expect(await passOf(await service.newStore({ country: 'DE' }))).toMatchObject({
+    expect(await findProgress(store)).toMatchObject({ is_repeated: true });
+    expect(await findProgress(await service.newStore({ country: 'DE' }))).toMatchObject({
       is_repeated: true,
     });
   });
 
-  it('does nothing for a country that was changed while it was gone through', async () => {
+  it('starts over when the country changes while it runs', async () => {
     const store = await service.newStore();
-    await add(store, '0171 7654321');
+    await addCustomer(store, '0171 7654321');
     await normalizePhones(service);
     await setCountry(store, 'AT');
-    const changing = new Proxy(pool, {
+    const changingPool = new Proxy(pool, {
       get: (target, name) =>
         name === 'query'
           ? async (query: { name: string }) => {
@@ -140,11 +146,11 @@ describe('a pass over the customers of a store', () => {
             }
           : Reflect.get(target, name),
     });
-    await newPhoneNormalization(service, changing).takeTurn();
-    expect(await passOf(store)).toMatchObject({ after_id: 0, is_repeated: true });
+    await newPhoneNormalization(service, changingPool).takeTurn();
+    expect(await findProgress(store)).toMatchObject({ after_id: 0, is_repeated: true });
   });
 
-  it('is found among those of many stores by an index, and so are the customers', async () => {
+  it('finds the due store among 100,000, and its customers, by an index', async () => {
     const { database } = service;
     await normalizePhones(service);
     await database.query(`
@@ -153,7 +159,7 @@ describe('a pass over the customers of a store', () => {
       from generate_series(1, 100000) i;
       analyze phone_normalizations`);
     const plans = new Map<string, string>();
-    const explaining = new Proxy(pool, {
+    const explainingPool = new Proxy(pool, {
       get: (target, name) =>
         name === 'query'
           ? async (query: { name: string; text: string; values?: unknown[] }) => {
@@ -167,7 +173,7 @@ describe('a pass over the customers of a store', () => {
             }
           : Reflect.get(target, name),
     });
-    const normalization = newPhoneNormalization(service, explaining);
+    const normalization = newPhoneNormalization(service, explainingPool);
     expect(await normalization.takeTurn()).toBe(false);
     await database.query(
       'update phone_normalizations set due_at = now() where account_id = 1000100',
