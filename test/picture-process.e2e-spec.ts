@@ -23,7 +23,7 @@ const decoding = (limits: Partial<Decoding['limits']> = {}): Decoding => ({
   limits: { ...LIMITS, ...limits },
 });
 
-/** Takes minutes of a processor, in a megabyte. */
+/** A JPEG of a megabyte that takes minutes to decode. */
 let slow: Buffer;
 let small: Buffer;
 
@@ -32,8 +32,8 @@ beforeAll(async () => {
   small = await quarters(300, 100).png().toBuffer();
 });
 
-/** The processes that decode pictures for the given one; Linux only. */
-function decodersOf(parent: number): number[] {
+/** Finds the processes that decode pictures for a parent process. Reads /proc, so it needs Linux. */
+function findDecoders(parent: number): number[] {
   return readdirSync('/proc')
     .map(Number)
     .filter((pid) => {
@@ -57,18 +57,18 @@ const isAlive = (pid: number) => {
   }
 };
 
-const running = async (parent = process.pid) => {
+const waitForDecoder = async (parent = process.pid) => {
   const [pid = 0] = await eventually(
-    () => decodersOf(parent),
+    () => findDecoders(parent),
     ({ length }) => length > 0,
   );
   return pid;
 };
 
-const failureOf = (decoded: Promise<Buffer>) => decoded.catch((error: unknown) => error);
+const catchError = (decoded: Promise<Buffer>) => decoded.catch((error: unknown) => error);
 
 describe('the process that decodes pictures', () => {
-  it('makes a PNG of the size that was asked for', async () => {
+  it('turns a PNG, JPEG or WebP into a PNG of the requested size', async () => {
     for (const type of ['png', 'jpeg', 'webp'] as const) {
       const picture = await quarters(300, 100).toFormat(type).toBuffer();
       const { width, height, format } = await sharp(
@@ -81,33 +81,33 @@ describe('the process that decodes pictures', () => {
   it('is killed at the time limit, and the next picture gets a new process', async () => {
     const decoded = decodePicture(slow, decoding({ scans: Infinity, timeMs: 2_000 }));
     await expect(decoded).rejects.toThrow(PictureError);
-    expect(decodersOf(process.pid)).toEqual([]);
+    expect(findDecoders(process.pid)).toEqual([]);
     expect((await decodePicture(small, decoding())).length).toBeGreaterThan(100);
   });
 
-  it('is killed at the limit of time even when it does not run', async () => {
+  it('is killed at the time limit even while SIGSTOP pauses it', async () => {
     const decoded = decodePicture(slow, decoding({ scans: Infinity, timeMs: 2_000 }));
-    const failure = failureOf(decoded);
-    process.kill(await running(), 'SIGSTOP');
+    const failure = catchError(decoded);
+    process.kill(await waitForDecoder(), 'SIGSTOP');
     expect(await failure).toBeInstanceOf(PictureError);
-    expect(decodersOf(process.pid)).toEqual([]);
+    expect(findDecoders(process.pid)).toEqual([]);
   });
 
-  it('is killed at the limit of memory', async () => {
+  it('is killed at the memory limit', async () => {
     const decoded = decodePicture(slow, decoding({ scans: Infinity, memoryBytes: 1024 * 1024 }));
     await expect(decoded).rejects.toThrow('1048576 bytes of memory');
-    expect(decodersOf(process.pid)).toEqual([]);
+    expect(findDecoders(process.pid)).toEqual([]);
   });
 
-  it('refuses pictures of too many pixels', async () => {
+  it('rejects a picture with more pixels than the limit', async () => {
     await expect(decodePicture(plainPng(200, 200), decoding({ pixels: 39_999 }))).rejects.toThrow(
       PictureError,
     );
   });
 
-  it('is not started for a JPEG of more scans than the limit, whatever is between them', async () => {
+  it('is not started for a JPEG with more scans than the limit, whatever lies between the scans', async () => {
     const fill = Buffer.alloc(300, 0xff);
-    const betweens: [string, Buffer][] = [
+    const separators: [string, Buffer][] = [
       ['nothing', Buffer.alloc(0)],
       ['fill bytes', fill],
       ['a restart marker', Buffer.from([0xff, 0xd3])],
@@ -115,20 +115,20 @@ describe('the process that decodes pictures', () => {
       ['a comment of the length 0', Buffer.from([0xff, 0xfe, 0, 0])],
       ['a reserved marker with a length', Buffer.from([0xff, 0x02, 0xff, 0xff])],
     ];
-    for (const [what, between] of betweens) {
-      const jpeg = jpegWithScans(101, 64, between);
-      const refused = decodePicture(jpeg, decoding()).then(
+    for (const [name, separator] of separators) {
+      const jpeg = jpegWithScans(101, 64, separator);
+      const result = decodePicture(jpeg, decoding()).then(
         () => 'decoded',
         (error: Error) => error.message,
       );
-      expect(decodersOf(process.pid)).toEqual([]);
-      expect([what, await refused]).toEqual([what, 'has more than 100 scans']);
+      expect(findDecoders(process.pid)).toEqual([]);
+      expect([name, await result]).toEqual([name, 'has more than 100 scans']);
     }
     expect((await decodePicture(jpegWithScans(100, 64), decoding())).length).toBeGreaterThan(0);
     expect((await decodePicture(jpegWithScans(9, 64, fill), decoding())).length).toBeGreaterThan(0);
   });
 
-  it('takes the largest pictures, turned upright, in less than its limits', async () => {
+  it('decodes the largest allowed pictures within its limits', async () => {
     const options = { create: { width: 5000, height: 5000, background: '#A1B2C3' } } as const;
     const wide = sharp({ create: { ...options.create, channels: 4 as const } });
     const deep = await wide.toColourspace('rgb16').png().toBuffer();
@@ -141,22 +141,22 @@ describe('the process that decodes pictures', () => {
     }
   });
 
-  it('does not blame the picture when another process kills it', async () => {
-    const killed = failureOf(decodePicture(slow, decoding({ scans: Infinity })));
-    process.kill(await running(), 'SIGKILL');
+  it('reports an UnavailableError when it is killed, and a PictureError when it crashes', async () => {
+    const killed = catchError(decodePicture(slow, decoding({ scans: Infinity })));
+    process.kill(await waitForDecoder(), 'SIGKILL');
     expect(await killed).toBeInstanceOf(UnavailableError);
     const crashed = decodePicture(slow, decoding({ scans: Infinity }));
-    const failure = failureOf(crashed);
-    process.kill(await running(), 'SIGSEGV');
+    const failure = catchError(crashed);
+    process.kill(await waitForDecoder(), 'SIGSEGV');
     expect(await failure).toBeInstanceOf(PictureError);
   });
 
-  it('inherits no environment, and is the first to be killed when memory runs out', async () => {
+  it('inherits no secret from the environment and sets its oom_score_adj to 1000', async () => {
     process.env['MASTER_KEY_OF_TEST'] = 'secret';
     try {
       const decoded = decodePicture(slow, decoding({ scans: Infinity, timeMs: 3_000 }));
-      const failure = failureOf(decoded);
-      const decoder = await running();
+      const failure = catchError(decoded);
+      const decoder = await waitForDecoder();
       const environment = readFileSync(`/proc/${decoder}/environ`, 'latin1');
       expect(environment).not.toContain('secret');
       await eventually(
@@ -170,7 +170,7 @@ describe('the process that decodes pictures', () => {
     }
   });
 
-  it.each(['SIGKILL', 'SIGTERM'] as const)('ends with its parent at %s', async (signal) => {
+  it.each(['SIGKILL', 'SIGTERM'] as const)('ends when its parent gets a %s', async (signal) => {
     const folder = await mkdtemp(join(tmpdir(), 'picture-'));
     const module = createRequire(import.meta.url).resolve('#kernel/picture-decoder.js');
     const file = join(folder, 'parent.mjs');
@@ -188,7 +188,7 @@ describe('the process that decodes pictures', () => {
       JSON.stringify({ ...decoding(), limits }),
     ]);
     const output = await eventually(parent.output, (text) => /^\d+\n/.test(text));
-    const decoder = await running(Number(output.trim()));
+    const decoder = await waitForDecoder(Number(output.trim()));
     await parent.kill(signal);
     await eventually(
       () => isAlive(decoder),
@@ -198,14 +198,14 @@ describe('the process that decodes pictures', () => {
     await rm(folder, { recursive: true });
   });
 
-  it('leaves nothing behind', async () => {
+  it('leaves no process or pipe open', async () => {
     const open = () => process.getActiveResourcesInfo().filter((kind) => /Pipe|Process/.test(kind));
     const before = open().length;
     for (let i = 0; i < 5; i++) await decodePicture(small, decoding());
     await expect(decodePicture(Buffer.from('no picture'), decoding())).rejects.toThrow(
       PictureError,
     );
-    expect(decodersOf(process.pid)).toEqual([]);
+    expect(findDecoders(process.pid)).toEqual([]);
     await eventually(
       () => open().length,
       (count) => count <= before,

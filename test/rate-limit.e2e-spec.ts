@@ -14,7 +14,7 @@ import { eventually } from './support/jest/eventually.js';
 import { startProgram, type Program } from './support/services/program.js';
 import { cli, Client, startService, type Service } from './support/services/service.js';
 
-describe('limits of a token and of an address', () => {
+describe('the rate limit per minute', () => {
   let service: Service;
   let store: Client;
   let anonymous: Client;
@@ -27,9 +27,10 @@ describe('limits of a token and of an address', () => {
   });
   afterEach(() => service.stop());
 
-  const left = ({ headers }: { headers: Headers }) => Number(headers.get('ratelimit-remaining'));
+  const getRemaining = ({ headers }: { headers: Headers }) =>
+    Number(headers.get('ratelimit-remaining'));
 
-  it('can be raised for one token, which shows at once', async () => {
+  it('rises for one token with LimitToken and stays for its IP address', async () => {
     for (let i = 0; i < 4; i++) await store.get('/api/v1/accounts');
     expect((await store.get('/api/v1/accounts')).status).toBe(429);
     const { rows } = await service.database.query('select max(id) as id from api_tokens');
@@ -43,12 +44,12 @@ describe('limits of a token and of an address', () => {
     expect((await anonymous.get('/api/v1/status')).headers.get('ratelimit-limit')).toBe('3');
   });
 
-  it('have nothing to do with pages and health checks', async () => {
+  it('does not count requests for pages and health checks', async () => {
     for (let i = 0; i < 5; i++) {
       expect((await anonymous.get('/docs')).status).toBe(200);
       expect((await anonymous.get('/health/live')).status).toBe(200);
     }
-    expect(left(await anonymous.get('/api/v1/status'))).toBe(2);
+    expect(getRemaining(await anonymous.get('/api/v1/status'))).toBe(2);
   });
 });
 
@@ -72,8 +73,8 @@ class Pages {
   }
 }
 
-describe('limits of a page', () => {
-  it('are those of its decorator, and have nothing to do with those of others', async () => {
+describe('the rate limit of a page', () => {
+  it('is that of its decorator and does not count requests for other pages', async () => {
     const database = await testDatabase();
     const config = testConfig(database.url, { PAGE_RATE_LIMIT_PER_MINUTE: '3' });
     const app = await createServer(
@@ -84,10 +85,10 @@ describe('limits of a page', () => {
       await app.listen(0, '127.0.0.1');
       const baseUrl = await app.getUrl();
       const statuses = async (page: string) => {
-        const answers = [];
-        for (let i = 0; i < 4; i++) answers.push(await fetch(`${baseUrl}/pages/${page}`));
-        const [last] = answers.slice(-1);
-        return [...answers.map(({ status }) => status), last?.headers.get('retry-after')];
+        const responses = [];
+        for (let i = 0; i < 4; i++) responses.push(await fetch(`${baseUrl}/pages/${page}`));
+        const [last] = responses.slice(-1);
+        return [...responses.map(({ status }) => status), last?.headers.get('retry-after')];
       };
       expect(await statuses('sign-in')).toEqual([200, 200, 429, 429, '900']);
       expect(await statuses('about')).toEqual([200, 200, 200, 429, expect.any(String)]);
@@ -99,7 +100,7 @@ describe('limits of a page', () => {
   });
 });
 
-describe('behind a proxy', () => {
+describe('the rate limit behind a proxy', () => {
   let service: Service;
 
   beforeAll(async () => {
@@ -107,20 +108,20 @@ describe('behind a proxy', () => {
   });
   afterAll(() => service.stop());
 
-  const left = async (forwarded: string) => {
+  const getRemaining = async (forwarded: string) => {
     const { headers } = await fetch(`${service.baseUrl}/api/v1/status`, {
       headers: { 'x-forwarded-for': forwarded },
     });
     return Number(headers.get('ratelimit-remaining'));
   };
 
-  it('counts IPv6 by network', async () => {
-    expect(await left('2001:db8:1:2::1')).toBe(99);
-    expect(await left('2001:db8:1:2:3:4:5:6')).toBe(98);
-    expect(await left('2001:db8:1:3::1')).toBe(99);
+  it('counts IPv6 addresses by /64 network', async () => {
+    expect(await getRemaining('2001:db8:1:2::1')).toBe(99);
+    expect(await getRemaining('2001:db8:1:2:3:4:5:6')).toBe(98);
+    expect(await getRemaining('2001:db8:1:3::1')).toBe(99);
   });
 
-  it('counts by address, whatever port or zone the proxy adds', async () => {
+  it('counts by IP address, whatever port or zone the proxy adds', async () => {
     const forms = [
       '198.51.100.2:1001',
       '198.51.100.2:1002',
@@ -129,19 +130,20 @@ describe('behind a proxy', () => {
       '203.0.113.9, 198.51.100.2:1004',
     ];
     for (const [i, form] of forms.entries())
-      expect([form, await left(form)]).toEqual([form, 99 - i]);
-    expect(await left('198.51.100.3:1001')).toBe(99);
+      expect([form, await getRemaining(form)]).toEqual([form, 99 - i]);
+    expect(await getRemaining('198.51.100.3:1001')).toBe(99);
     const six = ['[2001:db8:5:6::1]:443', '[2001:db8:5:6::2]:444', '2001:db8:5:6::3%eth0'];
-    for (const [i, form] of six.entries()) expect([form, await left(form)]).toEqual([form, 99 - i]);
+    for (const [i, form] of six.entries())
+      expect([form, await getRemaining(form)]).toEqual([form, 99 - i]);
   });
 
-  it('counts all invalid addresses as one', async () => {
+  it('counts all invalid addresses as one client', async () => {
     const forms = ['unknown', '_hidden', '_hidden:1', 'x'.repeat(3_000), '12345', 'a.example:1'];
     for (const [i, form] of forms.entries())
-      expect([form, await left(form)]).toEqual([form, 99 - i]);
+      expect([form, await getRemaining(form)]).toEqual([form, 99 - i]);
   });
 
-  it('counts attempts to sign in by address, whatever the port', async () => {
+  it('counts sign-ins by IP address, whatever port the proxy adds', async () => {
     const statuses: number[] = [];
     for (let port = 1; port <= 60 && !statuses.includes(429); port++) {
       const { status } = await fetch(`${service.baseUrl}/app/sign-in`, {
@@ -156,7 +158,7 @@ describe('behind a proxy', () => {
   });
 });
 
-describe('pages', () => {
+describe('the rate limit of pages', () => {
   let service: Service;
 
   beforeAll(async () => {
@@ -164,16 +166,19 @@ describe('pages', () => {
   });
   afterAll(() => service.stop());
 
-  it('have a limit of their own, whether they exist or not', async () => {
+  it('counts existing and missing pages together, and neither health checks nor the API', async () => {
     const statuses = [];
     for (const path of ['/docs', '/openapi.json', '/nowhere', '/docs', '/docs', '/nowhere']) {
-      const answer = await fetch(service.baseUrl + path);
-      statuses.push(answer.status);
-      const text = await answer.text();
-      const isJson = answer.headers.get('content-type')?.startsWith('application/json');
+      const response = await fetch(service.baseUrl + path);
+      statuses.push(response.status);
+      const text = await response.text();
+      const isJson = response.headers.get('content-type')?.startsWith('application/json');
       const { code } = (isJson ? JSON.parse(text) : {}) as { code?: string };
-      const refused = [answer.headers.has('retry-after'), code === 'rate_limited'];
-      expect(refused).toEqual([answer.status === 429, answer.status === 429]);
+      const isLimited = response.status === 429;
+      expect([response.headers.has('retry-after'), code === 'rate_limited']).toEqual([
+        isLimited,
+        isLimited,
+      ]);
     }
     expect(statuses).toEqual([200, 200, 404, 200, 429, 429]);
     expect((await fetch(`${service.baseUrl}/health/ready`)).status).toBe(200);
@@ -203,7 +208,7 @@ describe('a second api on the same database', () => {
     return program;
   }
 
-  it('is warned of by both, as long as each counts for itself', async () => {
+  it('makes both apis log a warning while REDIS_URL is not set', async () => {
     const first = await startApi();
     expect(first.output()).not.toContain('without REDIS_URL');
     await startApi();

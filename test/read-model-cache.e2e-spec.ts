@@ -9,29 +9,29 @@ import type { Client } from './support/services/service.js';
 import { enrol } from './support/fixtures/enrolled-customer.js';
 
 /**
- * An api keeps the customer card that it has read or written last. Whatever another one does meanwhile counts all the
- * same.
+ * An api caches the read models of customer cards that it has read or written. What another api changes meanwhile must
+ * count all the same (ADR-0077).
  */
 const service = useService();
 const LOADS_AFTER_STALE = 16;
-/** In one test. */
-const MOST_CONFLICTS = 20;
-const spare: string[] = [];
+/** The most conflicts that one test causes. */
+const MAX_CONFLICTS = 20;
+const sparePaths: string[] = [];
 let store: ContractClient;
-let there: { program: Program; second: Client };
+let otherApi: { program: Program; second: Client };
 
 beforeAll(async () => {
   store = await service.newStore();
-  there = await startSecondApi(service.running, store);
-  for (let i = 0; i < LOADS_AFTER_STALE; i++) spare.push((await enrol(store)).path);
+  otherApi = await startSecondApi(service.running, store);
+  for (let i = 0; i < LOADS_AFTER_STALE; i++) sparePaths.push((await enrol(store)).path);
 });
-// After a conflict some rows are loaded although they are kept. The next test is to find them kept.
+// After a conflict, an api loads some cards although they are cached. This restores the cache for the next test.
 afterEach(async () => {
-  for (let i = 0; i < MOST_CONFLICTS; i++) await Promise.all(spare.map((path) => stamp(path)));
+  for (let i = 0; i < MAX_CONFLICTS; i++) await Promise.all(sparePaths.map((path) => stamp(path)));
 });
-afterAll(() => there.program.kill('SIGTERM'));
+afterAll(() => otherApi.program.kill('SIGTERM'));
 
-/** Enrols a customer, and lets this api read their card as a till does. */
+/** Enrols a customer, and lets this api cache their card. */
 async function readCard(options: Parameters<typeof enrol>[1] = {}) {
   const enrolled = await enrol(store, options);
   const { status } = await store.get(enrolled.path);
@@ -42,14 +42,14 @@ async function readCard(options: Parameters<typeof enrol>[1] = {}) {
 const stamp = (path: string, stamps = 1, by: Client = store) =>
   by.post<CustomerCardDetailJson>(`${path}/stamp`, { stamps, note: 'with milk' });
 
-/** By the other api. */
-const elsewhere = async (method: string, path: string, body?: unknown) => {
-  const { status } = await there.second.send(method, path, body);
+/** Sends a request to the other api. */
+const sendToOtherApi = async (method: string, path: string, body?: unknown) => {
+  const { status } = await otherApi.second.send(method, path, body);
   expect([200, 201, 204]).toContain(status);
 };
 
-describe('a card that was just read', () => {
-  const locker = () => new pg.Client(service.running.database.url);
+describe('a cached customer card', () => {
+  const createLockClient = () => new pg.Client(service.running.database.url);
   let lockClient: pg.Client | undefined;
 
   afterEach(async () => {
@@ -57,9 +57,9 @@ describe('a card that was just read', () => {
     lockClient = undefined;
   });
 
-  it('is stamped, and redeemed, without being loaded once more', async () => {
+  it('is stamped and redeemed without being loaded again', async () => {
     const { path, rewards } = await readCard({ rewards: [3] });
-    lockClient = locker();
+    lockClient = createLockClient();
     await lockClient.connect();
     // A load reads the customer's key as well, so it would wait here.
     await lockClient.query('begin');
@@ -72,72 +72,73 @@ describe('a card that was just read', () => {
     expect((await stamp(path)).body.stamps_count).toBe(1);
   });
 
-  it('has its note sealed with the key that the customer has', async () => {
+  it('is stamped with a note that another api can decrypt', async () => {
     const { path } = await readCard();
     await stamp(path);
     await stamp(path);
-    const { body } = await there.second.get<{ note: string | null }[]>(`${path}/events`);
+    const { body } = await otherApi.second.get<{ note: string | null }[]>(`${path}/events`);
     expect(body.slice(0, 2).map(({ note }) => note)).toEqual(['with milk', 'with milk']);
   });
 });
 
-describe('what another api does after a card was read', () => {
-  it('stamps: both count', async () => {
+describe('a cached customer card that another api changes', () => {
+  it('counts the stamps of both apis', async () => {
     const { path } = await readCard();
     for (let i = 1; i <= 20; i++) {
-      const by = i % 2 === 0 ? store : there.second;
+      const by = i % 2 === 0 ? store : otherApi.second;
       expect((await stamp(path, 1, by)).body.stamps_count).toBe(i);
     }
   });
 
-  it('stamps: a reward that this made affordable is redeemed', async () => {
+  it('allows redeeming a reward that the stamps of the other api pay for', async () => {
     const { path, rewards } = await readCard({ rewards: [5] });
-    await stamp(path, 5, there.second);
+    await stamp(path, 5, otherApi.second);
     expect((await store.post(`${path}/redeem`, { reward_id: rewards[0]?.id })).status).toBe(200);
   });
 
-  it('redeems: stamps spent in one process cannot be spent in another', async () => {
+  it('refuses to spend stamps that the other api has spent', async () => {
     const { path, rewards } = await readCard({ rewards: [2] });
     await stamp(path, 2);
     const reward_id = rewards[0]?.id;
-    await elsewhere('POST', `${path}/redeem`, { reward_id });
+    await sendToOtherApi('POST', `${path}/redeem`, { reward_id });
     expectRefused(await store.post(`${path}/redeem`, { reward_id }), 'base', 'insufficient_stamps');
   });
 
-  it('limits the card: the limit holds for the next stamp, alone and among others', async () => {
+  it('has the new limit at the next stamp, whether it is committed alone or with others', async () => {
     const cards = [await readCard(), await readCard(), await readCard()];
     const [alone, ...others] = cards;
     for (const { card } of cards) {
       const changes = { card: { max_stamps_per_request: 1 } };
-      await elsewhere('PATCH', `${store.store}/cards/${card.id}`, changes);
+      await sendToOtherApi('PATCH', `${store.store}/cards/${card.id}`, changes);
     }
     expectRefused(await stamp(`${alone?.path}`, 2), 'base', 'stamp_limit_reached');
     const untouched = await readCard();
-    const answers = await Promise.all([...others, untouched].map(({ path }) => stamp(path, 2)));
-    expect(answers.map(({ status }) => status)).toEqual([422, 422, 200]);
+    const responses = await Promise.all([...others, untouched].map(({ path }) => stamp(path, 2)));
+    expect(responses.map(({ status }) => status)).toEqual([422, 422, 200]);
   });
 
-  it('adds, renames and switches off rewards: the next answer shows it', async () => {
+  it('shows new, renamed and inactive rewards in the next response', async () => {
     const { card, path, rewards } = await readCard({ rewards: [1] });
     const reward = `${store.store}/rewards/${rewards[0]?.id}`;
-    const namesNow = async () => (await stamp(path)).body.available_rewards.map(({ name }) => name);
-    await elsewhere('POST', `${store.store}/rewards`, {
+    const stampAndListRewards = async () =>
+      (await stamp(path)).body.available_rewards.map(({ name }) => name);
+    await sendToOtherApi('POST', `${store.store}/rewards`, {
       reward: { card_id: card.id, name: 'Cake', stamps_required: 1 },
     });
-    expect(await namesNow()).toEqual(['Reward at 1', 'Cake']);
-    await elsewhere('PATCH', reward, { reward: { name: 'Tea' } });
-    expect(await namesNow()).toEqual(['Tea', 'Cake']);
-    await elsewhere('PATCH', reward, { reward: { active: false } });
-    expect(await namesNow()).toEqual(['Cake']);
+    expect(await stampAndListRewards()).toEqual(['Reward at 1', 'Cake']);
+    await sendToOtherApi('PATCH', reward, { reward: { name: 'Tea' } });
+    expect(await stampAndListRewards()).toEqual(['Tea', 'Cake']);
+    await sendToOtherApi('PATCH', reward, { reward: { active: false } });
+    expect(await stampAndListRewards()).toEqual(['Cake']);
   });
 
-  it('erases the customer: the next stamp is refused', async () => {
+  it('refuses a stamp after its customer was erased', async () => {
     const { path, customer } = await readCard();
-    await elsewhere('POST', `${store.store}/customers/${customer.id}/erase`);
+    await sendToOtherApi('POST', `${store.store}/customers/${customer.id}/erase`);
     expectRefused(await stamp(path), 'base', 'customer_erased');
   });
 
-  it('learns that the pass is on a phone: the next answer says so', async () => {
+  it('shows in the next response that its pass was installed', async () => {
     const { path, customerCard } = await readCard();
     expect((await stamp(path)).body.pass_installed).toBe(false);
     await service.running.database.query(
@@ -148,14 +149,14 @@ describe('what another api does after a card was read', () => {
     expect((await stamp(path)).body.pass_installed).toBe(true);
   });
 
-  it('merges the customer: the stamp goes to the card that goes on', async () => {
+  it('hands a stamp to the surviving card after its customer was merged', async () => {
     const { card, path, customer } = await readCard();
     await stamp(path, 2);
     const { body: other } = await store.post<typeof customer>(`${store.store}/customers`, {
       customer: { first_name: 'Ann', email: `ann${customer.id}@example.com` },
       card_id: card.id,
     });
-    await elsewhere('POST', `${store.store}/customers/${other.id}/merge`, {
+    await sendToOtherApi('POST', `${store.store}/customers/${other.id}/merge`, {
       from_customer_id: customer.id,
     });
     const { body } = await stamp(path);
@@ -164,7 +165,7 @@ describe('what another api does after a card was read', () => {
 });
 
 describe('the version of a store', () => {
-  const version = async () => {
+  const findVersion = async () => {
     const { rows } = await service.running.database.query<{ version: number }>(
       'select version from account_versions where account_id = $1',
       [store.accountId],
@@ -172,11 +173,11 @@ describe('the version of a store', () => {
     return rows[0]?.version ?? 0;
   };
 
-  it('rises with whatever a stamp is decided on, and with nothing that happens at every till', async () => {
+  it('rises with changes of the store, card, rewards or an erasure, not with stamps, enrolments or edited customers', async () => {
     const { card, customer, rewards, path } = await enrol(store, { rewards: [5] });
     const card_id = card.id;
     const reward = `${store.store}/rewards/${rewards[0]?.id}`;
-    const done: [string, string, object?][] = [
+    const requests: [string, string, object?][] = [
       ['PATCH', `/api/v1/accounts/${store.accountId}`, { account: { time_zone: 'Asia/Tokyo' } }],
       ['PATCH', `${store.store}/cards/${card_id}`, { card: { name: 'Tea' } }],
       ['POST', `${store.store}/cards/${card_id}/archive`],
@@ -194,11 +195,11 @@ describe('the version of a store', () => {
       ['POST', `${store.store}/customers/${customer.id}/erase`],
     ];
     const raised: string[] = [];
-    for (const [method, url, body] of done) {
-      const before = await version();
+    for (const [method, url, body] of requests) {
+      const before = await findVersion();
       const { status } = await store.send(method, url, body);
       expect([200, 201, 204]).toContain(status);
-      if ((await version()) > before) raised.push(`${method} ${url.split('/').at(-1)}`);
+      if ((await findVersion()) > before) raised.push(`${method} ${url.split('/').at(-1)}`);
     }
     expect(raised).toEqual([
       `PATCH ${store.accountId}`,
@@ -212,14 +213,14 @@ describe('the version of a store', () => {
     ]);
   });
 
-  it('rises when a customer is given another key', async () => {
+  it('rises when the key of a customer is renewed', async () => {
     const { customer } = await enrol(store);
-    const before = await version();
+    const before = await findVersion();
     expect(
       await service.running.app.get(PersonalKeys).renew(customer.account_id, [customer.id]),
     ).toEqual([]);
-    expect(await version()).toBeGreaterThan(before);
-    // Whoever is being given one already is named.
+    expect(await findVersion()).toBeGreaterThan(before);
+    // The result names customers whose key is being renewed already.
     expect(
       await service.running.app.get(PersonalKeys).renew(customer.account_id, [customer.id]),
     ).toEqual([customer.id]);

@@ -28,9 +28,12 @@ const counter: Aggregate<Counter, CountEvent> = {
 };
 const counters: ReadModel<Counter, CountEvent> = { aggregate: counter, table: 'accounts' };
 
-const ROWS = 'select from accounts where id = any ($1)';
+const FIND_ROWS = 'select from accounts where id = any ($1)';
 
-/** Rows whose writers did not live to write them, in EventStoreDB: there they come after their events. */
+/**
+ * Writes read models whose writers died before they did. This happens with EventStoreDB, where they are written after
+ * their events.
+ */
 describe('read model catch-up', () => {
   let server: EventStoreDb;
   let database: TestDatabase;
@@ -40,7 +43,7 @@ describe('read model catch-up', () => {
   beforeAll(async () => {
     server = await startEventStoreDb();
     database = await testDatabase();
-    // As in production. The server of the tests does without.
+    // As in production: the PostgreSQL of the tests has it off.
     await database.query(`do $$ begin
       execute format('alter database %I set synchronous_commit = on', current_database());
     end $$`);
@@ -61,7 +64,7 @@ describe('read model catch-up', () => {
       drop sequence if exists failures`),
   );
 
-  async function eventWithoutRow(data = {}): Promise<number> {
+  async function commitWithoutReadModel(data = {}): Promise<number> {
     const id = ++ids;
     const events = [event('Counted', data)];
     const writes = [{ stream: `counter-${id}`, expected: null, events }];
@@ -69,7 +72,7 @@ describe('read model catch-up', () => {
     return id;
   }
 
-  const eventWithRow = async (): Promise<void> => {
+  const commitWithReadModel = async (): Promise<void> => {
     const write = {
       stream: `counter-${++ids}`,
       expected: null,
@@ -79,11 +82,11 @@ describe('read model catch-up', () => {
     await process.store.commit({ accountId: 1, writes: [write] });
   };
 
-  async function untilThere(...expected: number[]): Promise<void> {
-    await untilThereBy(process.rows, ...expected);
+  async function catchUpUntil(...expected: number[]): Promise<void> {
+    await catchUpWithUntil(process.rows, ...expected);
   }
 
-  async function untilThereBy(rows: ReadModels, ...expected: number[]): Promise<void> {
+  async function catchUpWithUntil(rows: ReadModels, ...expected: number[]): Promise<void> {
     const stop = new AbortController();
     const { pool, store } = process;
     const last = (await store.readAll(BEGINNING, 1_000)).at(-1)?.position ?? BEGINNING;
@@ -91,7 +94,7 @@ describe('read model catch-up', () => {
     const running = new ReadModelCatchUp(pool, store, rows, [table]).run(stop.signal);
     try {
       await eventually(
-        async () => (await database.query(ROWS, [expected])).rowCount,
+        async () => (await database.query(FIND_ROWS, [expected])).rowCount,
         (count) => count === expected.length,
         30_000,
       );
@@ -107,14 +110,14 @@ describe('read model catch-up', () => {
   }
 
   it.each([
-    ['a row is written', 'accounts', '40P01'],
-    ['a row is written', 'accounts', '55P03'],
+    ['a read model is written', 'accounts', '40P01'],
+    ['a read model is written', 'accounts', '55P03'],
     ['its checkpoint is saved', 'es.checkpoints', '40P01'],
   ])(
-    'brings the row though the database fails once when %s (%s, %s)',
+    'writes a missing read model although the database fails once when %s (%s, %s)',
     async (_, table, errcode) => {
-      const [first, second] = [await eventWithoutRow(), await eventWithoutRow()];
-      // A sequence counts on when a transaction is rolled back; the role of the processes may not use it.
+      const [first, second] = [await commitWithoutReadModel(), await commitWithoutReadModel()];
+      // A sequence keeps its value when a transaction is rolled back. The definer may use it, the processes may not.
       await database.query(`
       create sequence failures;
       create function fail_once() returns trigger language plpgsql security definer as $$
@@ -124,7 +127,7 @@ describe('read model catch-up', () => {
       end $$;
       create trigger fail_once before insert or update on ${table}
         for each row execute function fail_once()`);
-      await untilThere(first, second);
+      await catchUpUntil(first, second);
       const { rows } = await database.query<{ tries: number }>(
         'select last_value as tries from failures',
       );
@@ -132,14 +135,14 @@ describe('read model catch-up', () => {
     },
   );
 
-  it('reads no stream whose writer lives', async () => {
+  it('reads no stream whose writer has written the read model', async () => {
     const { store, rows, pool } = process;
-    await untilThere(await eventWithoutRow());
+    await catchUpUntil(await commitWithoutReadModel());
     const stop = new AbortController();
     const table = counters as unknown as ReadModel<{ accountId: number }, DomainEvent>;
     const running = new ReadModelCatchUp(pool, store, rows, [table]).run(stop.signal);
     const { streamReads } = server.requestCounts;
-    for (let i = 0; i < 20; i++) await eventWithRow();
+    for (let i = 0; i < 20; i++) await commitWithReadModel();
     const last = (await store.readAll(BEGINNING, 1_000)).at(-1)?.position ?? BEGINNING;
     await eventually(
       () => readCheckpoint(pool, READ_MODELS_SUBSCRIPTION),
@@ -150,21 +153,21 @@ describe('read model catch-up', () => {
     expect(server.requestCounts.streamReads).toBe(streamReads);
   });
 
-  it('looks again where the database may have crashed since it looked', async () => {
+  it('checks again which read models are missing after the database has closed its connections', async () => {
     const { rows } = process;
-    const end = `
+    const closeConnections = `
       select pg_terminate_backend(pid) from pg_stat_activity
       where datname = current_database() and pid <> pg_backend_pid()`;
-    let looks = 0;
-    let isEnded = false;
-    const watched: ReadModels = Object.assign(Object.create(rows) as ReadModels, {
+    let checkCount = 0;
+    let isClosed = false;
+    const watchedReadModels: ReadModels = Object.assign(Object.create(rows) as ReadModels, {
       findBehind: (...parameters: Parameters<ReadModels['findBehind']>) => {
-        looks++;
+        checkCount++;
         return rows.findBehind(...parameters);
       },
       load: async (...parameters: Parameters<ReadModels['load']>) => {
-        if (!isEnded) await database.query(end);
-        isEnded = true;
+        if (!isClosed) await database.query(closeConnections);
+        isClosed = true;
         const isLoaded = async () => {
           const [load] = await Promise.allSettled([rows.load(...parameters)]);
           return load.status === 'fulfilled';
@@ -172,11 +175,11 @@ describe('read model catch-up', () => {
         await eventually(isLoaded, (loaded) => loaded);
       },
     });
-    await untilThereBy(watched, await eventWithoutRow());
-    expect(looks).toBeGreaterThan(1);
+    await catchUpWithUntil(watchedReadModels, await commitWithoutReadModel());
+    expect(checkCount).toBeGreaterThan(1);
   });
 
-  it('waits for the disk, which a writer does not', async () => {
+  it('commits with synchronous_commit on, and writers commit with it off', async () => {
     await database.query(`
       create table waits (setting text);
       create function note_wait() returns trigger language plpgsql security definer as $$
@@ -185,17 +188,17 @@ describe('read model catch-up', () => {
         return new;
       end $$;
       create trigger note_wait before insert on accounts for each row execute function note_wait()`);
-    const waits = async () => (await database.query('select setting from waits')).rows;
-    await eventWithRow();
-    expect(await waits()).toEqual([{ setting: 'off' }]);
-    await untilThere(await eventWithoutRow());
-    expect(await waits()).toEqual([{ setting: 'off' }, { setting: 'on' }]);
+    const readSettings = async () => (await database.query('select setting from waits')).rows;
+    await commitWithReadModel();
+    expect(await readSettings()).toEqual([{ setting: 'off' }]);
+    await catchUpUntil(await commitWithoutReadModel());
+    expect(await readSettings()).toEqual([{ setting: 'off' }, { setting: 'on' }]);
     await database.query('drop function note_wait cascade; drop table waits');
   });
 
-  it('is not held up by a stream that cannot be projected', async () => {
-    const broken = await eventWithoutRow({ broken: true });
-    await untilThere(await eventWithoutRow());
-    expect((await database.query(ROWS, [[broken]])).rowCount).toBe(0);
+  it('continues after a stream that cannot be projected', async () => {
+    const broken = await commitWithoutReadModel({ broken: true });
+    await catchUpUntil(await commitWithoutReadModel());
+    expect((await database.query(FIND_ROWS, [[broken]])).rowCount).toBe(0);
   });
 });

@@ -18,13 +18,13 @@ afterAll(() => service.stop());
 
 type Row = { id: number; projection_version: number; revision: number; state: object };
 
-const rows = (ids: number[]) =>
+const findRows = (ids: number[]) =>
   ask<Row>(
     'select id, projection_version, revision, state from customer_cards where id = any ($1) order by id',
     ids,
   );
 
-it('reprojects read models of an older projection version in the background, and moves none back', async () => {
+it('dispatchers reproject read models of an older projection version, and leave newer ones unchanged', async () => {
   const ids: number[] = [];
   for (let i = 0; i < 5; i++) {
     const { path, customerCard } = await enrol(store, { rewards: [2] });
@@ -32,27 +32,27 @@ it('reprojects read models of an older projection version in the background, and
     ids.push(customerCard.id);
   }
   const [newer = 0, ahead = 0, ...older] = ids;
-  const before = await rows(older);
+  const before = await findRows(older);
   await ask(
     `update customer_cards set projection_version = 1, state = state - 'stampings' where id = any ($1)`,
     [...older, ahead],
   );
-  // A newer version wrote one; another is ahead of its stream, as after a partial restore.
+  // One was written by a newer version. Another is ahead of its stream, as after a partial restore.
   await ask('update customer_cards set projection_version = 99 where id = $1', newer);
   await ask('update customer_cards set revision = revision + 5 where id = $1', ahead);
-  const strange = await rows([newer, ahead]);
+  const newerRows = await findRows([newer, ahead]);
 
   const dispatchers = await Promise.all([startDispatcher(), startDispatcher()]);
   await eventually(
-    () => rows(older),
+    () => findRows(older),
     (result) => result.every(({ projection_version }) => projection_version === projectionVersion),
   );
-  expect(await rows(older)).toEqual(before);
+  expect(await findRows(older)).toEqual(before);
   await eventually(
     () => dispatchers.map((dispatcher) => dispatcher.output()).join(''),
     (output) =>
       output.includes(`customer_cards ${ahead} stays as an older projection made it`) &&
       /\d rows of customer_cards were projected again/.test(output),
   );
-  expect(await rows([newer, ahead])).toEqual(strange);
+  expect(await findRows([newer, ahead])).toEqual(newerRows);
 });

@@ -26,12 +26,12 @@ afterAll(() => service.stop());
 
 const STATUS = '/api/v1/status';
 
-function onePerPath(all: typeof routes): typeof routes {
+function selectOnePerPath(all: typeof routes): typeof routes {
   return [...new Map(all.map((route) => [route.path, route])).values()];
 }
 
-/** All sorts of ways to write the same path, or nearly. */
-const spellings = (path: string): string[] => [
+/** Lists many ways to write the same path, or nearly the same. */
+const listSpellings = (path: string): string[] => [
   path,
   `${path}/`,
   `${path}//`,
@@ -71,7 +71,11 @@ const spellings = (path: string): string[] => [
   `${path}/%E0%A4%A`,
 ];
 
-async function statusOf(method: string, target: string, token: string | null): Promise<number> {
+async function requestStatus(
+  method: string,
+  target: string,
+  token: string | null,
+): Promise<number> {
   const body = method === 'GET' ? '' : '{}';
   const lines = [
     `${method} ${target} HTTP/1.1`,
@@ -89,17 +93,19 @@ async function statusOf(method: string, target: string, token: string | null): P
   return status;
 }
 
-describe('no route of the API', () => {
-  it('is left out of these tests', () => {
+describe('the request guard', () => {
+  it('is tested with more than 20 routes, all of them under /api/v1', () => {
     expect(routes.length).toBeGreaterThan(20);
     expect(routes.filter(({ path }) => !path.startsWith('/api/v1/'))).toEqual([]);
   });
 
-  it('is reached without a token, however its path is written', async () => {
-    for (const { method, path } of onePerPath(routes)) {
+  it('lets no request without a token reach a route, however its path is written', async () => {
+    for (const { method, path } of selectOnePerPath(routes)) {
       if (path === STATUS) continue;
-      const targets = spellings(path);
-      const statuses = await Promise.all(targets.map((target) => statusOf(method, target, null)));
+      const targets = listSpellings(path);
+      const statuses = await Promise.all(
+        targets.map((target) => requestStatus(method, target, null)),
+      );
       for (const [i, status] of statuses.entries()) {
         expect([method, targets[i], [400, 401, 404].includes(status) || status]).toEqual([
           method,
@@ -107,17 +113,19 @@ describe('no route of the API', () => {
           true,
         ]);
       }
-      expect(await statusOf(method, path.replace('/api', '/%61pi'), null)).toBe(401);
-      expect(await statusOf(method, `http://cards.example${path}`, null)).toBe(401);
+      expect(await requestStatus(method, path.replace('/api', '/%61pi'), null)).toBe(401);
+      expect(await requestStatus(method, `http://cards.example${path}`, null)).toBe(401);
     }
   });
 
-  it('reaches a store of somebody else, however its path is written', async () => {
+  it('lets no token reach the store of another user, however the path is written', async () => {
     const token = store.token;
-    for (const { method, path } of onePerPath(routes)) {
+    for (const { method, path } of selectOnePerPath(routes)) {
       if (!path.startsWith(`/api/v1/accounts/${other.accountId}`)) continue;
-      const targets = spellings(path);
-      const statuses = await Promise.all(targets.map((target) => statusOf(method, target, token)));
+      const targets = listSpellings(path);
+      const statuses = await Promise.all(
+        targets.map((target) => requestStatus(method, target, token)),
+      );
       for (const [i, status] of statuses.entries()) {
         expect([method, targets[i], [400, 404, 405].includes(status) || status]).toEqual([
           method,
@@ -129,7 +137,7 @@ describe('no route of the API', () => {
       const escaped = [...id].map((digit) => `%3${digit}`).join('');
       for (const written of [escaped, `0${id}`, `+${id}`, `${id}.0`, `${id}%20`]) {
         const target = path.replace(`accounts/${id}`, `accounts/${written}`);
-        expect([method, target, await statusOf(method, target, token)]).toEqual([
+        expect([method, target, await requestStatus(method, target, token)]).toEqual([
           method,
           target,
           404,

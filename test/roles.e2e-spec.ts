@@ -16,7 +16,7 @@ import { enrol } from './support/fixtures/enrolled-customer.js';
 
 const FORBIDDEN = /permission denied|must be owner/;
 
-describe('the role of the processes', () => {
+describe('the database role of the processes', () => {
   let service: Service;
 
   beforeAll(async () => {
@@ -33,7 +33,7 @@ describe('the role of the processes', () => {
         exists (select from pg_auth_members where member = r.oid
           and roleid <> 'pg_read_all_stats'::regrole) as member
       from pg_roles r where rolname = current_user`;
-    expect((await as(service.database.url, rights)).rows).toEqual([
+    expect((await queryAs(service.database.url, rights)).rows).toEqual([
       {
         rolsuper: false,
         rolcreaterole: false,
@@ -48,7 +48,7 @@ describe('the role of the processes', () => {
     ]);
   });
 
-  it('is sufficient for the service', async () => {
+  it('suffices to enrol a customer and to stamp the card', async () => {
     const store = await service.newStore();
     const { path } = await enrol(store, { rewards: [1] });
     expect((await store.post(`${path}/stamp`, { stamps: 1, external_ref: 'r' })).status).toBe(200);
@@ -71,21 +71,24 @@ describe('the role of the processes', () => {
     `select setval('es.global_seq', 1)`,
     'create table public.mine (id int)',
     'create function public.right(name, int) returns text language sql return null',
-  ])('is not allowed: %s', async (statement) => {
-    await expect(as(service.database.url, statement)).rejects.toThrow(FORBIDDEN);
+  ])('may not run: %s', async (statement) => {
+    await expect(queryAs(service.database.url, statement)).rejects.toThrow(FORBIDDEN);
   });
 
-  it('may raise the sequence of ids that a failover has lowered', async () => {
-    const raised = await as(service.database.url, `select setval('customers_id', 1000) as last`);
-    expect(raised.rows).toEqual([{ last: 1000 }]);
+  it('may raise a sequence of ids, as after a failover', async () => {
+    const result = await queryAs(
+      service.database.url,
+      `select setval('customers_id', 1000) as last`,
+    );
+    expect(result.rows).toEqual([{ last: 1000 }]);
   });
 
-  it('may make and drop days of deliveries, and no other tables', async () => {
+  it('may create and drop the daily partitions of webhooks, and drop no other table', async () => {
     const day = `now() - interval '400 days'`;
     const url = service.database.url;
-    await as(url, `select webhook_make_partitions(${day}, ${day})`);
+    await queryAs(url, `select webhook_make_partitions(${day}, ${day})`);
     const drop = (table: string) =>
-      as(
+      queryAs(
         url,
         `select webhook_drop_partitions('{${table}}', webhook_first_id(now() - interval '399 days')) as dropped`,
       );
@@ -95,11 +98,11 @@ describe('the role of the processes', () => {
     ]);
   });
 
-  it('sees how old the transactions of others are, which hold up the readers of the log', async () => {
+  it('sees when the transactions of other roles started, which delay readers of the event store', async () => {
     const writer = new pg.Client(service.database.ownerUrl);
     await writer.connect();
     await writer.query('begin; select pg_current_xact_id()');
-    const seen = await as(
+    const seen = await queryAs(
       service.database.url,
       `select count(xact_start) as others from pg_stat_activity
        where datname = current_database() and usename <> current_user and backend_xid is not null`,
@@ -120,13 +123,13 @@ describe('the audit log', () => {
   afterAll(() => database.close());
 
   it.each(['update audit_log set type = type', 'delete from audit_log', 'truncate audit_log'])(
-    'is not changed even by its owner: %s',
+    'rejects a change even by its owner: %s',
     async (statement) => {
       await expect(database.query(statement)).rejects.toThrow('never changed or removed');
     },
   );
 
-  it('forgets addresses after 90 days, and nothing else', async () => {
+  it('lets es.forget_audit_addresses remove IP addresses after 90 days, and rejects other updates', async () => {
     await database.query(`insert into audit_log
       (type, actor, channel, request_id, ip_address, subject, recorded_at)
       select 'a', '{}', 'api', 'r', '192.0.2.7', '{}', now() - make_interval(days => days)
@@ -143,7 +146,7 @@ describe('the audit log', () => {
       ).rejects.toThrow('never changed or removed');
     }
     const forget = async () =>
-      (await as(database.url, 'select es.forget_audit_addresses(1) as count')).rows;
+      (await queryAs(database.url, 'select es.forget_audit_addresses(1) as count')).rows;
     expect([await forget(), await forget(), await forget()]).toEqual([
       [{ count: 1 }],
       [{ count: 1 }],
@@ -157,7 +160,7 @@ describe('the audit log', () => {
   });
 });
 
-describe('an installation with one role for everything', () => {
+describe('an installation with one database role', () => {
   const role = `app_${randomBytes(4).toString('hex')}`;
   let database: TestDatabase;
   let url: string;
@@ -174,7 +177,7 @@ describe('an installation with one role for everything', () => {
     await database.close();
   });
 
-  it('continues to work, and warns at start', async () => {
+  it('logs at start that its role could change the history, and what to run', async () => {
     const api = startProgram(
       'dist/apps/api/src/main.js',
       testEnvironment(database.ownerUrl, { LOG_LEVEL: 'warn' }),
@@ -186,18 +189,20 @@ describe('an installation with one role for everything', () => {
     );
   });
 
-  it('gets a second role from one run of migrate with both URLs', async () => {
+  it('gets a second, restricted role when migrate runs with both URLs', async () => {
     const settings = testEnvironment(url, { DATABASE_MIGRATION_URL: database.ownerUrl });
     const first = runNode(['dist/scripts/migrate.js'], settings);
     expect(first).toEqual({ status: 0, output: 'the database is up to date\n' });
     await migrate(testConfig(url, { DATABASE_MIGRATION_URL: database.ownerUrl }), migrations);
-    const { rows } = await as(url, 'select current_user as name');
+    const { rows } = await queryAs(url, 'select current_user as name');
     expect(rows).toEqual([{ name: role }]);
-    await expect(as(url, 'delete from es.events')).rejects.toThrow(FORBIDDEN);
-    await expect(as(url, 'drop trigger events_are_final on es.events')).rejects.toThrow(FORBIDDEN);
+    await expect(queryAs(url, 'delete from es.events')).rejects.toThrow(FORBIDDEN);
+    await expect(queryAs(url, 'drop trigger events_are_final on es.events')).rejects.toThrow(
+      FORBIDDEN,
+    );
   });
 
-  it('says what an administrator has to do when the owner cannot create roles', async () => {
+  it('gets the command for an administrator when its owner cannot create roles', async () => {
     const owner = `owner_${randomBytes(4).toString('hex')}`;
     const migration = new URL(database.ownerUrl);
     migration.username = owner;
@@ -221,7 +226,7 @@ describe('an installation with one role for everything', () => {
   });
 });
 
-async function as(url: string, statement: string): Promise<pg.QueryResult> {
+async function queryAs(url: string, statement: string): Promise<pg.QueryResult> {
   const client = new pg.Client(url);
   await client.connect();
   try {

@@ -23,69 +23,69 @@ afterAll(async () => {
   await mails?.goAway();
 });
 
-async function signedIn(email: string): Promise<Browser> {
+async function signIn(email: string): Promise<Browser> {
   const browser = new Browser(service);
   expect((await browser.signIn(email, PASSWORD)).location).toBe('/app');
   return browser;
 }
 
-/** Somebody who has the cookie of the browser as it is now. */
-function thiefOf(browser: Browser): Browser {
+/** Creates a browser with a copy of the session cookie. */
+function createThief(browser: Browser): Browser {
   const thief = new Browser(service);
   thief.cookies.set(COOKIE, browser.cookies.get(COOKIE) ?? '');
   return thief;
 }
 
-const isIn = async (browser: Browser) => (await browser.get('/app/account')).status === 200;
+const isSignedIn = async (browser: Browser) => (await browser.get('/app/account')).status === 200;
 
-/** That a step locks out whoever has copied the cookie, and nobody else. */
+/** Asserts that a step changes the session token and so locks out a copy of the former cookie. */
 async function expectRenewal(
   browser: Browser,
   step: () => Promise<BrowserResponse>,
   status: number,
 ): Promise<BrowserResponse> {
-  const thief = thiefOf(browser);
-  expect(await isIn(thief)).toBe(true);
+  const thief = createThief(browser);
+  expect(await isSignedIn(thief)).toBe(true);
   const before = browser.cookies.get(COOKIE);
   const response = await step();
   expect(response.status).toBe(status);
   expect(browser.cookies.get(COOKIE)).not.toBe(before);
-  expect(await isIn(thief)).toBe(false);
+  expect(await isSignedIn(thief)).toBe(false);
   return response;
 }
 
-describe('the token of a session', () => {
-  it('is another after a new password, which ends the other sessions', async () => {
+describe('the session token', () => {
+  it('changes with the password, which also ends the other sessions', async () => {
     const own = await service.newStore();
-    const browser = await signedIn(own.email);
-    const elsewhere = await signedIn(own.email);
+    const browser = await signIn(own.email);
+    const elsewhere = await signIn(own.email);
     await browser.get('/app/account');
     const fields = { current_password: PASSWORD, password: 'battery staple' };
     await expectRenewal(browser, () => browser.post('/app/account/password', fields), 303);
-    expect(await isIn(browser)).toBe(true);
-    expect(await isIn(elsewhere)).toBe(false);
+    expect(await isSignedIn(browser)).toBe(true);
+    expect(await isSignedIn(elsewhere)).toBe(false);
   });
 
-  it('is another after the right password even when the new one is refused, and the page can be sent again', async () => {
+  it('changes after the right password even when the new one is refused, and the form can be sent again', async () => {
     const own = await service.newStore();
-    const browser = await signedIn(own.email);
-    const elsewhere = await signedIn(own.email);
+    const browser = await signIn(own.email);
+    const elsewhere = await signIn(own.email);
     await browser.get('/app/account');
     const weak = { current_password: PASSWORD, password: 'short' };
     await expectRenewal(browser, () => browser.post('/app/account/password', weak), 422);
-    // With the token of the form that was just shown.
+    // The CSRF token of the form that was just shown still works.
     const good = { current_password: PASSWORD, password: 'battery staple' };
     const csrf = browser.csrf;
     await browser.get('/app/account');
     expect(browser.csrf).toBe(csrf);
-    expect(await isIn(elsewhere)).toBe(true);
+    expect(await isSignedIn(elsewhere)).toBe(true);
     expect((await browser.post('/app/account/password', good)).status).toBe(303);
   });
 
-  it('is another after each step that asks for the password or turns codes on', async () => {
+  it('changes with each step that asks for the password or turns on the second factor', async () => {
     const own = await service.newStore();
-    const browser = await signedIn(own.email);
-    const elsewhere = await signedIn(own.email);
+    const browser = await signIn(own.email);
+    const elsewhere = await signIn(own.email);
     await browser.get('/app/account/codes');
     const begin = () => browser.post('/app/account/codes/begin', { password: PASSWORD });
     await expectRenewal(browser, begin, 303);
@@ -105,12 +105,12 @@ describe('the token of a session', () => {
     const address = () =>
       browser.post('/app/account', { name: 'Grace', email, current_password: PASSWORD });
     await expectRenewal(browser, address, 303);
-    expect(await isIn(elsewhere)).toBe(true);
+    expect(await isSignedIn(elsewhere)).toBe(true);
   });
 
-  it('stays after a wrong password and after what asks for none', async () => {
+  it('stays the same after a wrong password and after a step that asks for none', async () => {
     const own = await service.newStore();
-    const browser = await signedIn(own.email);
+    const browser = await signIn(own.email);
     const before = browser.cookies.get(COOKIE);
     await browser.get('/app/account');
     const wrong = { current_password: 'not it', password: 'battery staple' };
@@ -121,19 +121,19 @@ describe('the token of a session', () => {
     expect(browser.cookies.get(COOKIE)).toBe(before);
   });
 
-  it('lasts no longer than the session did', async () => {
+  it('keeps the expiry of the session when it changes', async () => {
     const own = await service.newStore();
-    const browser = await signedIn(own.email);
-    const ends = async () => {
+    const browser = await signIn(own.email);
+    const findExpiry = async () => {
       const { rows } = await service.database.query(
         `select expires_at, s.id from sessions s join users u on u.id = s.user_id where email = $1`,
         [own.email],
       );
       return rows;
     };
-    const before = await ends();
+    const before = await findExpiry();
     await browser.get('/app/account/codes');
     await browser.post('/app/account/codes/begin', { password: PASSWORD });
-    expect(await ends()).toEqual(before);
+    expect(await findExpiry()).toEqual(before);
   });
 });
