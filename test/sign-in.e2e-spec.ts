@@ -27,7 +27,7 @@ beforeAll(async () => {
     TRUST_PROXY_HOPS: '1',
     SMTP_URL: mails.url,
     MAIL_FROM: 'inkpad@shop.example',
-    // A holder of a connection must not wait for another one.
+    // Few, so that a request which waits for a second connection would deadlock.
     DATABASE_POOL: '4',
     ...company.environment,
   });
@@ -47,15 +47,15 @@ afterAll(async () => {
 });
 
 async function get(path: string, headers: Record<string, string> = {}) {
-  const answer = await fetch(service.baseUrl + path, {
+  const response = await fetch(service.baseUrl + path, {
     redirect: 'manual',
     headers: { accept: 'text/html', ...headers },
   });
-  return { status: answer.status, headers: answer.headers, text: await answer.text() };
+  return { status: response.status, headers: response.headers, text: await response.text() };
 }
 
 describe('pages', () => {
-  it('all have one style, which browsers may keep for ever', async () => {
+  it('link a stylesheet that browsers may cache for a year, by the hash in its path', async () => {
     const page = await get('/app/elements');
     expect(page.status).toBe(200);
     const [, path = ''] = /href="([^"]+\.css)"/.exec(page.text) ?? [];
@@ -71,7 +71,7 @@ describe('pages', () => {
     expect((await get('/assets/nothing-AAAAAAAAAAAA.css')).status).toBe(404);
   });
 
-  it('may not be framed, run scripts or load anything from elsewhere', async () => {
+  it('may not be framed, run scripts or load anything from another origin', async () => {
     const { headers, text } = await get('/app/elements');
     expect(headers.get('content-security-policy')).toBe(
       "default-src 'none'; style-src 'self'; img-src 'self' data:; form-action 'self'; base-uri 'none'; frame-ancestors 'none'",
@@ -81,7 +81,7 @@ describe('pages', () => {
     expect(text).not.toMatch(/style="|<script|https?:\/\/(?!www\.w3\.org)/);
   });
 
-  it('render an error page, for browsers only', async () => {
+  it('show errors as a page to browsers and as JSON to other clients', async () => {
     const missing = await get('/app/nothing/of/the/kind');
     expect([missing.status, missing.headers.get('content-type')]).toEqual([
       404,
@@ -101,17 +101,17 @@ describe('pages', () => {
   });
 });
 
-async function signedIn(email = store.email): Promise<Browser> {
+async function signIn(email = store.email): Promise<Browser> {
   const browser = new Browser(service);
   expect(await browser.signIn(email, PASSWORD)).toMatchObject({ status: 303, location: '/app' });
   return browser;
 }
 
-function storePage(page: string): string {
+function toStorePath(page: string): string {
   return `/app/stores/${store.accountId}/${page}`;
 }
 
-async function auditTypes(): Promise<string[]> {
+async function listAuditTypes(): Promise<string[]> {
   const { rows } = await service.database.query<{ type: string }>(
     'select type from audit_log where account_id = $1 order by id',
     [store.accountId],
@@ -119,9 +119,9 @@ async function auditTypes(): Promise<string[]> {
   return rows.map(({ type }) => type);
 }
 
-describe('signing in', () => {
-  it('leads to the stores of the user, and from there into each', async () => {
-    const browser = await signedIn();
+describe('sign-in', () => {
+  it('leads to the stores of the user, and shows the store of another user like a missing one', async () => {
+    const browser = await signIn();
     const home = await browser.get('/app');
     expect(home.text).toContain('Corner Café');
     expect(home.text).toContain(`href="/app/stores/${store.accountId}"`);
@@ -130,13 +130,13 @@ describe('signing in', () => {
     const foreign = await browser.get(`/app/stores/${other.accountId}`);
     const missing = await browser.get('/app/stores/987654321');
     expect([foreign.status, missing.status]).toEqual([404, 404]);
-    const numbered = (text: string) => text.replaceAll(/Request \S+/g, '');
-    expect(numbered(foreign.text)).toBe(numbered(missing.text));
+    const withoutRequestId = (text: string) => text.replaceAll(/Request \S+/g, '');
+    expect(withoutRequestId(foreign.text)).toBe(withoutRequestId(missing.text));
   });
 
-  it('says that something was done only in words of its own', async () => {
-    const browser = await signedIn();
-    const pages = ['/app/account', ...['users', 'tokens'].map((page) => storePage(page))];
+  it('shows no message for an unknown value of ?done=', async () => {
+    const browser = await signIn();
+    const pages = ['/app/account', ...['users', 'tokens'].map((page) => toStorePath(page))];
     for (const done of ['constructor', '__proto__', 'toString', 'removed&done=role']) {
       for (const page of pages) {
         const response = await browser.get(`${page}?done=${done}`);
@@ -150,10 +150,10 @@ describe('signing in', () => {
     }
   });
 
-  it('sets a cookie for this host alone, which scripts cannot read', async () => {
+  it('sets a host-only, HttpOnly cookie whose token is not in the database', async () => {
     const browser = new Browser(service);
-    const answer = await browser.signIn(store.email, PASSWORD);
-    const [session = '', trustedBrowser = ''] = answer.headers.getSetCookie();
+    const response = await browser.signIn(store.email, PASSWORD);
+    const [session = '', trustedBrowser = ''] = response.headers.getSetCookie();
     expect(session).toMatch(
       /^__Host-inkpad=[\w-]{43}; Max-Age=2592000; Path=\/; HttpOnly; Secure; SameSite=Lax$/,
     );
@@ -164,8 +164,8 @@ describe('signing in', () => {
     expect(JSON.stringify(rows)).not.toContain(token);
   });
 
-  it('begins a new session, whatever cookie was there before', async () => {
-    const browser = await signedIn();
+  it('starts a new session and ends the one of the former cookie', async () => {
+    const browser = await signIn();
     const before = browser.cookies.get('__Host-inkpad') ?? '';
     await browser.post('/app/sign-in', { email: store.email, password: PASSWORD });
     expect(browser.cookies.get('__Host-inkpad')).not.toBe(before);
@@ -173,7 +173,7 @@ describe('signing in', () => {
     expect(await browser.get('/app')).toMatchObject({ status: 303, location: '/app/sign-in' });
   });
 
-  it('says the same of a wrong password and of an unknown address', async () => {
+  it('gives the same response for a wrong password and an unknown e-mail address', async () => {
     const browser = new Browser(service);
     const email = `${'x'.repeat(8)}@nobody.example`;
     const wrong = await browser.signIn(store.email, 'not it at all');
@@ -184,14 +184,14 @@ describe('signing in', () => {
   });
 
   it.each(['\u202A%\u202C', '%\u200B', '\uFEFF%', ' %\r\n', 'o\u2060%'])(
-    'knows an address that was sent as %j',
-    async (spelt) => {
-      const email = spelt.startsWith('o') ? store.email.replace('o', 'o\u2060') : store.email;
-      expect(await signedIn(spelt.replace(/o\u2060%|%/, email))).toBeDefined();
+    'ignores spaces and invisible characters in an e-mail address: %j',
+    async (spelling) => {
+      const email = spelling.startsWith('o') ? store.email.replace('o', 'o\u2060') : store.email;
+      expect(await signIn(spelling.replace(/o\u2060%|%/, email))).toBeDefined();
     },
   );
 
-  it('goes back to the page that was asked for, and nowhere else', async () => {
+  it('returns to the requested page, and not to another site', async () => {
     const browser = new Browser(service);
     const target = `/app/stores/${store.accountId}?tab=2`;
     const sent = await browser.get(target);
@@ -208,7 +208,7 @@ describe('signing in', () => {
     expect(away.location).toBe('/app');
   });
 
-  it('is taken from our own page alone', async () => {
+  it('refuses a form from another origin with 403', async () => {
     const browser = new Browser(service);
     const fields = { email: store.email, password: PASSWORD };
     for (const headers of [
@@ -222,29 +222,29 @@ describe('signing in', () => {
     expect((await browser.post('/app/sign-in', fields)).status).toBe(303);
   });
 
-  it('ends everywhere at once: signing out, and a removed user', async () => {
-    const browser = await signedIn();
+  it('leads to a session that ends at once with sign-out or the removal of the user', async () => {
+    const browser = await signIn();
     await browser.get('/app');
     const out = await browser.post('/app/sign-out');
     expect(out).toMatchObject({ status: 303, location: '/app/sign-in?done=signed_out' });
     expect(browser.cookies.has('__Host-inkpad')).toBe(false);
     const other = await service.newStore();
-    const removed = await signedIn(other.email);
+    const removed = await signIn(other.email);
     await service.execute(new RemoveUser(cli, other.email));
     expect((await removed.get('/app')).status).toBe(303);
-    expect(await auditTypes()).toContain('user.signed_out');
+    expect(await listAuditTypes()).toContain('user.signed_out');
   });
 
-  it('ends after 12 hours without a page, and after 30 days', async () => {
+  it('leads to a session that ends after 12 hours without a request, and when it expires', async () => {
     for (const past of ["seen_at = now() - interval '12 hours 1 second'", 'expires_at = now()']) {
-      const browser = await signedIn();
+      const browser = await signIn();
       expect((await browser.get('/app')).status).toBe(200);
       await service.database.query(`update sessions set ${past}`);
       expect([past, (await browser.get('/app')).status]).toEqual([past, 303]);
     }
   });
 
-  it('leaves no address in the log for longer than 90 days', async () => {
+  it('leaves no IP address in the audit log for longer than 90 days', async () => {
     const { rows } = await eventually(
       () =>
         service.database.query<{ ip: string | null }>(
@@ -255,9 +255,9 @@ describe('signing in', () => {
     expect(rows).toEqual([{ ip: null }, { ip: '192.0.2.7' }]);
   });
 
-  it('takes ten wrong passwords, and then none for a while, but from a browser that the user knows', async () => {
+  it('pauses after ten wrong passwords, except in a browser that the user has signed in with before', async () => {
     const victim = await service.newStore();
-    const own = await signedIn(victim.email);
+    const own = await signIn(victim.email);
     const stranger = new Browser(service);
     const tries = Array.from({ length: 10 }, () => stranger.signIn(victim.email, 'guessed wrong'));
     expect((await Promise.all(tries)).map(({ status }) => status)).toEqual(Array(10).fill(422));
@@ -278,19 +278,19 @@ describe('signing in', () => {
        from audit_log where account_id = $1 and type in ('user.sign_in_failed', 'user.signed_in') order by id`,
       [victim.accountId, stranger.address],
     );
-    const entered = { type: 'user.signed_in', times: null, isStranger: false };
-    const failed = { type: 'user.sign_in_failed', isStranger: true };
+    const successEntry = { type: 'user.signed_in', times: null, isStranger: false };
+    const failureEntry = { type: 'user.sign_in_failed', isStranger: true };
     expect(entries.rows).toEqual([
-      entered,
-      { ...failed, times: '1' },
-      { ...failed, times: '10' },
-      entered,
+      successEntry,
+      { ...failureEntry, times: '1' },
+      { ...failureEntry, times: '10' },
+      successEntry,
     ]);
     await service.database.query("update sign_in_failures set until = now() - interval '1 second'");
     expect((await stranger.signIn(victim.email, PASSWORD)).status).toBe(303);
   });
 
-  it('knows a user by the key of the address, however the database compares texts', async () => {
+  it('compares e-mail addresses by their normalized form, whatever collation the column has', async () => {
     const database = await testDatabase();
     await database.query(
       `create collation loose (provider = icu, locale = 'und-u-ks-level1', deterministic = false)`,
@@ -309,7 +309,7 @@ describe('signing in', () => {
     }
   });
 
-  it('counts failed sign-ins with unknown addresses correctly', async () => {
+  it('audits only the 1st and the 10th of ten failures with unknown e-mail addresses', async () => {
     const own = await startService();
     try {
       const stranger = new Browser(own);
@@ -327,12 +327,12 @@ describe('signing in', () => {
     }
   });
 
-  it('has a limit for each address, over which there is a page', async () => {
+  it('shows a page with the seconds to wait once an IP address exceeds its rate limit', async () => {
     const browser = new Browser(service);
-    const answers = await Promise.all(
+    const responses = await Promise.all(
       Array.from({ length: 31 }, (_, i) => browser.signIn(`${i}@nobody.example`, 'guess')),
     );
-    const refused = answers.find(({ status }) => status === 429);
+    const refused = responses.find(({ status }) => status === 429);
     expect(refused?.text).toContain('Too many requests');
     expect(refused?.headers.get('retry-after')).toMatch(/^\d+$/);
     const seconds = Number(refused?.headers.get('retry-after'));
@@ -342,7 +342,7 @@ describe('signing in', () => {
 });
 
 describe('a form of the console', () => {
-  it('that is sent without any body is an empty one', async () => {
+  it('counts as empty when it is sent without a body', async () => {
     const origin = 'https://cards.example';
     for (const [path, status] of [
       ['/app/sign-in', 422],
@@ -353,16 +353,16 @@ describe('a form of the console', () => {
     ] as const) {
       const headers = { origin, accept: 'text/html' };
       const init = { method: 'POST', headers, redirect: 'manual' } as const;
-      const answer = await fetch(service.baseUrl + path, init);
-      expect([path, answer.status]).toEqual([path, status]);
+      const response = await fetch(service.baseUrl + path, init);
+      expect([path, response.status]).toEqual([path, status]);
     }
   });
 
-  it('carries the token of its session', async () => {
-    const browser = await signedIn();
+  it('gets 403 unless it carries the CSRF token of its session', async () => {
+    const browser = await signIn();
     await browser.get('/app/account');
     const fields = { name: 'Owner', email: store.email };
-    const other = await signedIn();
+    const other = await signIn();
     await other.get('/app/account');
     for (const token of ['', 'x', other.csrf]) {
       const refused = await browser.post('/app/account', { ...fields, _csrf: token });
@@ -374,8 +374,8 @@ describe('a form of the console', () => {
     expect((await browser.post('/app/account', fields)).status).toBe(303);
   });
 
-  it('leads to signing in once the session has ended', async () => {
-    const browser = await signedIn();
+  it('redirects to sign-in once the session has ended', async () => {
+    const browser = await signIn();
     await browser.get('/app/account');
     await service.database.query('delete from sessions');
     const late = await browser.post('/app/account', { name: 'Late' });
@@ -383,8 +383,8 @@ describe('a form of the console', () => {
   });
 });
 
-/** Until so many transactions wait for a lock. */
-async function untilWaiting(count: number): Promise<void> {
+/** Waits until this many transactions wait for a lock. */
+async function waitForLockedTransactions(count: number): Promise<void> {
   await eventually(
     async () => {
       const { rows } = await service.database.query<{ count: number }>(
@@ -397,7 +397,7 @@ async function untilWaiting(count: number): Promise<void> {
   );
 }
 
-/** While somebody else has all but ended signing in. */
+/** Changes the password while a sign-in that has checked the former one waits to be committed. */
 async function changePasswordDuring(
   browser: Browser,
   signIn: () => Promise<BrowserResponse>,
@@ -405,19 +405,19 @@ async function changePasswordDuring(
   await browser.get('/app/account');
   await service.database.query('begin; lock table known_browsers in exclusive mode');
   const late = signIn();
-  await untilWaiting(1);
+  await waitForLockedTransactions(1);
   const fields = { current_password: PASSWORD, password: 'battery staple' };
   const set = browser.post('/app/account/password', fields);
-  await Promise.race([set, untilWaiting(2)]);
+  await Promise.race([set, waitForLockedTransactions(2)]);
   await service.database.query('commit');
   expect((await set).location).toBe('/app/account?done=password');
   await late;
 }
 
-describe('your account', () => {
-  it('keeps the name', async () => {
+describe('the account page', () => {
+  it('saves the name', async () => {
     const own = await service.newStore();
-    const browser = await signedIn(own.email);
+    const browser = await signIn(own.email);
     await browser.get('/app/account');
     const saved = await browser.post('/app/account', { name: 'Grace', email: own.email });
     expect(saved.location).toBe('/app/account?done=saved');
@@ -426,10 +426,10 @@ describe('your account', () => {
     expect(text).toContain('value="Grace"');
   });
 
-  it('takes a new password and ends all other sessions', async () => {
+  it('changes the password and ends all other sessions', async () => {
     const own = await service.newStore();
-    const browser = await signedIn(own.email);
-    const elsewhere = await signedIn(own.email);
+    const browser = await signIn(own.email);
+    const elsewhere = await signIn(own.email);
     await browser.get('/app/account');
     const fields = { current_password: PASSWORD, password: 'short' };
     const short = await browser.post('/app/account/password', fields);
@@ -446,10 +446,10 @@ describe('your account', () => {
     expect((await again.signIn(own.email, 'battery staple')).status).toBe(303);
   });
 
-  it("takes every keyboard's spelling of a password, and none that is trimmed or of another width", async () => {
+  it('sets a password that matches in any Unicode form and with any space, but not trimmed or in another width', async () => {
     const own = await service.newStore();
     const set = ' Cafe\u0301\u00A0au lait １ ';
-    const browser = await signedIn(own.email);
+    const browser = await signIn(own.email);
     await browser.get('/app/account');
     const first = { current_password: PASSWORD, password: set };
     expect((await browser.post('/app/account/password', first)).location).toContain('password');
@@ -468,9 +468,9 @@ describe('your account', () => {
     expect((await browser.post('/app/account/password', second)).location).toContain('password');
   });
 
-  it('refuses the old password when it changes during the sign-in', async () => {
+  it('changes the password so that a concurrent sign-in with the old one gets no session', async () => {
     const own = await service.newStore();
-    const browser = await signedIn(own.email);
+    const browser = await signIn(own.email);
     const thief = new Browser(service);
     await changePasswordDuring(browser, () => thief.signIn(own.email, PASSWORD));
     expect((await thief.get('/app')).status).toBe(303);
@@ -478,7 +478,7 @@ describe('your account', () => {
 
   it('ends sessions in other browsers', async () => {
     const own = await service.newStore();
-    const [browser, elsewhere] = [await signedIn(own.email), await signedIn(own.email)];
+    const [browser, elsewhere] = [await signIn(own.email), await signIn(own.email)];
     expect((await browser.get('/app/account')).text).toContain('one other browser');
     await browser.post('/app/account/sessions/end');
     expect((await elsewhere.get('/app')).status).toBe(303);
@@ -488,7 +488,7 @@ describe('your account', () => {
 
 describe('a forgotten password', () => {
   /** @returns the path of the link in the mail */
-  async function linkFor(browser: Browser, email: string): Promise<string> {
+  async function requestLink(browser: Browser, email: string): Promise<string> {
     const sent = await browser.post('/app/password/forgot', { email });
     expect(sent.location).toBe('/app/password/forgot?done=sent');
     const mail = await eventually(
@@ -498,11 +498,11 @@ describe('a forgotten password', () => {
     return /https:\/\/cards\.example(\S+)/.exec(mail?.text ?? '')?.[1] ?? '';
   }
 
-  it('is replaced by a link in a mail, once', async () => {
+  it('is reset once by a link in a mail', async () => {
     const own = await service.newStore();
-    const elsewhere = await signedIn(own.email);
+    const elsewhere = await signIn(own.email);
     const browser = new Browser(service);
-    const link = await linkFor(browser, own.email);
+    const link = await requestLink(browser, own.email);
     const token = new URLSearchParams(link.split('?')[1]).get('token') ?? '';
     expect(token).toMatch(/^[\w-]{43}$/);
     const { rows } = await service.database.query('select * from password_resets');
@@ -511,49 +511,49 @@ describe('a forgotten password', () => {
     const short = await browser.post('/app/password/reset', { token, password: 'short' });
     expect([short.status, short.text.includes('at least 10')]).toEqual([422, true]);
     const password = 'batterie cassée';
-    const answers = await Promise.all(
+    const responses = await Promise.all(
       [1, 2].map(() => browser.post('/app/password/reset', { token, password })),
     );
-    expect(answers.map(({ status }) => status).sort()).toEqual([303, 404]);
+    expect(responses.map(({ status }) => status).sort()).toEqual([303, 404]);
     expect((await elsewhere.get('/app')).status).toBe(303);
     expect((await browser.get(link)).text).toContain('does not work any more');
     expect((await browser.signIn(own.email, password.normalize('NFD'))).location).toBe('/app');
   });
 
-  it('is replaced by a mail into which no lines can be injected', async () => {
+  it('sends a mail into which a name cannot inject lines', async () => {
     const own = await service.newStore();
-    const browser = await signedIn(own.email);
+    const browser = await signIn(own.email);
     await browser.get('/app/account');
     const name = 'Grace\n\nYour account is in danger. Call 0900 1234';
     const saved = await browser.post('/app/account', { name, email: own.email });
     expect(saved.location).toBe('/app/account?done=saved');
-    await linkFor(browser, own.email);
+    await requestLink(browser, own.email);
     const mail = mails.received.findLast(({ to }) => to === own.email);
     expect(mail?.text).toMatch(
       /^Hello Grace Your account [^\n]*1234,\n\nsomebody, most likely you/,
     );
   });
 
-  it('lets a user in whom others have locked out', async () => {
+  it('can be reset by a user whom strangers have locked out', async () => {
     const own = await service.newStore();
     const stranger = new Browser(service);
     await Promise.all(Array.from({ length: 11 }, () => stranger.signIn(own.email, 'guessed')));
     const browser = new Browser(service);
     expect((await browser.signIn(own.email, PASSWORD)).status).toBe(429);
-    const token = (await linkFor(browser, own.email)).split('token=')[1] ?? '';
+    const token = (await requestLink(browser, own.email)).split('token=')[1] ?? '';
     await browser.post('/app/password/reset', { token, password: 'battery staple' });
     expect((await browser.signIn(own.email, 'battery staple')).location).toBe('/app');
   });
 
-  it('answers alike for an unknown address, and sends three mails an hour at most', async () => {
+  it('gets the same response for an unknown e-mail address, and three links an hour at most', async () => {
     const own = await service.newStore();
     const browser = new Browser(service);
-    const ask = (email: string) => browser.post('/app/password/forgot', { email });
-    const answers = await Promise.all([
-      ask('nobody@nowhere.example'),
-      ...Array.from({ length: 5 }, () => ask(own.email)),
+    const requestReset = (email: string) => browser.post('/app/password/forgot', { email });
+    const responses = await Promise.all([
+      requestReset('nobody@nowhere.example'),
+      ...Array.from({ length: 5 }, () => requestReset(own.email)),
     ]);
-    const seen = answers.map(({ status, location, text }) => [status, location, text]);
+    const seen = responses.map(({ status, location, text }) => [status, location, text]);
     expect(new Set(seen.map((one) => JSON.stringify(one))).size).toBe(1);
     const { rows } = await service.database.query(
       `select count(*)::int as count from password_resets r join users u on u.id = r.user_id
@@ -563,15 +563,15 @@ describe('a forgotten password', () => {
     expect(rows).toEqual([{ count: 3 }]);
   });
 
-  it('is replaced together with the API tokens of an account whose address was never confirmed', async () => {
+  it('is reset together with the API tokens only while the e-mail address was never confirmed', async () => {
     const own = await service.newStore();
-    const elsewhere = await signedIn(own.email);
+    const elsewhere = await signIn(own.email);
     const browser = new Browser(service);
     for (const [isFirst, password] of [
       [true, 'battery staple'],
       [false, 'staple battery'],
     ] as const) {
-      const link = await linkFor(browser, own.email);
+      const link = await requestLink(browser, own.email);
       const token = link.split('token=')[1] ?? '';
       expect((await browser.get(link)).text.includes('API tokens stop')).toBe(isFirst);
       const { token: tillToken } = await service.execute(new CreateToken(cli, own.email, 'till'));
@@ -597,17 +597,17 @@ describe('a forgotten password', () => {
     ]);
   });
 
-  it('cannot be replaced by a link that is an hour old', async () => {
+  it('cannot be reset with an expired link', async () => {
     const own = await service.newStore();
     const browser = new Browser(service);
-    const link = await linkFor(browser, own.email);
+    const link = await requestLink(browser, own.email);
     await service.database.query('update password_resets set expires_at = now()');
     expect((await browser.get(link)).status).toBe(404);
   });
 });
 
-describe('codes when signing in', () => {
-  /** @returns what makes the codes, and the recovery codes */
+describe('a second factor', () => {
+  /** Turns on the second factor. @returns the generator of codes, its key and the recovery codes */
   async function setUp(browser: Browser) {
     await browser.get('/app/account/codes');
     const wrong = await browser.post('/app/account/codes/begin', { password: 'not it' });
@@ -627,9 +627,9 @@ describe('codes when signing in', () => {
     return { totp, key, codes };
   }
 
-  it('are asked for, each once, from the app or from paper', async () => {
+  it('is required at sign-in, and accepts each code of the app and each recovery code once', async () => {
     const own = await service.newStore();
-    const { totp, key, codes } = await setUp(await signedIn(own.email));
+    const { totp, key, codes } = await setUp(await signIn(own.email));
     const { rows } = await service.database.query('select secret from second_factors');
     const bytes = Buffer.from(Secret.fromBase32(key.replaceAll(' ', '')).buffer);
     for (const { secret } of rows) expect((secret as Buffer).includes(bytes)).toBe(false);
@@ -640,7 +640,7 @@ describe('codes when signing in', () => {
     // The password alone lets nobody in.
     expect((await browser.get('/app')).location).toBe('/app/sign-in');
     const enter = (code: string) => browser.post('/app/sign-in/code', { code });
-    // The one that turned it on was taken with that.
+    // This code was used up by turning the second factor on.
     expect((await enter(totp.generate())).status).toBe(422);
     const next = totp.generate({ timestamp: Date.now() + 30_000 });
     expect((await enter(next)).location).toBe('/app');
@@ -658,9 +658,9 @@ describe('codes when signing in', () => {
     expect(new Set(tries.map(({ status }) => status))).toEqual(new Set([422, 429]));
   });
 
-  it('refuse a user whose password has changed meanwhile', async () => {
+  it('refuses a code when the password changes during the sign-in', async () => {
     const own = await service.newStore();
-    const browser = await signedIn(own.email);
+    const browser = await signIn(own.email);
     const { codes } = await setUp(browser);
     const thief = new Browser(service);
     await thief.signIn(own.email, PASSWORD);
@@ -669,9 +669,9 @@ describe('codes when signing in', () => {
     expect((await thief.get('/app')).status).toBe(303);
   });
 
-  it('can be turned off with the password, and are recorded', async () => {
+  it('can be turned off with the password, and is audited at each step', async () => {
     const own = await service.newStore();
-    const browser = await signedIn(own.email);
+    const browser = await signIn(own.email);
     const { codes } = await setUp(browser);
     await browser.get('/app/account/codes');
     const renewed = await browser.post('/app/account/codes/recovery', { password: PASSWORD });
@@ -680,7 +680,7 @@ describe('codes when signing in', () => {
     expect((await browser.post('/app/account/codes/off', { password: 'no' })).status).toBe(422);
     const off = await browser.post('/app/account/codes/off', { password: PASSWORD });
     expect(off.location).toBe('/app/account?done=second_factor_off');
-    await signedIn(own.email);
+    await signIn(own.email);
     const { rows } = await service.database.query<{ type: string }>(
       `select type from audit_log where account_id = $1 and type like 'user.%' order by id`,
       [own.accountId],
@@ -698,19 +698,19 @@ describe('codes when signing in', () => {
   });
 });
 
-describe('signing in with a company', () => {
-  /** As far as the company's answer takes the browser. */
-  async function comeBack(browser: Browser, path = '/app/sign-in/company') {
+describe('company sign-in', () => {
+  /** Signs in with the company and follows its redirect. @returns the response to the callback */
+  async function signInWithCompany(browser: Browser, path = '/app/sign-in/company') {
     const response = await browser.get(path);
     expect(response.status).toBe(303);
-    const agreed = await fetch(response.location ?? '', { redirect: 'manual' });
-    const back = new URL(agreed.headers.get('location') ?? '');
+    const consent = await fetch(response.location ?? '', { redirect: 'manual' });
+    const back = new URL(consent.headers.get('location') ?? '');
     expect(back.origin).toBe('https://cards.example');
     return browser.get(back.pathname + back.search);
   }
 
-  /** Somebody with a store whose address was confirmed. */
-  async function confirmed() {
+  /** Creates a store whose owner has confirmed the e-mail address. */
+  async function createConfirmedStore() {
     const own = await service.newStore();
     await service.database.query('update users set email_confirmed_at = now() where email = $1', [
       own.email,
@@ -718,36 +718,36 @@ describe('signing in with a company', () => {
     return own;
   }
 
-  /** Whom the company says that it is. */
-  function personOf(email: string, subject: string = randomUUID()) {
+  /** Creates the claims that the company signs. */
+  function createClaims(email: string, subject: string = randomUUID()) {
     return { sub: subject, email, email_verified: true };
   }
 
-  it('lets in whom the company vouches for', async () => {
-    const own = await confirmed();
-    company.person = personOf(own.email.toUpperCase());
+  it('signs in the user whose verified e-mail address the company sends', async () => {
+    const own = await createConfirmedStore();
+    company.person = createClaims(own.email.toUpperCase());
     const browser = new Browser(service);
     expect((await browser.get('/app/sign-in')).text).toContain('Sign in with your company');
     const target = `/app/stores/${own.accountId}`;
     const query = `?return_to=${encodeURIComponent(target)}`;
-    const back = await comeBack(browser, `/app/sign-in/company${query}`);
+    const back = await signInWithCompany(browser, `/app/sign-in/company${query}`);
     expect(back).toMatchObject({ status: 303, location: target });
     expect((await browser.get(target)).status).toBe(200);
     expect((await own.get('/api/v1/accounts')).status).toBe(200);
-    await signedIn(own.email);
+    await signIn(own.email);
   });
 
-  it('starts an account afresh whose address was never confirmed', async () => {
+  it('ends all former access to an account whose e-mail address was never confirmed', async () => {
     const own = await service.newStore();
-    const squatter = await signedIn(own.email);
+    const squatter = await signIn(own.email);
     await service.database.query(
       `insert into second_factors (user_id, secret, created_at, confirmed_at)
        select id, '', now(), now() from users where email = $1`,
       [own.email],
     );
-    company.person = personOf(own.email);
+    company.person = createClaims(own.email);
     const browser = new Browser(service);
-    expect((await comeBack(browser)).location).toBe('/app/account?done=afresh');
+    expect((await signInWithCompany(browser)).location).toBe('/app/account?done=afresh');
     const response = await browser.get('/app/account?done=afresh');
     expect(response.text).toContain('API tokens and all other sessions have ended');
     expect((await squatter.get('/app')).status).toBe(303);
@@ -779,70 +779,70 @@ describe('signing in with a company', () => {
       second_factor_removed: true,
     });
     const { token } = await service.execute(new CreateToken(cli, own.email, 'till'));
-    expect((await comeBack(new Browser(service))).location).toBe('/app');
+    expect((await signInWithCompany(new Browser(service))).location).toBe('/app');
     const till = new Client(service.baseUrl, own.accountId, token);
     expect((await till.get('/api/v1/accounts')).status).toBe(200);
   });
 
-  it('binds an account to the first person, whatever their address becomes', async () => {
-    const own = await confirmed();
+  it('links an account to one person of the company, whatever their e-mail address becomes, until it is unlinked', async () => {
+    const own = await createConfirmedStore();
     const subject = randomUUID();
-    company.person = personOf(own.email, subject);
-    expect((await comeBack(new Browser(service))).status).toBe(303);
+    company.person = createClaims(own.email, subject);
+    expect((await signInWithCompany(new Browser(service))).status).toBe(303);
     company.person = { sub: subject, email: 'married@company.example', email_verified: false };
     const browser = new Browser(service);
-    expect((await comeBack(browser)).status).toBe(303);
+    expect((await signInWithCompany(browser)).status).toBe(303);
     expect((await browser.get('/app/account')).text).toContain(own.email);
-    company.person = personOf(own.email);
+    company.person = createClaims(own.email);
     const other = new Browser(service);
-    const refused = await comeBack(other);
+    const refused = await signInWithCompany(other);
     expect([refused.status, other.cookies.has('__Host-inkpad')]).toEqual([403, false]);
     expect(refused.text).toContain('ask your administrator to unlink');
     const unlinked = await service.execute(new UnlinkCompany(cli, own.email));
     expect(unlinked).toMatchObject({ unlinked: 1 });
     expect((await browser.get('/app')).status).toBe(303);
-    expect((await comeBack(other)).status).toBe(303);
-    company.person = personOf(own.email, subject);
-    expect((await comeBack(new Browser(service))).status).toBe(403);
+    expect((await signInWithCompany(other)).status).toBe(303);
+    company.person = createClaims(own.email, subject);
+    expect((await signInWithCompany(new Browser(service))).status).toBe(403);
   });
 
-  it('knows an address in every spelling of its domain, and none that only looks like it', async () => {
+  it('matches an e-mail address in every spelling of its domain, and no lookalike', async () => {
     const local = randomUUID();
     const email = `${local}@müller.example`;
     await service.execute(new CreateUser(cli, email, 'Grace', PASSWORD));
-    company.person = personOf(`${local.toUpperCase()}@XN--mller-kva.example`);
-    expect((await comeBack(new Browser(service))).status).toBe(303);
+    company.person = createClaims(`${local.toUpperCase()}@XN--mller-kva.example`);
+    expect((await signInWithCompany(new Browser(service))).status).toBe(303);
     await service.execute(new CreateUser(cli, `${local}@gİthub.example`, 'Eve', PASSWORD));
     for (const lookalike of ['github', 'gıthub', 'gi\u0307thub.evil']) {
-      company.person = personOf(`${local}@${lookalike}.example`);
-      expect((await comeBack(new Browser(service))).status).toBe(403);
+      company.person = createClaims(`${local}@${lookalike}.example`);
+      expect((await signInWithCompany(new Browser(service))).status).toBe(403);
     }
   });
 
   it.each([
-    ['an address that nobody has here', { email: 'new@company.example' }, {}],
-    ['an address that is none', { email: 'company' }, {}],
-    ['an address that is not confirmed', { email_verified: false }, {}],
-    ['an address of unknown state', { email_verified: undefined }, {}],
-    ['a token for another journey', {}, { nonce: 'another' }],
+    ['an e-mail address that no user has', { email: 'new@company.example' }, {}],
+    ['an invalid e-mail address', { email: 'company' }, {}],
+    ['an e-mail address that is not verified', { email_verified: false }, {}],
+    ['an e-mail address without email_verified', { email_verified: undefined }, {}],
+    ['a token with another nonce', {}, { nonce: 'another' }],
     ['a token for another client', {}, { aud: 'another' }],
     ['a token of another company', {}, { iss: 'https://evil.example' }],
-    ['a token that is over', {}, { exp: 1 }],
-  ])('refuses %s', async (_, person, lies) => {
-    company.person = { ...personOf(store.email), ...person };
-    company.lies = lies;
+    ['an expired token', {}, { exp: 1 }],
+  ])('refuses %s', async (_, person, wrongClaims) => {
+    company.person = { ...createClaims(store.email), ...person };
+    company.lies = wrongClaims;
     const browser = new Browser(service);
-    const back = await comeBack(browser).finally(() => (company.lies = {}));
+    const back = await signInWithCompany(browser).finally(() => (company.lies = {}));
     expect(back.status).toBe(403);
     expect(browser.cookies.has('__Host-inkpad')).toBe(false);
   });
 
-  it('takes an answer once, and only in the browser that has begun', async () => {
-    company.person = personOf(store.email);
+  it('accepts a callback once, and only in the browser that started it', async () => {
+    company.person = createClaims(store.email);
     const browser = new Browser(service);
     const response = await browser.get('/app/sign-in/company');
-    const agreed = await fetch(response.location ?? '', { redirect: 'manual' });
-    const { pathname, search } = new URL(agreed.headers.get('location') ?? '');
+    const consent = await fetch(response.location ?? '', { redirect: 'manual' });
+    const { pathname, search } = new URL(consent.headers.get('location') ?? '');
     const other = new Browser(service);
     expect((await other.get(pathname + search)).status).toBe(403);
     await other.get('/app/sign-in/company');
