@@ -6,7 +6,7 @@ import { Installation, isThere, type Start } from './support/services/installati
 import { ONLY_TO_ADD, readPrivileges } from './support/services/role-privileges.js';
 import { freePort } from './support/services/program.js';
 
-/** The steps build on each other: they are the life of one installation. */
+/** These tests are steps in the life of one installation; each needs the ones before it. */
 describe('npm start', () => {
   let installation: Installation;
   let starter: Start;
@@ -17,7 +17,7 @@ describe('npm start', () => {
   });
   afterAll(() => installation.remove());
 
-  it('starts and prints how to use it', async () => {
+  it('starts the service and prints its URL and token', async () => {
     starter = installation.start();
     await installation.isUp(starter);
 
@@ -26,19 +26,19 @@ describe('npm start', () => {
     expect(starter.output()).toContain(`Authorization: Bearer ${token}`);
     const unsupported = process.versions.node.startsWith('20.');
     expect(starter.output().includes('Node.js 24 is recommended')).toBe(unsupported);
-    expect(await tokenStatus()).toBe(200);
+    expect(await requestWithToken()).toBe(200);
   });
 
-  it('listens on this machine alone while webhooks may go there, and says so', async () => {
+  it('listens on 127.0.0.1 only while webhooks may go to this machine, and says so', async () => {
     expect(starter.output()).toMatch(
       /listening on 127\.0\.0\.1 only, since webhooks may go to http and loopback targets; HOST/,
     );
-    // Another address of the same machine: who listens on all would answer there too.
+    // Another address of the same machine: a server that listens on all would respond there too.
     expect(await installation.statusAt('127.0.0.2', token)).toBe(null);
     expect(await installation.statusAt('127.0.0.1', token)).toBe(200);
   });
 
-  it('records its processes and credentials, readable by its owner only', () => {
+  it('writes its processes and credentials to files that only their owner can read', () => {
     const run = installation.readRun();
     expect(run.starter.pid).toBe(starter.process.pid);
     expect(run.base_url).toBe(`http://localhost:${installation.port}`);
@@ -57,7 +57,7 @@ describe('npm start', () => {
     for (const environment of environments) expect(environment).not.toContain(owner.password);
   });
 
-  it('refuses to start twice, in one sentence', async () => {
+  it('refuses to start a second time, in one sentence', async () => {
     const second = installation.start();
     expect(await second.ended).toBe(1);
     expect(second.output().trim().split('\n')).toEqual([
@@ -65,7 +65,7 @@ describe('npm start', () => {
     ]);
   });
 
-  it('refuses a installation.port that is taken, in one sentence', async () => {
+  it('refuses a port that is in use, in one sentence', async () => {
     const other = fs.mkdtempSync(path.join(os.tmpdir(), 'inkpad-start-'));
     const second = installation.start({ DATA_DIR: other });
     expect(await second.ended).toBe(1);
@@ -90,7 +90,7 @@ describe('npm start', () => {
     fs.rmSync(other, { recursive: true });
   });
 
-  it('refuses an empty file for the database, in place of making a new one', async () => {
+  it('refuses an empty DATABASE_URL_FILE instead of creating a database', async () => {
     const other = fs.mkdtempSync(path.join(os.tmpdir(), 'inkpad-second-'));
     const file = path.join(other, 'database');
     fs.writeFileSync(file, '\n');
@@ -104,28 +104,28 @@ describe('npm start', () => {
     fs.rmSync(other, { recursive: true });
   });
 
-  it('starts again after it was stopped, with its data', async () => {
+  it('starts again with its data and token after SIGINT', async () => {
     starter.process.kill('SIGINT');
     expect(await starter.ended).toBe(0);
     starter = installation.start({ HOST: '0.0.0.0' });
     await installation.isUp(starter);
     expect(installation.readJson<{ api_token: string }>('local.json').api_token).toBe(token);
-    expect(await tokenStatus()).toBe(200);
+    expect(await requestWithToken()).toBe(200);
   });
 
-  it('shows the token when it is made, and later says where it is', () => {
+  it('prints the path of the token, not the token, when it starts again', () => {
     expect(starter.output()).not.toContain(token);
     expect(starter.output()).toContain(path.join(installation.dataDir, 'local.json'));
   });
 
-  it('warns when others reach a service whose webhooks go to this machine', async () => {
+  it('warns when HOST lets other machines in while webhooks may go to this one', async () => {
     expect(starter.output()).toMatch(
       /WARNING: HOST=0\.0\.0\.0 lets other machines in while webhooks may go to http and loopback targets/,
     );
     expect(await installation.statusAt('127.0.0.1', token)).toBe(200);
   });
 
-  it('stops cleanly on SIGINT', async () => {
+  it('ends all its processes and removes run.json on SIGINT', async () => {
     const pids = [
       installation.pidOf('postgres'),
       installation.pidOf('api'),
@@ -136,11 +136,11 @@ describe('npm start', () => {
 
     expect(pids.map((pid) => isThere(pid))).toEqual([false, false, false]);
     expect(fs.existsSync(path.join(installation.dataDir, 'run.json'))).toBe(false);
-    expect(await tokenStatus()).toBe(null);
+    expect(await requestWithToken()).toBe(null);
   });
 
-  /** Null when nothing listens. */
-  function tokenStatus(of = token): Promise<number | null> {
-    return installation.statusAt('127.0.0.1', of);
+  /** Requests the API with the token. @returns the status, or null when nothing listens */
+  function requestWithToken(): Promise<number | null> {
+    return installation.statusAt('127.0.0.1', token);
   }
 });

@@ -20,10 +20,10 @@ beforeAll(async () => {
 });
 afterAll(() => service.stop());
 
-type Sent = { method: string; path: string; type: string; body: string; origin?: string };
+type RequestParts = { method: string; path: string; type: string; body: string; origin?: string };
 
 const send = (
-  { method, path, type, body, origin = 'https://cards.example' }: Sent,
+  { method, path, type, body, origin = 'https://cards.example' }: RequestParts,
   base = service,
 ) =>
   fetch(base.baseUrl + path, {
@@ -33,8 +33,8 @@ const send = (
     redirect: 'manual',
   });
 
-/** Announces a long body and sends none of it. @returns the status, as soon as there is one */
-function announce(method: string, path: string, type: string, port: string): Promise<number> {
+/** Sends the header of a request with a body, and no body. @returns the status of the response */
+function sendHeader(method: string, path: string, type: string, port: string): Promise<number> {
   return new Promise((resolve, reject) => {
     const socket = connect(Number(port), '127.0.0.1', () => {
       socket.write(
@@ -50,9 +50,9 @@ function announce(method: string, path: string, type: string, port: string): Pro
   });
 }
 
-const portOf = ({ baseUrl }: Service) => new URL(baseUrl).port;
+const getPort = ({ baseUrl }: Service) => new URL(baseUrl).port;
 
-describe('a body from somebody without a token', () => {
+describe('a request body', () => {
   const routes: [string, string, string][] = [
     ['POST', '/join/nowhere', FORM],
     ['POST', '/app/sign-in', FORM],
@@ -64,14 +64,14 @@ describe('a body from somebody without a token', () => {
     ['DELETE', `/passes/${UUID}/push`, JSON_TYPE],
   ];
 
-  it.each(routes)('of %s %s is 413 beyond 16 KiB', async (method, path, type) => {
-    const filled = (length: number) =>
+  it.each(routes)('of %s %s without a token gets 413 beyond 16 KiB', async (method, path, type) => {
+    const createBody = (length: number) =>
       type === FORM
         ? `a=${'x'.repeat(length - 2)}`
         : '['.repeat(length / 2) + ']'.repeat(length / 2);
     const statuses = [];
     for (const length of [LIMIT, LIMIT + 2, 1024 * 1024]) {
-      const { status } = await send({ method, path, type, body: filled(length) });
+      const { status } = await send({ method, path, type, body: createBody(length) });
       statuses.push(status);
     }
     expect(statuses.slice(1)).toEqual([413, 413]);
@@ -79,16 +79,16 @@ describe('a body from somebody without a token', () => {
     expect([413, 500]).not.toContain(statuses[0]);
   });
 
-  it('is refused by its announced length, before it is read', async () => {
-    const socket = connect(Number(portOf(service)), '127.0.0.1');
+  it('gets 413 for its Content-Length before it is read', async () => {
+    const socket = connect(Number(getPort(service)), '127.0.0.1');
     socket.write(
       `POST /passes/${UUID}/push HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: 16385\r\n\r\n[`,
     );
-    const answer = await new Promise<string>((resolve) => {
+    const response = await new Promise<string>((resolve) => {
       socket.once('data', (data) => resolve(data.toString('latin1')));
     });
     socket.destroy();
-    expect(answer).toMatch(/^HTTP\/1.1 413/);
+    expect(response).toMatch(/^HTTP\/1.1 413/);
   });
 
   it.each([
@@ -102,31 +102,24 @@ describe('a body from somebody without a token', () => {
     ['POST', '/nowhere', FORM],
     ['POST', '/nowhere', 'text/plain'],
     ['PATCH', '/app/nowhere', FORM],
-  ])('to %s %s is not read where there is nothing: 404', async (method, path, type) => {
-    expect(await announce(method, path, type, portOf(service))).toBe(404);
+  ])('of %s %s, which does not exist, is not read and gets 404', async (method, path, type) => {
+    expect(await sendHeader(method, path, type, getPort(service))).toBe(404);
   });
 
-  it.each(['GET', 'HEAD'])('%s of what is not set up is 404 as well', async (method) => {
-    for (const path of ['passes/p/s', 'devices/d/registrations/p']) {
-      const { status } = await fetch(`${service.baseUrl}/wallet/apple/v1/${path}`, { method });
-      expect(status).toBe(404);
-    }
-  });
-
-  it('is not read by the API at all: 401, whatever its length', async () => {
+  it('of an API request without a token is not read and gets 401', async () => {
     for (const path of ['/api/v1/accounts', '/api/v1/nowhere', `${store.store}/cards`]) {
-      expect(await announce('POST', path, JSON_TYPE, portOf(service))).toBe(401);
+      expect(await sendHeader('POST', path, JSON_TYPE, getPort(service))).toBe(401);
     }
   });
 
-  it('accepts up to 1 MiB from a client with a token', async () => {
+  it('from a client with a token may have up to 1 MiB', async () => {
     const name = 'x'.repeat(100);
     const padding = ' '.repeat(900 * 1024);
     const body = JSON.stringify({ location: { name, address: 'Main street 1' } }) + padding;
-    const answer = await store.send('POST', `${store.store}/locations`, Buffer.from(body), {
+    const response = await store.send('POST', `${store.store}/locations`, Buffer.from(body), {
       'content-type': JSON_TYPE,
     });
-    expect(answer.status).toBe(201);
+    expect(response.status).toBe(201);
     const longer = Buffer.from(body + ' '.repeat(200 * 1024));
     const refused = await store.send('POST', `${store.store}/locations`, longer, {
       'content-type': JSON_TYPE,
@@ -135,7 +128,16 @@ describe('a body from somebody without a token', () => {
   });
 });
 
-describe('complaints of phones', () => {
+describe('a disabled Apple Wallet', () => {
+  it.each(['GET', 'HEAD'])('responds 404 to %s on its routes', async (method) => {
+    for (const path of ['passes/p/s', 'devices/d/registrations/p']) {
+      const { status } = await fetch(`${service.baseUrl}/wallet/apple/v1/${path}`, { method });
+      expect(status).toBe(404);
+    }
+  });
+});
+
+describe('log messages of phones', () => {
   let world: AppleWorld;
   let apple: Service;
 
@@ -148,7 +150,7 @@ describe('complaints of phones', () => {
     await world.apns.stop();
   });
 
-  it('are logged only for registered devices and passes', async () => {
+  it('are logged only when they name a registered device or pass', async () => {
     const client = await apple.newStore();
     const enrolment = await enrol(client);
     const phone = world.phone(apple.baseUrl);

@@ -12,7 +12,7 @@ afterAll(() => service.stop());
 
 type Column = { name: string; type: string; nullable: string; generated: string };
 
-async function columnsOf(table: string): Promise<Column[]> {
+async function listColumns(table: string): Promise<Column[]> {
   const { rows } = await service.database.query<Column>(
     `select column_name as name, data_type as type, is_nullable as nullable, is_generated as generated
      from information_schema.columns where table_schema = 'public' and table_name = $1 order by name`,
@@ -22,14 +22,14 @@ async function columnsOf(table: string): Promise<Column[]> {
 }
 
 describe('entities', () => {
-  it('have the columns of the migrated tables, with their types', async () => {
+  it('have the columns of the migrated tables, and agree which may be null', async () => {
     const { entityMetadatas } = service.app.get(DataSource);
     expect(entityMetadatas.map(({ tableName }) => tableName)).toEqual(
       expect.arrayContaining(['users', 'memberships', 'api_tokens', 'audit_log', 'locations']),
     );
     for (const { tableName, columns } of entityMetadatas) {
       const columnsByName = new Map(
-        (await columnsOf(tableName)).map((column) => [column.name, column]),
+        (await listColumns(tableName)).map((column) => [column.name, column]),
       );
       const entityColumns = columns.map(({ databaseName, isNullable }) => {
         const column = columnsByName.get(databaseName);
@@ -48,9 +48,9 @@ describe('entities', () => {
 });
 
 describe('read models', () => {
-  it('are written by commits once a migration has created their writers again', async () => {
+  it('of a new table are written once a migration has recreated the writers', async () => {
     const { database } = service;
-    const attributes = async () =>
+    const readWriter = async () =>
       (
         await database.query<{ source: string }>(
           `select prosrc as source, prosecdef, proconfig, provolatile, proowner, proacl
@@ -60,7 +60,7 @@ describe('read models', () => {
         ...others,
         statements: new Set(source.match(/if '.*?end if;/gs)),
       }))[0];
-    const before = await attributes();
+    const before = await readWriter();
     await database.query(`
       create table toys (
         id bigint primary key,
@@ -72,7 +72,7 @@ describe('read models', () => {
         name text generated always as (state ->> 'name') stored
       );
       call es.create_read_model_writers()`);
-    const after = await attributes();
+    const after = await readWriter();
     const added = [...(after?.statements ?? [])].filter((one) => !before?.statements.has(one));
     expect(added).toEqual([expect.stringMatching(/^if 'toys' = any/)]);
     expect(after).toEqual({
@@ -100,7 +100,7 @@ describe('read models', () => {
       { name: 'state', type: 'jsonb' },
     ];
     for (const { table } of readModels) {
-      const own = (await columnsOf(table)).filter(({ generated }) => generated === 'NEVER');
+      const own = (await listColumns(table)).filter(({ generated }) => generated === 'NEVER');
       expect([table, own]).toEqual([
         table,
         shape.map((column) => ({ ...column, nullable: 'NO', generated: 'NEVER' })),

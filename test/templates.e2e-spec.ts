@@ -12,9 +12,9 @@ beforeAll(async () => {
 });
 
 const stamp = async (path: string) => {
-  const answer = await store.post<CustomerCardDetailJson>(`${path}/stamp`, { stamps: 1 });
-  expect(answer.status).toBe(200);
-  return answer.body;
+  const response = await store.post<CustomerCardDetailJson>(`${path}/stamp`, { stamps: 1 });
+  expect(response.status).toBe(200);
+  return response.body;
 };
 
 const addReward = async (card: { id: number }, stamps_required: number) => {
@@ -24,12 +24,12 @@ const addReward = async (card: { id: number }, stamps_required: number) => {
   return body;
 };
 
-const namesIn = ({ available_rewards }: CustomerCardDetailJson) =>
+const listNames = ({ available_rewards }: CustomerCardDetailJson) =>
   available_rewards.map(({ name }) => name);
 
-/** An api remembers a card's template from the first stamp on; each change has to make it look again. */
-describe('after the first stamp on a card', () => {
-  it('lets customers reach and redeem rewards that are added later', async () => {
+/** An api caches a card's template from the first stamp on. Every change must invalidate it. */
+describe('a card that was stamped before', () => {
+  it('offers a reward that is added later, and lets customers redeem it', async () => {
     const { card, path } = await enrol(store);
     await stamp(path);
     const first = await addReward(card, 2);
@@ -43,24 +43,24 @@ describe('after the first stamp on a card', () => {
     expect(redeemed.status).toBe(200);
   });
 
-  it('applies a renamed, moved, disabled or deleted reward at the next stamp', async () => {
+  it('reflects a renamed, moved, disabled or deleted reward at the next stamp', async () => {
     const { card, rewards, path } = await enrol(store, { rewards: [2, 3] });
     const [two, three] = rewards.map(({ id }) => `${store.store}/rewards/${id}`);
     await stamp(path);
     await store.patch(`${two}`, { reward: { name: 'Tea' } });
-    expect(namesIn(await stamp(path))).toEqual(['Tea']);
+    expect(listNames(await stamp(path))).toEqual(['Tea']);
     await store.patch(`${three}`, { reward: { name: 'Pie', stamps_required: 4 } });
-    expect(namesIn(await stamp(path))).toEqual(['Tea']);
-    expect(namesIn(await stamp(path))).toEqual(['Tea', 'Pie']);
+    expect(listNames(await stamp(path))).toEqual(['Tea']);
+    expect(listNames(await stamp(path))).toEqual(['Tea', 'Pie']);
     await store.patch(`${two}`, { reward: { active: false } });
-    expect(namesIn(await stamp(path))).toEqual(['Pie']);
+    expect(listNames(await stamp(path))).toEqual(['Pie']);
     await store.delete(`${three}`);
-    expect(namesIn(await stamp(path))).toEqual([]);
+    expect(listNames(await stamp(path))).toEqual([]);
     await addReward(card, 5);
-    expect(namesIn(await stamp(path))).toEqual(['Cake']);
+    expect(listNames(await stamp(path))).toEqual(['Cake']);
   });
 
-  it('shows each change when the card is next read, without a stamp', async () => {
+  it('shows changed rewards and its new name when it is read, without another stamp', async () => {
     const { card, rewards, path } = await enrol(store, { rewards: [2] });
     await stamp(path);
     await stamp(path);
@@ -71,16 +71,16 @@ describe('after the first stamp on a card', () => {
     };
     const reward = `${store.store}/rewards/${rewards[0]?.id}`;
     await store.patch(reward, { reward: { name: 'Tea' } });
-    expect(namesIn(await read())).toEqual(['Tea']);
+    expect(listNames(await read())).toEqual(['Tea']);
     await addReward(card, 1);
-    expect(namesIn(await read())).toEqual(['Cake', 'Tea']);
+    expect(listNames(await read())).toEqual(['Cake', 'Tea']);
     await store.delete(reward);
-    expect(namesIn(await read())).toEqual(['Cake']);
+    expect(listNames(await read())).toEqual(['Cake']);
     await store.patch(`${store.store}/cards/${card.id}`, { card: { name: 'Tea card' } });
     expect((await read()).card_name).toBe('Tea card');
   });
 
-  it('applies a new limit and a new name at the next stamp', async () => {
+  it('has its new limit and its new name at the next stamp', async () => {
     const { card, path } = await enrol(store);
     await stamp(path);
     const changes = { name: 'Tea card', max_stamps_per_day: 2 };

@@ -10,12 +10,12 @@ import { expectFailure, useService } from './support/http/contract.js';
 import { eventually } from './support/jest/eventually.js';
 import { cli, Client, startService } from './support/services/service.js';
 
-/** Sooner than what is cached would be dropped by itself. */
+/** In milliseconds: sooner than the cache would drop an entry by itself. */
 const SOON = 30_000;
 
 const service = useService();
 
-async function tokenOf({ token }: Client): Promise<{ id: number; sha256: Buffer }> {
+async function findToken({ token }: Client): Promise<{ id: number; sha256: Buffer }> {
   const { rows } = await service.running.database.query<{ id: number; sha256: Buffer }>(
     'select id, sha256 from api_tokens where sha256 = $1',
     [
@@ -28,12 +28,12 @@ async function tokenOf({ token }: Client): Promise<{ id: number; sha256: Buffer 
   return rows[0];
 }
 
-describe('tokens', () => {
-  it('stop working with their user', async () => {
+describe('API tokens', () => {
+  it('stop working when their user is removed', async () => {
     const store = await service.newStore();
     expect((await store.get(store.store)).status).toBe(200);
     await service.running.execute(new RemoveUser(cli, store.email));
-    // Word of a change reaches the api within moments.
+    // The notification of a change reaches the api within moments.
     const after = await eventually(
       () => store.get(store.store),
       ({ status }) => status !== 200,
@@ -41,10 +41,10 @@ describe('tokens', () => {
     expectFailure(after, 401, 'unauthorized');
   });
 
-  it('report a removed user, not a missing store', async () => {
+  it('of a removed user get 401, and never 404 for the missing store', async () => {
     const store = await service.newStore();
     expect((await store.get(store.store)).status).toBe(200);
-    // Not by a command, which would notify: what is cached goes on for some hundred milliseconds.
+    // Not by a command, which would notify the api: the cached token works for some hundred milliseconds.
     await service.running.database.query(
       `with removed as (update users set removed_at = now() where email = $1 returning id)
        delete from memberships where user_id = (select id from removed)`,
@@ -64,19 +64,19 @@ describe('tokens', () => {
     expect([...statuses]).toEqual([401]);
   });
 
-  it('are refused when their user is removed after they were looked up', async () => {
+  it('are refused when their user is removed after authentication', async () => {
     const store = await service.newStore();
-    const { accountId: unasked } = await service.newStore();
+    const { accountId: otherAccountId } = await service.newStore();
     const tokens = service.running.app.get(Authenticator);
     const caller = await tokens.authenticate(store.token ?? '');
     if (!caller) throw new Error('the token is unknown');
     await service.running.execute(new RemoveUser(cli, store.email));
     await expect(
-      (async () => tokens.findRefusal(caller, unasked, 'getAccount'))(),
+      (async () => tokens.findRefusal(caller, otherAccountId, 'getAccount'))(),
     ).rejects.toBeInstanceOf(UnauthorizedError);
   });
 
-  it('are kept as hashes only', async () => {
+  it('are stored as hashes only', async () => {
     const store = await service.newStore();
     const { rows } = await service.running.database.query<{ everything: string }>(
       `select coalesce(string_agg(t::text, ' '), '') as everything from api_tokens t`,
@@ -85,7 +85,7 @@ describe('tokens', () => {
     expect(rows[0]?.everything).not.toContain(store.token);
   });
 
-  it('that are malformed cost no query, and count for their address', async () => {
+  it('that are malformed cost no query, and count against the rate limit of the IP address', async () => {
     const store = await service.newStore();
     const token = store.token ?? '';
     const lookUps = watchLookUps();
@@ -98,28 +98,28 @@ describe('tokens', () => {
     for (const text of wrong) {
       const refused = await service.anonymous.as(text).get(store.store);
       expectFailure(refused, 401, 'unauthorized');
-      const left = Number(refused.headers.get('ratelimit-remaining'));
-      expect([text, left]).toEqual([text, (before ?? left + 1) - 1]);
-      before = left;
+      const remaining = Number(refused.headers.get('ratelimit-remaining'));
+      expect([text, remaining]).toEqual([text, (before ?? remaining + 1) - 1]);
+      before = remaining;
     }
     expect(lookUps()).toBe(0);
-    // The limit of the token itself is as it was.
+    // The rate limit of the token is untouched.
     const limit = service.running.environment['RATE_LIMIT_PER_MINUTE'] ?? '100000';
     const first = await store.get(store.store);
     expect(first.headers.get('ratelimit-remaining')).toBe(String(Number(limit) - 1));
     expect(lookUps()).toBe(1);
   });
 
-  it('stop even when the notification is lost', async () => {
+  it('are revoked, restored and restricted even when the notification is lost', async () => {
     const store = await service.newStore();
     const { query } = service.running.database;
-    const { id, sha256 } = await tokenOf(store);
+    const { id, sha256 } = await findToken(store);
     expect((await store.get(store.store)).status).toBe(200);
     await query(
       `select pg_terminate_backend(pid) from pg_stat_activity
        where datname = current_database() and application_name = 'inkpad listen inkpad_identity'`,
     );
-    // Not by a command, which would notify.
+    // Not by a command, which would notify the api.
     await query('update api_tokens set revoked_at = now() where id = $1', [id]);
     await eventually(
       async () => (await store.get(store.store)).status,
@@ -140,16 +140,16 @@ describe('tokens', () => {
     );
   });
 
-  it('are queried again while changes cannot be watched', async () => {
+  it('stop working when revoked even while the api cannot read the version of rights', async () => {
     const store = await service.newStore();
-    const { id } = await tokenOf(store);
+    const { id } = await findToken(store);
     const { query } = service.running.database;
     expect((await store.get(store.store)).status).toBe(200);
     const holder = new pg.Client({ connectionString: service.running.database.url });
     await holder.connect();
     try {
       await holder.query('begin');
-      // Nobody gets to see whether something has changed, and nothing says that it has.
+      // The api cannot see whether something has changed, and gets no notification.
       await holder.query('lock table rights_version in access exclusive mode');
       await query('alter table api_tokens disable trigger rights_of_token');
       await query('update api_tokens set revoked_at = now() where id = $1', [id]);
@@ -166,10 +166,10 @@ describe('tokens', () => {
 
   it('show when they were last used, to the minute', async () => {
     const store = await service.newStore();
-    const { id } = await tokenOf(store);
+    const { id } = await findToken(store);
     const { query } = service.running.database;
     const uses = service.running.app.get(TokenUses);
-    const lastUse = async () => {
+    const findLastUse = async () => {
       await uses.write();
       const { rows } = await query<{ last_used_at: Date | null }>(
         'select last_used_at from api_tokens where id = $1',
@@ -178,12 +178,12 @@ describe('tokens', () => {
       return rows[0]?.last_used_at ?? null;
     };
     const before = new Date();
-    expect(await lastUse()).toBeNull();
+    expect(await findLastUse()).toBeNull();
     await store.get(store.store);
-    const first = await lastUse();
+    const first = await findLastUse();
     expect(first?.getTime()).toBeGreaterThanOrEqual(before.getTime());
     await store.get(store.store);
-    expect(await lastUse()).toEqual(first);
+    expect(await findLastUse()).toEqual(first);
     // As if another process had written it two minutes ago.
     await query(`update api_tokens set last_used_at = now() - interval '2 minutes' where id = $1`, [
       id,
@@ -191,10 +191,10 @@ describe('tokens', () => {
     const again = await startService({}, { ...service.running.database, close: async () => {} });
     await new Client(again.baseUrl, store.accountId, store.token).get(store.store);
     await again.stop();
-    expect((await lastUse())?.getTime()).toBeGreaterThanOrEqual(before.getTime());
+    expect((await findLastUse())?.getTime()).toBeGreaterThanOrEqual(before.getTime());
   });
 
-  it('that were revoked are looked up only once in a while', async () => {
+  it('that were revoked are not looked up for every request', async () => {
     const store = await service.newStore();
     const { rows } = await service.running.database.query<{ id: number }>(
       'select id from api_tokens order by id desc limit 1',
@@ -210,7 +210,7 @@ describe('tokens', () => {
   });
 });
 
-/** How often the api has asked the database for a token since. */
+/** Counts how often the api queries the database for a token from now on. */
 function watchLookUps(): () => number {
   let lookUps = 0;
   const watched = new WeakSet<object>();

@@ -10,7 +10,7 @@ const SLOW = 300_000;
 const TRACE = '0af7651916cd43dd8448eb211c80319c';
 const CALLER = 'b7ad6b7169203331';
 
-describe('with OTEL_EXPORTER_OTLP_ENDPOINT', () => {
+describe('tracing', () => {
   let database: TestDatabase;
   let owner: Service;
   let collector: SpanReceiver;
@@ -50,7 +50,7 @@ describe('with OTEL_EXPORTER_OTLP_ENDPOINT', () => {
   }, SLOW);
 
   it(
-    'a request, its command and its commit stand in the trace of the caller',
+    'puts the spans of a request, its command and its commit into the trace of the caller, without secrets',
     async () => {
       const response = await till.send<{ id: number }>(
         'POST',
@@ -93,7 +93,7 @@ describe('with OTEL_EXPORTER_OTLP_ENDPOINT', () => {
   );
 
   it(
-    'a webhook has spans of its own, found by its event, and carries nothing to strangers',
+    'gives a webhook attempt a trace of its own with its event id, and sends no trace headers to the receiver',
     async () => {
       const subscription = await till.post<{ id: number }>(`${till.store}/webhook_subscriptions`, {
         target_url: `${receiver.url}?key=planted-key`,
@@ -142,7 +142,7 @@ describe('with OTEL_EXPORTER_OTLP_ENDPOINT', () => {
   );
 
   it(
-    'a process says once that nobody takes its spans, and ends as ever',
+    'warns once when the collector cannot be reached, while the api serves requests',
     async () => {
       const program = startProgram('dist/apps/api/src/main.js', {
         ...environment(),
@@ -151,11 +151,15 @@ describe('with OTEL_EXPORTER_OTLP_ENDPOINT', () => {
       const listening = /listening on (http:\S+)/;
       const output = await eventually(program.output, (text) => listening.test(text), SLOW);
       const baseUrl = listening.exec(output)?.[1] ?? '';
-      const ask = async () => {
+      const requestAndReadOutput = async () => {
         expect((await fetch(`${baseUrl}/api/v1/status`)).status).toBe(200);
         return program.output();
       };
-      const warnings = await eventually(ask, (text) => text.includes('spans cannot be sent'), SLOW);
+      const warnings = await eventually(
+        requestAndReadOutput,
+        (text) => text.includes('spans cannot be sent'),
+        SLOW,
+      );
       expect(warnings.match(/spans cannot be sent/g)).toHaveLength(1);
       await program.kill('SIGTERM');
     },

@@ -11,7 +11,7 @@ const daysFromNow = (days: number) => new Date(Date.now() + days * DAY);
 let service: Service;
 let anonymous: Client;
 
-/** On a database where the same was announced when it was due. */
+/** Starts a service on a database where these dates were announced in time. */
 async function start(deprecated: Date, sunset?: Date): Promise<void> {
   service = await startService(
     {
@@ -27,8 +27,8 @@ afterEach(() => service.stop());
 
 const versioning = async () => (await anonymous.get<Body>('/api/v1/status')).body.versioning;
 
-describe('a version that will be deprecated', () => {
-  it('shows its dates, and nothing outside the API', async () => {
+describe('an API version with a future deprecation date', () => {
+  it('shows its dates in the status, and no Deprecation header outside the API', async () => {
     const [deprecated, sunset] = [daysFromNow(30), daysFromNow(30 + 400)];
     await start(deprecated, sunset);
     expect(await versioning()).toMatchObject({
@@ -41,7 +41,7 @@ describe('a version that will be deprecated', () => {
   });
 });
 
-describe('a version that is deprecated', () => {
+describe('a deprecated API version', () => {
   it('has no sunset date until one is set', async () => {
     await start(daysFromNow(-30));
     const { headers, body } = await anonymous.get<Body>('/api/v1/status');
@@ -50,8 +50,8 @@ describe('a version that is deprecated', () => {
   });
 });
 
-describe('the page that explains it', () => {
-  it('says how things stand', async () => {
+describe('the page about versioning', () => {
+  it('shows that the version is deprecated, and its sunset date', async () => {
     await start(daysFromNow(-30), daysFromNow(340));
     const { policy_url, sunset_date } = await versioning();
     const page = await anonymous.get(new URL(policy_url ?? '').pathname);
@@ -63,19 +63,19 @@ describe('the page that explains it', () => {
     expect(page.text).toContain(sunset_date);
   });
 
-  it('is served after the version has ended', async () => {
+  it('is served after the version was retired', async () => {
     await start(daysFromNow(-400), daysFromNow(-1));
     const page = await anonymous.get('/docs/versioning');
     expect([page.status, page.text.includes('retired since')]).toEqual([200, true]);
   });
 });
 
-describe('an announcement', () => {
+describe('the announced dates', () => {
   const settings = {
     API_V1_DEPRECATION_DATE: daysFromNow(30).toISOString(),
     API_V1_SUNSET_DATE: daysFromNow(400).toISOString(),
   };
-  it('is made once by several that start at once', async () => {
+  it('are stored once by three apis that start at the same time', async () => {
     const database = await testDatabase();
     const [first, ...others] = await Promise.all(
       Array.from({ length: 3 }, () => startService(settings, database)),
