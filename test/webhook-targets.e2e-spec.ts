@@ -27,7 +27,7 @@ afterEach(async () => {
   for (const cleanUp of cleanUps.splice(0)) await cleanUp();
 });
 
-async function listening(server: Server, host = '127.0.0.1'): Promise<number> {
+async function listen(server: Server, host = '127.0.0.1'): Promise<number> {
   const sockets = new Set<Socket>();
   server.on('connection', (socket: Socket) => {
     sockets.add(socket);
@@ -41,7 +41,7 @@ async function listening(server: Server, host = '127.0.0.1'): Promise<number> {
   return (server.address() as AddressInfo).port;
 }
 
-describe('a webhook subscription can be made', () => {
+describe('a webhook subscription', () => {
   const zone: Zone = ({ name }) => {
     if (name === 'late.example') return 'silence';
     if (name === 'none.example') return 'nxdomain';
@@ -72,9 +72,12 @@ describe('a webhook subscription can be made', () => {
       event: '*',
     });
 
-  it.each(['public', 'half', 'late', 'none', 'onprem'])('for the name %s', async (name) => {
-    expect((await subscribe(`https://${name}.example/hooks`)).status).toBe(201);
-  });
+  it.each(['public', 'half', 'late', 'none', 'onprem'])(
+    'can be created for the host name %s.example',
+    async (name) => {
+      expect((await subscribe(`https://${name}.example/hooks`)).status).toBe(201);
+    },
+  );
 
   it.each([
     'https://metadata.example/',
@@ -84,19 +87,19 @@ describe('a webhook subscription can be made', () => {
     'https://[::ffff:10.8.0.1]/',
     'https://[64:ff9b::10.8.0.1]/',
     'http://10.9.0.1/',
-  ])('not for %s', async (url) => {
+  ])('gets 422 for %s', async (url) => {
     const { status, body, text } = await subscribe(url);
     expect(status).toBe(422);
     expect(Object.keys(body.errors ?? {})).toEqual(['target_url']);
     expect(text).not.toMatch(/169\.254|10\.[89]|fe80/);
   });
 
-  it('for an address that the operator allows', async () => {
+  it('can be created for an address in WEBHOOK_ALLOWED_CIDRS', async () => {
     expect((await subscribe('https://10.9.0.1:8443/hooks')).status).toBe(201);
   });
 });
 
-describe('certificates', () => {
+describe('the TLS certificate of a webhook receiver', () => {
   const trusted = selfSigned();
   const expired = selfSigned(new Date(Date.now() - 60_000));
   let folder: string;
@@ -108,8 +111,8 @@ describe('certificates', () => {
 
   afterAll(() => rmSync(folder, { recursive: true }));
 
-  /** @returns what came of one attempt in a process that trusts both certificates, or none */
-  async function attempt(
+  /** Sends one delivery from a process that trusts both certificates, or none. @returns the outcome */
+  async function attemptDelivery(
     options: TlsOptions,
     { host = 'localhost', trust = true, environment = {} } = {},
   ): Promise<unknown> {
@@ -117,7 +120,7 @@ describe('certificates', () => {
       socket.on('error', () => socket.destroy());
       socket.on('data', () => socket.write(OK));
     });
-    const port = await listening(server, '0.0.0.0');
+    const port = await listen(server, '0.0.0.0');
     const { stdout } = await run(
       process.execPath,
       [
@@ -140,59 +143,68 @@ describe('certificates', () => {
     return JSON.parse(stdout);
   }
 
-  const failed = (error: string) => ({ kind: 'failed', error });
+  const createFailure = (error: string) => ({ kind: 'failed', error });
 
-  it('of a known authority are accepted', async () => {
-    expect(await attempt(trusted)).toEqual({ kind: 'answered', status: 200, retryAfter: null });
+  it('is accepted from a trusted authority', async () => {
+    expect(await attemptDelivery(trusted)).toEqual({
+      kind: 'answered',
+      status: 200,
+      retryAfter: null,
+    });
   });
 
-  it('are asked for by a name without a dot at its end', async () => {
+  it('is requested for the host name without its trailing dot', async () => {
     const names: string[] = [];
     const SNICallback: TlsOptions['SNICallback'] = (name, done) => {
       names.push(name);
       done(null);
     };
-    const { status } = (await attempt({ ...trusted, SNICallback }, { host: 'localhost.' })) as {
+    const { status } = (await attemptDelivery(
+      { ...trusted, SNICallback },
+      { host: 'localhost.' },
+    )) as {
       status?: number;
     };
     expect([status, names]).toEqual([200, ['localhost']]);
   });
 
-  it('that sign themselves are refused, whatever the environment says', async () => {
+  it('is refused when it is self-signed, even with NODE_TLS_REJECT_UNAUTHORIZED=0', async () => {
     const environment = { NODE_TLS_REJECT_UNAUTHORIZED: '0' };
-    expect(await attempt(trusted, { trust: false, environment })).toEqual(
-      failed('The TLS certificate is self-signed'),
+    expect(await attemptDelivery(trusted, { trust: false, environment })).toEqual(
+      createFailure('The TLS certificate is self-signed'),
     );
   });
 
-  it('for another name are refused', async () => {
-    expect(await attempt(trusted, { host: '127.0.0.2' })).toEqual(
-      failed('The TLS certificate is for another name'),
+  it('is refused for another name', async () => {
+    expect(await attemptDelivery(trusted, { host: '127.0.0.2' })).toEqual(
+      createFailure('The TLS certificate is for another name'),
     );
   });
 
-  it('that have expired are refused', async () => {
-    expect(await attempt(expired)).toEqual(failed('The TLS certificate has expired'));
+  it('is refused when it has expired', async () => {
+    expect(await attemptDelivery(expired)).toEqual(
+      createFailure('The TLS certificate has expired'),
+    );
   });
 
-  it('over a TLS that is too old are refused', async () => {
+  it('is refused over TLS 1.1', async () => {
     const old = {
       minVersion: 'TLSv1',
       maxVersion: 'TLSv1.1',
       ciphers: 'DEFAULT@SECLEVEL=0',
     } as const;
-    expect(await attempt({ ...trusted, ...old })).toEqual(
-      failed('The receiver offers no safe version of TLS'),
+    expect(await attemptDelivery({ ...trusted, ...old })).toEqual(
+      createFailure('The receiver offers no safe version of TLS'),
     );
   });
 });
 
-describe('ten seconds', () => {
+describe('a webhook attempt', () => {
   const HEAD = 'HTTP/1.1 200 OK\r\ncontent-length: 100000\r\n\r\n';
 
-  /** Sends the text and then a letter now and then, forever. */
-  async function dripping(text: string, letter: string): Promise<number> {
-    return listening(
+  /** Starts a server that sends a text, and then a letter every 100 ms for ever. */
+  async function startDripping(text: string, letter: string): Promise<number> {
+    return listen(
       createTcpServer((socket) => {
         socket.once('data', () => {
           socket.write(text);
@@ -203,7 +215,7 @@ describe('ten seconds', () => {
     );
   }
 
-  it("limit the time until the response's head", async () => {
+  it('fails after 10 seconds without a complete response header, and does not wait for an endless body', async () => {
     const environment = { WEBHOOK_ALLOW_INSECURE_TARGETS: 'true' };
     const config = testConfig('postgres://nowhere/none', environment);
     const names = await NameServer.start(() => 'silence');
@@ -211,9 +223,9 @@ describe('ten seconds', () => {
     const client = new WebhookClient(config, names.lookup());
     cleanUps.push(() => client.onApplicationShutdown());
     const ports = [
-      await listening(createTcpServer()),
-      await dripping('HTTP/1.1 200 OK\r\nx-filler: ', 'x'),
-      await dripping(HEAD, 'x'),
+      await listen(createTcpServer()),
+      await startDripping('HTTP/1.1 200 OK\r\nx-filler: ', 'x'),
+      await startDripping(HEAD, 'x'),
     ];
     const [silent, drippingHead, drippingBody] = await Promise.all(
       ports.map((port) =>

@@ -27,7 +27,10 @@ afterAll(async () => {
   await service.stop();
 }, SLOW);
 
-async function show(store: Client, { id }: { id: number }): Promise<WebhookSubscriptionJson> {
+async function getSubscription(
+  store: Client,
+  { id }: { id: number },
+): Promise<WebhookSubscriptionJson> {
   const path = `${store.store}/webhook_subscriptions/${id}`;
   return (await store.get<WebhookSubscriptionJson>(path)).body;
 }
@@ -36,7 +39,7 @@ async function stamp(store: Client, path: string, body: object = {}): Promise<vo
   expect((await store.post(`${path}/stamp`, { stamps: 1, ...body })).status).toBe(200);
 }
 
-const deliveriesOf = async (subscriptionId: number) =>
+const listDeliveries = async (subscriptionId: number) =>
   (
     await service.database.query<{ customer_id: number; status: string }>(
       `select customer_id, status from webhook_deliveries where subscription_id = $1 order by id`,
@@ -44,10 +47,10 @@ const deliveriesOf = async (subscriptionId: number) =>
     )
   ).rows.map(({ customer_id, status }) => ({ customer_id: Number(customer_id), status }));
 
-const dataOf = ({ events }: Receiver) => events.map(({ body }) => body['data'] as Data);
+const getData = ({ events }: Receiver) => events.map(({ body }) => body['data'] as Data);
 
-describe('a change of a customer', () => {
-  it('is sent with the old values, and an enrolment in order', async () => {
+describe('webhooks', () => {
+  it('send a changed customer with previous_attributes, and the events of an enrolment in order', async () => {
     const store = await service.newStore();
     const receiver = await receive();
     await subscribe(store, receiver, { events: ['*'] });
@@ -57,7 +60,7 @@ describe('a change of a customer', () => {
     const change = (changes: object) => store.send('PATCH', path, { customer: changes });
     await change({ last_name: 'King', metadata: { tier: 'gold' } });
     await change({ external_references: [{ source: 'pos', external_id: '1' }] });
-    const { body: left } = await change({ metadata: { tier: 'black' }, sms_consent: true });
+    const { body: updated } = await change({ metadata: { tier: 'black' }, sms_consent: true });
     const card = { name: 'Tea', initial_stamps: 2 };
     const { id } = (await store.post<CardJson>(`${store.store}/cards`, { card })).body;
     const reward = { card_id: id, name: 'Cookie', stamps_required: 2 };
@@ -84,14 +87,14 @@ describe('a change of a customer', () => {
       metadata: { tier: 'gold' },
       sms_consent: false,
     });
-    const { customer_cards: _, stamp_count: __, ...person } = left as Record<string, unknown>;
+    const { customer_cards: _, stamp_count: __, ...person } = updated as Record<string, unknown>;
     expect(second?.['data']).toMatchObject(person);
     expect(welcome).toMatchObject({ data: { source: 'welcome_bonus', stamps: 2 } });
   });
 });
 
-describe('deliveries', () => {
-  it('send every kind of event, signed, in order, as docs/webhooks.md shows it', async () => {
+describe('webhook deliveries', () => {
+  it('send each type of event of a card signed, in order, and with the fields in docs/webhooks.md', async () => {
     const store = await service.newStore();
     const receiver = await receive();
     const { secret } = await subscribe(store, receiver, { events: ['*'] });
@@ -122,13 +125,13 @@ describe('deliveries', () => {
     const { customer_cards, stamp_count: _, customer_card: __, ...person } = owner;
     const { id, first_name, last_name, email, phone } = owner;
     const customer = { id, first_name, last_name, email, phone };
-    const about = {
+    const cardFields = {
       customer_id: id,
       customer_card_id: customerCard.id,
       card_id: card.id,
       card_name: 'Coffee',
     };
-    const cardAt = (stamps_count: number, stamps_remaining: number, progress: number) => ({
+    const createCardJson = (stamps_count: number, stamps_remaining: number, progress: number) => ({
       ...customer_cards[0],
       status: 'active',
       stamps_count,
@@ -136,13 +139,13 @@ describe('deliveries', () => {
       progress_percentage: progress,
       updated_at: expect.any(String),
     });
-    const nowhere = { location_id: null, staff_ref: null, external_ref: null, note: null };
+    const emptyFields = { location_id: null, staff_ref: null, external_ref: null, note: null };
     const expected: [string, object][] = [
       ['customer.created', { ...person, stamp_count: 0, customer_cards: [], source: 'api' }],
       [
         'customer_card.created',
         {
-          ...cardAt(0, 10, 0),
+          ...createCardJson(0, 10, 0),
           customer_id: id,
           account_id: store.accountId,
           available_rewards: [],
@@ -152,21 +155,21 @@ describe('deliveries', () => {
       [
         'stamp.earned',
         {
-          ...about,
+          ...cardFields,
           stamps: 2,
           stamps_count: 2,
           stamps_remaining: 8,
           source: 'welcome_bonus',
           occurred_at: expect.any(String),
-          ...nowhere,
+          ...emptyFields,
           customer,
-          customer_card: cardAt(2, 8, 66),
+          customer_card: createCardJson(2, 8, 66),
         },
       ],
       [
         'stamp.earned',
         {
-          ...about,
+          ...cardFields,
           stamps: 2,
           stamps_count: 4,
           stamps_remaining: 6,
@@ -177,13 +180,13 @@ describe('deliveries', () => {
           external_ref: 'R-1',
           note: 'oat milk',
           customer,
-          customer_card: cardAt(4, 6, 40),
+          customer_card: createCardJson(4, 6, 40),
         },
       ],
       [
         'reward.unlocked',
         {
-          ...about,
+          ...cardFields,
           stamps_count: 4,
           reward: { ...reward, stamps_required: 3 },
           customer,
@@ -192,7 +195,7 @@ describe('deliveries', () => {
       [
         'reward.redeemed',
         {
-          ...about,
+          ...cardFields,
           id: expect.any(Number),
           reward_id: reward.id,
           reward_name: 'Cake',
@@ -225,7 +228,7 @@ describe('deliveries', () => {
     }
   });
 
-  it('send flat subscriptions the data alone, under the same id', async () => {
+  it('send flat subscriptions only the data, with the same event id', async () => {
     const store = await service.newStore();
     const enveloped = await receive();
     const flat = await receive();
@@ -250,14 +253,14 @@ describe('deliveries', () => {
     });
   });
 
-  it('are tried again with the same id and the same bytes, signed anew', async () => {
+  it('are retried with the same id and body and a valid signature', async () => {
     const store = await service.newStore();
     const receiver = await receive((_received, nth) => ({ status: nth < 3 ? 500 : 202 }));
     const subscription = await subscribe(store, receiver);
     await shareDispatcher();
     await stamp(store, (await enrol(store)).path);
     const done = await eventually(
-      () => show(store, subscription),
+      () => getSubscription(store, subscription),
       ({ last_delivery_status }) => last_delivery_status === 202,
     );
     expect(receiver.received).toHaveLength(3);
@@ -279,13 +282,13 @@ describe('deliveries', () => {
     ]);
   });
 
-  it('answered with 410 delete the subscription, and none goes out after it', async () => {
+  it('that get 410 delete the subscription, which gets no other delivery', async () => {
     const store = await service.newStore();
-    const gone: Receiver[] = [];
+    const receivers: Receiver[] = [];
     const ids: number[] = [];
     for (let i = 0; i < 10; i++) {
       const receiver = await receive(() => ({ status: 410 }));
-      gone.push(receiver);
+      receivers.push(receiver);
       ids.push((await subscribe(store, receiver)).id);
     }
     const dispatcher = await shareDispatcher();
@@ -297,7 +300,7 @@ describe('deliveries', () => {
       },
       (left) => left.length === 0,
     );
-    expect(gone.map(({ received }) => received.length)).toEqual(gone.map(() => 1));
+    expect(receivers.map(({ received }) => received.length)).toEqual(receivers.map(() => 1));
     const { rows } = await service.database.query(
       `select actor ->> 'type' as actor, channel from audit_log
        where type = 'webhook_subscription.deleted'
@@ -309,41 +312,43 @@ describe('deliveries', () => {
       () => dispatcher.output().match(/^.*deleted: its receiver answered 410.*$/gm) ?? [],
       (lines) => lines.length >= ids.length,
     );
-    const saidOf = lines.map((line) => Number(/"?subscription_id"?[:=] ?(\d+)/.exec(line)?.[1]));
-    expect(saidOf.sort((one, other) => one - other)).toEqual(ids);
+    const subscriptionIds = lines.map((line) =>
+      Number(/"?subscription_id"?[:=] ?(\d+)/.exec(line)?.[1]),
+    );
+    expect(subscriptionIds.sort((one, other) => one - other)).toEqual(ids);
     expect(lines.filter((line) => !line.includes(`${store.accountId}`))).toEqual([]);
   });
 
-  it('answered with 410 by a URL that the subscription no longer has go to its present one', async () => {
+  it('that get 410 from a former URL of the subscription go to its present one', async () => {
     const store = await service.newStore();
-    let answer: () => void = () => undefined;
-    const releaseSignal = new Promise<void>((resolve) => (answer = resolve));
-    const former = await receive(async () => {
+    let release: () => void = () => undefined;
+    const releaseSignal = new Promise<void>((resolve) => (release = resolve));
+    const formerReceiver = await receive(async () => {
       await releaseSignal;
       return { status: 410 };
     });
     const receiver = await receive();
-    const subscription = await subscribe(store, former);
+    const subscription = await subscribe(store, formerReceiver);
     const { path } = await enrol(store);
     await shareDispatcher();
     await stamp(store, path);
     await eventually(
-      () => former.received.length,
+      () => formerReceiver.received.length,
       (count) => count === 1,
     );
     const hook = `${store.store}/webhook_subscriptions/${subscription.id}`;
     const moved = await store.send('PATCH', hook, { target_url: receiver.url });
     expect(moved.status).toBe(200);
-    answer();
+    release();
     await eventually(
-      () => deliveriesOf(subscription.id),
+      () => listDeliveries(subscription.id),
       (all) => all.every(({ status }) => status === 'delivered'),
     );
-    expect([former.received.length, receiver.received.length]).toEqual([1, 1]);
-    expect(await show(store, subscription)).toMatchObject({ enabled: true });
+    expect([formerReceiver.received.length, receiver.received.length]).toEqual([1, 1]);
+    expect(await getSubscription(store, subscription)).toMatchObject({ enabled: true });
   });
 
-  it('are not made to a disabled subscription', async () => {
+  it('are not sent to a disabled subscription', async () => {
     const store = await service.newStore();
     const disabled = await receive();
     const enabled = await receive();
@@ -358,7 +363,7 @@ describe('deliveries', () => {
     expect(disabled.received).toHaveLength(0);
   });
 
-  it('about one customer keep their order, and a slow receiver delays no other', async () => {
+  it('of one customer keep their order, and a slow receiver delays no other', async () => {
     const store = await service.newStore();
     const { receiver: stuck, release } = await receiveHeld();
     const prompt = await receive((_received, nth) => ({ status: nth % 5 === 0 ? 500 : 200 }));
@@ -375,7 +380,7 @@ describe('deliveries', () => {
       () => prompt.events.length,
       (count) => count === 30,
     );
-    // One at a time until something was answered.
+    // A subscription gets one delivery at a time until its receiver has responded.
     expect(stuck.received).toHaveLength(1);
     release();
     await eventually(
@@ -384,7 +389,7 @@ describe('deliveries', () => {
     );
     for (const receiver of [prompt, stuck]) {
       for (const { customer } of people) {
-        const counts = dataOf(receiver)
+        const counts = getData(receiver)
           .filter(({ customer_id }) => customer_id === customer.id)
           .map(({ stamps_count }) => stamps_count);
         expect(counts).toEqual([1, 2, 3, 4, 5, 6, 7, 8, 9, 10]);
@@ -392,7 +397,7 @@ describe('deliveries', () => {
     }
   });
 
-  it('that go on failing for three days disable the subscription', async () => {
+  it('that fail for three days disable the subscription', async () => {
     const store = await service.newStore();
     const receiver = await receive(() => ({ status: 503 }));
     const subscription = await subscribe(store, receiver);
@@ -402,7 +407,7 @@ describe('deliveries', () => {
     const disabled = await eventually(
       async () => {
         await stamp(store, path);
-        return show(store, subscription);
+        return getSubscription(store, subscription);
       },
       ({ enabled }) => !enabled,
     );
@@ -412,7 +417,7 @@ describe('deliveries', () => {
       last_delivery_status: 503,
     });
     expect(disabled.updated_at > subscription.updated_at).toBe(true);
-    // What was planned is put away once the end of the subscription is seen.
+    // Pending deliveries are discarded once the dispatcher sees that the subscription is disabled.
     await eventually(
       () =>
         service.database.query(
@@ -423,7 +428,7 @@ describe('deliveries', () => {
     );
   });
 
-  it('begin with the first event after the subscription was created', async () => {
+  it('start with the first event after the subscription was created', async () => {
     const store = await service.newStore();
     const receiver = await receive();
     const { path } = await enrol(store);
@@ -440,10 +445,10 @@ describe('deliveries', () => {
       () => receiver.events.length,
       (count) => count === 2,
     );
-    expect(dataOf(receiver).map(({ stamps }) => stamps)).toEqual([5, 7]);
+    expect(getData(receiver).map(({ stamps }) => stamps)).toEqual([5, 7]);
   });
 
-  it('show the moment of each event, however late they run', async () => {
+  it('show the card and customer as of each event, however late they are sent', async () => {
     const store = await service.newStore();
     const receiver = await receive();
     await subscribe(store, receiver, { events: ['stamp.earned', 'customer.updated'] });
@@ -467,11 +472,11 @@ describe('deliveries', () => {
       (count) => count === 12,
     );
     const earned = receiver.events.filter(({ body }) => body['type'] === 'stamp.earned');
-    const moments = earned.map(({ body }) => {
+    const stampCounts = earned.map(({ body }) => {
       const { stamps_count, customer_card } = body['data'] as Data & { customer_card: Data };
       return [stamps_count, customer_card.stamps_count];
     });
-    expect(moments).toEqual(Array.from({ length: 10 }, (_, i) => [i + 1, i + 1]));
+    expect(stampCounts).toEqual(Array.from({ length: 10 }, (_, i) => [i + 1, i + 1]));
     const sentEvents = receiver.events.filter(({ body }) => body['type'] === 'customer.updated');
     expect(sentEvents.map(({ body }) => [body['data'], body['previous_attributes']])).toEqual([
       [
@@ -485,7 +490,7 @@ describe('deliveries', () => {
     ]);
   });
 
-  it('come once from two dispatchers', async () => {
+  it('are sent once by two dispatchers', async () => {
     const store = await service.newStore();
     const receiver = await receive();
     await subscribe(store, receiver);
@@ -503,7 +508,7 @@ describe('deliveries', () => {
     expect(receiver.received).toHaveLength(100);
   });
 
-  it('in flight are finished before the dispatcher stops', async () => {
+  it('in flight finish before the dispatcher stops', async () => {
     const store = await service.newStore();
     const { receiver, release } = await receiveHeld();
     const subscription = await subscribe(store, receiver);
@@ -513,29 +518,29 @@ describe('deliveries', () => {
       () => receiver.received.length,
       (count) => count === 1,
     );
-    const stopped = dispatcher.kill('SIGTERM');
+    const stop = dispatcher.kill('SIGTERM');
     release();
-    await stopped;
+    await stop;
     expect(await dispatcher.exitCode).toBe(0);
-    expect((await show(store, subscription)).last_delivery_status).toBe(200);
+    expect((await getSubscription(store, subscription)).last_delivery_status).toBe(200);
   });
 });
 
-describe('a single event on an idle system', () => {
-  it('is enqueued, leased, rendered and stored in one statement, and then sent', async () => {
+describe('a single event of an idle system', () => {
+  it('is delivered with four statements, one of which enqueues it', async () => {
     const store = await service.newStore();
     const receiver = await receive();
     const subscription = await subscribe(store, receiver);
     const { path } = await enrol(store);
-    const teller = new URL('support/database/print-statements.mjs', import.meta.url).pathname;
-    const dispatcher = await startDispatcher({ NODE_OPTIONS: `--import=${teller}` });
-    const delivered = (count: number) =>
+    const preload = new URL('support/database/print-statements.mjs', import.meta.url).pathname;
+    const dispatcher = await startDispatcher({ NODE_OPTIONS: `--import=${preload}` });
+    const waitForDeliveries = (count: number) =>
       eventually(
-        async () => (await deliveriesOf(subscription.id)).map(({ status }) => status),
+        async () => (await listDeliveries(subscription.id)).map(({ status }) => status),
         (all) => all.length === count && all.every((status) => status === 'delivered'),
       );
     await stamp(store, path);
-    await delivered(1);
+    await waitForDeliveries(1);
     await eventually(
       () =>
         service.database.query(
@@ -546,14 +551,14 @@ describe('a single event on an idle system', () => {
     );
     const before = dispatcher.output().length;
     await stamp(store, path);
-    await delivered(2);
+    await waitForDeliveries(2);
     const sent = [
       ...dispatcher
         .output()
         .slice(before)
         .matchAll(/^statement (\S+)$/gm),
     ].map(([, name]) => name);
-    // Others are sent at intervals, or for something else.
+    // Other statements run at intervals, or for something else.
     const own =
       /^webhook_(listeners|ids|enqueue|take|queues_view|snapshots|customer|bodies|events|finish)|^(personal_keys|templates)_/;
     expect(sent.filter((name) => own.test(name ?? ''))).toEqual([

@@ -23,7 +23,7 @@ beforeAll(async () => {
 afterAll(() => service.stop());
 
 describe('compression', () => {
-  it('is not worth it for little', async () => {
+  it('is not applied to a small response', async () => {
     const { headers } = await rawGet(`${service.baseUrl}/health/live`, {
       'accept-encoding': 'gzip, br',
     });
@@ -31,7 +31,7 @@ describe('compression', () => {
     expect(headers['content-length']).toBe('15');
   });
 
-  it('serves the docs', async () => {
+  it('is applied to the script of the docs', async () => {
     const { headers } = await rawGet(`${service.baseUrl}/docs/reference/scalar.js`, {
       'accept-encoding': 'br',
     });
@@ -39,24 +39,24 @@ describe('compression', () => {
   });
 });
 
-describe('methods', () => {
+describe('HTTP methods', () => {
   it.each([
     ['PUT', '/api/v1/accounts', 'GET, HEAD, OPTIONS'],
     ['DELETE', '/api/v1/status', 'GET, HEAD, OPTIONS'],
     ['POST', '/docs', 'GET, HEAD, OPTIONS'],
     ['TRACE', '/api/v1/accounts', 'GET, HEAD, OPTIONS'],
     ['PROPFIND', '/api/v1/accounts', 'GET, HEAD, OPTIONS'],
-  ])('%s on %s is 405 and says what is allowed', async (method, path, allow) => {
-    const answer = await exchange(
+  ])('without a route get 405 with the allowed ones: %s %s', async (method, path, allow) => {
+    const response = await exchange(
       service.baseUrl,
       `${method} ${path} HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${store.token ?? ''}\r\nConnection: close\r\n\r\n`,
     );
-    expect(answer).toMatch(/^HTTP\/1\.1 405 Method Not Allowed\r\n/);
-    expect(answer.toLowerCase()).toContain(`\r\nallow: ${allow.toLowerCase()}\r\n`);
-    expect(answer).toContain('"code":"method_not_allowed"');
+    expect(response).toMatch(/^HTTP\/1\.1 405 Method Not Allowed\r\n/);
+    expect(response.toLowerCase()).toContain(`\r\nallow: ${allow.toLowerCase()}\r\n`);
+    expect(response).toContain('"code":"method_not_allowed"');
   });
 
-  it('are listed for an authenticated OPTIONS request only', async () => {
+  it('are listed by an OPTIONS request with a token only', async () => {
     const cards = `${store.store}/cards`;
     const { status, headers, text } = await store.send('OPTIONS', cards);
     expect([status, headers.get('allow'), text]).toEqual([204, 'GET, HEAD, OPTIONS, POST', '']);
@@ -66,18 +66,18 @@ describe('methods', () => {
   });
 });
 
-describe('scripts of other origins', () => {
-  it('do not change what OPTIONS is otherwise', async () => {
-    const open = await startService({ CORS_ORIGINS: 'https://shop.example' });
+describe('CORS_ORIGINS', () => {
+  it('does not change the response to an OPTIONS request that is no preflight', async () => {
+    const corsService = await startService({ CORS_ORIGINS: 'https://shop.example' });
     try {
-      const client = await open.newStore();
-      const stranger = new Client(open.baseUrl, client.accountId, null);
+      const client = await corsService.newStore();
+      const stranger = new Client(corsService.baseUrl, client.accountId, null);
       const plain = await client.send('OPTIONS', '/api/v1/accounts');
       expect([plain.status, plain.headers.get('allow')]).toEqual([204, 'GET, HEAD, OPTIONS']);
       expect((await stranger.send('OPTIONS', '/api/v1/accounts')).status).toBe(401);
       expect((await client.send('OPTIONS', '/api/v1/nothing')).status).toBe(404);
     } finally {
-      await open.stop();
+      await corsService.stop();
     }
   });
 });
@@ -90,7 +90,7 @@ describe('security headers', () => {
     '/docs/errors',
     '/nowhere',
     '/health/live',
-  ])('are on %s', async (path) => {
+  ])('are set on %s', async (path) => {
     const { headers } = await anonymous.get(path);
     expect(headers.get('referrer-policy')).toBe('no-referrer');
     expect(headers.get('x-frame-options')).toBe('DENY');
@@ -99,12 +99,12 @@ describe('security headers', () => {
     expect(headers.get('strict-transport-security')).toMatch(/max-age=31536000/);
   });
 
-  it('leave the docs page what it needs', async () => {
+  it('allow the docs page to run its own scripts', async () => {
     const { headers } = await anonymous.get('/docs');
     expect(headers.get('content-security-policy')).toContain("script-src 'self'");
   });
 
-  it('ask for TLS only where there is TLS', async () => {
+  it('leave out Strict-Transport-Security while PUBLIC_URL is http', async () => {
     const plain = await startService({ PUBLIC_URL: 'http://localhost:3000' });
     try {
       const { headers } = await fetch(`${plain.baseUrl}/api/v1/status`);
@@ -116,7 +116,7 @@ describe('security headers', () => {
 });
 
 describe('problem details', () => {
-  it('have types that can be looked up', async () => {
+  it('have a type that links to its section of the docs', async () => {
     const { body } = await anonymous.send<Problem>('GET', '/api/v1/accounts', undefined, {
       accept: 'application/problem+json',
     });
@@ -127,7 +127,7 @@ describe('problem details', () => {
   });
 });
 
-describe('bodies', () => {
+describe('request bodies', () => {
   const cards = () => `${store.store}/cards`;
   const head = (path: string, ...more: string[]) =>
     [
@@ -142,7 +142,7 @@ describe('bodies', () => {
     'application/json; charset=utf-8',
     'application/json;charset=UTF-8',
     'APPLICATION/JSON',
-  ])('may be of type %s', async (type) => {
+  ])('may have the content type %s', async (type) => {
     const creation = await store.send(
       'POST',
       cards(),
@@ -154,7 +154,7 @@ describe('bodies', () => {
     expect(creation.status).toBe(201);
   });
 
-  it('over 1 MiB are refused in chunks too', async () => {
+  it('over 1 MiB get 413 even when they are sent in chunks', async () => {
     const chunk = 'x'.repeat(64 * 1024);
     const chunks = `${chunk.length.toString(16)}\r\n${chunk}\r\n`.repeat(20);
     const response = await exchange(
@@ -165,7 +165,7 @@ describe('bodies', () => {
     expect(response).toMatch(/^HTTP\/1\.1 413 [^]*"code":"payload_too_large"/);
   });
 
-  it('over 1 MiB are refused so that a client which is still sending reads the response', async () => {
+  it('over 1 MiB get a 413 that a client can read while it is still sending', async () => {
     const { pathname, origin } = new URL(cards(), service.baseUrl);
     const headers = {
       authorization: `Bearer ${store.token}`,
@@ -189,7 +189,7 @@ describe('bodies', () => {
     }
   });
 
-  it('are sent after 100-continue to a client that expects it', async () => {
+  it('are requested by 100 Continue when the client expects it, and not for another expectation', async () => {
     const body = JSON.stringify({ card: { name: 'Tea' } });
     const response = await exchange(
       service.baseUrl,
@@ -210,12 +210,12 @@ describe('bodies', () => {
       const reward = await store.post<{ id: number }>(path, {
         reward: { card_id: card.id, name: 'Cake', stamps_required: 3 },
       });
-      const gone = await store.send('DELETE', `${path}/${reward.body.id}`, body);
-      expect([gone.status, gone.text]).toEqual([204, '']);
+      const response = await store.send('DELETE', `${path}/${reward.body.id}`, body);
+      expect([response.status, response.text]).toEqual([204, '']);
     }
   });
 
-  it('may be missing altogether on an action', async () => {
+  it('may be missing on an action', async () => {
     const { card } = await enrol(store);
     for (const more of [[], ['Content-Length: 0'], ['Content-Type: application/json']]) {
       const response = await exchange(
@@ -229,8 +229,8 @@ describe('bodies', () => {
   it.each([
     ['two lengths', 'Content-Length: 2\r\nContent-Length: 3'],
     ['a length and chunks', 'Content-Length: 2\r\nTransfer-Encoding: chunked'],
-    ['a length that is none', 'Content-Length: x'],
-  ])('with %s are refused as JSON', async (_name, lengths) => {
+    ['an invalid length', 'Content-Length: x'],
+  ])('with %s get 400 as JSON', async (_name, lengths) => {
     const response = await exchange(
       service.baseUrl,
       `${head(cards(), 'Content-Type: application/json', lengths)}\r\n\r\n{}`,
@@ -240,7 +240,7 @@ describe('bodies', () => {
     );
   });
 
-  it('with a header larger than 16 KiB are refused as JSON', async () => {
+  it('with a header larger than 16 KiB get 431 as JSON', async () => {
     const response = await exchange(
       service.baseUrl,
       `${head(cards(), `X-Long: ${'x'.repeat(20_000)}`)}\r\n\r\n`,
@@ -252,18 +252,21 @@ describe('bodies', () => {
   });
 });
 
-describe('a request that does not arrive', () => {
-  let impatient: LocalService;
+describe('an incomplete request', () => {
+  let strictService: LocalService;
   let client: Client;
 
   beforeAll(async () => {
-    impatient = await startService();
-    client = await impatient.newStore();
-    Object.assign(impatient.app.getHttpServer(), { headersTimeout: 500, requestTimeout: 1_000 });
+    strictService = await startService();
+    client = await strictService.newStore();
+    Object.assign(strictService.app.getHttpServer(), {
+      headersTimeout: 500,
+      requestTimeout: 1_000,
+    });
   });
-  afterAll(() => impatient.stop());
+  afterAll(() => strictService.stop());
 
-  const withToken = (method: string, path: string, ...more: string[]) =>
+  const createHeader = (method: string, path: string, ...more: string[]) =>
     [
       `${method} ${path} HTTP/1.1`,
       'Host: x',
@@ -273,7 +276,7 @@ describe('a request that does not arrive', () => {
       '',
     ].join('\r\n');
 
-  it('has 15 seconds for its header, and a minute in all', () => {
+  it('has 15 seconds for its header and a minute in all', () => {
     const { headersTimeout, requestTimeout } = service.app.getHttpServer();
     expect([headersTimeout, requestTimeout]).toEqual([15_000, 60_000]);
   });
@@ -283,19 +286,19 @@ describe('a request that does not arrive', () => {
     [
       'whose body never ends',
       () =>
-        `${withToken('POST', `${client.store}/cards`, 'Content-Type: application/json', 'Content-Length: 30')}{"card"`,
+        `${createHeader('POST', `${client.store}/cards`, 'Content-Type: application/json', 'Content-Length: 30')}{"card"`,
     ],
-  ])('%s is told 408 as JSON', async (_name, bytes) => {
-    const response = await exchange(impatient.baseUrl, bytes());
+  ])('%s gets 408 as JSON', async (_name, bytes) => {
+    const response = await exchange(strictService.baseUrl, bytes());
     expect(response).toMatch(
       /^HTTP\/1\.1 408 [^]*application\/json[^]*"code":"request_timeout"[^]*"resolution":/,
     );
     expect(response.match(/HTTP\/1\.1/g)).toHaveLength(1);
   });
 
-  it('is not told so where an answer was given already', async () => {
+  it('gets no 408 after another response', async () => {
     const response = await exchange(
-      impatient.baseUrl,
+      strictService.baseUrl,
       `POST ${client.store}/cards HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: 30\r\n\r\n{`,
     );
     expect(response).toMatch(/^HTTP\/1\.1 401 /);
@@ -304,51 +307,57 @@ describe('a request that does not arrive', () => {
 
   it.each([
     ['never ends', 'GET /api/v1/status HTTP/1.1\r\nHost:'],
-    ['is no HTTP', 'nonsense\r\n\r\n'],
-  ])('takes the place of no other answer: a change, and behind it what %s', async (_name, rest) => {
-    const events = async () => (await impatient.history()).length;
-    const before = await events();
-    const body = JSON.stringify({ card: { name: 'Tea' } });
-    const { query } = impatient.database;
-    await query('begin');
-    await query('lock table es.events in access exclusive mode');
-    const countWaiting = async () =>
-      (await query('select 1 from pg_locks where not granted')).rowCount;
-    async function* bytes() {
-      const head = ['Content-Type: application/json', `Content-Length: ${body.length}`];
-      yield withToken('POST', `${client.store}/cards`, ...head) + body;
-      await eventually(countWaiting, (waiting) => waiting === 1);
-      yield rest;
-    }
-    const response = await exchange(impatient.baseUrl, bytes());
-    await impatient.database.query('commit');
-    expect(response).toBe('');
-    await eventually(events, (now) => now === before + 1);
-  });
+    ['is not HTTP', 'nonsense\r\n\r\n'],
+  ])(
+    'that %s closes the connection, while the write before it is still committed',
+    async (_name, rest) => {
+      const events = async () => (await strictService.history()).length;
+      const before = await events();
+      const body = JSON.stringify({ card: { name: 'Tea' } });
+      const { query } = strictService.database;
+      await query('begin');
+      await query('lock table es.events in access exclusive mode');
+      const countWaiting = async () =>
+        (await query('select 1 from pg_locks where not granted')).rowCount;
+      async function* bytes() {
+        const head = ['Content-Type: application/json', `Content-Length: ${body.length}`];
+        yield createHeader('POST', `${client.store}/cards`, ...head) + body;
+        await eventually(countWaiting, (waiting) => waiting === 1);
+        yield rest;
+      }
+      const response = await exchange(strictService.baseUrl, bytes());
+      await strictService.database.query('commit');
+      expect(response).toBe('');
+      await eventually(events, (now) => now === before + 1);
+    },
+  );
 });
 
-describe('what is answered before there is a request', () => {
+describe('the response to an unreadable request', () => {
   const DEPRECATION = '2040-01-01T00:00:00Z';
-  let announced: LocalService;
+  let announcedService: LocalService;
 
   beforeAll(async () => {
-    announced = await startService({
+    announcedService = await startService({
       RATE_LIMIT_PER_MINUTE: '5',
       API_V1_DEPRECATION_DATE: DEPRECATION,
       API_V1_SUNSET_DATE: '2041-01-01T00:00:00Z',
     });
-    Object.assign(announced.app.getHttpServer(), { headersTimeout: 300, requestTimeout: 300 });
+    Object.assign(announcedService.app.getHttpServer(), {
+      headersTimeout: 300,
+      requestTimeout: 300,
+    });
   });
-  afterAll(() => announced.stop());
+  afterAll(() => announcedService.stop());
 
-  it('counts for its address and says so, and when the version ends', async () => {
-    const unfit = [
+  it('counts against the rate limit of the IP address and has the headers of limit and deprecation', async () => {
+    const unreadableRequests = [
       ['400', 'nonsense\r\n\r\n'],
       ['431', `GET /api/v1/status HTTP/1.1\r\nHost: x\r\nX-Long: ${'x'.repeat(20_000)}\r\n\r\n`],
       ['408', 'GET /api/v1/status HTTP/1.1\r\nHost: x\r\n'],
     ] as const;
-    for (const [i, [status, bytes]] of unfit.entries()) {
-      const response = await exchange(announced.baseUrl, bytes);
+    for (const [i, [status, bytes]] of unreadableRequests.entries()) {
+      const response = await exchange(announcedService.baseUrl, bytes);
       const lines = response.toLowerCase().split('\r\n');
       expect(lines[0]).toContain(`http/1.1 ${status} `);
       expect(lines).toEqual(
@@ -363,13 +372,13 @@ describe('what is answered before there is a request', () => {
         ]),
       );
     }
-    const { headers } = await fetch(`${announced.baseUrl}/api/v1/status`);
+    const { headers } = await fetch(`${announcedService.baseUrl}/api/v1/status`);
     expect(headers.get('ratelimit-remaining')).toBe('1');
   });
 });
 
-describe('a connection on which nothing was ever sent', () => {
-  it('does not hold up the stop of the api', async () => {
+describe('a connection without a request', () => {
+  it('does not delay the shutdown of the api', async () => {
     const program = startProgram(
       'dist/apps/api/src/main.js',
       testEnvironment(service.database.url, { LOG_LEVEL: 'info' }),
@@ -386,7 +395,7 @@ describe('a connection on which nothing was ever sent', () => {
 });
 
 describe('the access log', () => {
-  it('has a line for each request, by its id, and neither token nor query', async () => {
+  it('has a line with the request id for all but health checks, and neither tokens nor queries', async () => {
     const database = await testDatabase();
     const owner = await startService({}, database);
     const { token, store: path } = await owner.newStore();
