@@ -17,19 +17,19 @@ function promtool(...args: string[]) {
 
 describe('the alert rules', () => {
   let database: TestDatabase;
-  const running: Program[] = [];
-  const alertNames: string[] = [];
+  const programs: Program[] = [];
+  const metricTexts: string[] = [];
 
   beforeAll(async () => {
     database = await testDatabase();
     for (const program of ['api', 'dispatcher']) {
       const port = await freePort();
       const environment = testEnvironment(database.url, { METRICS_PORT: String(port) });
-      running.push(startProgram(`dist/apps/${program}/src/main.js`, environment));
+      programs.push(startProgram(`dist/apps/${program}/src/main.js`, environment));
       const read = async () => (await fetch(`http://127.0.0.1:${port}/metrics`)).text();
-      alertNames.push(
+      metricTexts.push(
         await eventually(
-          // Until it listens.
+          // It may not listen yet.
           () => read().catch(() => ''),
           (text) => /^inkpad_ready 1$/m.test(text),
         ),
@@ -37,33 +37,33 @@ describe('the alert rules', () => {
     }
   });
   afterAll(async () => {
-    await Promise.all(running.map((program) => program.kill('SIGTERM')));
+    await Promise.all(programs.map((program) => program.kill('SIGTERM')));
     await database.close();
   });
 
-  it('are valid for Prometheus', () => {
+  it('pass promtool check rules', () => {
     const { status, output } = promtool('check', 'rules', FILE);
     expect(output).toContain('SUCCESS');
     expect(status).toBe(0);
   });
 
-  it('fire when a process is missing or not ready, and otherwise do not', () => {
+  it('fire when a process is missing or not ready, and not otherwise', () => {
     const { status, output } = promtool('test', 'rules', 'test/full/alerts/rules-test.yml');
     expect(output).toContain('SUCCESS');
     expect(status).toBe(0);
   });
 
-  it('name metrics that the processes have', () => {
+  it('use only metrics that the api or the dispatcher exports', () => {
     const rules = load(readFileSync(FILE, 'utf8'), { schema: CORE_SCHEMA }) as Rules;
     const exprs = rules.groups.flatMap((group) => group.rules.map(({ expr }) => expr));
-    const named = new Set(exprs.flatMap((expr) => expr.match(/\binkpad_\w+/g) ?? []));
+    const usedNames = new Set(exprs.flatMap((expr) => expr.match(/\binkpad_\w+/g) ?? []));
     const metricNames = new Set(
-      alertNames.flatMap((text) => [...text.matchAll(/^# TYPE (\S+)/gm)].map(([, name]) => name)),
+      metricTexts.flatMap((text) => [...text.matchAll(/^# TYPE (\S+)/gm)].map(([, name]) => name)),
     );
-    const unknown = [...named].filter(
+    const unknown = [...usedNames].filter(
       (name) => !metricNames.has(name) && !metricNames.has(name.replace(/_(bucket|count)$/, '')),
     );
-    expect(named.size).toBeGreaterThan(9);
+    expect(usedNames.size).toBeGreaterThan(9);
     expect(unknown).toEqual([]);
   });
 });

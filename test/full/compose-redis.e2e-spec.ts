@@ -21,7 +21,7 @@ describe('the Redis of docker-compose.yml', () => {
 
   beforeAll(async () => {
     port = await freePort();
-    // As Compose does: a doubled $ is one. The port is given, since this machine's 6379 may be taken.
+    // As Compose does: a doubled $ is one. Another port, since 6379 of this machine may be in use.
     const [shell = '', ...args] = [...entrypoint, ...command].map((part) =>
       part
         .replaceAll('$$', '$')
@@ -37,9 +37,9 @@ describe('the Redis of docker-compose.yml', () => {
     );
   });
   afterAll(async () => {
-    const gone = once(server, 'exit');
+    const exit = once(server, 'exit');
     server.kill('SIGKILL');
-    await gone;
+    await exit;
   });
 
   it('responds only to clients with its password', async () => {

@@ -17,7 +17,7 @@ const PASSWORD = 'correct horse';
 let service: LocalService;
 let store: Client & { email: string };
 let browser: Browser;
-const complaints: string[] = [];
+const consoleErrors: string[] = [];
 
 beforeAll(async () => {
   service = await startService({ PUBLIC_URL });
@@ -34,17 +34,17 @@ async function open(path: string, { javaScriptEnabled = true } = {}): Promise<Pa
   const context = await browser.newContext({ viewport: SIZES.phone, javaScriptEnabled });
   const page = await context.newPage();
   page.on('console', (message) => {
-    if (['error', 'warning'].includes(message.type())) complaints.push(message.text());
+    if (['error', 'warning'].includes(message.type())) consoleErrors.push(message.text());
   });
   await page.goto(PUBLIC_URL + path);
   return page;
 }
 
-const here = () => `/app/stores/${store.accountId}`;
+const getStorePath = () => `/app/stores/${store.accountId}`;
 
-/** A page of the store, once an owner has signed in. */
-async function enter(path: string, { javaScriptEnabled = true } = {}): Promise<Page> {
-  const page = await open(`${here()}/${path}`, { javaScriptEnabled });
+/** Opens a page of the store and signs in as its owner. */
+async function signInTo(path: string, { javaScriptEnabled = true } = {}): Promise<Page> {
+  const page = await open(`${getStorePath()}/${path}`, { javaScriptEnabled });
   await page.getByLabel('E-mail').fill(store.email);
   await page.getByLabel('Password').fill(PASSWORD);
   await page.getByRole('button', { name: 'Sign in', exact: true }).click();
@@ -56,7 +56,7 @@ const press = (page: Page, name: string) => page.getByRole('button', { name, exa
 describe.each([true, false])('the console in a browser, scripts: %s', (javaScriptEnabled) => {
   it('creates a token that works until it is revoked', async () => {
     const name = `till ${javaScriptEnabled}`;
-    const page = await enter('tokens', { javaScriptEnabled });
+    const page = await signInTo('tokens', { javaScriptEnabled });
     await page.getByLabel('Name').fill(name);
     await page.getByLabel('Valid').selectOption('90');
     await press(page, 'Create token');
@@ -79,10 +79,10 @@ describe.each([true, false])('the console in a browser, scripts: %s', (javaScrip
   });
 
   it('sets and confirms the coordinates of locations', async () => {
-    const [name, foundPlace] = [`Harbour ${javaScriptEnabled}`, `Market ${javaScriptEnabled}`];
-    const [unknown, street] = await Promise.all([newLocation(name), newLocation(foundPlace)]);
-    await geocoded(street, 'street');
-    const page = await enter('locations', { javaScriptEnabled });
+    const [name, streetName] = [`Harbour ${javaScriptEnabled}`, `Market ${javaScriptEnabled}`];
+    const [unknown, street] = await Promise.all([createLocation(name), createLocation(streetName)]);
+    await recordGeocoding(street, 'street');
+    const page = await signInTo('locations', { javaScriptEnabled });
     await page.getByRole('link', { name: `Set the pin of ${name}` }).click();
     await page.getByLabel('Latitude').fill('north');
     await press(page, 'Set the pin');
@@ -96,22 +96,22 @@ describe.each([true, false])('the console in a browser, scripts: %s', (javaScrip
       geocode_status: 'ok',
       precision: 'manual',
     });
-    await page.goto(`${PUBLIC_URL}${here()}/locations`);
-    await page.getByRole('link', { name: `Confirm the pin of ${foundPlace}` }).click();
+    await page.goto(`${PUBLIC_URL}${getStorePath()}/locations`);
+    await page.getByRole('link', { name: `Confirm the pin of ${streetName}` }).click();
     await press(page, 'Confirm the pin');
     await page.getByText('The pin is set.').waitFor();
     expect(await readLocation(street)).toMatchObject({ latitude: 53.55, precision: 'manual' });
     await page.context().close();
   });
 
-  it('shows which messages were sent and which were not', async () => {
+  it('shows the text of a message and why it was not sent', async () => {
     const customer = { first_name: 'Grace', last_name: `Hopper ${javaScriptEnabled}` };
     await enrolled(store, {
       customer: { ...customer, email: `grace.${javaScriptEnabled}@navy.example` },
       links: true,
     });
-    await planned();
-    const page = await enter('messages', { javaScriptEnabled });
+    await processMessages();
+    const page = await signInTo('messages', { javaScriptEnabled });
     const to = `${customer.first_name} ${customer.last_name}`;
     await page.getByRole('link', { name: `Show the message to ${to}` }).click();
     const text = await page.locator('main').textContent();
@@ -123,7 +123,7 @@ describe.each([true, false])('the console in a browser, scripts: %s', (javaScrip
   });
 
   it('has a menu that unfolds on phones', async () => {
-    const page = await enter('posters', { javaScriptEnabled });
+    const page = await signInTo('posters', { javaScriptEnabled });
     const users = page.getByRole('link', { name: 'Users', exact: true });
     expect(await users.count()).toBe(0);
     await page.locator('summary').filter({ hasText: 'Posters' }).click();
@@ -136,7 +136,7 @@ describe.each([true, false])('the console in a browser, scripts: %s', (javaScrip
   it('leads from the list of posters to a poster', async () => {
     const title = `Ten stamps ${javaScriptEnabled}`;
     const poster = await newPoster(store, { title });
-    const page = await enter('posters', { javaScriptEnabled });
+    const page = await signInTo('posters', { javaScriptEnabled });
     await page.getByRole('link', { name: title, exact: true }).click();
     expect(page.url()).toBe(poster.display_url);
     await page.getByRole('link', { name: 'PDF, A4' }).first().waitFor();
@@ -144,12 +144,12 @@ describe.each([true, false])('the console in a browser, scripts: %s', (javaScrip
   });
 });
 
-async function newLocation(name: string): Promise<LocationJson> {
+async function createLocation(name: string): Promise<LocationJson> {
   const location = { name, address: 'Am Sandtorkai 30, 20457 Hamburg' };
   return (await store.post<LocationJson>(`${store.store}/locations`, { location })).body;
 }
 
-async function geocoded(
+async function recordGeocoding(
   { id, address }: LocationJson,
   precision: 'street' | 'city',
 ): Promise<void> {
@@ -161,8 +161,8 @@ async function geocoded(
 const readLocation = async ({ id }: LocationJson) =>
   (await store.get<LocationJson>(`${store.store}/locations/${id}`)).body;
 
-/** When the messages asked for so far were looked at by a dispatcher that can send none. */
-async function planned(): Promise<void> {
+/** Waits until a dispatcher without a mail server has processed every requested message. */
+async function processMessages(): Promise<void> {
   const follower = new MessageFollower(service);
   try {
     await follower.untilSettled();
@@ -173,8 +173,8 @@ async function planned(): Promise<void> {
 
 describe('the console in a browser', () => {
   it('uses the position of the device for a pin', async () => {
-    const location = await newLocation('Where I am');
-    const page = await enter(`locations/${location.id}`);
+    const location = await createLocation('Where I am');
+    const page = await signInTo(`locations/${location.id}`);
     await page.context().grantPermissions(['geolocation']);
     await page.context().setGeolocation({ latitude: 48.137154, longitude: 11.576124 });
     await press(page, 'Use my location');
@@ -192,8 +192,8 @@ describe('the console in a browser', () => {
     await page.context().close();
   });
 
-  it('is accessible', async () => {
-    const page = await enter('tokens');
+  it('has accessible pages of tokens, users, settings, the audit log and new stores', async () => {
+    const page = await signInTo('tokens');
     for (const [name, lifetime] of [
       ['web shop of the harbour', '365'],
       ['till', ''],
@@ -204,19 +204,19 @@ describe('the console in a browser', () => {
       if (name !== 'till') await page.getByRole('link', { name: 'I have copied it' }).click();
     }
     await expectGoodLooks(page, 'token-made');
-    await page.goto(`${PUBLIC_URL}${here()}/users`);
+    await page.goto(`${PUBLIC_URL}${getStorePath()}/users`);
     await page.getByLabel('E-mail').fill('ada.lovelace@analytical-engines.example');
     await press(page, 'Invite');
     await expectGoodLooks(page, 'invited');
     const link = (await page.locator('#link').textContent()) ?? '';
-    const invited = await open(new URL(link).pathname);
-    await expectGoodLooks(invited, 'invitation');
-    await invited.context().close();
-    await page.goto(`${PUBLIC_URL}${here()}/users`);
+    const invitationPage = await open(new URL(link).pathname);
+    await expectGoodLooks(invitationPage, 'invitation');
+    await invitationPage.context().close();
+    await page.goto(`${PUBLIC_URL}${getStorePath()}/users`);
     await page.getByRole('link', { name: /^Withdraw/ }).click();
     await expectGoodLooks(page, 'withdraw');
     for (const path of ['tokens', 'users', 'settings', 'audit']) {
-      await page.goto(`${PUBLIC_URL}${here()}/${path}`);
+      await page.goto(`${PUBLIC_URL}${getStorePath()}/${path}`);
       await expectGoodLooks(page, path);
     }
     await page.goto(`${PUBLIC_URL}/app/new-store`);
@@ -224,23 +224,23 @@ describe('the console in a browser', () => {
     await page.context().close();
   });
 
-  it('makes places, messages and posters accessible', async () => {
+  it('has accessible pages of locations, messages and posters, also when they are empty', async () => {
     const empty = await service.newStore();
-    const page = await enter('');
-    const town = await newLocation('Found in town only, with a name that is rather long');
-    await geocoded(town, 'city');
+    const page = await signInTo('');
+    const town = await createLocation('Found in town only, with a name that is rather long');
+    await recordGeocoding(town, 'city');
     const { customerCard } = await enrolled(store, {
       customer: { first_name: 'Ada', email: 'ada@analytical.example' },
       links: true,
     });
-    await planned();
+    await processMessages();
     await newPoster(store, { active: false, title: 'Summer card' });
     for (const path of ['locations', 'messages', 'posters']) {
-      await page.goto(`${PUBLIC_URL}${here()}/${path}`);
+      await page.goto(`${PUBLIC_URL}${getStorePath()}/${path}`);
       await expectGoodLooks(page, path);
     }
-    for (const { id, name } of [town, await newLocation('Not known yet')]) {
-      await page.goto(`${PUBLIC_URL}${here()}/locations/${id}`);
+    for (const { id, name } of [town, await createLocation('Not known yet')]) {
+      await page.goto(`${PUBLIC_URL}${getStorePath()}/locations/${id}`);
       await expectGoodLooks(page, name === town.name ? 'pin-town' : 'pin-pending');
     }
     await page.getByLabel('Latitude').fill('north');
@@ -249,7 +249,7 @@ describe('the console in a browser', () => {
     await page.getByLabel('Latitude').fill('53.5411, 9.9833');
     await press(page, 'Set the pin');
     await expectGoodLooks(page, 'pin-set');
-    await page.goto(`${PUBLIC_URL}${here()}/messages`);
+    await page.goto(`${PUBLIC_URL}${getStorePath()}/messages`);
     await page.getByRole('link', { name: /Show the message to Ada/ }).click();
     await expectGoodLooks(page, 'message');
     expect(await page.locator('main').textContent()).toContain(customerCard.uuid);
@@ -266,6 +266,6 @@ describe('the console in a browser', () => {
   });
 
   it('logs no error', () => {
-    expect(complaints.filter((text) => !text.includes('422'))).toEqual([]);
+    expect(consoleErrors.filter((text) => !text.includes('422'))).toEqual([]);
   });
 });

@@ -21,11 +21,11 @@ const API = 'dist/apps/api/src/main.js';
 const DISPATCHER = 'dist/apps/dispatcher/src/main.js';
 const CARDS = 6;
 const SLOW = 300_000;
-/** A real server is not ours to kill. */
+/** Whether EventStoreDB is the emulator. These tests may not kill a real server. */
 const OWN_EVENTSTOREDB =
   process.env['TEST_ENGINE'] === 'eventstoredb' && !process.env['EVENT_STORE_URL'];
 
-/** A service of its own on a PostgreSQL of its own, with fsync on, since this is about what survives. */
+/** The data of a PostgreSQL that only these tests use. Its fsync is on, because they test what survives a crash. */
 let dataDir: string;
 let postgres: EmbeddedPostgres;
 let environment: NodeJS.ProcessEnv;
@@ -33,7 +33,7 @@ let api: Program;
 let dispatcher: Program;
 let receiver: Receiver;
 let store: Client;
-/** Only where events live in EventStoreDB: the emulator, as a process that can be killed. */
+/** The emulator as a process that can be killed, when the events are in EventStoreDB. */
 let eventStoreDb: EventStoreDbProcess | undefined;
 
 beforeAll(async () => {
@@ -60,7 +60,7 @@ beforeAll(async () => {
   store = new Client(`http://127.0.0.1:${port}`, account_id, api_token);
   api = startProgram(API, environment);
   dispatcher = startProgram(DISPATCHER, environment);
-  await untilAnswering();
+  await waitUntilReady();
   receiver = await Receiver.start();
 }, SLOW);
 
@@ -71,7 +71,7 @@ afterAll(async () => {
   await postgres.remove();
 }, SLOW);
 
-describe('kill -9 in the middle of a stream of stamps', () => {
+describe('many concurrent stamps', () => {
   const victims: [string, () => Promise<void>][] = [
     [
       'the api',
@@ -118,7 +118,7 @@ describe('kill -9 in the middle of a stream of stamps', () => {
   }
 
   it.each(victims)(
-    '%s: what was answered is there once, and every event is sent',
+    'that were confirmed are stored once, and every event is sent, when %s gets a kill -9',
     async (_victim, killAndRestart) => {
       const subscription = await store.post<{ id: number; secret: string }>(
         `${store.store}/webhook_subscriptions`,
@@ -127,56 +127,56 @@ describe('kill -9 in the middle of a stream of stamps', () => {
       const cards: string[] = [];
       for (let i = 0; i < CARDS; i++) cards.push((await enrol(store)).path);
 
-      const answered: string[] = [];
-      const refused: string[] = [];
-      const sent: string[] = [];
-      let stamping = true;
+      const confirmedIds: string[] = [];
+      const refusedIds: string[] = [];
+      const requestIds: string[] = [];
+      let isStamping = true;
       const tills = cards.map(async (path, till) => {
-        for (let n = 0; stamping; n++) {
+        for (let n = 0; isStamping; n++) {
           const requestId = `${subscription.body.id}-${till}-${n}`;
-          sent.push(requestId);
-          // Every second till repeats a request that came to nothing, under one key.
-          const keyed = till % 2 === 1;
-          const status = keyed
-            ? await stampUntilAnswered(path, requestId)
+          requestIds.push(requestId);
+          // Every second till repeats a request without a response, with the same key.
+          const hasKey = till % 2 === 1;
+          const status = hasKey
+            ? await stampUntilConfirmed(path, requestId)
             : await stampOnce(path, requestId);
-          expect([200, 503, 'no answer']).toContain(status);
-          if (status === 200) answered.push(requestId);
-          if (status === 503) refused.push(requestId);
+          expect([200, 503, 'no response']).toContain(status);
+          if (status === 200) confirmedIds.push(requestId);
+          if (status === 503) refusedIds.push(requestId);
         }
       });
       for (let round = 0; round < 2; round++) {
-        const before = answered.length;
+        const before = confirmedIds.length;
         await eventually(
-          () => answered.length,
+          () => confirmedIds.length,
           (count) => count > before + 100,
         );
         await killAndRestart();
-        await untilAnswering();
+        await waitUntilReady();
         await endLeases();
       }
-      const before = answered.length;
+      const before = confirmedIds.length;
       await eventually(
-        () => answered.length,
+        () => confirmedIds.length,
         (count) => count > before + 100,
       );
-      stamping = false;
+      isStamping = false;
       await Promise.all(tills);
 
-      const recorded = await requestIdsOf(sent);
-      expect(recorded.length).toBe(new Set(recorded).size);
-      expect(answered.filter((id) => !recorded.includes(id))).toEqual([]);
-      expect(refused.filter((id) => recorded.includes(id))).toEqual([]);
+      const storedIds = await findStoredIds(requestIds);
+      expect(storedIds.length).toBe(new Set(storedIds).size);
+      expect(confirmedIds.filter((id) => !storedIds.includes(id))).toEqual([]);
+      expect(refusedIds.filter((id) => storedIds.includes(id))).toEqual([]);
       expect(run('verify')).toContain('every read model matches its events');
 
-      const mine = () =>
+      const listOwnWebhooks = () =>
         receiver.received.filter((webhook) => isSigned(webhook, subscription.body.secret));
       await eventually(
-        () => new Set(mine().map((webhook) => webhook.headers['webhook-id'])).size,
-        (count) => count === recorded.length,
+        () => new Set(listOwnWebhooks().map((webhook) => webhook.headers['webhook-id'])).size,
+        (count) => count === storedIds.length,
       );
       const bodies = new Map<unknown, string>();
-      for (const { headers, text } of mine()) {
+      for (const { headers, text } of listOwnWebhooks()) {
         const id = headers['webhook-id'];
         expect(bodies.get(id) ?? text).toBe(text);
         bodies.set(id, text);
@@ -187,36 +187,36 @@ describe('kill -9 in the middle of a stream of stamps', () => {
   );
 
   it(
-    'a polite stop of the api: what it has begun it answers, and reports no failure',
+    'that the api has accepted are all confirmed when SIGTERM stops it',
     async () => {
       const { path } = await enrol(store);
-      let answered = 0;
+      let confirmedCount = 0;
       const tills = Array.from({ length: 16 }, async () => {
         for (;;) {
           const status = await store.post(`${path}/stamp`, { stamps: 1 }).then(
-            (answer) => answer.status,
+            (response) => response.status,
             () => 'no connection',
           );
           if (status !== 200) return status;
-          answered++;
+          confirmedCount++;
         }
       });
       await eventually(
-        () => answered,
+        () => confirmedCount,
         (count) => count > 100,
       );
       await api.kill('SIGTERM');
       expect(new Set(await Promise.all(tills))).toEqual(new Set(['no connection']));
       api = startProgram(API, environment);
-      await untilAnswering();
+      await waitUntilReady();
       const customerCard = await store.get<{ stamps_count: number }>(path);
-      expect(customerCard.body.stamps_count).toBe(answered);
+      expect(customerCard.body.stamps_count).toBe(confirmedCount);
     },
     SLOW,
   );
 });
 
-/** Its log is a file: what it has answered is there after a kill. */
+/** Starts the emulator with its log in a file, so that confirmed events survive a kill. */
 function startEventStoreDb(port = 0): Promise<EventStoreDbProcess> {
   const log = join(dataDir, 'eventstoredb.log');
   return startEventStoreDbProcess(['--port', String(port), '--log', log, '--tie']);
@@ -231,11 +231,11 @@ async function endLeases(): Promise<void> {
   await client.end();
 }
 
-function stampUntilAnswered(path: string, key: string): Promise<number | 'no answer'> {
+function stampUntilConfirmed(path: string, key: string): Promise<number | 'no response'> {
   return eventually(
     () => stampOnce(path, key, { 'idempotency-key': key }),
     (status) => {
-      expect([200, 409, 503, 'no answer']).toContain(status);
+      expect([200, 409, 503, 'no response']).toContain(status);
       return status === 200;
     },
   );
@@ -245,35 +245,35 @@ async function stampOnce(
   path: string,
   requestId: string,
   headers: Record<string, string> = {},
-): Promise<number | 'no answer'> {
+): Promise<number | 'no response'> {
   try {
-    const answer = await store.send(
+    const response = await store.send(
       'POST',
       `${path}/stamp`,
       { stamps: 1 },
       { 'x-request-id': requestId, ...headers },
     );
-    return answer.status;
+    return response.status;
   } catch {
-    // The process is gone: nobody can say from outside what became of this stamp.
-    await untilAnswering();
-    return 'no answer';
+    // The process is gone: the client cannot know whether the stamp was stored.
+    await waitUntilReady();
+    return 'no response';
   }
 }
 
-async function untilAnswering(): Promise<void> {
+async function waitUntilReady(): Promise<void> {
   await eventually(
     () =>
       store.get('/api/v1/accounts').then(
-        (answer) => answer.status,
+        (response) => response.status,
         (error: unknown) => String(error),
       ),
     (status) => status === 200,
   );
 }
 
-async function requestIdsOf(sent: string[]): Promise<string[]> {
-  const expected = new Set(sent);
+async function findStoredIds(requestIds: string[]): Promise<string[]> {
+  const expected = new Set(requestIds);
   return (await historyIn(environment))
     .filter(({ type, meta }) => type === 'StampsEarned' && expected.has(meta.requestId))
     .map(({ meta }) => meta.requestId);

@@ -5,8 +5,8 @@ import { join } from 'node:path';
 import { eventually } from '../support/jest/eventually.js';
 import { runNode, startProgram } from '../support/services/program.js';
 
-it('the demonstration of wallets shows stamps arriving on a phone', () => {
-  // Settings for another service, which it leaves alone.
+it('the wallet demo shows stamps and a reward arriving on a phone', () => {
+  // Settings of another service, which the demo must ignore.
   const env = { ...process.env, DATABASE_URL: 'postgres://other@127.0.0.1:1/other', PORT: 'none' };
   const { status, output } = runNode(['scripts/demo-wallet.mjs'], env);
   expect({ status, output }).toEqual({
@@ -17,16 +17,16 @@ it('the demonstration of wallets shows stamps arriving on a phone', () => {
   });
 });
 
-it('leaves nothing behind when it is stopped', async () => {
+it('the wallet demo removes its files and ends its service when it is stopped', async () => {
   const folder = mkdtempSync(join(tmpdir(), 'inkpad-wallet-'));
-  // Passable, because PostgreSQL runs as another user when this one is root.
+  // Other users may pass through, because PostgreSQL runs as one of them when this one is root.
   chmodSync(folder, 0o711);
   const demo = startProgram('scripts/demo-wallet.mjs', { ...process.env, TMPDIR: folder });
-  const [started = ''] = await eventually(
+  const [runFile = ''] = await eventually(
     () => readdirSync(folder).map((name) => join(folder, name, 'run.json')),
     ([file]) => file !== undefined && existsSync(file),
   );
-  const { starter } = JSON.parse(readFileSync(started, 'utf8')) as { starter: { pid: number } };
+  const { starter } = JSON.parse(readFileSync(runFile, 'utf8')) as { starter: { pid: number } };
   await demo.kill('SIGTERM');
   expect(readdirSync(folder)).toEqual([]);
   expect(() => process.kill(starter.pid, 0)).toThrow('ESRCH');

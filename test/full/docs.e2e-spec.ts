@@ -3,16 +3,16 @@ import type { Browser, BrowserContext, Page } from 'playwright-core';
 import { expectGoodLooks, keepPicture, SIZES, startChromium } from '../support/browser/chromium.js';
 import { startService, type Service } from '../support/services/service.js';
 
-/** The documentation in a real browser, at a host that the service does not know of. */
+/** Tests the documentation in a real browser, at a host that the service does not know. */
 
 const HOST = 'http://elsewhere.localhost';
 
 let service: Service;
 let token: string;
 let browser: Browser;
-const complaints: string[] = [];
-/** Other hosts that a page asked. */
-const strangers: string[] = [];
+const consoleErrors: string[] = [];
+/** Requests of any page to other hosts. */
+const foreignRequests: string[] = [];
 
 beforeAll(async () => {
   service = await startService({ PUBLIC_URL: 'https://cards.example' });
@@ -36,12 +36,12 @@ async function open(
 async function openIn(context: BrowserContext, path: string): Promise<Page> {
   const page = await context.newPage();
   page.on('console', (message) => {
-    if (['error', 'warning'].includes(message.type())) complaints.push(message.text());
+    if (['error', 'warning'].includes(message.type())) consoleErrors.push(message.text());
   });
-  page.on('pageerror', (error) => complaints.push(String(error)));
+  page.on('pageerror', (error) => consoleErrors.push(String(error)));
   page.on('request', (request) => {
     const { protocol, origin } = new URL(request.url());
-    if (protocol.startsWith('http') && origin !== HOST) strangers.push(request.url());
+    if (protocol.startsWith('http') && origin !== HOST) foreignRequests.push(request.url());
   });
   await page.goto(HOST + path);
   return page;
@@ -49,7 +49,7 @@ async function openIn(context: BrowserContext, path: string): Promise<Page> {
 
 describe('the documentation in a browser', () => {
   it.each(['', '/first-stamp', '/errors', '/webhooks', '/webhooks-in-detail', '/automation'])(
-    'keeps nobody out of /docs%s',
+    'is accessible at /docs%s',
     async (path) => {
       const page = await open(`/docs${path}`);
       await expectGoodLooks(page, `docs${path.replace('/', '-')}`);
@@ -57,31 +57,31 @@ describe('the documentation in a browser', () => {
     },
   );
 
-  it('shows its first page and its 404 page to everybody', async () => {
+  it('has an accessible first page and 404 page', async () => {
     const page = await open('/');
     await expectGoodLooks(page, 'first-page');
     await page.goto(`${HOST}/nope`);
     await expectGoodLooks(page, 'not-found');
     await page.context().close();
-    // The page that is not there.
-    expect(complaints.splice(0)).toEqual([expect.stringContaining('404')]);
+    // The browser logs the 404.
+    expect(consoleErrors.splice(0)).toEqual([expect.stringContaining('404')]);
   });
 
   it('shows each sample in the language that was chosen last', async () => {
     const page = await open('/docs/first-stamp');
-    const isVisible = () =>
+    const listVisibleLanguages = () =>
       page
         .locator('.samples figure:visible')
         .evaluateAll((figures) => [
           ...new Set(figures.map((figure) => figure.getAttribute('data-language'))),
         ]);
-    expect(await isVisible()).toEqual(['shell']);
+    expect(await listVisibleLanguages()).toEqual(['shell']);
     await page.getByRole('button', { name: 'Python' }).nth(2).click();
-    expect(await isVisible()).toEqual(['python']);
+    expect(await listVisibleLanguages()).toEqual(['python']);
     await keepPicture(page, 'docs-python');
     await page.locator('.docs-menu').getByRole('link', { name: 'Webhooks', exact: true }).click();
     await page.getByRole('heading', { name: 'Webhooks', level: 1 }).waitFor();
-    expect(await isVisible()).toEqual(['python']);
+    expect(await listVisibleLanguages()).toEqual(['python']);
     await page.goto(`${HOST}/docs/reference#tag/status/getStatus`);
     await page.getByText('answer = inkpad.get_status()').waitFor();
     await page.context().close();
@@ -95,7 +95,7 @@ describe('the documentation in a browser', () => {
     await page.context().close();
   });
 
-  it('finds guides and operations', async () => {
+  it('finds an operation from the keyboard on every screen size', async () => {
     for (const viewport of Object.values(SIZES)) {
       const page = await open('/docs', { viewport });
       await page.keyboard.press('/');
@@ -111,7 +111,7 @@ describe('the documentation in a browser', () => {
     }
   });
 
-  it('can be read without JavaScript', async () => {
+  it('shows its samples and no button without JavaScript', async () => {
     const page = await open('/docs/first-stamp', {
       javaScriptEnabled: false,
       viewport: SIZES.phone,
@@ -122,20 +122,20 @@ describe('the documentation in a browser', () => {
     await page.context().close();
   });
 
-  it('stores no token that is typed into the reference, and forgets it with the page', async () => {
+  it('stores no token that is typed into the reference, and forgets it on reload', async () => {
     const page = await open('/docs/reference');
     const field = page.getByPlaceholder('Token').first();
     await field.fill(token);
     await field.blur();
     expect(await field.inputValue()).toBe(token);
-    const stored = () =>
+    const readStorage = () =>
       page.evaluate<string>(
         '[localStorage, sessionStorage].flatMap((one) => Object.values(one)).join() + document.cookie',
       );
-    expect(await stored()).not.toContain(token);
+    expect(await readStorage()).not.toContain(token);
     await page.reload();
     await field.waitFor();
-    expect([await field.inputValue(), (await stored()).includes(token)]).toEqual(['', false]);
+    expect([await field.inputValue(), (await readStorage()).includes(token)]).toEqual(['', false]);
     for (const colorScheme of ['light', 'dark'] as const) {
       await page.emulateMedia({ colorScheme });
       await page.locator(`body.${colorScheme}-mode`).waitFor();
@@ -151,7 +151,7 @@ describe('the documentation in a browser', () => {
   });
 
   it('requests nothing from other hosts, and logs no error', () => {
-    expect(strangers).toEqual([]);
-    expect(complaints).toEqual([]);
+    expect(foreignRequests).toEqual([]);
+    expect(consoleErrors).toEqual([]);
   });
 });

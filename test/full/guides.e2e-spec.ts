@@ -13,7 +13,7 @@ import { RecordingProxy } from '../support/http/recording-proxy.js';
 import { startService, type Client, type Service } from '../support/services/service.js';
 import { startDispatcher } from '../support/services/webhook-dispatcher.js';
 
-/** The guides in docs/guides, done by somebody who pastes each sample in turn: in curl, in TypeScript, in Python. */
+/** Follows the guides in docs/guides: runs each sample in turn, in curl, TypeScript and Python. */
 
 const SLOW = 300_000;
 const AUTOMATION = 'automation';
@@ -43,10 +43,10 @@ beforeAll(() => {
   const tsc = resolve('node_modules/typescript/bin/tsc');
   run([process.execPath, tsc], client);
   cpSync('clients/python', join(folder, 'client'), { recursive: true });
-  const [debian = 'python3'] = ['/usr/bin/python3'].filter(
+  const [systemPython = 'python3'] = ['/usr/bin/python3'].filter(
     (path) => spawnSync(path, ['-V']).status === 0,
   );
-  run([debian, '-m', 'venv', 'venv']);
+  run([systemPython, '-m', 'venv', 'venv']);
   python = join(folder, 'venv/bin/python');
   run([python, '-m', 'pip', 'install', '-q', '--disable-pip-version-check', './client', 'mypy']);
 }, SLOW);
@@ -55,12 +55,12 @@ afterAll(() => rmSync(folder, { recursive: true }), SLOW);
 
 type Stage = { desk: Desk; service: Service; store: Client; stop: () => Promise<void> };
 
-/** A service whose first records have the ids that the guides name. */
+/** Starts a service whose first records have the ids that the guides name. */
 async function startStage(instead: Record<string, string>): Promise<Stage> {
   const settings = {
     WEBHOOK_ALLOW_INSECURE_TARGETS: 'true',
     PUBLIC_URL: 'https://cards.example',
-    // As it is unless somebody sets it.
+    // The default of the setting.
     RATE_LIMIT_PER_MINUTE: '300',
   };
   const service = await startService(settings);
@@ -95,7 +95,7 @@ describe.each(LANGUAGES)('the guides in %s', (language) => {
   }, SLOW);
 
   it.each(GUIDES)(
-    '%s: each sample does what is shown',
+    'work as shown: %s',
     async (guide) => expect(await reader.read(guide)).not.toEqual([]),
     SLOW,
   );
@@ -105,7 +105,7 @@ describe('the programs of the guides', () => {
   const desk = () => ({ recorder: undefined as never, token: '', folder, python, instead: {} });
 
   it(
-    'are of the types of the clients',
+    'type-check against the clients',
     () => {
       const code = (language: 'ts' | 'python') =>
         GUIDES.map((guide) => [guide, new GuideReader(desk(), language).programOf(guide)] as const);
@@ -174,11 +174,11 @@ describe('the recipe for automation platforms', () => {
     await receiver.stop();
   }, SLOW);
 
-  const subscriptions = async () =>
+  const listSubscriptions = async () =>
     (await stage.store.get<unknown[]>(`${stage.store.store}/webhook_subscriptions`)).body;
 
-  /** Stamps the card, and waits for what comes of it. */
-  async function stamped(): Promise<Received> {
+  /** Stamps the card and waits for the webhook. */
+  async function stampAndReceive(): Promise<Received> {
     const before = receiver.events.length;
     const path = `${stage.store.store}/customers/1/customer_cards/1/stamp`;
     expect((await stage.store.post(path, { stamps: 2 })).status).toBe(200);
@@ -199,41 +199,43 @@ describe('the recipe for automation platforms', () => {
         );
         return first?.body;
       };
-      const done = await new GuideReader({ ...stage.desk, arrived }, 'sh').read(AUTOMATION);
-      const [subscribed] = done;
-      const { secret } = Object(subscribed?.body) as { secret: string };
+      const exchanges = await new GuideReader({ ...stage.desk, arrived }, 'sh').read(AUTOMATION);
+      const [subscribeExchange] = exchanges;
+      const { secret } = Object(subscribeExchange?.body) as { secret: string };
       const [first] = receiver.events as [Received];
       expect(isSigned(first, secret)).toBe(true);
       expect(first.headers).toMatchObject({
         'service-event': 'stamp.earned',
         'webhook-id': expect.stringMatching(/^evt_/),
       });
-      // A sample has the fields of what arrives.
-      const sample = done.find(({ path }) => path.includes('/events'))?.body as { data: object }[];
+      // A sample has the fields of a webhook.
+      const sample = exchanges.find(({ path }) => path.includes('/events'))?.body as {
+        data: object;
+      }[];
       expect(Object.keys(sample[1]?.data ?? {})).toEqual(Object.keys(first.body));
-      expect(done.at(-1)).toMatchObject({ method: 'DELETE', status: 204, body: '' });
-      expect(await subscriptions()).toEqual([]);
+      expect(exchanges.at(-1)).toMatchObject({ method: 'DELETE', status: 204, body: '' });
+      expect(await listSubscriptions()).toEqual([]);
     },
     SLOW,
   );
 
   it(
-    'in Zapier subscribes, receives, shows samples and unsubscribes',
+    'subscribes, receives, shows samples and unsubscribes in Zapier',
     async () => {
       const { addToken, trigger } = createRequire(join(folder, 'zapier.cjs'))(
         './stamp_earned.cjs',
       ) as Trigger;
       const { baseUrl: url, accountId: store, token } = stage.store;
       const bundle: Bundle = { authData: { url, store, token: String(token) } };
-      const z = zapier((options) => addToken(options, undefined, bundle));
+      const z = createZapier((options) => addToken(options, undefined, bundle));
       const { performSubscribe, performUnsubscribe, perform, performList } = trigger.operation;
       const subscribeData = await performSubscribe(z, { ...bundle, targetUrl: receiver.url });
-      const { body, headers } = await stamped();
+      const { body, headers } = await stampAndReceive();
       const received = await perform(z, {
         ...bundle,
         subscribeData,
         cleanedRequest: body,
-        rawRequest: { headers: titled(headers) },
+        rawRequest: { headers: toZapierHeaders(headers) },
       });
       const samples = await performList(z, bundle);
       const last = [{ stamps: 2, customer: { first_name: 'Anna' }, id: headers['webhook-id'] }];
@@ -241,53 +243,55 @@ describe('the recipe for automation platforms', () => {
       expect(samples).toContainEqual(expect.objectContaining((received as [object])[0]));
       for (let times = 0; times < 2; times++) {
         expect(await performUnsubscribe(z, { ...bundle, subscribeData })).toEqual({});
-        expect(await subscriptions()).toEqual([]);
+        expect(await listSubscriptions()).toEqual([]);
       }
     },
     SLOW,
   );
 
   it(
-    'in Make attaches, receives and detaches',
+    'attaches, receives and detaches in Make',
     async () => {
       const { baseUrl: url, accountId: store, token } = stage.store;
       const input = { connection: { url, store, token }, parameters: { event: 'stamp.earned' } };
       const webhook = { url: receiver.url };
-      const attached = await make('attach', { ...input, webhook });
-      const { headers } = await stamped();
+      const attachment = await runMakeModule('attach', { ...input, webhook });
+      const { headers } = await stampAndReceive();
       expect(headers['service-event']).toBe('stamp.earned');
-      await make('detach', { ...input, webhook: { ...webhook, ...attached } });
-      expect(await subscriptions()).toEqual([]);
+      await runMakeModule('detach', { ...input, webhook: { ...webhook, ...attachment } });
+      expect(await listSubscriptions()).toEqual([]);
     },
     SLOW,
   );
 });
 
-/** As Zapier does: refusals are thrown unless the request says otherwise, and JSON is read. */
-function zapier(before: (options: RequestOptions) => RequestOptions): Zapier {
+/** Sends requests as Zapier does: throws unless the status is 2xx or the request skips that, and parses JSON. */
+function createZapier(before: (options: RequestOptions) => RequestOptions): Zapier {
   return {
     request: async (options) => {
       const { method, url, params, body, headers, skipThrowForStatus } = before(options);
       const search = params
         ? `?${new URLSearchParams({ ...params } as Record<string, string>)}`
         : '';
-      const answer = await fetch(url + search, {
+      const httpResponse = await fetch(url + search, {
         method: method ?? 'GET',
         headers: { 'content-type': 'application/json', ...headers },
         ...(body && { body: JSON.stringify(body) }),
       });
-      if (!answer.ok && !skipThrowForStatus) throw new Error(`${url} answered ${answer.status}`);
-      const text = await answer.text();
-      return { status: answer.status, data: text === '' ? undefined : JSON.parse(text) };
+      if (!httpResponse.ok && !skipThrowForStatus)
+        throw new Error(`${url} responded ${httpResponse.status}`);
+      const text = await httpResponse.text();
+      return { status: httpResponse.status, data: text === '' ? undefined : JSON.parse(text) };
     },
   };
 }
 
-/** Zapier calls the header `webhook-id` `Http-Webhook-Id`. */
-function titled(headers: Received['headers']): Record<string, unknown> {
-  const title = (name: string) => name.replaceAll(/(?<=^|-)\w/g, (letter) => letter.toUpperCase());
+/** Renames headers as Zapier does: `webhook-id` becomes `Http-Webhook-Id`. */
+function toZapierHeaders(headers: Received['headers']): Record<string, unknown> {
+  const capitalize = (name: string) =>
+    name.replaceAll(/(?<=^|-)\w/g, (letter) => letter.toUpperCase());
   return Object.fromEntries(
-    Object.entries(headers).map(([name, value]) => [`Http-${title(name)}`, value]),
+    Object.entries(headers).map(([name, value]) => [`Http-${capitalize(name)}`, value]),
   );
 }
 
@@ -299,29 +303,30 @@ type Module = {
   response?: { data: Record<string, string> };
 };
 
-/** As Make does: puts values into {{…}}, and keeps of the answer what `response.data` names. */
-async function make(name: string, values: object): Promise<Record<string, unknown>> {
+/** Runs a module as Make does: puts values into {{…}}, and returns the fields that `response.data` names. */
+async function runMakeModule(name: string, values: object): Promise<Record<string, unknown>> {
   const fence = parseSteps(AUTOMATION)
     .flat()
     .find((one) => one.name === name);
-  const filled = (value: unknown, from: object): unknown =>
+  const fillTemplate = (value: unknown, from: object): unknown =>
     JSON.parse(
       JSON.stringify(value).replaceAll(/\{\{([\w.]+)\}\}/g, (_, place: string) =>
         String(place.split('.').reduce<unknown>((at, key) => Object(at)[key], from)),
       ),
     );
   const { response, ...request } = JSON.parse(fence?.text ?? '{}') as Module;
-  const { url, method, headers, body } = filled(request, values) as Module;
-  const answer = await fetch(url, {
+  const { url, method, headers, body } = fillTemplate(request, values) as Module;
+  const httpResponse = await fetch(url, {
     method,
     headers: { ...headers, ...(body && { 'content-type': 'application/json' }) },
     ...(body && { body: JSON.stringify(body) }),
   });
-  const text = await answer.text();
-  if (!answer.ok) throw new Error(`${method} ${url} answered ${answer.status}: ${text}`);
+  const text = await httpResponse.text();
+  if (!httpResponse.ok)
+    throw new Error(`${method} ${url} responded ${httpResponse.status}: ${text}`);
   return text === ''
     ? {}
-    : (filled(response?.data ?? {}, { body: JSON.parse(text) }) as object as Record<
+    : (fillTemplate(response?.data ?? {}, { body: JSON.parse(text) }) as object as Record<
         string,
         unknown
       >);

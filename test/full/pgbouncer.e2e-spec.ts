@@ -20,7 +20,7 @@ import {
 const SLOW = 120_000;
 const LEADER_LOCK = 727001;
 
-async function asking<R>(url: string, work: (client: pg.Client) => Promise<R>): Promise<R> {
+async function withClient<R>(url: string, work: (client: pg.Client) => Promise<R>): Promise<R> {
   const client = new pg.Client({ connectionString: url });
   client.on('error', () => undefined);
   await client.connect();
@@ -31,8 +31,8 @@ async function asking<R>(url: string, work: (client: pg.Client) => Promise<R>): 
   }
 }
 
-/** The sessions of the server that hold the leader's lock. */
-async function leadersIn(database: TestDatabase): Promise<number[]> {
+/** Finds the PostgreSQL sessions that hold the leader's lock. */
+async function findLeaders(database: TestDatabase): Promise<number[]> {
   const { rows } = await database.query<{ pid: number }>(
     `select pid from pg_locks join pg_database d on d.oid = database
      where locktype = 'advisory' and objid = $1 and granted and datname = current_database()`,
@@ -41,7 +41,7 @@ async function leadersIn(database: TestDatabase): Promise<number[]> {
   return rows.map(({ pid }) => pid);
 }
 
-describe('PgBouncer that pools by session', () => {
+describe('PgBouncer with session pooling', () => {
   let pooler: PgBouncer;
   let service: Service;
   const webhooks = useWebhooks(() => service);
@@ -63,13 +63,13 @@ describe('PgBouncer that pools by session', () => {
   }, SLOW);
 
   it(
-    'counts stamps and sends their webhooks, also when the leader is killed',
+    'lets one leader send webhooks in order, and another one after the leader was killed',
     async () => {
       const store = await service.newStore();
       const receiver = await webhooks.receive();
       await subscribe(store, receiver);
       const { path } = await enrol(store, { card: { stamps_required: 21 } });
-      const killed = await webhooks.startDispatcher();
+      const leader = await webhooks.startDispatcher();
       await Promise.all(Array.from({ length: 10 }, () => stamp(store, path, 2)));
       const all = Array.from({ length: 20 }, (_, i) => i + 1);
       await eventually(
@@ -77,32 +77,32 @@ describe('PgBouncer that pools by session', () => {
         (count) => count >= all.length,
       );
       expect(listReceivedBalances(receiver)).toEqual(all);
-      expect(await leadersIn(service.database)).toHaveLength(1);
-      await killed.kill('SIGKILL');
+      expect(await findLeaders(service.database)).toHaveLength(1);
+      await leader.kill('SIGKILL');
       await webhooks.startDispatcher();
       await stamp(store, path);
       await eventually(
         () => listReceivedBalances(receiver),
         (counts) => counts.includes(21),
       );
-      // Perhaps over the same session of the server, which PgBouncer has cleared in between.
-      expect(await leadersIn(service.database)).toHaveLength(1);
+      // Perhaps in the same PostgreSQL session, which PgBouncer has reset in between.
+      expect(await findLeaders(service.database)).toHaveLength(1);
     },
     SLOW,
   );
 
-  it('passes on notifications', async () => {
-    const heard: unknown[] = [];
-    await asking(pooler.url, async (listener) => {
-      listener.on('notification', ({ payload }) => heard.push(payload));
+  it('passes notifications on to listeners', async () => {
+    const notifications: unknown[] = [];
+    await withClient(pooler.url, async (listener) => {
+      listener.on('notification', ({ payload }) => notifications.push(payload));
       await listener.query('listen tried');
-      await asking(pooler.url, (client) => client.query(`notify tried, 'hello'`));
+      await withClient(pooler.url, (client) => client.query(`notify tried, 'hello'`));
       await eventually(
-        () => heard,
+        () => notifications,
         (payloads) => payloads.length > 0,
       );
     });
-    expect(heard).toEqual(['hello']);
+    expect(notifications).toEqual(['hello']);
   });
 
   it('leaves limits and pinned settings to the processes', async () => {
@@ -120,7 +120,7 @@ describe('PgBouncer that pools by session', () => {
   });
 });
 
-describe('PgBouncer in its way', () => {
+describe('PgBouncer with transaction pooling', () => {
   let database: TestDatabase;
 
   beforeAll(async () => {
@@ -128,7 +128,7 @@ describe('PgBouncer in its way', () => {
   });
   afterAll(() => database.close());
 
-  it('pins what it passes on to the sessions of the server, also when it pools by transaction', async () => {
+  it('gives every PostgreSQL session the pinned settings of its client', async () => {
     const { username, pathname } = new URL(database.url);
     await database.query(
       `alter role ${username} in database ${pathname.slice(1)} set datestyle = 'German'`,
@@ -139,8 +139,8 @@ describe('PgBouncer in its way', () => {
     });
     const clients = Array.from({ length: 3 }, () => createDatabaseClient(pooler.url, 'test'));
     for (const client of clients) await client.connect();
-    // In transactions that overlap, so that each has another session than the one it was opened on.
-    const styles = await Promise.all(
+    // The transactions overlap, so that each runs in another session than the one its client was opened in.
+    const settings = await Promise.all(
       clients.map(async (client) => {
         await client.query('begin');
         const { rows } = await client.query<{ style: string; strings: string; zone: string }>(
@@ -151,22 +151,22 @@ describe('PgBouncer in its way', () => {
         return rows[0];
       }),
     );
-    for (const style of styles) {
-      expect(style).toMatchObject({ style: PINNED['datestyle'], strings: 'on', zone: 'UTC' });
+    for (const setting of settings) {
+      expect(setting).toMatchObject({ style: PINNED['datestyle'], strings: 'on', zone: 'UTC' });
     }
     await Promise.all(clients.map((client) => client.end()));
     await pooler.stop();
   });
 
-  it("keeps a leader's lock after the leader, when it pools by transaction", async () => {
+  it('keeps an advisory lock after its client has disconnected', async () => {
     const pooler = await startPgBouncer(database.url, { pool_mode: 'transaction' });
-    await asking(pooler.url, (client) =>
+    await withClient(pooler.url, (client) =>
       client.query('select pg_advisory_lock($1)', [LEADER_LOCK]),
     );
-    expect(await leadersIn(database)).toHaveLength(1);
-    const [orphan] = await leadersIn(database);
+    expect(await findLeaders(database)).toHaveLength(1);
+    const [orphan] = await findLeaders(database);
     await database.query('select pg_terminate_backend($1, 10000)', [orphan]);
-    expect(await leadersIn(database)).toEqual([]);
+    expect(await findLeaders(database)).toEqual([]);
     await pooler.stop();
   });
 });

@@ -12,7 +12,7 @@ import { expectGoodLooks, SIZES, startChromium } from '../support/browser/chromi
 import { readQrCode } from '../support/browser/qr-codes.js';
 import { startService, type Client, type Service } from '../support/services/service.js';
 
-/** Posters read with what others read them with: Debian's poppler-utils, and Chromium. */
+/** Reads posters with programs that others read them with: Debian's poppler-utils, and Chromium. */
 
 const run = promisify(execFile);
 
@@ -22,7 +22,7 @@ let browser: Chromium;
 let folder: string;
 let poster: PosterJson;
 /** Errors that any page has logged. */
-const complaints: string[] = [];
+const consoleErrors: string[] = [];
 
 beforeAll(async () => {
   service = await startService();
@@ -55,36 +55,36 @@ afterAll(async () => {
   await rm(folder, { recursive: true, force: true });
 });
 
-const pathOf = (url: string) => new URL(url).pathname;
+const getPath = (url: string) => new URL(url).pathname;
 
-async function fetched(path: string): Promise<Buffer> {
+async function fetchFile(path: string): Promise<Buffer> {
   const response = await fetch(service.baseUrl + path);
   expect([path, response.status]).toEqual([path, 200]);
   return Buffer.from(await response.arrayBuffer());
 }
 
-async function saved(path: string): Promise<string> {
+async function savePdf(path: string): Promise<string> {
   const file = join(folder, 'poster.pdf');
-  await writeFile(file, await fetched(path));
+  await writeFile(file, await fetchFile(path));
   return file;
 }
 
-async function rasterised(file: string): Promise<Buffer> {
+async function rasterizePdf(file: string): Promise<Buffer> {
   const page = join(folder, 'page');
   await run('pdftoppm', ['-png', '-r', '150', '-singlefile', file, page]);
   return readFile(`${page}.png`);
 }
 
 describe('the PDF of a poster', () => {
-  it.each(['a4', 'a5', 'a6', 'letter'])('has a code that can be read, %s', async (size) => {
+  it.each(['a4', 'a5', 'a6', 'letter'])('has a QR code that can be read, %s', async (size) => {
     for (const bleed of ['false', 'true']) {
-      const path = `${pathOf(poster.display_url)}.pdf?paper_size=${size}&bleed=${bleed}`;
-      expect(await readQrCode(await rasterised(await saved(path)))).toBe(poster.qr_code_url);
+      const path = `${getPath(poster.display_url)}.pdf?paper_size=${size}&bleed=${bleed}`;
+      expect(await readQrCode(await rasterizePdf(await savePdf(path)))).toBe(poster.qr_code_url);
     }
   });
 
-  it('is real text in a font of its own, on one page, with title and boxes', async () => {
-    const file = await saved(`${pathOf(poster.display_url)}.pdf?bleed=true`);
+  it('has one page with text, two embedded fonts, a title and a trim box', async () => {
+    const file = await savePdf(`${getPath(poster.display_url)}.pdf?bleed=true`);
     const { stdout: text } = await run('pdftotext', ['-layout', file, '-']);
     for (const sentence of [
       'Ærlige Bønner Kaffeerösterei',
@@ -100,10 +100,10 @@ describe('the PDF of a poster', () => {
     const rows = fonts.trim().split('\n').slice(2);
     expect(rows).toHaveLength(2);
     for (const row of rows) expect(row).toMatch(/^[A-Z]{6}\+Inter-\w+ .* yes yes yes /);
-    const { stdout: about } = await run('pdfinfo', ['-box', file]);
-    expect(about).toMatch(/^Title: +Kaffeeklub für Frühaufsteher$/m);
-    expect(about).toMatch(/^Pages: +1$/m);
-    expect(about).toMatch(/^TrimBox: +25\.50 +25\.50 +620\.78 +867\.39$/m);
+    const { stdout: info } = await run('pdfinfo', ['-box', file]);
+    expect(info).toMatch(/^Title: +Kaffeeklub für Frühaufsteher$/m);
+    expect(info).toMatch(/^Pages: +1$/m);
+    expect(info).toMatch(/^TrimBox: +25\.50 +25\.50 +620\.78 +867\.39$/m);
   });
 });
 
@@ -112,18 +112,18 @@ describe('the console', () => {
     const other = await service.newStore();
     const card = { name: 'Card <1>' };
     const { id: card_id } = (await other.post<CardJson>(`${other.store}/cards`, { card })).body;
-    const at = `/app/stores/${other.accountId}/posters`;
+    const path = `/app/stores/${other.accountId}/posters`;
     const console = new Browser(service);
     await console.signIn(other.email, 'correct horse');
-    expect((await console.get(at)).text).toContain('No posters yet');
+    expect((await console.get(path)).text).toContain('No posters yet');
     for (const active of [true, false]) {
       await other.post(`${other.store}/posters`, { poster: { card_id, active } });
     }
-    const { status, text } = await console.get(at);
+    const { status, text } = await console.get(path);
     expect(status).toBe(200);
     expect(text.match(/Card &lt;1&gt;<\/a>/g)).toHaveLength(2);
     expect(text.match(/>(Open|Closed)</g)).toEqual(['>Open<', '>Closed<']);
-    for (const [, link = ''] of text.matchAll(/href="(\/posters\/[^"]+)"/g)) await fetched(link);
+    for (const [, link = ''] of text.matchAll(/href="(\/posters\/[^"]+)"/g)) await fetchFile(link);
     const foreign = await console.get(`/app/stores/${store.accountId}/posters`);
     expect(foreign.status).toBe(404);
   });
@@ -133,13 +133,13 @@ describe('the page of a poster', () => {
   async function open(): Promise<Page> {
     const page = await browser.newPage({ viewport: SIZES.phone });
     page.on('console', (message) => {
-      if (['error', 'warning'].includes(message.type())) complaints.push(message.text());
+      if (['error', 'warning'].includes(message.type())) consoleErrors.push(message.text());
     });
-    await page.goto(service.baseUrl + pathOf(poster.display_url));
+    await page.goto(service.baseUrl + getPath(poster.display_url));
     return page;
   }
 
-  it('shows a poster that can be scanned from the screen, and fits', async () => {
+  it('is accessible and shows a QR code that can be read on every screen size', async () => {
     const page = await open();
     await expectGoodLooks(page, 'poster');
     await page.locator('details').evaluate((details) => details.setAttribute('open', ''));
@@ -152,33 +152,33 @@ describe('the page of a poster', () => {
     await page.close();
   });
 
-  it('leads to documents with the same code', async () => {
+  it('links to a PDF and a PNG with the same QR code', async () => {
     const page = await open();
     const links = await page
       .locator('a[href*=".pdf"], a[href*=".png"]')
       .evaluateAll((links) => links.map((link) => link.getAttribute('href') ?? ''));
     expect(links).toHaveLength(14);
     const [pdf = '', png = ''] = links;
-    expect(await readQrCode(await fetched(png))).toBe(poster.qr_code_url);
-    expect(await readQrCode(await rasterised(await saved(pdf)))).toBe(poster.qr_code_url);
-    // Of how the browser itself shows a picture.
+    expect(await readQrCode(await fetchFile(png))).toBe(poster.qr_code_url);
+    expect(await readQrCode(await rasterizePdf(await savePdf(pdf)))).toBe(poster.qr_code_url);
+    // Errors of the page in which the browser itself shows a picture do not count.
     page.removeAllListeners('console');
     await page.getByRole('link', { name: 'PNG, A4' }).first().click();
     expect(await readQrCode(await page.locator('img').screenshot())).toBe(poster.qr_code_url);
     await page.close();
   });
 
-  it('is printed as the poster alone', async () => {
+  it('prints on one page with the same QR code', async () => {
     const page = await open();
     const file = join(folder, 'printed.pdf');
     await writeFile(file, await page.pdf({ format: 'A4' }));
     const { stdout } = await run('pdfinfo', [file]);
     expect(stdout).toMatch(/^Pages: +1$/m);
-    expect(await readQrCode(await rasterised(file))).toBe(poster.qr_code_url);
+    expect(await readQrCode(await rasterizePdf(file))).toBe(poster.qr_code_url);
     await page.close();
   });
 
-  it('logs no error in the browser throughout', () => {
-    expect(complaints).toEqual([]);
+  it('logs no error in the browser', () => {
+    expect(consoleErrors).toEqual([]);
   });
 });

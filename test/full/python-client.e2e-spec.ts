@@ -9,7 +9,7 @@ import { startService, type Client, type Service } from '../support/services/ser
 import { enrol } from '../support/fixtures/enrolled-customer.js';
 import { startDispatcher } from '../support/services/webhook-dispatcher.js';
 
-/** Uses the Python client like a new user: installs it into a new environment, and pastes from its README. */
+/** Uses the Python client as a new user does: installs it into a new environment, and runs the examples of its README. */
 
 const SLOW = 300_000;
 const CLIENT = resolve('clients/python');
@@ -27,7 +27,7 @@ type Document = {
 
 let folder: string;
 let python: string;
-const running: Program[] = [];
+const programs: Program[] = [];
 
 function run(command: string[]): string {
   const [program = '', ...rest] = command;
@@ -43,29 +43,29 @@ ${stdout}${stderr}`);
 
 beforeAll(() => {
   folder = mkdtempSync(join(tmpdir(), 'inkpad-python-'));
-  // A copy, because the build leaves things beside what it builds.
+  // A copy, because the build writes files next to its sources.
   for (const part of ['LICENSE', 'README.md', 'pyproject.toml', 'src', 'tests']) {
     cpSync(join(CLIENT, part), join(folder, 'client', part), { recursive: true });
   }
   writeFileSync(join(folder, 'example.py'), EXAMPLE);
   writeFileSync(join(folder, 'receiver.py'), RECEIVER);
-  // Debian's, where there is one: what most servers run.
-  const [debian = 'python3'] = ['/usr/bin/python3'].filter(
+  // Debian's Python where there is one, since most servers run it.
+  const [systemPython = 'python3'] = ['/usr/bin/python3'].filter(
     (path) => spawnSync(path, ['-V']).status === 0,
   );
-  run([debian, '-m', 'venv', 'venv']);
+  run([systemPython, '-m', 'venv', 'venv']);
   python = join(folder, 'venv/bin/python');
   run([python, '-m', 'pip', 'install', '-q', '--disable-pip-version-check', './client', 'mypy']);
 }, SLOW);
 
 afterEach(async () => {
-  await Promise.all(running.splice(0).map((program) => program.kill('SIGKILL')));
+  await Promise.all(programs.splice(0).map((program) => program.kill('SIGKILL')));
 });
 
 afterAll(() => rmSync(folder, { recursive: true }), SLOW);
 
 it(
-  'passes its own tests as it is installed',
+  'the installed Python client passes its own tests',
   () => {
     const output = run([python, '-m', 'unittest', 'discover', 'client/tests']);
     expect(output).toMatch(/Ran [1-9]\d* tests[^]*OK/);
@@ -74,7 +74,7 @@ it(
 );
 
 it(
-  'has types that hold, also in the examples of its README',
+  'the Python client and the examples of its README pass mypy --strict, which finds a missing argument',
   () => {
     const options = ['--strict', '--config-file', 'client/pyproject.toml'];
     const code = ['client/src', 'client/tests'];
@@ -95,7 +95,7 @@ it(
 );
 
 it(
-  'has types that the samples of the reference keep to',
+  'the Python samples of openapi.json pass mypy --strict',
   () => {
     const { paths } = JSON.parse(readFileSync('openapi.json', 'utf8')) as Document;
     const operations = Object.values(paths).flatMap((methods) => Object.values(methods));
@@ -105,13 +105,13 @@ it(
       writeFileSync(join(folder, `${operationId}.py`), source);
       return `${operationId}.py`;
     });
-    const checked = run([python, '-m', 'mypy', '--strict', '--scripts-are-modules', ...files]);
-    expect(checked).toContain(`${files.length} source files`);
+    const output = run([python, '-m', 'mypy', '--strict', '--scripts-are-modules', ...files]);
+    expect(output).toContain(`${files.length} source files`);
   },
   SLOW,
 );
 
-describe('the examples of its README', () => {
+describe('the examples in the README of the Python client', () => {
   let service: Service;
   let dispatcher: Program;
   let store: Client;
@@ -128,7 +128,7 @@ describe('the examples of its README', () => {
   }, SLOW);
 
   it(
-    'stamp a card, list rewards and show a refusal',
+    'stamp a card, list rewards and print an error',
     async () => {
       const { customer, customerCard } = await enrol(store, { rewards: [2] });
       const code = EXAMPLE.replaceAll('account_id=1', `account_id=${store.accountId}`)
@@ -149,7 +149,7 @@ describe('the examples of its README', () => {
   );
 
   it(
-    'receive webhooks, each once',
+    'receive each webhook once',
     async () => {
       const port = await freePort();
       const url = `http://127.0.0.1:${port}/`;
@@ -160,7 +160,7 @@ describe('the examples of its README', () => {
       });
       const environment = { WEBHOOK_SECRET: subscription.secret, PORT: String(port) };
       const receiver = startCommand([python, 'receiver.py'], environment, { cwd: folder });
-      running.push(receiver);
+      programs.push(receiver);
       await eventually(
         () =>
           fetch(url, { method: 'POST', body: '{}' }).then(

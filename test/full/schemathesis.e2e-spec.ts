@@ -9,7 +9,7 @@ import { startService, type Client, type Service } from '../support/services/ser
 import { startDispatcher } from '../support/services/webhook-dispatcher.js';
 
 /**
- * openapi.json against a running service, by a tool that knows nothing else of it. A longer run:
+ * Tests a running service with Schemathesis, which knows only openapi.json. A longer run:
  * `SCHEMATHESIS_SECONDS=3600 npx jest --selectProjects=full test/full/schemathesis`.
  */
 
@@ -27,9 +27,9 @@ beforeAll(async () => {
   cpSync('test/full/schemathesis', folder, { recursive: true });
   await run('python3', ['-m', 'venv', 'python'], {});
   await run('python/bin/pip', ['install', '--quiet', `schemathesis==${VERSION}`], {});
-  const many = '1000000000';
+  const noLimit = '1000000000';
   service = await startService({
-    RATE_LIMIT_PER_MINUTE: many,
+    RATE_LIMIT_PER_MINUTE: noLimit,
     // A test webhook is sent at once, and must not wait for addresses that do not exist.
     WEBHOOK_ALLOW_INSECURE_TARGETS: 'true',
   });
@@ -55,9 +55,9 @@ async function run(
     env: { PATH: process.env['PATH'], TMPDIR: process.env['TMPDIR'], HOME: folder, ...environment },
     stdio: ['ignore', 'pipe', 'pipe'],
   });
-  let printed = '';
+  let output = '';
   for (const stream of [child.stdout, child.stderr]) {
-    stream.setEncoding('utf8').on('data', (text: string) => (printed += text));
+    stream.setEncoding('utf8').on('data', (text: string) => (output += text));
   }
   const [code] = (await Promise.race([
     once(child, 'close'),
@@ -65,12 +65,12 @@ async function run(
       throw new Error(`${program} is missing: apt-get install python3-venv`, { cause: error });
     }),
   ])) as [number | null];
-  if (code !== 0) throw new Error(`${program} exited with ${code}:\n${printed}`);
+  if (code !== 0) throw new Error(`${program} exited with ${code}:\n${output}`);
 }
 
 describe('the service', () => {
   it(
-    'answers as openapi.json says, and refuses what that forbids',
+    'responds as openapi.json documents, and rejects what it forbids',
     async () => {
       const document = resolve('openapi.json');
       const args = ['run', document, '--url', service.baseUrl, '--max-time', SECONDS];

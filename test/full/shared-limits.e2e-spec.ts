@@ -8,8 +8,8 @@ import { cli, Client, startService, type Service } from '../support/services/ser
 
 const LIMIT = 50;
 const STORE_LIMIT = 20;
-const AWAY = 'Redis is unavailable';
-const BACK = 'Redis is back';
+const UNAVAILABLE_MESSAGE = 'Redis is unavailable';
+const AVAILABLE_MESSAGE = 'Redis is back';
 
 describe('two apis that share a Redis', () => {
   let redis: TestRedis;
@@ -21,7 +21,7 @@ describe('two apis that share a Redis', () => {
   beforeAll(async () => {
     redis = await TestRedis.start();
     database = await testDatabase();
-    // Only to make stores and tokens; what is asked here is asked of the two programs.
+    // Only creates stores and tokens: the requests of these tests go to the two programs.
     service = await startService({ REDIS_URL: redis.url }, database);
     for (let i = 0; i < 2; i++) apis.push(await startApi(database, redis.url));
   });
@@ -34,36 +34,38 @@ describe('two apis that share a Redis', () => {
     token = (await service.newStore()).token ?? '';
   });
 
-  const ask = (api: number) =>
+  const request = (api: number) =>
     new Client(apis[api]?.baseUrl ?? '', 0, token).get('/api/v1/accounts');
-  const remaining = async (api: number) => {
-    const { status, headers } = await ask(api);
+  const requestRemaining = async (api: number) => {
+    const { status, headers } = await request(api);
     expect([200, 429]).toContain(status);
     return Number(headers.get('ratelimit-remaining'));
   };
-  const times = (text: string) =>
+  const countInOutputs = (text: string) =>
     apis.map(({ program }) => program.output().split(text).length - 1);
 
-  it('count together, in one window', async () => {
-    const left = [];
-    for (let i = 0; i < 6; i++) left.push(await remaining(i % 2));
-    expect(left).toEqual([49, 48, 47, 46, 45, 44]);
+  it('count requests together in one fixed window', async () => {
+    const counts = [];
+    for (let i = 0; i < 6; i++) counts.push(await requestRemaining(i % 2));
+    expect(counts).toEqual([49, 48, 47, 46, 45, 44]);
 
-    const [one, other] = [await ask(0), await ask(1)].map(({ headers }) => headers);
+    const [one, other] = [await request(0), await request(1)].map(({ headers }) => headers);
     const resets = [one, other].map((headers) => Number(headers?.get('ratelimit-reset')));
     for (const reset of resets) expect(reset).toBeGreaterThan(0);
     for (const reset of resets) expect(reset).toBeLessThanOrEqual(60);
-    // Fixed: it began with the first request, and no later one makes it longer.
+    // The window starts with the first request, and no later one extends it.
     const keys = await redis.query((client) => client.keys('inkpad:token *'));
     const ends = await redis.query((client) => client.pexpiretime(keys[0] ?? ''));
-    await remaining(0);
+    await requestRemaining(0);
     expect(await redis.query((client) => client.pexpiretime(keys[0] ?? ''))).toBe(ends);
   });
 
   it('allow exactly the limit of many concurrent requests', async () => {
-    const answers = await Promise.all(Array.from({ length: LIMIT + 20 }, (_, i) => ask(i % 2)));
-    expect(answers.filter(({ status }) => status === 200)).toHaveLength(LIMIT);
-    const refused = answers.filter(({ status }) => status === 429);
+    const responses = await Promise.all(
+      Array.from({ length: LIMIT + 20 }, (_, i) => request(i % 2)),
+    );
+    expect(responses.filter(({ status }) => status === 200)).toHaveLength(LIMIT);
+    const refused = responses.filter(({ status }) => status === 429);
     expect(refused).toHaveLength(20);
     for (const { headers } of refused) {
       expect(Number(headers.get('retry-after'))).toBeGreaterThan(0);
@@ -77,15 +79,15 @@ describe('two apis that share a Redis', () => {
   it('allow exactly the limit of a store, across tokens and apis', async () => {
     const store = await service.newStore();
     const { token: other } = await service.execute(new CreateToken(cli, store.email, 'other'));
-    const askStore = (i: number) =>
+    const requestStore = (i: number) =>
       new Client(apis[i % 2]?.baseUrl ?? '', store.accountId, i % 4 < 2 ? store.token : other).get(
         store.store,
       );
-    const answers = await Promise.all(
-      Array.from({ length: STORE_LIMIT + 8 }, (_, i) => askStore(i)),
+    const responses = await Promise.all(
+      Array.from({ length: STORE_LIMIT + 8 }, (_, i) => requestStore(i)),
     );
-    expect(answers.filter(({ status }) => status === 200)).toHaveLength(STORE_LIMIT);
-    const refused = answers.filter(({ status }) => status === 429);
+    expect(responses.filter(({ status }) => status === 200)).toHaveLength(STORE_LIMIT);
+    const refused = responses.filter(({ status }) => status === 429);
     expect(refused.map(({ headers }) => headers.get('ratelimit-limit'))).toEqual(
       Array(8).fill(String(STORE_LIMIT)),
     );
@@ -95,33 +97,41 @@ describe('two apis that share a Redis', () => {
     ['killed', () => redis.kill(), () => redis.begin()],
     ['hung', async () => redis.hang(), async () => redis.goOn()],
   ])(
-    'count each by itself while it is %s, and together again after that',
-    async (_how, away, back) => {
-      const [lost, recovered] = [times(AWAY), times(BACK)];
-      await remaining(0);
-      await away();
-      // The first request of each may have to find out; nobody fails, nobody waits for Redis.
-      expect([(await ask(0)).status, (await ask(1)).status]).toEqual([200, 200]);
-      const before = [await remaining(0), await remaining(1)];
-      expect([await remaining(0), await remaining(1)]).toEqual(before.map((left) => left - 1));
+    'count separately while Redis is %s, and together again afterwards',
+    async (_how, makeUnavailable, makeAvailable) => {
+      const [unavailableCounts, availableCounts] = [
+        countInOutputs(UNAVAILABLE_MESSAGE),
+        countInOutputs(AVAILABLE_MESSAGE),
+      ];
+      await requestRemaining(0);
+      await makeUnavailable();
+      // The first request to each api may notice that Redis is unavailable; it must not fail.
+      expect([(await request(0)).status, (await request(1)).status]).toEqual([200, 200]);
+      const before = [await requestRemaining(0), await requestRemaining(1)];
+      expect([await requestRemaining(0), await requestRemaining(1)]).toEqual(
+        before.map((count) => count - 1),
+      );
       for (const { baseUrl } of apis) {
         expect((await fetch(`${baseUrl}/health/ready`)).status).toBe(200);
       }
-      expect(times(AWAY)).toEqual(lost.map((n) => n + 1));
+      expect(countInOutputs(UNAVAILABLE_MESSAGE)).toEqual(unavailableCounts.map((n) => n + 1));
 
-      await back();
+      await makeAvailable();
       await eventually(
-        () => times(BACK),
-        (now) => now.every((n, i) => n === (recovered[i] ?? 0) + 1),
+        () => countInOutputs(AVAILABLE_MESSAGE),
+        (now) => now.every((n, i) => n === (availableCounts[i] ?? 0) + 1),
       );
-      const first = await remaining(0);
-      expect([await remaining(1), await remaining(0)]).toEqual([first - 1, first - 2]);
-      expect(times(AWAY)).toEqual(lost.map((n) => n + 1));
+      const first = await requestRemaining(0);
+      expect([await requestRemaining(1), await requestRemaining(0)]).toEqual([
+        first - 1,
+        first - 2,
+      ]);
+      expect(countInOutputs(UNAVAILABLE_MESSAGE)).toEqual(unavailableCounts.map((n) => n + 1));
     },
   );
 });
 
-describe('an api whose Redis', () => {
+describe('an api with REDIS_URL', () => {
   let database: TestDatabase;
   let api: { program: Program; baseUrl: string };
   let redis: TestRedis;
@@ -140,40 +150,40 @@ describe('an api whose Redis', () => {
     await redis.kill();
     api = await startApi(database, redis.url);
     expect((await fetch(`${api.baseUrl}/api/v1/status`)).status).toBe(200);
-    expect(api.program.output()).toContain(AWAY);
+    expect(api.program.output()).toContain(UNAVAILABLE_MESSAGE);
     await redis.begin();
-    await eventually(api.program.output, (text) => text.includes(BACK));
+    await eventually(api.program.output, (text) => text.includes(AVAILABLE_MESSAGE));
     await fetch(`${api.baseUrl}/api/v1/status`);
     expect(await redis.query((client) => client.get('inkpad:ip 127.0.0.1'))).toBe('1');
   });
 
-  it('counts in memory while Redis answers PING but refuses writes', async () => {
+  it('counts in memory while Redis responds to PING but refuses writes', async () => {
     redis = await TestRedis.start();
     api = await startApi(database, redis.url);
-    const left = async () => {
+    const requestRemaining = async () => {
       const { headers } = await fetch(`${api.baseUrl}/api/v1/status`);
       return Number(headers.get('ratelimit-remaining'));
     };
     const countInOutput = (text: string) => api.program.output().split(text).length - 1;
-    const refusals = async () => {
+    const countRefusals = async () => {
       const errors = await redis.query((client) => client.info('errorstats'));
       return Number(/errorstat_OOM:count=(\d+)/.exec(errors)?.[1]);
     };
-    expect(await left()).toBe(LIMIT - 1);
+    expect(await requestRemaining()).toBe(LIMIT - 1);
     await redis.query((client) => client.config('SET', 'maxmemory', '1'));
-    expect(await left()).toBe(LIMIT - 1);
-    const before = await refusals();
-    // It is asked again and again, and each time it answers.
+    expect(await requestRemaining()).toBe(LIMIT - 1);
+    const before = await countRefusals();
+    // The api checks again and again, and Redis responds each time.
     await eventually(
-      async () => countInOutput(BACK) > 0 || (await refusals()) >= before + 3,
-      (over) => over,
+      async () => countInOutput(AVAILABLE_MESSAGE) > 0 || (await countRefusals()) >= before + 3,
+      (isOver) => isOver,
     );
-    expect([countInOutput(AWAY), countInOutput(BACK)]).toEqual([1, 0]);
-    expect(await left()).toBe(LIMIT - 2);
+    expect([countInOutput(UNAVAILABLE_MESSAGE), countInOutput(AVAILABLE_MESSAGE)]).toEqual([1, 0]);
+    expect(await requestRemaining()).toBe(LIMIT - 2);
     await redis.query((client) => client.config('SET', 'maxmemory', '0'));
-    await eventually(api.program.output, (text) => text.includes(BACK));
-    expect(await left()).toBe(LIMIT - 2);
-    expect([countInOutput(AWAY), countInOutput(BACK)]).toEqual([1, 1]);
+    await eventually(api.program.output, (text) => text.includes(AVAILABLE_MESSAGE));
+    expect(await requestRemaining()).toBe(LIMIT - 2);
+    expect([countInOutput(UNAVAILABLE_MESSAGE), countInOutput(AVAILABLE_MESSAGE)]).toEqual([1, 1]);
   });
 
   it('counts in memory when Redis refuses writes from the start, and never logs the password', async () => {
@@ -181,11 +191,11 @@ describe('an api whose Redis', () => {
     await redis.query((client) => client.config('SET', 'maxmemory', '1'));
     const url = redis.url.replace('//', '//:s3cret@');
     api = await startApi(database, url);
-    for (const left of ['49', '48']) {
+    for (const remaining of ['49', '48']) {
       const { headers } = await fetch(`${api.baseUrl}/api/v1/status`);
-      expect(headers.get('ratelimit-remaining')).toBe(left);
+      expect(headers.get('ratelimit-remaining')).toBe(remaining);
     }
-    expect(api.program.output()).toContain(AWAY);
+    expect(api.program.output()).toContain(UNAVAILABLE_MESSAGE);
     expect(api.program.output()).not.toContain('s3cret');
   });
 });
