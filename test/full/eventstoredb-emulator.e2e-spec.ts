@@ -33,7 +33,7 @@ const newStream = (category = 'card') => `${category}-${randomUUID()}`;
 
 type Store = { server: EventStoreDb; client: EventStoreDBClient; close: () => Promise<void> };
 
-async function open(options: EventStoreDbOptions = {}, parameters = ''): Promise<Store> {
+async function openStore(options: EventStoreDbOptions = {}, parameters = ''): Promise<Store> {
   const server = await startEventStoreDb(options);
   const client = EventStoreDBClient.connectionString(`${server.connectionString}${parameters}`);
   const close = async () => {
@@ -43,19 +43,19 @@ async function open(options: EventStoreDbOptions = {}, parameters = ''): Promise
   return { server, client, close };
 }
 
-async function ids(client: EventStoreDBClient, stream: string): Promise<string[]> {
-  const readIds: string[] = [];
-  for await (const { event: read } of client.readStream(stream)) readIds.push(read?.id ?? '');
-  return readIds;
+async function readIds(client: EventStoreDBClient, stream: string): Promise<string[]> {
+  const eventIds: string[] = [];
+  for await (const { event: read } of client.readStream(stream)) eventIds.push(read?.id ?? '');
+  return eventIds;
 }
 
-type Read = { id: string; stream: string; type: string; position: Position };
+type ReadEvent = { id: string; stream: string; type: string; position: Position };
 
-async function all(
+async function readAll(
   client: EventStoreDBClient,
   options: Parameters<EventStoreDBClient['readAll']>[0] = {},
-): Promise<Read[]> {
-  const events: Read[] = [];
+): Promise<ReadEvent[]> {
+  const events: ReadEvent[] = [];
   for await (const { event: read } of client.readAll(options)) {
     if (!read) throw new Error('a link without its event');
     const { id, streamId: stream, type, position } = read;
@@ -64,40 +64,40 @@ async function all(
   return events;
 }
 
-type Followed = {
-  seen: Read[];
+type Recording = {
+  events: ReadEvent[];
   caughtUp: number;
   confirmed: number;
   errors: string[];
   subscription: AllStreamSubscription | StreamSubscription;
 };
 
-function follow(subscription: AllStreamSubscription | StreamSubscription): Followed {
-  const followed: Followed = { seen: [], caughtUp: 0, confirmed: 0, errors: [], subscription };
-  subscription.on('confirmation', () => (followed.confirmed += 1));
-  subscription.on('caughtUp', () => (followed.caughtUp += 1));
+function follow(subscription: AllStreamSubscription | StreamSubscription): Recording {
+  const recording: Recording = { events: [], caughtUp: 0, confirmed: 0, errors: [], subscription };
+  subscription.on('confirmation', () => (recording.confirmed += 1));
+  subscription.on('caughtUp', () => (recording.caughtUp += 1));
   subscription.on('error', (error) => {
-    followed.errors.push('type' in error ? String(error.type) : String(error));
+    recording.errors.push('type' in error ? String(error.type) : String(error));
   });
   subscription.on('data', ({ event: read }) => {
     if (!read?.position) throw new Error('an event without its position');
     const { id, streamId: stream, type, position } = read;
-    followed.seen.push({ id, stream, type, position });
+    recording.events.push({ id, stream, type, position });
   });
-  return followed;
+  return recording;
 }
 
-const caughtUp = (followed: Followed) =>
+const waitUntilCaughtUp = (recording: Recording) =>
   eventually(
-    () => followed.caughtUp,
+    () => recording.caughtUp,
     (times) => times === 1,
   );
 
-const seenIds = (followed: Followed) => followed.seen.map(({ id }) => id);
+const listIds = (recording: Recording) => recording.events.map(({ id }) => id);
 
-const sees = (followed: Followed, expected: string[]) =>
+const waitForIds = (recording: Recording, expected: string[]) =>
   eventually(
-    () => seenIds(followed),
+    () => listIds(recording),
     (seen) => seen.length >= expected.length,
   );
 
@@ -111,7 +111,7 @@ describe.each([
   let close: () => Promise<void>;
 
   beforeAll(async () => {
-    ({ server, client, close } = await open(options));
+    ({ server, client, close } = await openStore(options));
   });
   afterEach(() => server.fault.clear());
   afterAll(() => close());
@@ -122,7 +122,7 @@ describe.each([
     expectedRevision: AppendExpectedRevision,
   ) => client.appendToStream(stream, events, { expectedRevision });
 
-  it('writes at the expected revision: no_stream, exact, stream_exists, any', async () => {
+  it('appends at the expected revision no_stream, an exact one, stream_exists and any', async () => {
     const stream = newStream();
     const first = await append(stream, event(), 'no_stream');
     const second = await append(stream, [event(), event()], 0n);
@@ -131,7 +131,7 @@ describe.each([
 
     const revisions = [first, second, third, fourth].map((each) => each.nextExpectedRevision);
     expect(revisions).toEqual([0n, 2n, 3n, 4n]);
-    const last = (await all(client, { direction: BACKWARDS, fromPosition: END })).find(
+    const last = (await readAll(client, { direction: BACKWARDS, fromPosition: END })).find(
       (read) => read.stream === stream,
     );
     expect(fourth.position).toEqual(last?.position);
@@ -144,10 +144,10 @@ describe.each([
     [0n, 0, 'no_stream'],
     ['stream_exists', 0, 'no_stream'],
   ])(
-    'answers expected %s, with %d events there, as a conflict',
-    async (expected, there, actual) => {
+    'rejects expected revision %s of a stream with %d events as a conflict',
+    async (expected, eventCount, actual) => {
       const stream = newStream();
-      for (let i = 0; i < there; i += 1) await append(stream, event(), 'any');
+      for (let i = 0; i < eventCount; i += 1) await append(stream, event(), 'any');
       const before = server.appended;
 
       await expect(append(stream, event(), expected)).rejects.toMatchObject({
@@ -160,13 +160,13 @@ describe.each([
     },
   );
 
-  it('treats the same ids at the same expected revision as a repetition, however old', async () => {
+  it('treats the same ids at the same expected revision as a retry, however old', async () => {
     const stream = newStream();
     const old = [event(), event()];
     const first = await append(stream, old, 'no_stream');
     const second = await append(stream, [event(), event(), event()], 1n);
     for (let i = 0; i < 300; i += 1) await append(stream, event(), 'any');
-    const before = await ids(client, stream);
+    const before = await readIds(client, stream);
 
     expect(await append(stream, old, 'no_stream')).toEqual(first);
     expect(await append(stream, old[0] ?? [], 'no_stream')).toMatchObject({
@@ -174,10 +174,10 @@ describe.each([
       nextExpectedRevision: 0n,
     });
     expect(second.nextExpectedRevision).toBe(4n);
-    expect(await ids(client, stream)).toEqual(before);
+    expect(await readIds(client, stream)).toEqual(before);
   });
 
-  it('treats partly equal ids, and equal ids elsewhere, as a conflict', async () => {
+  it('rejects partly equal ids, and equal ids at another revision, as a conflict', async () => {
     const stream = newStream();
     const [one, two] = [event(), event()];
     await append(stream, [one, two], 'no_stream');
@@ -188,68 +188,70 @@ describe.each([
     await expect(append(stream, [one, two, event()], 'no_stream')).rejects.toMatchObject(conflict);
     await expect(append(stream, two, 'no_stream')).rejects.toMatchObject(conflict);
     await expect(append(stream, two, 7n)).rejects.toMatchObject(conflict);
-    expect(await ids(client, stream)).toEqual([one.id, two.id]);
+    expect(await readIds(client, stream)).toEqual([one.id, two.id]);
   });
 
-  it('ignores ids when the expected revision is the current one', async () => {
+  it('appends the same id again when the expected revision is the current one', async () => {
     const stream = newStream();
     const one = event();
     await append(stream, one, 'no_stream');
     await append(stream, one, 0n);
 
-    expect(await ids(client, stream)).toEqual([one.id, one.id]);
+    expect(await readIds(client, stream)).toEqual([one.id, one.id]);
   });
 
-  it('remembers recent ids only for any and stream_exists', async () => {
-    const forgetful = await open({ ...options, recentIds: 3 });
+  it('recognizes only recent ids when the expected revision is any or stream_exists', async () => {
+    const smallStore = await openStore({ ...options, recentIds: 3 });
     const stream = newStream();
     const [old, recent] = [event(), event()];
     const write = (each: typeof old | (typeof old)[], expectedRevision: AppendExpectedRevision) =>
-      forgetful.client.appendToStream(stream, each, { expectedRevision });
+      smallStore.client.appendToStream(stream, each, { expectedRevision });
     await write(old, 'any');
     await write([event(), recent], 'any');
 
     await write(recent, 'any');
     await write(recent, 'stream_exists');
-    expect(await ids(forgetful.client, stream)).toHaveLength(3);
+    expect(await readIds(smallStore.client, stream)).toHaveLength(3);
     await expect(write([recent, event()], 'any')).rejects.toMatchObject({
       type: 'wrong-expected-version',
       expectedVersion: 'any',
     });
     await write(event(), 'any');
     await write(old, 'any');
-    expect((await ids(forgetful.client, stream)).filter((id) => id === old.id)).toHaveLength(2);
-    await forgetful.close();
+    expect((await readIds(smallStore.client, stream)).filter((id) => id === old.id)).toHaveLength(
+      2,
+    );
+    await smallStore.close();
   });
 
-  it('writes the events of one append together or not at all', async () => {
+  it('writes the events of an append together or not at all', async () => {
     const stream = newStream();
     const groups = Array.from({ length: 20 }, () => [event(), event(), event()]);
     await Promise.all(groups.map((group) => append(stream, group, 'any')));
     await expect(append(stream, [event(), event()], 3n)).rejects.toThrow('');
 
-    const written = await ids(client, stream);
-    expect(written).toHaveLength(60);
+    const writtenIds = await readIds(client, stream);
+    expect(writtenIds).toHaveLength(60);
     for (const group of groups) {
-      const at = written.indexOf(group[0]?.id ?? '');
-      expect(written.slice(at, at + 3)).toEqual(group.map(({ id }) => id));
+      const at = writtenIds.indexOf(group[0]?.id ?? '');
+      expect(writtenIds.slice(at, at + 3)).toEqual(group.map(({ id }) => id));
     }
   });
 
-  it('refuses an append that is larger than it allows', async () => {
+  it('rejects an append over 1 MiB', async () => {
     const stream = newStream();
-    // The type counts two bytes a letter.
+    // Each letter of the type counts as two bytes.
     const half = () => binaryEvent({ type: 'Half', data: Buffer.alloc(524_280) });
     await append(stream, [half(), half()], 'no_stream');
-    const refused = { type: 'maximum-append-size-exceeded', maxAppendSize: 1_048_576 };
+    const rejection = { type: 'maximum-append-size-exceeded', maxAppendSize: 1_048_576 };
 
-    await expect(append(stream, [half(), half(), event()], 1n)).rejects.toMatchObject(refused);
+    await expect(append(stream, [half(), half(), event()], 1n)).rejects.toMatchObject(rejection);
     const huge = binaryEvent({ type: 'Huge', data: Buffer.alloc(4_000_000) });
-    await expect(append(stream, [half(), huge, half()], 1n)).rejects.toMatchObject(refused);
-    expect(await ids(client, stream)).toHaveLength(2);
+    await expect(append(stream, [half(), huge, half()], 1n)).rejects.toMatchObject(rejection);
+    expect(await readIds(client, stream)).toHaveLength(2);
   });
 
-  it('keeps bytes, content type, names and the time of the append', async () => {
+  it('preserves bytes, content type and names, and records the time of the append', async () => {
     const stream = newStream('Käffchen ☕');
     const bytes = Uint8Array.from({ length: 256 }, (_, i) => i);
     const before = Date.now();
@@ -279,7 +281,7 @@ describe.each([
     }
   });
 
-  it('answers an append of no events without writing', async () => {
+  it('checks the expected revision of an empty append and writes nothing', async () => {
     const stream = newStream();
     await append(stream, event(), 'no_stream');
 
@@ -287,10 +289,10 @@ describe.each([
     await expect(append(stream, [], 'no_stream')).rejects.toMatchObject({
       type: 'wrong-expected-version',
     });
-    expect(await ids(client, stream)).toHaveLength(1);
+    expect(await readIds(client, stream)).toHaveLength(1);
   });
 
-  it('exceeds the deadline of an append that it has written', async () => {
+  it('writes an append before its delayed response exceeds the deadline', async () => {
     const stream = newStream();
     server.fault.delayAnswers(60_000);
     await expect(
@@ -298,23 +300,23 @@ describe.each([
     ).rejects.toMatchObject({ type: 'deadline-exceeded' });
 
     server.fault.clear();
-    expect(await ids(client, stream)).toHaveLength(1);
+    expect(await readIds(client, stream)).toHaveLength(1);
   });
 
-  it('responds with a timeout after its own limit, and has written the append', async () => {
-    const impatient = await open({ ...options, writeTimeoutMs: 20 });
+  it('reports a timeout after its own limit, although it has written the append', async () => {
+    const strictStore = await openStore({ ...options, writeTimeoutMs: 20 });
     const stream = newStream();
-    impatient.server.fault.delayAnswers(60_000);
-    await expect(impatient.client.appendToStream(stream, event())).rejects.toMatchObject({
+    strictStore.server.fault.delayAnswers(60_000);
+    await expect(strictStore.client.appendToStream(stream, event())).rejects.toMatchObject({
       type: batch ? 'deadline-exceeded' : 'timeout',
     });
 
-    impatient.server.fault.clear();
-    expect(await ids(impatient.client, stream)).toHaveLength(1);
-    await impatient.close();
+    strictStore.server.fault.clear();
+    expect(await readIds(strictStore.client, stream)).toHaveLength(1);
+    await strictStore.close();
   });
 
-  it('responds late', async () => {
+  it('delays its response when told to', async () => {
     server.fault.delayAnswers(50);
     const startedAt = performance.now();
     await append(newStream(), event(), 'no_stream');
@@ -326,7 +328,7 @@ describe.each([
     ['unavailable', 'unavailable'],
     ['not-ready', batch ? 'unknown' : 'unavailable'],
     ['timeout', batch ? 'deadline-exceeded' : 'timeout'],
-  ] as const)('fails appends before they are written: %s', async (how, type) => {
+  ] as const)('fails appends before it writes them: %s', async (how, type) => {
     const stream = newStream();
     const one = event();
     const before = server.appended;
@@ -336,10 +338,10 @@ describe.each([
     await expect(append(stream, one, 'no_stream')).rejects.toMatchObject({ type });
     expect(server.appended).toBe(before);
     await append(stream, one, 'no_stream');
-    expect(await ids(client, stream)).toEqual([one.id]);
+    expect(await readIds(client, stream)).toEqual([one.id]);
   });
 
-  it('writes and drops the connection: a repetition resolves the unknown outcome', async () => {
+  it('recognizes retries after it has written an append and dropped the connection', async () => {
     const stream = newStream();
     const one = event();
     server.fault.loseResponses(2, 'drop');
@@ -347,31 +349,31 @@ describe.each([
     await expect(append(stream, one, 'no_stream')).rejects.toMatchObject({ type: 'unavailable' });
     await expect(append(stream, one, 'no_stream')).rejects.toMatchObject({ type: 'unavailable' });
     expect(await append(stream, one, 'no_stream')).toMatchObject({ nextExpectedRevision: 0n });
-    expect(await ids(client, stream)).toEqual([one.id]);
+    expect(await readIds(client, stream)).toEqual([one.id]);
   });
 
-  it('writes and never answers', async () => {
-    const silent = await open(options);
+  it('writes an append and never responds when told to', async () => {
+    const silentStore = await openStore(options);
     const stream = newStream();
-    silent.server.fault.loseResponses(1, 'silence');
-    let settled = false;
-    const lost = silent.client
+    silentStore.server.fault.loseResponses(1, 'silence');
+    let isSettled = false;
+    const lost = silentStore.client
       .appendToStream(stream, event(), { deadline: 60_000 })
       .then(String, String)
-      .finally(() => (settled = true));
+      .finally(() => (isSettled = true));
     await eventually(
-      () => silent.server.appended,
+      () => silentStore.server.appended,
       (appended) => appended === 1,
     );
 
-    expect(await ids(silent.client, stream)).toHaveLength(1);
-    expect(settled).toBe(false);
-    await silent.close();
+    expect(await readIds(silentStore.client, stream)).toHaveLength(1);
+    expect(isSettled).toBe(false);
+    await silentStore.close();
     await lost;
   });
 
   it('redirects the client to another leader', async () => {
-    const other = await open(options);
+    const other = await openStore(options);
     const follower = EventStoreDBClient.connectionString(server.connectionString);
     const stream = newStream();
     server.fault.notLeader(1, { port: other.server.port });
@@ -386,14 +388,14 @@ describe.each([
     await other.close();
   });
 
-  it(`is reached by ${path}`, async () => {
+  it(`receives each append as a ${path}`, async () => {
     server.fault.failAppends(1, 'not-ready');
     await expect(append(newStream(), event(), 'any')).rejects.toMatchObject({
       type: batch ? 'unknown' : 'unavailable',
     });
   });
 
-  it('is reached by unary append when a call brings its own credentials', async () => {
+  it('receives a unary append when the call has credentials of its own', async () => {
     server.fault.failAppends(1, 'not-ready');
     const credentials = { username: 'someone', password: 'else' };
     await expect(
@@ -402,17 +404,17 @@ describe.each([
   });
 });
 
-describe('reads from the EventStoreDB emulator', () => {
+describe('the EventStoreDB emulator', () => {
   let server: EventStoreDb;
   let client: EventStoreDBClient;
   let close: () => Promise<void>;
   const stream = newStream();
-  const written = Array.from({ length: 100 }, () => event());
-  const writtenIds = written.map(({ id }) => id);
+  const writtenEvents = Array.from({ length: 100 }, () => event());
+  const writtenIds = writtenEvents.map(({ id }) => id);
 
   beforeAll(async () => {
-    ({ server, client, close } = await open());
-    for (const each of written) await client.appendToStream(stream, each);
+    ({ server, client, close } = await openStore());
+    for (const each of writtenEvents) await client.appendToStream(stream, each);
   });
   afterEach(() => server.fault.clear());
   afterAll(() => close());
@@ -425,7 +427,7 @@ describe('reads from the EventStoreDB emulator', () => {
     return numbers;
   };
 
-  it('reads a stream from a revision on, that one included', async () => {
+  it('reads a stream from a revision, inclusive', async () => {
     expect(await revisions({ fromRevision: START, maxCount: 3 })).toEqual([0, 1, 2]);
     expect(await revisions({ fromRevision: 97n })).toEqual([97, 98, 99]);
     expect(await revisions({ fromRevision: 100n })).toEqual([]);
@@ -433,7 +435,7 @@ describe('reads from the EventStoreDB emulator', () => {
     expect(await revisions({})).toHaveLength(100);
   });
 
-  it('reads a stream backwards from a revision, that one included', async () => {
+  it('reads a stream backwards from a revision, inclusive', async () => {
     const direction = BACKWARDS;
     expect(await revisions({ direction, fromRevision: END, maxCount: 2 })).toEqual([99, 98]);
     expect(await revisions({ direction, fromRevision: 1n })).toEqual([1, 0]);
@@ -450,8 +452,8 @@ describe('reads from the EventStoreDB emulator', () => {
     });
   });
 
-  it('reads $all by positions that rise, with gaps, and holds system events', async () => {
-    const everything = await all(client);
+  it('reads $all with system events, by positions that rise with gaps', async () => {
+    const everything = await readAll(client);
 
     let previous = -1n;
     for (const { position } of everything) {
@@ -467,48 +469,50 @@ describe('reads from the EventStoreDB emulator', () => {
     expect(ours.length + system.length).toBe(everything.length);
   });
 
-  it('reads $all from a position on, that one included', async () => {
-    const everything = await all(client);
+  it('reads $all from a position, inclusive', async () => {
+    const everything = await readAll(client);
     const middle = everything[50];
     const fromPosition = middle?.position ?? START;
 
-    expect(await all(client, { fromPosition })).toEqual(everything.slice(50));
-    expect(await all(client, { fromPosition, maxCount: 2 })).toEqual(everything.slice(50, 52));
-    expect(await all(client, { fromPosition: START, maxCount: 1 })).toEqual([everything[0]]);
-    expect(await all(client, { fromPosition: { commit: 0n, prepare: 0n } })).toEqual(everything);
-    expect(await all(client, { fromPosition: END })).toEqual([]);
+    expect(await readAll(client, { fromPosition })).toEqual(everything.slice(50));
+    expect(await readAll(client, { fromPosition, maxCount: 2 })).toEqual(everything.slice(50, 52));
+    expect(await readAll(client, { fromPosition: START, maxCount: 1 })).toEqual([everything[0]]);
+    expect(await readAll(client, { fromPosition: { commit: 0n, prepare: 0n } })).toEqual(
+      everything,
+    );
+    expect(await readAll(client, { fromPosition: END })).toEqual([]);
   });
 
-  it('reads $all backwards from before a position', async () => {
-    const everything = await all(client);
+  it('reads $all backwards from a position, exclusive', async () => {
+    const everything = await readAll(client);
     const backwards = everything.toReversed();
     const direction = BACKWARDS;
     const fromPosition = everything[50]?.position ?? START;
 
-    expect(await all(client, { direction, fromPosition: END })).toEqual(backwards);
-    expect(await all(client, { direction, fromPosition: END, maxCount: 1 })).toEqual(
+    expect(await readAll(client, { direction, fromPosition: END })).toEqual(backwards);
+    expect(await readAll(client, { direction, fromPosition: END, maxCount: 1 })).toEqual(
       everything.slice(-1),
     );
-    expect(await all(client, { direction, fromPosition })).toEqual(
+    expect(await readAll(client, { direction, fromPosition })).toEqual(
       everything.slice(0, 50).toReversed(),
     );
-    expect(await all(client, { direction, fromPosition: START })).toEqual([]);
+    expect(await readAll(client, { direction, fromPosition: START })).toEqual([]);
   });
 
-  it('refuses a position that it never gave', async () => {
-    const [first] = await all(client, { maxCount: 1 });
+  it('rejects a position that no event has', async () => {
+    const [first] = await readAll(client, { maxCount: 1 });
     const commit = (first?.position.commit ?? 0n) + 1n;
     const invalid = { code: 3 };
 
-    await expect(all(client, { fromPosition: { commit, prepare: commit } })).rejects.toMatchObject(
-      invalid,
-    );
-    await expect(all(client, { fromPosition: { commit: 0n, prepare: 1n } })).rejects.toMatchObject(
-      invalid,
-    );
+    await expect(
+      readAll(client, { fromPosition: { commit, prepare: commit } }),
+    ).rejects.toMatchObject(invalid);
+    await expect(
+      readAll(client, { fromPosition: { commit: 0n, prepare: 1n } }),
+    ).rejects.toMatchObject(invalid);
   });
 
-  it('cuts a read in the middle', async () => {
+  it('cuts a read in the middle when told to', async () => {
     server.fault.cutReads(1, 5);
     const reading = client.readStream(stream);
     const positions: bigint[] = [];
@@ -521,12 +525,12 @@ describe('reads from the EventStoreDB emulator', () => {
     expect(await revisions({})).toHaveLength(100);
   });
 
-  it('gives a cluster of one to a client that discovers', async () => {
-    const discovering = EventStoreDBClient.connectionString(
+  it('serves a client that discovers the nodes of a cluster', async () => {
+    const discoveryClient = EventStoreDBClient.connectionString(
       server.connectionString.replace('esdb:', 'esdb+discover:'),
     );
-    expect(await ids(discovering, stream)).toHaveLength(100);
-    await discovering.dispose();
+    expect(await readIds(discoveryClient, stream)).toHaveLength(100);
+    await discoveryClient.dispose();
   });
 });
 
@@ -536,104 +540,106 @@ describe('subscriptions to the EventStoreDB emulator', () => {
   let close: () => Promise<void>;
 
   beforeAll(async () => {
-    ({ server, client, close } = await open());
+    ({ server, client, close } = await openStore());
     for (let i = 0; i < 50; i += 1) await client.appendToStream(newStream(), event());
   });
   afterEach(async () => {
     server.fault.clear();
     await eventually(
       () => server.subscriptions,
-      (open) => open === 0,
+      (count) => count === 0,
     );
   });
   afterAll(() => close());
 
-  it('follow $all from its start and go on live', async () => {
-    const followed = follow(client.subscribeToAll({ fromPosition: START }));
-    await caughtUp(followed);
-    const there = seenIds(followed);
-    expect(followed.confirmed).toBe(1);
+  it('deliver $all from the start and go on live', async () => {
+    const recording = follow(client.subscribeToAll({ fromPosition: START }));
+    await waitUntilCaughtUp(recording);
+    const idsBefore = listIds(recording);
+    expect(recording.confirmed).toBe(1);
 
     const [one, two] = [event(), event()];
     await client.appendToStream(newStream(), [one, two]);
     await eventually(
-      () => seenIds(followed).includes(two.id),
+      () => listIds(recording).includes(two.id),
       (seen) => seen,
     );
-    expect((await all(client)).map(({ id }) => id)).toEqual(seenIds(followed));
-    expect(seenIds(followed).slice(there.length)).toEqual(expect.arrayContaining([one.id, two.id]));
-    await followed.subscription.unsubscribe();
+    expect((await readAll(client)).map(({ id }) => id)).toEqual(listIds(recording));
+    expect(listIds(recording).slice(idsBefore.length)).toEqual(
+      expect.arrayContaining([one.id, two.id]),
+    );
+    await recording.subscription.unsubscribe();
   });
 
   it('start after the requested position', async () => {
-    const everything = await all(client);
+    const everything = await readAll(client);
     const fromPosition = everything[20]?.position ?? START;
-    const followed = follow(client.subscribeToAll({ fromPosition }));
-    await caughtUp(followed);
+    const recording = follow(client.subscribeToAll({ fromPosition }));
+    await waitUntilCaughtUp(recording);
 
-    expect(followed.seen).toEqual(everything.slice(21));
-    await followed.subscription.unsubscribe();
+    expect(recording.events).toEqual(everything.slice(21));
+    await recording.subscription.unsubscribe();
   });
 
   it('start at the end, and deliver only new events', async () => {
-    const followed = follow(
+    const recording = follow(
       client.subscribeToAll({ fromPosition: END, filter: streamNameFilter({ prefixes: ['x-'] }) }),
     );
-    await caughtUp(followed);
+    await waitUntilCaughtUp(recording);
     const one = event();
     await client.appendToStream(newStream('x'), one);
-    await sees(followed, [one.id]);
+    await waitForIds(recording, [one.id]);
 
-    expect(seenIds(followed)).toEqual([one.id]);
-    await followed.subscription.unsubscribe();
+    expect(listIds(recording)).toEqual([one.id]);
+    await recording.subscription.unsubscribe();
   });
 
-  it('stay silent up to a position ahead of the log', async () => {
-    const [last] = await all(client, { direction: BACKWARDS, fromPosition: END, maxCount: 1 });
+  it('deliver nothing up to a position ahead of the log', async () => {
+    const [last] = await readAll(client, { direction: BACKWARDS, fromPosition: END, maxCount: 1 });
     const commit = (last?.position.commit ?? 0n) + 1_000n;
-    const followed = follow(client.subscribeToAll({ fromPosition: { commit, prepare: commit } }));
-    await caughtUp(followed);
+    const recording = follow(client.subscribeToAll({ fromPosition: { commit, prepare: commit } }));
+    await waitUntilCaughtUp(recording);
     for (let i = 0; i < 20; i += 1) await client.appendToStream(newStream(), event());
-    const ahead = (await all(client)).filter(({ position }) => position.commit > commit);
-    await sees(
-      followed,
+    const ahead = (await readAll(client)).filter(({ position }) => position.commit > commit);
+    await waitForIds(
+      recording,
       ahead.map(({ id }) => id),
     );
 
-    expect(followed.seen).toEqual(ahead);
-    await followed.subscription.unsubscribe();
+    expect(recording.events).toEqual(ahead);
+    await recording.subscription.unsubscribe();
   });
 
-  it('deliver events with one of the prefixes, before and after they are live', async () => {
+  it('deliver only streams with one of the prefixes, both while catching up and live', async () => {
     const kinds = ['a', 'b', 'c'];
     const write = async () => {
       for (const kind of kinds) await client.appendToStream(newStream(`${kind}kind`), event(kind));
     };
     await write();
-    const followed = follow(
+    const recording = follow(
       client.subscribeToAll({ filter: streamNameFilter({ prefixes: ['akind-', 'ckind-'] }) }),
     );
-    await caughtUp(followed);
+    await waitUntilCaughtUp(recording);
     await write();
-    await sees(followed, Array.from({ length: 4 }, String));
+    await waitForIds(recording, Array.from({ length: 4 }, String));
 
-    expect(followed.seen.map(({ type }) => type)).toEqual(['a', 'c', 'a', 'c']);
-    await followed.subscription.unsubscribe();
+    expect(recording.events.map(({ type }) => type)).toEqual(['a', 'c', 'a', 'c']);
+    await recording.subscription.unsubscribe();
   });
 
   it('exclude system events by a regular expression on the type', async () => {
-    const followed = follow(client.subscribeToAll({ filter: excludeSystemEvents() }));
-    await caughtUp(followed);
-    const ours = (await all(client)).filter(({ type }) => !type.startsWith('$'));
+    const recording = follow(client.subscribeToAll({ filter: excludeSystemEvents() }));
+    await waitUntilCaughtUp(recording);
+    const ours = (await readAll(client)).filter(({ type }) => !type.startsWith('$'));
 
-    expect(followed.seen).toEqual(ours);
-    await followed.subscription.unsubscribe();
+    expect(recording.events).toEqual(ours);
+    await recording.subscription.unsubscribe();
   });
 
   it('report checkpoints while catching up, even when the filter excludes everything', async () => {
-    const everything = await all(client);
+    const everything = await readAll(client);
     const checkpoints: Position[] = [];
-    const followed = follow(
+    const recording = follow(
       client.subscribeToAll({
         filter: streamNameFilter({
           prefixes: ['nothing-'],
@@ -645,24 +651,24 @@ describe('subscriptions to the EventStoreDB emulator', () => {
         }),
       }),
     );
-    await caughtUp(followed);
+    await waitUntilCaughtUp(recording);
 
-    expect(followed.seen).toEqual([]);
+    expect(recording.events).toEqual([]);
     const commits = checkpoints.map(({ commit }) => commit);
     const full = Math.floor(everything.length / 10);
     expect(commits.length).toBeGreaterThanOrEqual(full - 1);
     expect(commits.length).toBeLessThanOrEqual(full);
     expect(commits.toSorted((a, b) => Number(a - b))).toEqual(commits);
     for (const [index, commit] of commits.entries()) {
-      const lookedAt = everything[(index + 1) * 10 - 1];
-      expect(commit).toBeLessThanOrEqual(lookedAt?.position.commit ?? 0n);
+      const lastOfWindow = everything[(index + 1) * 10 - 1];
+      expect(commit).toBeLessThanOrEqual(lastOfWindow?.position.commit ?? 0n);
     }
-    await followed.subscription.unsubscribe();
+    await recording.subscription.unsubscribe();
   });
 
-  it('report checkpoints while live, every multiplier times window events', async () => {
+  it('report a checkpoint every interval times window events while live', async () => {
     const checkpoints: Position[] = [];
-    const followed = follow(
+    const recording = follow(
       client.subscribeToAll({
         fromPosition: END,
         filter: streamNameFilter({
@@ -675,10 +681,10 @@ describe('subscriptions to the EventStoreDB emulator', () => {
         }),
       }),
     );
-    await caughtUp(followed);
-    const before = (await all(client)).length;
+    await waitUntilCaughtUp(recording);
+    const before = (await readAll(client)).length;
     for (let i = 0; i < 24; i += 1) await client.appendToStream(newStream(), event());
-    const after = (await all(client)).slice(before);
+    const after = (await readAll(client)).slice(before);
     const expected = after.filter((_, index) => index % 6 === 5).map(({ position }) => position);
     await eventually(
       () => checkpoints.length,
@@ -686,74 +692,74 @@ describe('subscriptions to the EventStoreDB emulator', () => {
     );
 
     expect(checkpoints).toEqual(expected);
-    await followed.subscription.unsubscribe();
+    await recording.subscription.unsubscribe();
   });
 
   it('lose and repeat nothing when they resume at a checkpoint', async () => {
-    const checkpoints: { position: Position; seen: number }[] = [];
+    const checkpoints: Position[] = [];
     const filter = { prefixes: ['card-'], maxSearchWindow: 3 };
     const whole = follow(
       client.subscribeToAll({
         filter: streamNameFilter({
           ...filter,
           checkpointReached: async (_, position) => {
-            checkpoints.push({ position, seen: 0 });
+            checkpoints.push(position);
           },
         }),
       }),
     );
-    await caughtUp(whole);
+    await waitUntilCaughtUp(whole);
     await whole.subscription.unsubscribe();
     expect(checkpoints.length).toBeGreaterThan(10);
 
-    for (const { position } of checkpoints.slice(0, 10)) {
+    for (const position of checkpoints.slice(0, 10)) {
       const again = follow(
         client.subscribeToAll({ fromPosition: position, filter: streamNameFilter(filter) }),
       );
-      await caughtUp(again);
-      const after = whole.seen.filter((read) => read.position.commit > position.commit);
-      const at = whole.seen.filter((read) => read.position.commit === position.commit);
+      await waitUntilCaughtUp(again);
+      const after = whole.events.filter((read) => read.position.commit > position.commit);
+      const at = whole.events.filter((read) => read.position.commit === position.commit);
       const expected = position.prepare < position.commit ? [...at, ...after] : after;
-      expect(again.seen).toEqual(expected);
+      expect(again.events).toEqual(expected);
       await again.subscription.unsubscribe();
     }
   });
 
-  it('keep up with a writer without a gap', async () => {
+  it('deliver every event of a fast writer in order', async () => {
     const filter = streamNameFilter({ prefixes: ['rush-'] });
-    const followed = follow(client.subscribeToAll({ filter }));
+    const recording = follow(client.subscribeToAll({ filter }));
     const events = Array.from({ length: 500 }, () => event());
     await Promise.all(events.map((each) => client.appendToStream(newStream('rush'), each)));
-    await sees(
-      followed,
+    await waitForIds(
+      recording,
       events.map(({ id }) => id),
     );
 
-    const ordered = (await all(client)).filter((read) => read.stream.startsWith('rush-'));
-    expect(followed.seen).toEqual(ordered);
-    await followed.subscription.unsubscribe();
+    const ordered = (await readAll(client)).filter((read) => read.stream.startsWith('rush-'));
+    expect(recording.events).toEqual(ordered);
+    await recording.subscription.unsubscribe();
   });
 
-  it('follow one stream after a revision, even before it exists', async () => {
+  it('deliver one stream from after a revision, even before it exists', async () => {
     const stream = newStream();
     const early = follow(client.subscribeToStream(stream));
-    await caughtUp(early);
+    await waitUntilCaughtUp(early);
     const events = Array.from({ length: 5 }, () => event());
     await client.appendToStream(stream, events);
     const late = follow(client.subscribeToStream(stream, { fromRevision: 2n }));
     const atEnd = follow(client.subscribeToStream(stream, { fromRevision: END }));
-    await caughtUp(late);
-    await caughtUp(atEnd);
+    await waitUntilCaughtUp(late);
+    await waitUntilCaughtUp(atEnd);
     const last = event();
     await client.appendToStream(stream, last);
     const expected = [...events, last].map(({ id }) => id);
-    await sees(early, expected);
-    await sees(late, expected.slice(3));
-    await sees(atEnd, [last.id]);
+    await waitForIds(early, expected);
+    await waitForIds(late, expected.slice(3));
+    await waitForIds(atEnd, [last.id]);
 
-    expect(seenIds(early)).toEqual(expected);
-    expect(seenIds(late)).toEqual(expected.slice(3));
-    expect(seenIds(atEnd)).toEqual([last.id]);
+    expect(listIds(early)).toEqual(expected);
+    expect(listIds(late)).toEqual(expected.slice(3));
+    expect(listIds(atEnd)).toEqual([last.id]);
     for (const each of [early, late, atEnd]) await each.subscription.unsubscribe();
   });
 
@@ -762,20 +768,20 @@ describe('subscriptions to the EventStoreDB emulator', () => {
     ['unavailable', 'unavailable'],
     ['too-slow', 'timeout'],
     ['connection', 'unavailable'],
-  ] as const)('are dropped: %s', async (how, type) => {
-    const followed = follow(client.subscribeToAll());
-    await caughtUp(followed);
+  ] as const)('that are dropped as %s end with the error %s', async (how, type) => {
+    const recording = follow(client.subscribeToAll());
+    await waitUntilCaughtUp(recording);
     server.fault.dropSubscriptions(how);
     await eventually(
-      () => followed.errors,
+      () => recording.errors,
       (errors) => errors.length > 0,
     );
 
-    expect(followed.errors).toEqual([type]);
+    expect(recording.errors).toEqual([type]);
   });
 
-  it('resume after the last delivered event when cut while catching up', async () => {
-    const everything = await all(client);
+  it('resume after the last delivered event when they are cut while catching up', async () => {
+    const everything = await readAll(client);
     server.fault.cutReads(1, 30);
     const first = follow(client.subscribeToAll());
     await eventually(
@@ -783,19 +789,19 @@ describe('subscriptions to the EventStoreDB emulator', () => {
       (errors) => errors.length > 0,
     );
     expect(first.errors).toEqual(['unavailable']);
-    expect(first.seen.length).toBeLessThanOrEqual(30);
+    expect(first.events.length).toBeLessThanOrEqual(30);
     expect(first.caughtUp).toBe(0);
 
-    const fromPosition = first.seen.at(-1)?.position ?? START;
+    const fromPosition = first.events.at(-1)?.position ?? START;
     const second = follow(client.subscribeToAll({ fromPosition }));
-    await caughtUp(second);
-    expect([...first.seen, ...second.seen]).toEqual(everything);
+    await waitUntilCaughtUp(second);
+    expect([...first.events, ...second.events]).toEqual(everything);
     await second.subscription.unsubscribe();
   });
 
-  it('lose nothing with a slow reader', async () => {
-    // A connection of its own: the tests above have cut the other one.
-    const { client: own, close } = await open();
+  it('deliver every event to a slow reader', async () => {
+    // Its own connection, because the tests above have cut the shared one.
+    const { client: own, close } = await openStore();
     try {
       const stream = newStream();
       const data = Buffer.alloc(20_000);
@@ -804,13 +810,13 @@ describe('subscriptions to the EventStoreDB emulator', () => {
         await own.appendToStream(stream, events.slice(i, i + 40));
       }
       const subscription = own.subscribeToStream(stream, {}, { highWaterMark: 1 });
-      const ids: string[] = [];
+      const eventIds: string[] = [];
       for await (const { event: read } of subscription) {
-        ids.push(read?.id ?? '');
+        eventIds.push(read?.id ?? '');
         await new Promise(setImmediate);
-        if (ids.length === events.length) await subscription.unsubscribe();
+        if (eventIds.length === events.length) await subscription.unsubscribe();
       }
-      expect(ids).toEqual(events.map(({ id }) => id));
+      expect(eventIds).toEqual(events.map(({ id }) => id));
     } finally {
       await close();
     }
@@ -838,39 +844,39 @@ describe('the EventStoreDB emulator over TLS', () => {
     await rm(directory, { recursive: true });
   });
 
-  const attempts = async (user: string) => {
+  const attemptAll = async (user: string) => {
     const client = EventStoreDBClient.connectionString(address(user));
     const stream = newStream();
     const credentials = user === '' ? undefined : { username: 'admin', password: 'wrong' };
     const outcomes = [
-      await outcome(client.appendToStream(stream, event())),
-      await outcome(
+      await findOutcome(client.appendToStream(stream, event())),
+      await findOutcome(
         client.appendToStream(stream, event(), { ...(credentials && { credentials }) }),
       ),
-      await outcome(all(client, { maxCount: 1 })),
+      await findOutcome(readAll(client, { maxCount: 1 })),
     ];
     await client.dispose();
     return outcomes;
   };
-  const outcome = (attempt: Promise<unknown>) =>
+  const findOutcome = (attempt: Promise<unknown>) =>
     attempt.then(
       () => 'done',
       (error: { type?: string }) => error.type,
     );
 
-  it('accepts the right password on each call', async () => {
-    expect(await attempts('admin:changeit@')).toEqual(['done', 'access-denied', 'done']);
+  it('accepts the right password and rejects a wrong one on each call', async () => {
+    expect(await attemptAll('admin:changeit@')).toEqual(['done', 'access-denied', 'done']);
   });
 
   it('refuses a wrong password and an unknown name', async () => {
     const denied = ['access-denied', 'access-denied', 'access-denied'];
-    expect(await attempts('admin:other@')).toEqual(denied);
-    expect(await attempts('toString:changeit@')).toEqual(denied);
+    expect(await attemptAll('admin:other@')).toEqual(denied);
+    expect(await attemptAll('toString:changeit@')).toEqual(denied);
   });
 
   it('refuses a call without a password', async () => {
     const denied = ['access-denied', 'access-denied', 'access-denied'];
-    expect(await attempts('')).toEqual(denied);
+    expect(await attemptAll('')).toEqual(denied);
   });
 
   it('is not reached by a client that does not trust its certificate', async () => {
@@ -881,7 +887,7 @@ describe('the EventStoreDB emulator over TLS', () => {
     await client.dispose();
   });
 
-  it('answers the creation of users as its HTTP API does', async () => {
+  it('creates users over HTTP with 201, and responds 409 to another password and 401 to others than admins', async () => {
     const agent = new Agent({ connect: { ca: selfSignedCertificate } });
     const create = async (body: object, as = 'admin:changeit') => {
       const { statusCode, headers } = await request(`https://localhost:${server.port}/users/`, {
@@ -907,45 +913,45 @@ describe('the EventStoreDB emulator over TLS', () => {
       401,
       undefined,
     ]);
-    expect((await attempts('till:first@'))[0]).toBe('done');
-    expect((await attempts('till:second@'))[0]).toBe('access-denied');
+    expect((await attemptAll('till:first@'))[0]).toBe('done');
+    expect((await attemptAll('till:second@'))[0]).toBe('access-denied');
     await agent.close();
   });
 
-  it('lets only administrators delete once the default says so', async () => {
+  it('lets only administrators delete once the default ACL says so', async () => {
     const admin = EventStoreDBClient.connectionString(address('admin:changeit@'));
     const till = EventStoreDBClient.connectionString(address('till:first@'));
     const stream = newStream();
     await till.appendToStream(stream, event());
-    expect(await outcome(till.deleteStream(stream))).toBe('unknown');
+    expect(await findOutcome(till.deleteStream(stream))).toBe('unknown');
     await admin.appendToStream(
       '$settings',
       jsonEvent({ type: 'update-default-acl', data: { $userStreamAcl: { $d: ['$admins'] } } }),
     );
-    expect(await outcome(till.deleteStream(stream))).toBe('access-denied');
-    expect(await outcome(till.tombstoneStream(stream))).toBe('access-denied');
-    expect(await outcome(admin.deleteStream(stream))).toBe('unknown');
+    expect(await findOutcome(till.deleteStream(stream))).toBe('access-denied');
+    expect(await findOutcome(till.tombstoneStream(stream))).toBe('access-denied');
+    expect(await findOutcome(admin.deleteStream(stream))).toBe('unknown');
     await admin.dispose();
     await till.dispose();
   });
 
-  it('has users with TLS only, since the client sends no credentials otherwise', async () => {
+  it('refuses users without TLS, since the client would send no credentials', async () => {
     await expect(startEventStoreDb({ users: { admin: 'changeit' } })).rejects.toThrow('need tls');
   });
 });
 
-describe('outages of the EventStoreDB emulator', () => {
+describe('the EventStoreDB emulator in an outage', () => {
   it('refuses connections until it listens again, and then serves the same client', async () => {
-    const { server, client, close } = await open();
+    const { server, client, close } = await openStore();
     const stream = newStream();
     const one = event();
     await client.appendToStream(stream, one);
-    const followed = follow(client.subscribeToAll());
-    await caughtUp(followed);
+    const recording = follow(client.subscribeToAll());
+    await waitUntilCaughtUp(recording);
 
     await server.stopListening();
     await eventually(
-      () => followed.errors,
+      () => recording.errors,
       (errors) => errors.length === 1,
     );
     for (let i = 0; i < 3; i += 1) {
@@ -953,7 +959,7 @@ describe('outages of the EventStoreDB emulator', () => {
     }
     await server.listenAgain();
     await client.appendToStream(stream, event(), { expectedRevision: 0n });
-    expect(await ids(client, stream)).toHaveLength(2);
+    expect(await readIds(client, stream)).toHaveLength(2);
     await close();
   });
 
@@ -973,16 +979,16 @@ describe('outages of the EventStoreDB emulator', () => {
       const port = String(first.port);
       const client = EventStoreDBClient.connectionString(first.connectionString);
       const stream = newStream();
-      const answered: string[] = [];
+      const confirmedIds: string[] = [];
       const writing = (async () => {
         for (;;) {
           const group = [event(), event()];
           await client.appendToStream(stream, group);
-          answered.push(...group.map(({ id }) => id));
+          confirmedIds.push(...group.map(({ id }) => id));
         }
       })().catch((error: { code?: number }) => error.code);
       await eventually(
-        () => answered.length,
+        () => confirmedIds.length,
         (length) => length > 100,
       );
       await first.kill('SIGKILL');
@@ -990,19 +996,19 @@ describe('outages of the EventStoreDB emulator', () => {
 
       const second = await startEventStoreDbProcess(['--log', log, '--port', port]);
       const events = await eventually(
-        () => ids(client, stream).catch(() => []),
+        () => readIds(client, stream).catch(() => []),
         (list) => list.length > 0,
       );
-      expect(events.slice(0, answered.length)).toEqual(answered);
+      expect(events.slice(0, confirmedIds.length)).toEqual(confirmedIds);
       expect(events.length % 2).toBe(0);
-      const before = await all(client);
+      const before = await readAll(client);
       await second.kill('SIGKILL');
 
-      // What a kill leaves of a line that was never answered.
+      // What a kill leaves of a line that was never confirmed.
       await appendFile(log, '[{"id":"half');
       const third = await startEventStoreDbProcess(['--log', log, '--port', port]);
       const after = await eventually(
-        () => all(client).catch(() => []),
+        () => readAll(client).catch(() => []),
         (list) => list.length > 0,
       );
       expect(after).toEqual(before);
@@ -1011,7 +1017,7 @@ describe('outages of the EventStoreDB emulator', () => {
       await third.kill('SIGKILL');
       const fourth = await startEventStoreDbProcess(['--log', log, '--port', port]);
       const last = await eventually(
-        () => ids(client, stream).catch(() => []),
+        () => readIds(client, stream).catch(() => []),
         (list) => list.length > 0,
       );
       expect(last).toHaveLength(events.length + 1);
@@ -1019,7 +1025,7 @@ describe('outages of the EventStoreDB emulator', () => {
       await fourth.kill('SIGTERM');
     });
 
-    it('takes the same ids at the same expected revision as the same append after kill -9', async () => {
+    it('recognizes a retry after kill -9', async () => {
       const first = await startEventStoreDbProcess(['--log', log]);
       const client = EventStoreDBClient.connectionString(first.connectionString);
       const stream = newStream();
@@ -1035,13 +1041,13 @@ describe('outages of the EventStoreDB emulator', () => {
       expect(await failure).toBe(14);
 
       const second = await startEventStoreDbProcess(['--log', log, '--port', String(first.port)]);
-      const repeated = await eventually(
+      const retry = await eventually(
         () =>
           client.appendToStream(stream, one, { expectedRevision: 'no_stream' }).catch(() => null),
         (result) => result !== null,
       );
-      expect(repeated?.nextExpectedRevision).toBe(0n);
-      expect(await ids(client, stream)).toEqual([one.id]);
+      expect(retry?.nextExpectedRevision).toBe(0n);
+      expect(await readIds(client, stream)).toEqual([one.id]);
       await client.dispose();
       await second.kill('SIGTERM');
     });

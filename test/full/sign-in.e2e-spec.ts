@@ -7,7 +7,7 @@ import { eventually } from '../support/jest/eventually.js';
 import { freePort } from '../support/services/program.js';
 import { startService, type Client, type Service } from '../support/services/service.js';
 
-/** Signing in and the account, in a real browser. */
+/** Tests sign-in and the account pages in a real browser. */
 
 const PASSWORD = 'correct horse';
 
@@ -15,7 +15,7 @@ let service: Service;
 let store: Client & { email: string };
 let browser: Browser;
 /** Errors that any page has logged. */
-const complaints: string[] = [];
+const consoleErrors: string[] = [];
 
 beforeAll(async () => {
   const port = await freePort();
@@ -38,9 +38,9 @@ afterAll(async () => {
   await service?.stop();
 });
 
-type Kind = { scripts?: boolean };
+type ContextOptions = { scripts?: boolean };
 
-async function someone({ scripts = true }: Kind = {}): Promise<BrowserContext> {
+async function openContext({ scripts = true }: ContextOptions = {}): Promise<BrowserContext> {
   const context = await browser.newContext({
     viewport: SIZES.phone,
     javaScriptEnabled: scripts,
@@ -49,10 +49,10 @@ async function someone({ scripts = true }: Kind = {}): Promise<BrowserContext> {
   context.on('console', (message) => {
     // A refused form is a response, not an error of the page.
     if (message.type() === 'error' && !/status of (4|503)/.test(message.text())) {
-      complaints.push(message.text());
+      consoleErrors.push(message.text());
     }
   });
-  context.on('weberror', (error) => complaints.push(String(error.error())));
+  context.on('weberror', (error) => consoleErrors.push(String(error.error())));
   return context;
 }
 
@@ -65,7 +65,7 @@ async function signIn(page: Page, email = store.email, password = PASSWORD): Pro
 
 describe('the console in a browser', () => {
   it.each([true, false])('signs users in and out, with scripts: %s', async (scripts) => {
-    const context = await someone({ scripts });
+    const context = await openContext({ scripts });
     const page = await context.newPage();
     await page.goto(`/app/stores/${store.accountId}`);
     await page.getByLabel('E-mail').fill(store.email);
@@ -81,8 +81,8 @@ describe('the console in a browser', () => {
     await context.close();
   });
 
-  it('renders the pages before signing in', async () => {
-    const context = await someone();
+  it('has accessible pages before sign-in', async () => {
+    const context = await openContext();
     const page = await context.newPage();
     await page.goto('/app/sign-in');
     await expectGoodLooks(page, 'sign-in');
@@ -101,7 +101,7 @@ describe('the console in a browser', () => {
     await context.close();
   });
 
-  it('accepts a new password through the link in a mail', async () => {
+  it('sets a new password through the link of a reset, once', async () => {
     const own = await service.newStore();
     const token = randomBytes(32).toString('base64url');
     await service.database.query(
@@ -109,7 +109,7 @@ describe('the console in a browser', () => {
        select sha256($1), id, now(), now() + interval '1 hour' from users where email = $2`,
       [token, own.email],
     );
-    const context = await someone();
+    const context = await openContext();
     const page = await context.newPage();
     await page.goto(`/app/password/reset?token=${token}`);
     expect(await page.getByLabel('E-mail').inputValue()).toBe(own.email);
@@ -129,10 +129,10 @@ describe('the console in a browser', () => {
     await context.close();
   });
 
-  it('renders errors, and hides the sign-in link from signed-in users', async () => {
-    const context = await someone();
+  it('has accessible error pages with the right link for signed-in users', async () => {
+    const context = await openContext();
     const page = await context.newPage();
-    const expectSaid = async (status: number, link: string) => {
+    const expectErrorPage = async (status: number, link: string) => {
       expect(await page.locator('.number').textContent()).toBe(String(status));
       expect(await page.getByRole('main').getByRole('link').textContent()).toBe(link);
       await expectGoodLooks(page, `why-not-${status}`);
@@ -141,23 +141,23 @@ describe('the console in a browser', () => {
     await page.goto('/app/account');
     await page.evaluate(`document.querySelector('main [name=_csrf]').value = 'x'`);
     await page.getByRole('button', { name: 'Save' }).click();
-    await expectSaid(403, 'Your stores');
+    await expectErrorPage(403, 'Your stores');
     await page.goto('/app/nothing');
-    await expectSaid(404, 'Go to the start page');
+    await expectErrorPage(404, 'Go to the start page');
     await eventually(
       () => page.goto('/app/password/reset?token=x'),
-      (answer) => answer?.status() === 429,
+      (response) => response?.status() === 429,
     );
-    await expectSaid(429, 'Go to the start page');
+    await expectErrorPage(429, 'Go to the start page');
     await service.database.query('begin; lock table sessions in access exclusive mode');
     await page.goto('/app');
     await service.database.query('rollback');
-    await expectSaid(503, 'Go to the start page');
+    await expectErrorPage(503, 'Go to the start page');
     await context.close();
   });
 
-  it('renders the pages after signing in', async () => {
-    const context = await someone();
+  it('has accessible pages after sign-in', async () => {
+    const context = await openContext();
     const page = await context.newPage();
     await signIn(page);
     await expectGoodLooks(page, 'home');
@@ -172,8 +172,8 @@ describe('the console in a browser', () => {
     await context.close();
   });
 
-  it('sets up codes, asks for them, and accepts a recovery code', async () => {
-    const context = await someone();
+  it('turns on a second factor, requires it, and accepts a recovery code', async () => {
+    const context = await openContext();
     const page = await context.newPage();
     await signIn(page);
     await page.goto('/app/account/codes');
@@ -187,21 +187,21 @@ describe('the console in a browser', () => {
     await page.getByLabel('Code', { exact: true }).fill(totp.generate());
     await page.getByRole('button', { name: 'Turn on' }).click();
     await expectGoodLooks(page, 'recovery-codes');
-    const [paper = ''] = await page.locator('.codes li').allTextContents();
+    const [recoveryCode = ''] = await page.locator('.codes li').allTextContents();
     await page.getByRole('link', { name: 'I have saved them' }).click();
     await page.goto('/app/account/codes');
     await expectGoodLooks(page, 'codes-on');
     await page.getByRole('button', { name: 'Sign out' }).click();
     await signIn(page);
     await expectGoodLooks(page, 'code');
-    await page.getByLabel('Code', { exact: true }).fill(paper);
+    await page.getByLabel('Code', { exact: true }).fill(recoveryCode);
     await page.getByRole('button', { name: 'Continue' }).click();
     expect(new URL(page.url()).pathname).toBe('/app');
     await context.close();
   });
 
-  it('can be used with the keyboard alone', async () => {
-    const context = await someone();
+  it('lets users sign in by keyboard, and focuses the password when it is wrong', async () => {
+    const context = await openContext();
     const page = await context.newPage();
     await page.goto('/app/sign-in');
     await page.keyboard.type(store.email);
@@ -214,7 +214,7 @@ describe('the console in a browser', () => {
     await context.close();
   });
 
-  it('logs no error in the browser throughout', () => {
-    expect(complaints).toEqual([]);
+  it('logs no error in the browser', () => {
+    expect(consoleErrors).toEqual([]);
   });
 });

@@ -8,7 +8,7 @@ import { readQrCode } from '../support/browser/qr-codes.js';
 import { cli, startService, type Client, type Service } from '../support/services/service.js';
 import { newPoster } from '../support/browser/signup.js';
 
-/** Signing up in a real browser. */
+/** Tests the sign-up page in a real browser. */
 
 const PUBLIC_URL = 'http://cards.localhost';
 
@@ -16,7 +16,7 @@ let service: Service;
 let store: Client;
 let browser: Browser;
 let poster: PosterJson;
-const complaints: string[] = [];
+const consoleErrors: string[] = [];
 
 beforeAll(async () => {
   service = await startService({ PUBLIC_URL });
@@ -46,7 +46,7 @@ afterAll(async () => {
 });
 
 /** Reads the URL from the poster's QR code. */
-async function scanned({ display_url: url }: PosterJson): Promise<string> {
+async function scanPoster({ display_url: url }: PosterJson): Promise<string> {
   const response = await fetch(`${service.baseUrl}${new URL(url).pathname}.png`);
   return (await readQrCode(Buffer.from(await response.arrayBuffer()))) ?? '';
 }
@@ -58,8 +58,9 @@ async function open(
   const context = await browser.newContext({ viewport: SIZES.phone, javaScriptEnabled });
   const page = await context.newPage();
   page.on('console', (message) => {
-    const expected = message.text().includes('422');
-    if (['error', 'warning'].includes(message.type()) && !expected) complaints.push(message.text());
+    const isExpected = message.text().includes('422');
+    if (['error', 'warning'].includes(message.type()) && !isExpected)
+      consoleErrors.push(message.text());
   });
   await page.goto(url);
   return page;
@@ -75,16 +76,16 @@ async function fill(page: Page, email: string, phone = '0151 12345678'): Promise
 
 const submit = (page: Page) => page.getByRole('button', { name: 'Get the card' }).click();
 
-const customersCalled = async (email: string) =>
+const findCustomers = async (email: string) =>
   (
     await store.get<CustomerListJson>(
       `${store.store}/customers?search=${encodeURIComponent(email)}`,
     )
   ).body.customers;
 
-describe('signing up in a browser', () => {
+describe('the sign-up page in a browser', () => {
   it('leads from the poster to the card', async () => {
-    const page = await open({ qr_code_url: await scanned(poster) });
+    const page = await open({ qr_code_url: await scanPoster(poster) });
     await expectGoodLooks(page, 'join');
     await fill(page, 'grace@navy.example');
     await page.getByLabel('Café am Hafen may write to me').check();
@@ -94,7 +95,7 @@ describe('signing up in a browser', () => {
     expect(await page.locator('main').textContent()).toContain('Grace Hopper');
     expect(await page.locator('#joined').isVisible()).toBe(true);
     await expectGoodLooks(page, 'joined');
-    const [customer] = await customersCalled('grace@navy.example');
+    const [customer] = await findCustomers('grace@navy.example');
     expect(page.url()).toContain(customer?.customer_cards[0]?.uuid);
     expect(customer).toMatchObject({
       birthday: '1990-05-31',
@@ -104,17 +105,20 @@ describe('signing up in a browser', () => {
     await page.context().close();
   });
 
-  it.each(['email_only', 'phone_only', 'email_and_phone'])('keeps nobody out, %s', async (mode) => {
-    const plain = await newPoster(store, {
-      contact_collection_mode: mode,
-      ...(mode === 'email_and_phone' && { require_email: false }),
-    });
-    const page = await open(plain);
-    await expectGoodLooks(page, `join-${mode}`);
-    await page.context().close();
-  });
+  it.each(['email_only', 'phone_only', 'email_and_phone'])(
+    'is accessible with the mode %s',
+    async (mode) => {
+      const plain = await newPoster(store, {
+        contact_collection_mode: mode,
+        ...(mode === 'email_and_phone' && { require_email: false }),
+      });
+      const page = await open(plain);
+      await expectGoodLooks(page, `join-${mode}`);
+      await page.context().close();
+    },
+  );
 
-  it('says what is wrong where it is wrong, and keeps what was typed', async () => {
+  it('shows an error at its field and keeps the rest of the input', async () => {
     const page = await open(poster);
     await fill(page, 'ada@analytical.example', '12');
     await submit(page);
@@ -127,46 +131,48 @@ describe('signing up in a browser', () => {
     await phone.fill('+44 20 7946 0000');
     await submit(page);
     await page.waitForURL(/\/passes\//);
-    expect((await customersCalled('ada@analytical.example'))[0]?.phone).toBe('+442079460000');
+    expect((await findCustomers('ada@analytical.example'))[0]?.phone).toBe('+442079460000');
     await page.context().close();
   });
 
-  it('works without JavaScript, and shows somebody known what it shows somebody new', async () => {
-    const seen: string[] = [];
-    const qr_code_url = await scanned(poster);
-    for (const name of ['new', 'known']) {
+  it('works without JavaScript, and shows an existing customer the same as a new one', async () => {
+    const snapshots: string[] = [];
+    const qr_code_url = await scanPoster(poster);
+    for (const name of ['new', 'existing']) {
       const page = await open({ qr_code_url }, { javaScriptEnabled: false });
       await fill(page, 'marie@curie.example', '');
       await submit(page);
       await page.waitForURL(/\/passes\//);
       expect(await page.locator('svg.qr').isVisible()).toBe(true);
-      seen.push((await page.locator('main').ariaSnapshot()).replaceAll(/\b[2-9A-Z]{8}\b/g, 'CODE'));
+      snapshots.push(
+        (await page.locator('main').ariaSnapshot()).replaceAll(/\b[2-9A-Z]{8}\b/g, 'CODE'),
+      );
       await keepPicture(page, `joined-without-scripts-${name}`);
       await page.context().close();
     }
-    expect(seen[1]).toBe(seen[0]);
-    expect(await customersCalled('marie@curie.example')).toHaveLength(1);
+    expect(snapshots[1]).toBe(snapshots[0]);
+    expect(await findCustomers('marie@curie.example')).toHaveLength(1);
   });
 
-  it('counts once when the button is pressed twice', async () => {
+  it('leads to the card when the button is pressed twice', async () => {
     const page = await open(poster);
     await fill(page, 'twice@click.example', '');
     await page.getByRole('button', { name: 'Get the card' }).dblclick();
-    // Not for an address: the second press has the browser drop the first navigation, and a wait would fail with it.
+    // Does not wait for the URL: the second press makes the browser drop the first navigation, and the wait would fail.
     await page.locator('#joined').waitFor();
-    const [customer] = await customersCalled('twice@click.example');
+    const [customer] = await findCustomers('twice@click.example');
     expect(page.url()).toContain(`/passes/${customer?.customer_cards[0]?.uuid}`);
     await page.context().close();
   });
 
-  it('explains a closed sign-up', async () => {
-    const closed = await newPoster(store, { active: false });
-    const page = await open(closed);
+  it('has an accessible page for an inactive poster', async () => {
+    const inactivePoster = await newPoster(store, { active: false });
+    const page = await open(inactivePoster);
     await expectGoodLooks(page, 'join-closed');
     await page.context().close();
   });
 
-  it('logs no error in the browser throughout', () => {
-    expect(complaints.filter((text) => !text.includes('410'))).toEqual([]);
+  it('logs no error in the browser', () => {
+    expect(consoleErrors.filter((text) => !text.includes('410'))).toEqual([]);
   });
 });

@@ -13,7 +13,7 @@ import {
 import { runNode } from '../support/services/program.js';
 import { ONLY_TO_ADD, readPrivileges } from '../support/services/role-privileges.js';
 
-/** The steps build on each other: they are the life of one installation. */
+/** These tests are steps in the life of one installation; each needs the ones before it. */
 describe('npm start', () => {
   let installation: Installation;
   let starter: Start;
@@ -31,7 +31,7 @@ describe('npm start', () => {
     await installation.remove();
   });
 
-  it('brings the api back after kill -9', async () => {
+  it('restarts the api after a kill -9', async () => {
     const before = installation.pidOf('api');
     process.kill(before, 'SIGKILL');
     await eventually(
@@ -39,13 +39,13 @@ describe('npm start', () => {
       (pid) => ![0, before].includes(pid),
     );
     await eventually(
-      () => tokenStatus(),
+      () => requestWithToken(),
       (status) => status === 200,
     );
     expect(isThere(before)).toBe(false);
   });
 
-  it('brings PostgreSQL back after kill -9, on the same port', async () => {
+  it('restarts PostgreSQL after a kill -9, on the same port', async () => {
     const { postgres } = installation.readRun();
     const before = installation.pidOf('postgres');
     process.kill(before, 'SIGKILL');
@@ -55,34 +55,36 @@ describe('npm start', () => {
     );
     expect(installation.readRun().postgres?.url).toBe(postgres?.url);
     await eventually(
-      () => tokenStatus(),
+      () => requestWithToken(),
       (status) => status === 200,
     );
   });
 
-  it('starts again after kill -9 of the starter, with its data', async () => {
-    const left = installation.pidOf('api');
+  it('starts again with its data after a kill -9 of itself', async () => {
+    const formerPid = installation.pidOf('api');
     starter.process.kill('SIGKILL');
     await starter.ended;
     starter = installation.start();
     await installation.isUp(starter);
 
-    expect(installation.pidOf('api')).not.toBe(left);
+    expect(installation.pidOf('api')).not.toBe(formerPid);
     expect(installation.readJson<{ api_token: string }>('local.json').api_token).toBe(token);
-    expect(await tokenStatus()).toBe(200);
+    expect(await requestWithToken()).toBe(200);
   });
 
-  it('goes on with a data folder of versions that had one role for everything', async () => {
+  it('upgrades the data folder of a version with one database role', async () => {
     starter.process.kill('SIGINT');
     await starter.ended;
     const current = installation.dataDir;
     installation.dataDir = makeDataFolder();
     try {
-      await makeOldFolder();
+      await createOldFolder();
       starter = installation.start();
       await installation.isUp(starter);
       expect(
-        await tokenStatus(installation.readJson<{ api_token: string }>('local.json').api_token),
+        await requestWithToken(
+          installation.readJson<{ api_token: string }>('local.json').api_token,
+        ),
       ).toBe(200);
       expect(await readPrivileges(installation.readRun())).toEqual(ONLY_TO_ADD);
     } finally {
@@ -95,8 +97,8 @@ describe('npm start', () => {
     await installation.isUp(starter);
   });
 
-  /** As they were left: the superuser owned the tables and ran everything, and no second password was kept. */
-  async function makeOldFolder(): Promise<void> {
+  /** Creates the folder as such a version left it: owned and used by the superuser, without a second password. */
+  async function createOldFolder(): Promise<void> {
     const postgres = await startPostgres({ dataDir: installation.dataDir, tie: true });
     const settings = testEnvironment(postgres.ownerUrl, {
       DATA_DIR: installation.dataDir,
@@ -115,8 +117,8 @@ describe('npm start', () => {
     fs.writeFileSync(record, JSON.stringify(old), { mode: 0o600 });
   }
 
-  /** Null when nothing listens. */
-  function tokenStatus(of = token): Promise<number | null> {
-    return installation.statusAt('127.0.0.1', of);
+  /** Requests the API with a token. @returns the status, or null when nothing listens */
+  function requestWithToken(apiToken = token): Promise<number | null> {
+    return installation.statusAt('127.0.0.1', apiToken);
   }
 });

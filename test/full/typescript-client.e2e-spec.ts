@@ -9,7 +9,7 @@ import { startService, type Client, type Service } from '../support/services/ser
 import { enrol } from '../support/fixtures/enrolled-customer.js';
 import { startDispatcher } from '../support/services/webhook-dispatcher.js';
 
-/** Uses the package like a new user: packs it, installs it into an empty folder, and pastes from its README. */
+/** Uses the package as a new user does: packs it, installs it into an empty folder, and runs the examples of its README. */
 
 const SLOW = 300_000;
 const CLIENT = resolve('clients/typescript');
@@ -18,7 +18,7 @@ const [EXAMPLE = '', RECEIVER = ''] = [...README.matchAll(/^```ts\n([^]*?)^```/g
   ([, code = '']) => code,
 );
 
-/** An operation that needs no parameters: its list needs none either. */
+/** Calls an operation without parameters, once as a list and once page by page. */
 const STORES = `import type { InkpadClient } from '@inkpad/client';
 export async function show(inkpad: InkpadClient): Promise<void> {
   for (const { name } of await inkpad.listAccounts()) console.log(name);
@@ -31,7 +31,7 @@ type Operation = { operationId: string; 'x-codeSamples': { label: string; source
 let folder: string;
 /** The files of the package. */
 let paths: string[];
-const running: Program[] = [];
+const programs: Program[] = [];
 
 function run(command: string[], cwd: string): string {
   const [program = '', ...rest] = command;
@@ -53,11 +53,11 @@ beforeAll(() => {
   }
   const npm = ['npm', 'install', '--no-audit', '--no-fund'];
   run(npm, source);
-  const [packed] = JSON.parse(run(['npm', 'pack', '--json', '--silent'], source)) as {
+  const [tarball] = JSON.parse(run(['npm', 'pack', '--json', '--silent'], source)) as {
     filename: string;
     files: { path: string }[];
   }[];
-  paths = packed?.files.map(({ path }) => path) ?? [];
+  paths = tarball?.files.map(({ path }) => path) ?? [];
   const empty = join(folder, 'empty');
   mkdirSync(empty);
   writeFileSync(join(empty, 'package.json'), '{ "type": "module" }');
@@ -65,7 +65,7 @@ beforeAll(() => {
     devDependencies: Record<string, string>;
   };
   const types = ['@types/node', 'typescript'].map((name) => `${name}@${devDependencies[name]}`);
-  run([...npm, join(source, packed?.filename ?? ''), ...types], empty);
+  run([...npm, join(source, tarball?.filename ?? ''), ...types], empty);
   for (const [name, code] of Object.entries({ example: EXAMPLE, receiver: RECEIVER })) {
     writeFileSync(join(empty, `${name}.ts`), code);
     writeFileSync(join(empty, `${name}.cts`), withoutTopLevelAwait(code));
@@ -74,7 +74,7 @@ beforeAll(() => {
 }, SLOW);
 
 afterEach(async () => {
-  await Promise.all(running.splice(0).map((program) => program.kill('SIGTERM')));
+  await Promise.all(programs.splice(0).map((program) => program.kill('SIGTERM')));
 });
 
 afterAll(() => rmSync(folder, { recursive: true }), SLOW);
@@ -95,19 +95,19 @@ const RESOLUTIONS: [string, object, string[]][] = [
   ['node10', { module: 'esnext', moduleResolution: 'node10', ignoreDeprecations: '6.0' }, ['*.ts']],
 ];
 
-it('packs what it needs, and nothing else', () => {
+it('the package of the TypeScript client contains its build, README and licence, and nothing else', () => {
   expect(paths).toEqual(expect.arrayContaining(['LICENSE', 'README.md', 'package.json']));
   expect(paths.filter((path) => !/^(dist\/|LICENSE|README.md|package.json)/.test(path))).toEqual(
     [],
   );
 });
 
-it('builds and passes its tests without the rest of the repository', () => {
+it('the TypeScript client builds and passes its tests without the rest of the repository', () => {
   const output = run(['npm', 'test', '--', '--test-reporter=tap'], join(folder, 'source'));
   expect(output).toMatch(/# pass [1-9]/);
 });
 
-it('has the types that the examples of the API description use', () => {
+it('the TypeScript samples of openapi.json compile against the client', () => {
   const source = join(folder, 'source');
   const { paths: operations } = JSON.parse(readFileSync('openapi.json', 'utf8')) as {
     paths: Record<string, Record<string, Operation>>;
@@ -124,7 +124,7 @@ it('has the types that the examples of the API description use', () => {
   expect(run(['npx', '--no-install', 'tsc', '-p', 'tsconfig.examples.json'], source)).toBe('');
 });
 
-it.each(RESOLUTIONS)('has types for %s', (_, options, include) => {
+it.each(RESOLUTIONS)('the TypeScript client has types for %s', (_, options, include) => {
   const empty = join(folder, 'empty');
   const compilerOptions = {
     strict: true,
@@ -137,7 +137,7 @@ it.each(RESOLUTIONS)('has types for %s', (_, options, include) => {
   expect(run(['npx', '--no-install', 'tsc'], empty)).toBe('');
 });
 
-describe('the examples of its README', () => {
+describe('the examples in the README of the TypeScript client', () => {
   let service: Service;
   let dispatcher: Program;
   let store: Client;
@@ -161,7 +161,7 @@ describe('the examples of its README', () => {
   }, SLOW);
 
   it.each(['example.js', 'example.cjs'])(
-    'stamp a card, list rewards and show a refusal: %s',
+    'stamp a card, list rewards and print an error: %s',
     async (file) => {
       const path = join(folder, 'empty/out', file);
       const pathArguments = `{ account_id: ${store.accountId}, customer_id: ${card.customer_id}, id: ${card.id} }`;
@@ -184,7 +184,7 @@ describe('the examples of its README', () => {
   );
 
   it.each(['receiver.js', 'receiver.cjs'])(
-    'receive webhooks, each once: %s',
+    'receive each webhook once: %s',
     async (file) => {
       const own = await service.newStore();
       const port = await freePort();
@@ -199,7 +199,7 @@ describe('the examples of its README', () => {
         [process.execPath, join(folder, 'empty/out', file)],
         environment,
       );
-      running.push(receiver);
+      programs.push(receiver);
       await eventually(
         () =>
           fetch(url, { method: 'POST', body: '{}' }).then(

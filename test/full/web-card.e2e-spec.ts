@@ -10,7 +10,7 @@ import { startService, type Client, type LocalService } from '../support/service
 import { enrolled, type Enrolled } from '../support/browser/web-card.js';
 import { startDispatcher } from '../support/services/webhook-dispatcher.js';
 
-/** The web card in a real browser: Debian's Chromium, or the one at CHROMIUM_PATH. */
+/** Tests the web card in a real browser: Debian's Chromium, or the one at CHROMIUM_PATH. */
 
 const ARGUMENTS = [
   '--headless',
@@ -22,7 +22,7 @@ const ARGUMENTS = [
   '--disable-component-update',
   '--disable-sync',
 ];
-/** A folder, to look at the pages oneself. */
+/** SCREENSHOTS is a folder for pictures of the pages. */
 const { CHROMIUM_PATH = '/usr/bin/chromium', SCREENSHOTS } = process.env;
 
 let service: LocalService;
@@ -32,7 +32,7 @@ let browser: BrowserContext;
 let folder: string;
 let card: Enrolled;
 /** Errors that any page has logged. */
-const complaints: string[] = [];
+const consoleErrors: string[] = [];
 
 beforeAll(async () => {
   service = await startService();
@@ -46,9 +46,9 @@ beforeAll(async () => {
     permissions: ['notifications'],
   });
   browser.on('console', (message) => {
-    if (['error', 'warning'].includes(message.type())) complaints.push(message.text());
+    if (['error', 'warning'].includes(message.type())) consoleErrors.push(message.text());
   });
-  browser.on('weberror', (error) => complaints.push(String(error.error())));
+  browser.on('weberror', (error) => consoleErrors.push(String(error.error())));
   card = await enrolled(store, {
     card: {
       name: 'Coffee club',
@@ -82,26 +82,26 @@ async function open(path = card.page): Promise<Page> {
   return page;
 }
 
-/** Until its last state is kept on the device. */
-async function untilKept(page: Page): Promise<void> {
+/** Waits until the page is cached on the device. */
+async function waitUntilCached(page: Page): Promise<void> {
   await eventually(
     () =>
       page.evaluate<string>(
-        `caches.match(location.origin + location.pathname).then((found) => found ? found.text() : '')`,
+        `caches.match(location.origin + location.pathname).then((response) => response ? response.text() : '')`,
       ),
     (text) => text.includes('id="card"'),
   );
 }
 
-const balance = (page: Page) => page.locator('.count strong').textContent();
+const readBalance = (page: Page) => page.locator('.count strong').textContent();
 
 describe('the web card in a browser', () => {
-  it('changes by itself when the card is stamped, and says so', async () => {
+  it('shows and announces a new balance by itself when the card is stamped', async () => {
     const page = await open();
-    expect(await balance(page)).toBe('4 / 10');
+    expect(await readBalance(page)).toBe('4 / 10');
     await card.stamp(2);
     await eventually(
-      () => balance(page),
+      () => readBalance(page),
       (text) => text === '6 / 10',
     );
     expect(await page.locator('[role=status]').textContent()).toBe('6 of 10 stamps');
@@ -109,7 +109,7 @@ describe('the web card in a browser', () => {
     await page.close();
   });
 
-  it('catches up with a card whose tags begin lower after a restored backup', async () => {
+  it('follows a card whose tag is lower after a restored backup', async () => {
     const own = await enrolled(store);
     const page = await browser.newPage();
     await page.route(
@@ -128,27 +128,27 @@ describe('the web card in a browser', () => {
     );
     await own.stamp(2);
     await eventually(
-      () => balance(page),
+      () => readBalance(page),
       (text) => text === '2 / 10',
     );
     await page.close();
   });
 
-  it('takes a new colour of the card, which its policy does not allow until it is loaded anew', async () => {
+  it('reloads itself to show a new colour of the card', async () => {
     const page = await open();
     await store.send('PATCH', `${store.store}/cards/${card.card.id}`, {
       card: { card_color: '#4E342E' },
     });
-    const ground = () =>
+    const readBackground = () =>
       page
         .evaluate<string>(`getComputedStyle(document.querySelector('.card')).backgroundColor`)
-        // While it loads there is nothing to ask.
+        // There is no element while the page loads.
         .catch(() => 'loading');
-    await eventually(ground, (color) => color === 'rgb(78, 52, 46)');
+    await eventually(readBackground, (color) => color === 'rgb(78, 52, 46)');
     await page.close();
   });
 
-  it('is read in order by a screen reader', async () => {
+  it('has its content in order for screen readers', async () => {
     const page = await open();
     const read = await page.locator('main').ariaSnapshot();
     const order = [
@@ -168,18 +168,18 @@ describe('the web card in a browser', () => {
     await page.close();
   });
 
-  it('can be read and fits on every screen, also when it has expired or is archived', async () => {
-    const expired = await enrolled(store, { rewards: [['Tea', 3]] });
-    await expired.stamp(4);
+  it('is accessible on every screen size, also when it has expired or is archived', async () => {
+    const expiredCard = await enrolled(store, { rewards: [['Tea', 3]] });
+    await expiredCard.stamp(4);
     const past = { card: { expires_at: '2025-01-31T10:00:00Z' } };
-    await store.send('PATCH', `${store.store}/cards/${expired.card.id}`, past);
-    const archived = await enrolled(store, { rewards: [['Tea', 3]] });
-    await archived.stamp(4);
-    await store.post(`${store.store}/cards/${archived.card.id}/archive`);
+    await store.send('PATCH', `${store.store}/cards/${expiredCard.card.id}`, past);
+    const archivedCard = await enrolled(store, { rewards: [['Tea', 3]] });
+    await archivedCard.stamp(4);
+    await store.post(`${store.store}/cards/${archivedCard.card.id}/archive`);
     for (const [name, path] of Object.entries({
       card: card.page,
-      expired: expired.page,
-      archived: archived.page,
+      expired: expiredCard.page,
+      archived: archivedCard.page,
     })) {
       const page = await open(path);
       await expectGoodLooks(page, name);
@@ -187,7 +187,7 @@ describe('the web card in a browser', () => {
     }
   });
 
-  it('is printed on one page', async () => {
+  it('prints on one page', async () => {
     const page = await open();
     const pdf = await page.pdf({ format: 'A4', printBackground: false });
     expect(pdf.toString('latin1').match(/\/Type \/Page\b/g)).toHaveLength(1);
@@ -198,17 +198,17 @@ describe('the web card in a browser', () => {
     await page.close();
   });
 
-  it('shows a message that is pushed to it', async () => {
+  it('shows a push message as a notification', async () => {
     const page = await open();
-    await untilKept(page);
+    await waitUntilCached(page);
     const worker = browser.serviceWorkers().find((one) => one.url().includes(card.page));
     if (!worker) throw new Error('the page has no worker');
-    // Headless, there is nowhere to show one.
+    // A headless browser cannot show a notification.
     await worker.evaluate(
-      'registration.showNotification = async (...given) => { globalThis.shown = given; }',
+      'registration.showNotification = async (...args) => { globalThis.notification = args; }',
     );
     const session = await browser.newCDPSession(page);
-    const registered = new Promise<string>((resolve) => {
+    const registrationId = new Promise<string>((resolve) => {
       session.on('ServiceWorker.workerRegistrationUpdated', ({ registrations }) => {
         const registration = registrations.find(({ scopeURL }) => scopeURL.endsWith(card.page));
         if (registration) resolve(registration.registrationId);
@@ -218,11 +218,11 @@ describe('the web card in a browser', () => {
     const message = { title: 'Corner Café', body: '1 stamp added', url: card.page, lang: 'en' };
     await session.send('ServiceWorker.deliverPushMessage', {
       origin: service.baseUrl,
-      registrationId: await registered,
+      registrationId: await registrationId,
       data: JSON.stringify(message),
     });
     const notification = await eventually(
-      () => worker.evaluate<[string, object] | null>('globalThis.shown ?? null'),
+      () => worker.evaluate<[string, object] | null>('globalThis.notification ?? null'),
       (value) => value !== null,
     );
     expect(notification).toMatchObject([
@@ -232,12 +232,12 @@ describe('the web card in a browser', () => {
     await page.close();
   });
 
-  it('shows everything without JavaScript', async () => {
+  it('shows its balance and QR code and no button without JavaScript', async () => {
     const plain = await chromium.launch({ executablePath: CHROMIUM_PATH, args: ARGUMENTS });
     try {
       const page = await plain.newPage({ javaScriptEnabled: false, viewport: SIZES.phone });
       await page.goto(service.baseUrl + card.page);
-      expect(await balance(page)).toBe('6 / 10');
+      expect(await readBalance(page)).toBe('6 / 10');
       expect(await page.locator('svg.qr').isVisible()).toBe(true);
       expect(await page.locator('button').filter({ visible: true }).count()).toBe(0);
     } finally {
@@ -245,16 +245,16 @@ describe('the web card in a browser', () => {
     }
   });
 
-  it('logs no error in the browser throughout', () => {
-    expect(complaints).toEqual([]);
+  it('logs no error in the browser', () => {
+    expect(consoleErrors).toEqual([]);
   });
 
-  it('shows the last state, with its time, when there is no connection', async () => {
+  it('shows its last state and the time of it when it is offline', async () => {
     const page = await open();
-    await untilKept(page);
+    await waitUntilCached(page);
     await service.app.close();
     await page.reload();
-    expect(await balance(page)).toBe('6 / 10');
+    expect(await readBalance(page)).toBe('6 / 10');
     await page.locator('#offline').waitFor({ state: 'visible' });
     expect(await page.locator('#offline').textContent()).toMatch(
       /^No connection\. This is your card as of \w+/,

@@ -19,7 +19,7 @@ import { startService, type Client, type Service } from '../support/services/ser
 import { enrol } from '../support/fixtures/enrolled-customer.js';
 import { startDispatcher } from '../support/services/webhook-dispatcher.js';
 
-/** The receivers of docs/receivers, run as they stand there, behind a real dispatcher. */
+/** Runs the receivers of docs/receivers unchanged, behind a real dispatcher. */
 
 const SLOW = 300_000;
 const RECEIVERS = resolve('docs/receivers');
@@ -31,7 +31,7 @@ type Language = {
   debian: string;
   prepare?: string[];
   receive: (port: number) => string[];
-  /** Where another process does the work. */
+  /** The command of a second process that handles the events, where there is one. */
   work?: string[];
 };
 
@@ -63,7 +63,7 @@ const LANGUAGES: Record<string, Language> = {
 
 let service: Service;
 let dispatcher: Program;
-const running: Program[] = [];
+const runningPrograms: Program[] = [];
 const folders: string[] = [];
 
 beforeAll(async () => {
@@ -72,7 +72,7 @@ beforeAll(async () => {
 }, SLOW);
 
 afterEach(async () => {
-  await Promise.all(running.splice(0).map((program) => program.kill('SIGKILL')));
+  await Promise.all(runningPrograms.splice(0).map((program) => program.kill('SIGKILL')));
 });
 
 afterAll(async () => {
@@ -97,21 +97,21 @@ describe.each(Object.entries(LANGUAGES))('the receiver in %s', (name, language) 
     );
     const [program = ''] = language.receive(0);
     const [first = program, ...rest] = language.prepare ?? [program, '--version'];
-    const ran = spawnSync(first, rest, { cwd: folder, encoding: 'utf8' });
+    const result = spawnSync(first, rest, { cwd: folder, encoding: 'utf8' });
     if (
-      ran.error &&
-      'code' in ran.error &&
-      ran.error.code === 'ENOENT' &&
+      result.error &&
+      'code' in result.error &&
+      result.error.code === 'ENOENT' &&
       !program.startsWith('.')
     ) {
       throw new Error(`${first} is missing: apt-get install ${language.debian}`);
     }
-    if (language.prepare && ran.status !== 0) throw new Error(ran.stderr);
+    if (language.prepare && result.status !== 0) throw new Error(result.stderr);
     port = await freePort();
     url = `http://127.0.0.1:${port}/hooks`;
   }, SLOW);
 
-  /** @returns what all of its processes say */
+  /** Starts the processes of the receiver. @returns a function that reads their output */
   async function start(secret: string): Promise<() => string> {
     const environment = {
       HOME: folder,
@@ -120,8 +120,8 @@ describe.each(Object.entries(LANGUAGES))('the receiver in %s', (name, language) 
       EVENTS_DIR: join(folder, 'events'),
     };
     const commands = [language.receive(port), ...(language.work ? [language.work] : [])];
-    const started = commands.map((command) => startCommand(command, environment, { cwd: folder }));
-    running.push(...started);
+    const programs = commands.map((command) => startCommand(command, environment, { cwd: folder }));
+    runningPrograms.push(...programs);
     await eventually(
       () =>
         fetch(url).then(
@@ -130,13 +130,14 @@ describe.each(Object.entries(LANGUAGES))('the receiver in %s', (name, language) 
         ),
       (status) => status > 0,
     );
-    return () => started.map(({ output }) => output()).join('');
+    return () => programs.map(({ output }) => output()).join('');
   }
 
-  const handled = (output: string) => [...output.matchAll(/^handled (\w+)/gm)].map(([, id]) => id);
+  const parseHandledIds = (output: string) =>
+    [...output.matchAll(/^handled (\w+)/gm)].map(([, id]) => id);
 
-  /** Checks that a receiver killed before it records an event handles the event again. */
-  async function noted(): Promise<void> {
+  /** Waits until the receiver has recorded every stored event as handled. */
+  async function waitUntilHandled(): Promise<void> {
     await eventually(
       () => readdirSync(join(folder, 'events')),
       (files) =>
@@ -150,7 +151,7 @@ describe.each(Object.entries(LANGUAGES))('the receiver in %s', (name, language) 
     return (await fetch(url, { method: 'POST', headers, body })).status;
   }
 
-  function signed(id: string, body: string, at = new Date()): Record<string, string> {
+  function signHeaders(id: string, body: string, at = new Date()): Record<string, string> {
     return {
       'content-type': 'application/json',
       'webhook-id': id,
@@ -160,7 +161,7 @@ describe.each(Object.entries(LANGUAGES))('the receiver in %s', (name, language) 
   }
 
   it(
-    'takes what a dispatcher sends, and drops what comes twice',
+    'handles each event of a dispatcher once, even when it is replayed',
     async () => {
       const store: Client = await service.newStore();
       const hooks = `${store.store}/webhook_subscriptions`;
@@ -172,11 +173,11 @@ describe.each(Object.entries(LANGUAGES))('the receiver in %s', (name, language) 
       const { path } = await enrol(store);
       expect((await store.post(`${path}/stamp`, { stamps: 2 })).status).toBe(200);
       const ids = await eventually(
-        () => handled(output()),
+        () => parseHandledIds(output()),
         (all) => all.length >= 3,
       );
       const { body: feed } = await store.get<{ id: string }[]>(`${store.store}/events`);
-      // What has arrived together is handled by the names of its files, and ids of one moment have no order.
+      // Events that arrive together are handled in the order of their files, and ids of the same millisecond have none.
       expect(ids.toSorted()).toEqual(feed.map(({ id }) => id).toSorted());
 
       const from = '2000-01-01T00:00:00Z';
@@ -192,43 +193,43 @@ describe.each(Object.entries(LANGUAGES))('the receiver in %s', (name, language) 
         (all) => all.length === 2 * ids.length && all.every(({ status }) => status === 'delivered'),
       );
       expect(deliveries.every(({ attempts_count: count }) => count === 1)).toBe(true);
-      expect(handled(output())).toEqual(ids);
-      await noted();
+      expect(parseHandledIds(output())).toEqual(ids);
+      await waitUntilHandled();
     },
     SLOW,
   );
 
   it(
-    'refuses what was not signed, or not just now, or is too large',
+    'rejects a request with a wrong or old signature, an unsafe id, or a body over 1 MiB',
     async () => {
       const output = await start(SECRET);
       const body = '{"id":"evt_refused","type":"webhook.test"}';
-      const good = signed('evt_refused', body);
+      const validHeaders = signHeaders('evt_refused', body);
       const long = ' '.repeat(1024 * 1024 + 1);
       const minutes = (count: number) => new Date(Date.now() + count * 60_000);
       const without = (missing: string) =>
-        Object.fromEntries(Object.entries(good).filter(([header]) => header !== missing));
-      const refused: [string, Record<string, string>, string, number][] = [
-        ['another body', good, `${body} `, 401],
-        ['another id', { ...good, 'webhook-id': 'evt_other' }, body, 401],
+        Object.fromEntries(Object.entries(validHeaders).filter(([header]) => header !== missing));
+      const invalidRequests: [string, Record<string, string>, string, number][] = [
+        ['another body', validHeaders, `${body} `, 401],
+        ['another id', { ...validHeaders, 'webhook-id': 'evt_other' }, body, 401],
         ['no signature', without('webhook-signature'), body, 401],
         ['no id', without('webhook-id'), body, 401],
         ['no timestamp', without('webhook-timestamp'), body, 401],
-        ['a time that is none', { ...good, 'webhook-timestamp': 'now' }, body, 401],
-        ['an old signature', signed('evt_refused', body, minutes(-6)), body, 401],
-        ['a signature from the future', signed('evt_refused', body, minutes(6)), body, 401],
-        ['an id that is a path', signed('../evt', body), body, 400],
-        ['a huge body', signed('evt_refused', long), long, 413],
+        ['an invalid timestamp', { ...validHeaders, 'webhook-timestamp': 'now' }, body, 401],
+        ['an old signature', signHeaders('evt_refused', body, minutes(-6)), body, 401],
+        ['a signature from the future', signHeaders('evt_refused', body, minutes(6)), body, 401],
+        ['an id that is a path', signHeaders('../evt', body), body, 400],
+        ['a huge body', signHeaders('evt_refused', long), long, 413],
       ];
-      for (const [what, headers, text, status] of refused) {
-        expect([what, await post(headers, text)]).toEqual([what, status]);
+      for (const [label, headers, text, status] of invalidRequests) {
+        expect([label, await post(headers, text)]).toEqual([label, status]);
       }
-      expect(await post(good, body)).toBe(204);
+      expect(await post(validHeaders, body)).toBe(204);
       await eventually(
-        () => handled(output()),
+        () => parseHandledIds(output()),
         (ids) => ids.includes('evt_refused'),
       );
-      await noted();
+      await waitUntilHandled();
       expect(readdirSync(join(folder, 'events')).filter((one) => one.includes('other'))).toEqual(
         [],
       );
@@ -237,27 +238,30 @@ describe.each(Object.entries(LANGUAGES))('the receiver in %s', (name, language) 
   );
 
   it(
-    'handles after a restart what it had stored, and nothing a second time',
+    'handles stored events after a restart, and none a second time',
     async () => {
       const events = join(folder, 'events');
       const body = '{"id":"evt_left","type":"webhook.test"}';
-      // Stored and answered, but not handled when it was killed.
+      // Stored and confirmed, but not handled when the receiver was killed.
       writeFileSync(join(events, 'evt_left.json'), body);
       const output = await start(SECRET);
       await eventually(
-        () => handled(output()),
+        () => parseHandledIds(output()),
         (ids) => ids.includes('evt_left'),
       );
-      await noted();
-      expect(await post(signed('evt_left', body), body)).toBe(204);
+      await waitUntilHandled();
+      expect(await post(signHeaders('evt_left', body), body)).toBe(204);
       expect(
-        await post(signed('evt_new', '{"id":"evt_new","type":"x"}'), '{"id":"evt_new","type":"x"}'),
+        await post(
+          signHeaders('evt_new', '{"id":"evt_new","type":"x"}'),
+          '{"id":"evt_new","type":"x"}',
+        ),
       ).toBe(204);
       await eventually(
-        () => handled(output()),
+        () => parseHandledIds(output()),
         (ids) => ids.includes('evt_new'),
       );
-      expect(handled(output())).toEqual(['evt_left', 'evt_new']);
+      expect(parseHandledIds(output())).toEqual(['evt_left', 'evt_new']);
       expect(readFileSync(join(events, 'evt_left.json'), 'utf8')).toBe(body);
       const drafts = readdirSync(events).filter((one) => !/[.](json|done)$/.test(one));
       expect([name, drafts]).toEqual([name, []]);

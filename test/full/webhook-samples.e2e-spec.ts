@@ -10,7 +10,7 @@ import { Receiver, type Received } from '../support/emulators/webhook-receiver.j
 import { startService, type Client, type Service } from '../support/services/service.js';
 import { startDispatcher, subscribe } from '../support/services/webhook-dispatcher.js';
 
-/** The samples of docs/webhooks.md, run as they stand there, on what the dispatcher really sends. */
+/** Runs the samples of docs/webhooks.md unchanged on webhooks that a dispatcher has sent. */
 
 const SLOW = 300_000;
 const DOCS = readFileSync('docs/webhooks.md', 'utf8');
@@ -23,7 +23,7 @@ type Language = {
   imports?: string[];
   /** The Debian package that has the program. */
   debian: string;
-  /** A program that calls the sample, and exits 0 when it says yes and 1 when it says no. */
+  /** A program that calls the sample, and exits with 0 when the signature is valid and with 1 when it is not. */
   driver: { file: string; text: string };
   prepare?: string[];
   command: string[];
@@ -54,8 +54,8 @@ const LANGUAGES: Record<string, Language> = {
       text: [
         'import os, sys',
         'from verify import verify',
-        "given = [os.environ[name] for name in ('SECRET', 'ID', 'TIMESTAMP', 'SIGNATURES')]",
-        "sys.exit(0 if verify(*given, open('body', 'rb').read()) else 1)",
+        "args = [os.environ[name] for name in ('SECRET', 'ID', 'TIMESTAMP', 'SIGNATURES')]",
+        "sys.exit(0 if verify(*args, open('body', 'rb').read()) else 1)",
       ].join('\n'),
     },
     command: ['python3', 'main.py'],
@@ -68,8 +68,8 @@ const LANGUAGES: Record<string, Language> = {
       file: 'main.php',
       text: `<?php
         require 'verify.php';
-        $given = array_map('getenv', ['SECRET', 'ID', 'TIMESTAMP', 'SIGNATURES']);
-        exit(verify(...$given, body: file_get_contents('body')) ? 0 : 1);`,
+        $args = array_map('getenv', ['SECRET', 'ID', 'TIMESTAMP', 'SIGNATURES']);
+        exit(verify(...$args, body: file_get_contents('body')) ? 0 : 1);`,
     },
     command: ['php', 'main.php'],
   },
@@ -81,8 +81,8 @@ const LANGUAGES: Record<string, Language> = {
       file: 'main.rb',
       text: `
         require_relative 'verify'
-        given = %w[SECRET ID TIMESTAMP SIGNATURES].map { |name| ENV.fetch(name) }
-        exit verify(*given, File.binread('body'))`,
+        args = %w[SECRET ID TIMESTAMP SIGNATURES].map { |name| ENV.fetch(name) }
+        exit verify(*args, File.binread('body'))`,
     },
     command: ['ruby', 'main.rb'],
   },
@@ -138,25 +138,25 @@ let service: Service;
 let dispatcher: Program;
 let receivers: Receiver[];
 let secret: string;
-let received: Received[];
-let flat: Received;
+let webhooks: Received[];
+let flatWebhook: Received;
 const folders: string[] = [];
 
 beforeAll(async () => {
   service = await startService({ WEBHOOK_ALLOW_INSECURE_TARGETS: 'true' });
   dispatcher = await startDispatcher(service);
   receivers = [await Receiver.start(), await Receiver.start()];
-  const [enveloped, flattened] = receivers as [Receiver, Receiver];
+  const [envelopeReceiver, flatReceiver] = receivers as [Receiver, Receiver];
   const store = await service.newStore();
-  ({ secret } = await subscribe(store, enveloped, { events: ['*'] }));
-  await subscribe(store, flattened, { event: 'customer.created', payload_format: 'flat' });
+  ({ secret } = await subscribe(store, envelopeReceiver, { events: ['*'] }));
+  await subscribe(store, flatReceiver, { event: 'customer.created', payload_format: 'flat' });
   await play(store);
   await eventually(
-    () => [enveloped.events.length, flattened.events.length],
+    () => [envelopeReceiver.events.length, flatReceiver.events.length],
     ([all = 0, one = 0]) => all >= 5 && one >= 1,
   );
-  received = enveloped.events;
-  [flat] = flattened.events as [Received];
+  webhooks = envelopeReceiver.events;
+  [flatWebhook] = flatReceiver.events as [Received];
 }, SLOW);
 
 afterAll(async () => {
@@ -183,7 +183,7 @@ async function play(store: Client): Promise<void> {
   expect((await store.post(`${path}/redeem`, { reward_id: reward.body.id })).status).toBe(200);
 }
 
-function deliveryOf({ headers, text }: Received): Delivery {
+function toDelivery({ headers, text }: Received): Delivery {
   return {
     id: String(headers['webhook-id']),
     timestamp: String(headers['webhook-timestamp']),
@@ -192,18 +192,18 @@ function deliveryOf({ headers, text }: Received): Delivery {
   };
 }
 
-/** The one block of that language. */
-function sample(fence: string): string {
+/** Reads the sample of a language. */
+function readSample(fence: string): string {
   const verification = DOCS.slice(DOCS.indexOf('\n## Verify the signature'));
   const [, code] = new RegExp(`^\`\`\`${fence}\n([^]*?)^\`\`\``, 'm').exec(verification) ?? [];
   if (code === undefined) throw new Error(`docs/webhooks.md has no sample in ${fence}`);
   return code;
 }
 
-function prepare(language: Language): (delivery: Delivery, with_?: string) => boolean {
+function prepareSample(language: Language): (delivery: Delivery, with_?: string) => boolean {
   const folder = mkdtempSync(join(tmpdir(), 'inkpad-sample-'));
   folders.push(folder);
-  writeFileSync(join(folder, language.file), sample(language.fence));
+  writeFileSync(join(folder, language.file), readSample(language.fence));
   writeFileSync(join(folder, language.driver.file), language.driver.text);
   for (const name of language.imports ?? []) {
     mkdirSync(join(folder, 'node_modules'), { recursive: true });
@@ -217,11 +217,11 @@ function prepare(language: Language): (delivery: Delivery, with_?: string) => bo
       HOME: folder,
       ...environment,
     };
-    const ran = spawnSync(program, rest, { cwd: folder, env, encoding: 'utf8' });
-    if (ran.error && 'code' in ran.error && ran.error.code === 'ENOENT') {
+    const result = spawnSync(program, rest, { cwd: folder, env, encoding: 'utf8' });
+    if (result.error && 'code' in result.error && result.error.code === 'ENOENT') {
       throw new Error(`${program} is missing: apt-get install ${language.debian}`);
     }
-    return ran;
+    return result;
   };
   if (language.prepare) expect(run(language.prepare, {})).toMatchObject({ status: 0, stderr: '' });
   return ({ id, timestamp, signatures, body }, withSecret = secret) => {
@@ -240,27 +240,27 @@ function prepare(language: Language): (delivery: Delivery, with_?: string) => bo
 }
 
 describe.each(Object.entries(LANGUAGES))('the sample for %s', (name, language) => {
-  let verify: ReturnType<typeof prepare>;
+  let verify: ReturnType<typeof prepareSample>;
 
   beforeAll(() => {
-    verify = prepare(language);
+    verify = prepareSample(language);
   }, SLOW);
 
-  it('accepts a delivered webhook', () => {
-    expect(received.length).toBeGreaterThanOrEqual(5);
-    for (const one of received) expect(verify(deliveryOf(one))).toBe(true);
+  it('accepts every webhook that was sent', () => {
+    expect(webhooks.length).toBeGreaterThanOrEqual(5);
+    for (const one of webhooks) expect(verify(toDelivery(one))).toBe(true);
   });
 
   it('accepts either of two signatures', () => {
-    const [one] = received.map(deliveryOf) as [Delivery];
+    const [one] = webhooks.map(toDelivery) as [Delivery];
     const other = `v1,${Buffer.alloc(32, 1).toString('base64')}`;
     for (const signatures of [`${other} ${one.signatures}`, `${one.signatures} ${other}`]) {
       expect(verify({ ...one, signatures })).toBe(true);
     }
   });
 
-  it('refuses a changed body and a foreign signature', () => {
-    const [one] = received.map(deliveryOf) as [Delivery];
+  it('rejects a request with a changed body, id, time or signature, or another secret', () => {
+    const [one] = webhooks.map(toDelivery) as [Delivery];
     const otherSecret = `whsec_${Buffer.alloc(32, 2).toString('base64')}`;
     expect(verify({ ...one, body: Buffer.concat([one.body, Buffer.from(' ')]) })).toBe(false);
     expect(verify({ ...one, id: `${one.id}0` })).toBe(false);
@@ -268,46 +268,46 @@ describe.each(Object.entries(LANGUAGES))('the sample for %s', (name, language) =
     expect(verify({ ...one, signatures: one.signatures.replace('v1,', 'v1a,') })).toBe(false);
     expect(verify({ ...one, signatures: '' })).toBe(false);
     expect(verify(one, otherSecret)).toBe(false);
-    expect(verify(deliveryOf(flat))).toBe(false);
+    expect(verify(toDelivery(flatWebhook))).toBe(false);
   });
 
-  it('refuses a replayed request by its age', () => {
-    const [one] = received.map(deliveryOf) as [Delivery];
+  it('checks the age of a request, except in the shell', () => {
+    const [one] = webhooks.map(toDelivery) as [Delivery];
     const key = Buffer.from(secret.slice('whsec_'.length), 'base64');
-    const signedAt = (timestamp: string): Delivery => ({
+    const signAt = (timestamp: string): Delivery => ({
       ...one,
       timestamp,
       signatures: `v1,${createHmac('sha256', key).update(`${one.id}.${timestamp}.`).update(one.body).digest('base64')}`,
     });
     const now = Math.floor(Date.now() / 1000);
-    // The shell's is for those that were kept.
-    const old = name === 'the shell';
-    expect(verify(signedAt(String(now)))).toBe(true);
-    expect(verify(signedAt(String(now - 330)))).toBe(old);
-    expect(verify(signedAt(String(now + 330)))).toBe(old);
-    expect(verify(signedAt('soon'))).toBe(old);
+    // The sample for the shell is for webhooks that were stored.
+    const acceptsOld = name === 'the shell';
+    expect(verify(signAt(String(now)))).toBe(true);
+    expect(verify(signAt(String(now - 330)))).toBe(acceptsOld);
+    expect(verify(signAt(String(now + 330)))).toBe(acceptsOld);
+    expect(verify(signAt('soon'))).toBe(acceptsOld);
   });
 });
 
-describe('the examples', () => {
+describe('the examples in docs/webhooks.md', () => {
   const examples = [...DOCS.matchAll(/^```json arrives\n([^]*?)^```/gm)]
     .map(([, text = '']) => JSON.parse(text) as Record<string, unknown>)
     .filter((example) => 'type' in example);
 
-  it('show every kind of event that was sent', () => {
+  it('show every type of event that was sent', () => {
     const types = examples.map(({ type }) => type);
-    expect(types).toEqual(expect.arrayContaining(received.map(({ body }) => body['type'])));
+    expect(types).toEqual(expect.arrayContaining(webhooks.map(({ body }) => body['type'])));
   });
 
   it('name no field that is not sent', () => {
     for (const example of examples) {
-      const sent = received.find(({ body }) => body['type'] === example['type']);
-      expect(pathsOf(sent?.body)).toEqual(expect.arrayContaining(pathsOf(example)));
+      const sent = webhooks.find(({ body }) => body['type'] === example['type']);
+      expect(listPaths(sent?.body)).toEqual(expect.arrayContaining(listPaths(example)));
     }
   });
 });
 
-function pathsOf(value: unknown, path = ''): string[] {
+function listPaths(value: unknown, path = ''): string[] {
   if (typeof value !== 'object' || value === null || Array.isArray(value)) return [path];
-  return Object.entries(value).flatMap(([key, inner]) => pathsOf(inner, `${path}.${key}`));
+  return Object.entries(value).flatMap(([key, inner]) => listPaths(inner, `${path}.${key}`));
 }
