@@ -29,7 +29,7 @@ beforeAll(async () => {
 });
 afterAll(() => database.close());
 
-it('the search for orphaned streams reads fewer than two rows a stream', async () => {
+it('the search for orphaned streams finds a missing read model and reads fewer than two rows a stream', async () => {
   await database.query('delete from rows_of_cards where id = 4711');
   await database.query('select pg_stat_force_next_flush()');
   readsBefore = await countReads();

@@ -146,7 +146,7 @@ describe('the outbox of a store', () => {
     );
   });
 
-  it('is forbidden to staff with 403', async () => {
+  it('responds 403 to staff', async () => {
     const email = 'staff@shop.example';
     await service.execute(new CreateUser(cli, email, 'Sam', 'correct horse'));
     await service.execute(new AddMember(cli, store.accountId, email, 'staff'));

@@ -173,7 +173,7 @@ describe('the version of a store', () => {
     return rows[0]?.version ?? 0;
   };
 
-  it('rises with changes of the store, card, rewards or an erasure, not with stamps, enrolments or edited customers', async () => {
+  it('rises with a change of the store, a card or a reward and with an erasure, not with stamps, enrolments or edited customers', async () => {
     const { card, customer, rewards, path } = await enrol(store, { rewards: [5] });
     const card_id = card.id;
     const reward = `${store.store}/rewards/${rewards[0]?.id}`;

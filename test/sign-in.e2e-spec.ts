@@ -563,7 +563,7 @@ describe('a forgotten password', () => {
     expect(rows).toEqual([{ count: 3 }]);
   });
 
-  it('is reset together with the API tokens only while the e-mail address was never confirmed', async () => {
+  it('is reset, which revokes the API tokens only if the e-mail address was never confirmed', async () => {
     const own = await service.newStore();
     const elsewhere = await signIn(own.email);
     const browser = new Browser(service);

@@ -200,7 +200,7 @@ describe('the console in a browser', () => {
     await context.close();
   });
 
-  it('lets users sign in by keyboard, and focuses the password when it is wrong', async () => {
+  it('submits sign-in by keyboard, and focuses the password when it is wrong', async () => {
     const context = await openContext();
     const page = await context.newPage();
     await page.goto('/app/sign-in');
