@@ -51,20 +51,20 @@ describe('passes', () => {
     const { path, id, rewards } = await openPass({ rewards: [5] });
     let before = await follower.tag(id);
     await stamp(path, 2);
-    const stamped = await waitForTagAfter(id, before);
-    expect(stamped).toMatchObject({
+    const stampedPass = await waitForTagAfter(id, before);
+    expect(stampedPass).toMatchObject({
       notice: { kind: 'stamped', stamps: 2 },
-      noticeTag: stamped?.tag,
-      balanceTag: stamped?.tag,
+      noticeTag: stampedPass?.tag,
+      balanceTag: stampedPass?.tag,
     });
-    before = stamped?.tag ?? 0;
+    before = stampedPass?.tag ?? 0;
     await stamp(path, 4);
     // Projected event by event, the pass may show the stamps first.
     await waitForTagAfter(id, before);
     await follower.caughtUp();
-    const unlocked = await follower.passes.find(id);
-    expect(unlocked?.notice).toEqual({ kind: 'unlocked', rewardName: 'Reward at 5' });
-    before = unlocked?.tag ?? 0;
+    const unlockedPass = await follower.passes.find(id);
+    expect(unlockedPass?.notice).toEqual({ kind: 'unlocked', rewardName: 'Reward at 5' });
+    before = unlockedPass?.tag ?? 0;
     await store.post(`${path}/redeem`, { reward_id: rewards[0]?.id });
     expect((await waitForTagAfter(id, before))?.notice).toEqual({
       kind: 'redeemed',
@@ -75,13 +75,13 @@ describe('passes', () => {
   it('a stamp with skip_notifications changes the balance and not the notice, even if it unlocks a reward', async () => {
     const { path, id } = await openPass({ rewards: [3] });
     await stamp(path, 1);
-    const changes = await waitForTagAfter(id, 0);
+    const changedPass = await waitForTagAfter(id, 0);
     await stamp(path, 4, { skip_notifications: true });
-    const silent = await waitForTagAfter(id, changes?.tag ?? 0);
-    expect(silent).toMatchObject({
+    const silentPass = await waitForTagAfter(id, changedPass?.tag ?? 0);
+    expect(silentPass).toMatchObject({
       notice: { kind: 'stamped', stamps: 1 },
-      noticeTag: changes?.tag,
-      balanceTag: silent?.tag,
+      noticeTag: changedPass?.tag,
+      balanceTag: silentPass?.tag,
     });
   });
 
@@ -243,10 +243,10 @@ describe('the queue of pass updates', () => {
   it('leases an update again that was requested while it was being sent', async () => {
     await requestUpdates('apple', ['c1'], 1, 0);
     await makeDue();
-    const [claimed] = await updates().claim('apple', 1);
-    if (!claimed) throw new Error('nothing was claimed');
+    const [update] = await updates().claim('apple', 1);
+    if (!update) throw new Error('nothing was claimed');
     await requestUpdates('apple', ['c1'], 1, 0);
-    await updates().finish(claimed);
+    await updates().finish(update);
     const [again] = await updates().claim('apple', 1);
     expect(again).toMatchObject({ target: 'c1', attempts: 1 });
     if (again) await updates().finish(again);
@@ -257,15 +257,15 @@ describe('the queue of pass updates', () => {
   it('ignores a result from a process whose lease has expired', async () => {
     await requestUpdates('apple', ['d1'], 1, 0);
     await makeDue();
-    const [late] = await updates().claim('apple', 1);
+    const [lateUpdate] = await updates().claim('apple', 1);
     await makeDue();
     const [second] = await updates().claim('apple', 1);
-    if (!late || !second) throw new Error('nothing was claimed');
+    if (!lateUpdate || !second) throw new Error('nothing was claimed');
     await updates().finish(second);
     await requestUpdates('apple', ['d1'], 1, 0);
     await makeDue();
-    await updates().putOff(late, 60_000, 'late');
-    await updates().finish(late);
+    await updates().putOff(lateUpdate, 60_000, 'late');
+    await updates().finish(lateUpdate);
     expect(await updates().claim('apple', 1)).toMatchObject([{ target: 'd1', attempts: 1 }]);
     await clearQueue();
   });

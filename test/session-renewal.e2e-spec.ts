@@ -56,9 +56,9 @@ async function expectRenewal(
 
 describe('the session token', () => {
   it('changes with the password, which also ends the other sessions', async () => {
-    const own = await service.newStore();
-    const browser = await signIn(own.email);
-    const elsewhere = await signIn(own.email);
+    const store = await service.newStore();
+    const browser = await signIn(store.email);
+    const elsewhere = await signIn(store.email);
     await browser.get('/app/account');
     const fields = { current_password: PASSWORD, password: 'battery staple' };
     await expectRenewal(browser, () => browser.post('/app/account/password', fields), 303);
@@ -67,9 +67,9 @@ describe('the session token', () => {
   });
 
   it('changes after the right password even when the new one is refused, and the form can be sent again', async () => {
-    const own = await service.newStore();
-    const browser = await signIn(own.email);
-    const elsewhere = await signIn(own.email);
+    const store = await service.newStore();
+    const browser = await signIn(store.email);
+    const elsewhere = await signIn(store.email);
     await browser.get('/app/account');
     const weak = { current_password: PASSWORD, password: 'short' };
     await expectRenewal(browser, () => browser.post('/app/account/password', weak), 422);
@@ -83,9 +83,9 @@ describe('the session token', () => {
   });
 
   it('changes with each step that asks for the password or turns on the second factor', async () => {
-    const own = await service.newStore();
-    const browser = await signIn(own.email);
-    const elsewhere = await signIn(own.email);
+    const store = await service.newStore();
+    const browser = await signIn(store.email);
+    const elsewhere = await signIn(store.email);
     await browser.get('/app/account/codes');
     const begin = () => browser.post('/app/account/codes/begin', { password: PASSWORD });
     await expectRenewal(browser, begin, 303);
@@ -101,7 +101,7 @@ describe('the session token', () => {
     const off = () => browser.post('/app/account/codes/off', { password: PASSWORD });
     await expectRenewal(browser, off, 303);
     await browser.get('/app/account');
-    const email = `new-${own.email}`;
+    const email = `new-${store.email}`;
     const address = () =>
       browser.post('/app/account', { name: 'Grace', email, current_password: PASSWORD });
     await expectRenewal(browser, address, 303);
@@ -109,25 +109,25 @@ describe('the session token', () => {
   });
 
   it('stays the same after a wrong password and after a step that asks for none', async () => {
-    const own = await service.newStore();
-    const browser = await signIn(own.email);
+    const store = await service.newStore();
+    const browser = await signIn(store.email);
     const before = browser.cookies.get(COOKIE);
     await browser.get('/app/account');
     const wrong = { current_password: 'not it', password: 'battery staple' };
     expect((await browser.post('/app/account/password', wrong)).status).toBe(422);
     await browser.get('/app/account');
-    const saved = await browser.post('/app/account', { name: 'Grace', email: own.email });
-    expect(saved.status).toBe(303);
+    const response = await browser.post('/app/account', { name: 'Grace', email: store.email });
+    expect(response.status).toBe(303);
     expect(browser.cookies.get(COOKIE)).toBe(before);
   });
 
   it('keeps the expiry of the session when it changes', async () => {
-    const own = await service.newStore();
-    const browser = await signIn(own.email);
+    const store = await service.newStore();
+    const browser = await signIn(store.email);
     const findExpiry = async () => {
       const { rows } = await service.database.query(
         `select expires_at, s.id from sessions s join users u on u.id = s.user_id where email = $1`,
-        [own.email],
+        [store.email],
       );
       return rows;
     };

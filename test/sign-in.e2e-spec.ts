@@ -229,9 +229,9 @@ describe('sign-in', () => {
     expect(out).toMatchObject({ status: 303, location: '/app/sign-in?done=signed_out' });
     expect(browser.cookies.has('__Host-inkpad')).toBe(false);
     const other = await service.newStore();
-    const removed = await signIn(other.email);
+    const removedBrowser = await signIn(other.email);
     await service.execute(new RemoveUser(cli, other.email));
-    expect((await removed.get('/app')).status).toBe(303);
+    expect((await removedBrowser.get('/app')).status).toBe(303);
     expect(await listAuditTypes()).toContain('user.signed_out');
   });
 
@@ -257,17 +257,17 @@ describe('sign-in', () => {
 
   it('pauses after ten wrong passwords, except in a browser that the user has signed in with before', async () => {
     const victim = await service.newStore();
-    const own = await signIn(victim.email);
+    const victimBrowser = await signIn(victim.email);
     const stranger = new Browser(service);
     const tries = Array.from({ length: 10 }, () => stranger.signIn(victim.email, 'guessed wrong'));
     expect((await Promise.all(tries)).map(({ status }) => status)).toEqual(Array(10).fill(422));
-    const paused = await stranger.signIn(victim.email, PASSWORD);
-    expect([paused.status, Number(paused.headers.get('retry-after'))]).toEqual([
+    const pausedResponse = await stranger.signIn(victim.email, PASSWORD);
+    expect([pausedResponse.status, Number(pausedResponse.headers.get('retry-after'))]).toEqual([
       429,
       expect.any(Number),
     ]);
-    expect(paused.text).toContain('Too many wrong attempts');
-    expect((await own.signIn(victim.email, PASSWORD)).status).toBe(303);
+    expect(pausedResponse.text).toContain('Too many wrong attempts');
+    expect((await victimBrowser.signIn(victim.email, PASSWORD)).status).toBe(303);
     const { rows } = await service.database.query(
       "select subject from audit_log where account_id = $1 and type = 'user.sign_in_paused'",
       [victim.accountId],
@@ -310,20 +310,20 @@ describe('sign-in', () => {
   });
 
   it('audits only the 1st and the 10th of ten failures with unknown e-mail addresses', async () => {
-    const own = await startService();
+    const ownService = await startService();
     try {
-      const stranger = new Browser(own);
+      const stranger = new Browser(ownService);
       for (const [who, times] of [4, 3, 3].entries()) {
         for (let i = 0; i < times; i++) {
           expect((await stranger.signIn(`${who}@nobody.example`, 'guess')).status).toBe(422);
         }
       }
-      const { rows } = await own.database.query(
+      const { rows } = await ownService.database.query(
         `select subject ->> 'times' as times from audit_log where type = 'user.sign_in_failed' order by id`,
       );
       expect(rows).toEqual([{ times: '1' }, { times: '10' }]);
     } finally {
-      await own.stop();
+      await ownService.stop();
     }
   });
 
@@ -378,8 +378,8 @@ describe('a form of the console', () => {
     const browser = await signIn();
     await browser.get('/app/account');
     await service.database.query('delete from sessions');
-    const late = await browser.post('/app/account', { name: 'Late' });
-    expect(late).toMatchObject({ status: 303, location: '/app/sign-in' });
+    const lateResponse = await browser.post('/app/account', { name: 'Late' });
+    expect(lateResponse).toMatchObject({ status: 303, location: '/app/sign-in' });
   });
 });
 
@@ -404,32 +404,32 @@ async function changePasswordDuring(
 ): Promise<void> {
   await browser.get('/app/account');
   await service.database.query('begin; lock table known_browsers in exclusive mode');
-  const late = signIn();
+  const lateResponse = signIn();
   await waitForLockedTransactions(1);
   const fields = { current_password: PASSWORD, password: 'battery staple' };
   const set = browser.post('/app/account/password', fields);
   await Promise.race([set, waitForLockedTransactions(2)]);
   await service.database.query('commit');
   expect((await set).location).toBe('/app/account?done=password');
-  await late;
+  await lateResponse;
 }
 
 describe('the account page', () => {
   it('saves the name', async () => {
-    const own = await service.newStore();
-    const browser = await signIn(own.email);
+    const ownStore = await service.newStore();
+    const browser = await signIn(ownStore.email);
     await browser.get('/app/account');
-    const saved = await browser.post('/app/account', { name: 'Grace', email: own.email });
-    expect(saved.location).toBe('/app/account?done=saved');
+    const response = await browser.post('/app/account', { name: 'Grace', email: ownStore.email });
+    expect(response.location).toBe('/app/account?done=saved');
     const { text } = await browser.get('/app/account?done=saved');
     expect(text).toContain('Saved.');
     expect(text).toContain('value="Grace"');
   });
 
   it('changes the password and ends all other sessions', async () => {
-    const own = await service.newStore();
-    const browser = await signIn(own.email);
-    const elsewhere = await signIn(own.email);
+    const ownStore = await service.newStore();
+    const browser = await signIn(ownStore.email);
+    const elsewhere = await signIn(ownStore.email);
     await browser.get('/app/account');
     const fields = { current_password: PASSWORD, password: 'short' };
     const short = await browser.post('/app/account/password', fields);
@@ -441,24 +441,24 @@ describe('the account page', () => {
     expect(set.location).toBe('/app/account?done=password');
     expect((await browser.get('/app')).status).toBe(200);
     expect((await elsewhere.get('/app')).status).toBe(303);
-    const again = new Browser(service);
-    expect((await again.signIn(own.email, PASSWORD)).status).toBe(422);
-    expect((await again.signIn(own.email, 'battery staple')).status).toBe(303);
+    const newBrowser = new Browser(service);
+    expect((await newBrowser.signIn(ownStore.email, PASSWORD)).status).toBe(422);
+    expect((await newBrowser.signIn(ownStore.email, 'battery staple')).status).toBe(303);
   });
 
   it('sets a password that matches in any Unicode form and with any space, but not trimmed or in another width', async () => {
-    const own = await service.newStore();
+    const ownStore = await service.newStore();
     const set = ' Cafe\u0301\u00A0au lait １ ';
-    const browser = await signIn(own.email);
+    const browser = await signIn(ownStore.email);
     await browser.get('/app/account');
     const first = { current_password: PASSWORD, password: set };
     expect((await browser.post('/app/account/password', first)).location).toContain('password');
     const other = new Browser(service);
     for (const wrong of [set.trim(), set.replace('１', '1'), ' Cafe au lait １ ']) {
-      expect((await other.signIn(own.email, wrong)).status).toBe(422);
+      expect((await other.signIn(ownStore.email, wrong)).status).toBe(422);
     }
     for (const right of [' Café au lait １ ', ' Cafe\u0301\u3000au\u2003lait １\u00A0']) {
-      expect((await new Browser(service).signIn(own.email, right)).location).toBe('/app');
+      expect((await new Browser(service).signIn(ownStore.email, right)).location).toBe('/app');
     }
     const hidden = { current_password: set, password: 'battery\u200Bstaple' };
     await browser.get('/app/account');
@@ -469,16 +469,16 @@ describe('the account page', () => {
   });
 
   it('changes the password so that a concurrent sign-in with the old one gets no session', async () => {
-    const own = await service.newStore();
-    const browser = await signIn(own.email);
+    const ownStore = await service.newStore();
+    const browser = await signIn(ownStore.email);
     const thief = new Browser(service);
-    await changePasswordDuring(browser, () => thief.signIn(own.email, PASSWORD));
+    await changePasswordDuring(browser, () => thief.signIn(ownStore.email, PASSWORD));
     expect((await thief.get('/app')).status).toBe(303);
   });
 
   it('ends sessions in other browsers', async () => {
-    const own = await service.newStore();
-    const [browser, elsewhere] = [await signIn(own.email), await signIn(own.email)];
+    const ownStore = await service.newStore();
+    const [browser, elsewhere] = [await signIn(ownStore.email), await signIn(ownStore.email)];
     expect((await browser.get('/app/account')).text).toContain('one other browser');
     await browser.post('/app/account/sessions/end');
     expect((await elsewhere.get('/app')).status).toBe(303);
@@ -487,7 +487,7 @@ describe('the account page', () => {
 });
 
 describe('a forgotten password', () => {
-  /** @returns the path of the link in the mail */
+  /** Requests a link to reset the password. @returns the path of the link in the mail */
   async function requestLink(browser: Browser, email: string): Promise<string> {
     const sent = await browser.post('/app/password/forgot', { email });
     expect(sent.location).toBe('/app/password/forgot?done=sent');
@@ -499,15 +499,15 @@ describe('a forgotten password', () => {
   }
 
   it('is reset once by a link in a mail', async () => {
-    const own = await service.newStore();
-    const elsewhere = await signIn(own.email);
+    const ownStore = await service.newStore();
+    const elsewhere = await signIn(ownStore.email);
     const browser = new Browser(service);
-    const link = await requestLink(browser, own.email);
+    const link = await requestLink(browser, ownStore.email);
     const token = new URLSearchParams(link.split('?')[1]).get('token') ?? '';
     expect(token).toMatch(/^[\w-]{43}$/);
     const { rows } = await service.database.query('select * from password_resets');
     expect(JSON.stringify(rows)).not.toContain(token);
-    expect((await browser.get(link)).text).toContain(own.email);
+    expect((await browser.get(link)).text).toContain(ownStore.email);
     const short = await browser.post('/app/password/reset', { token, password: 'short' });
     expect([short.status, short.text.includes('at least 10')]).toEqual([422, true]);
     const password = 'batterie cassée';
@@ -517,73 +517,75 @@ describe('a forgotten password', () => {
     expect(responses.map(({ status }) => status).sort()).toEqual([303, 404]);
     expect((await elsewhere.get('/app')).status).toBe(303);
     expect((await browser.get(link)).text).toContain('does not work any more');
-    expect((await browser.signIn(own.email, password.normalize('NFD'))).location).toBe('/app');
+    expect((await browser.signIn(ownStore.email, password.normalize('NFD'))).location).toBe('/app');
   });
 
   it('sends a mail into which a name cannot inject lines', async () => {
-    const own = await service.newStore();
-    const browser = await signIn(own.email);
+    const ownStore = await service.newStore();
+    const browser = await signIn(ownStore.email);
     await browser.get('/app/account');
     const name = 'Grace\n\nYour account is in danger. Call 0900 1234';
-    const saved = await browser.post('/app/account', { name, email: own.email });
-    expect(saved.location).toBe('/app/account?done=saved');
-    await requestLink(browser, own.email);
-    const mail = mails.received.findLast(({ to }) => to === own.email);
+    const response = await browser.post('/app/account', { name, email: ownStore.email });
+    expect(response.location).toBe('/app/account?done=saved');
+    await requestLink(browser, ownStore.email);
+    const mail = mails.received.findLast(({ to }) => to === ownStore.email);
     expect(mail?.text).toMatch(
       /^Hello Grace Your account [^\n]*1234,\n\nsomebody, most likely you/,
     );
   });
 
   it('can be reset by a user whom strangers have locked out', async () => {
-    const own = await service.newStore();
+    const ownStore = await service.newStore();
     const stranger = new Browser(service);
-    await Promise.all(Array.from({ length: 11 }, () => stranger.signIn(own.email, 'guessed')));
+    await Promise.all(Array.from({ length: 11 }, () => stranger.signIn(ownStore.email, 'guessed')));
     const browser = new Browser(service);
-    expect((await browser.signIn(own.email, PASSWORD)).status).toBe(429);
-    const token = (await requestLink(browser, own.email)).split('token=')[1] ?? '';
+    expect((await browser.signIn(ownStore.email, PASSWORD)).status).toBe(429);
+    const token = (await requestLink(browser, ownStore.email)).split('token=')[1] ?? '';
     await browser.post('/app/password/reset', { token, password: 'battery staple' });
-    expect((await browser.signIn(own.email, 'battery staple')).location).toBe('/app');
+    expect((await browser.signIn(ownStore.email, 'battery staple')).location).toBe('/app');
   });
 
   it('gets the same response for an unknown e-mail address, and three links an hour at most', async () => {
-    const own = await service.newStore();
+    const ownStore = await service.newStore();
     const browser = new Browser(service);
     const requestReset = (email: string) => browser.post('/app/password/forgot', { email });
     const responses = await Promise.all([
       requestReset('nobody@nowhere.example'),
-      ...Array.from({ length: 5 }, () => requestReset(own.email)),
+      ...Array.from({ length: 5 }, () => requestReset(ownStore.email)),
     ]);
     const seen = responses.map(({ status, location, text }) => [status, location, text]);
     expect(new Set(seen.map((one) => JSON.stringify(one))).size).toBe(1);
     const { rows } = await service.database.query(
       `select count(*)::int as count from password_resets r join users u on u.id = r.user_id
        where u.email = any ($1)`,
-      [[own.email, 'nobody@nowhere.example']],
+      [[ownStore.email, 'nobody@nowhere.example']],
     );
     expect(rows).toEqual([{ count: 3 }]);
   });
 
   it('is reset, which revokes the API tokens only if the e-mail address was never confirmed', async () => {
-    const own = await service.newStore();
-    const elsewhere = await signIn(own.email);
+    const ownStore = await service.newStore();
+    const elsewhere = await signIn(ownStore.email);
     const browser = new Browser(service);
     for (const [isFirst, password] of [
       [true, 'battery staple'],
       [false, 'staple battery'],
     ] as const) {
-      const link = await requestLink(browser, own.email);
+      const link = await requestLink(browser, ownStore.email);
       const token = link.split('token=')[1] ?? '';
       expect((await browser.get(link)).text.includes('API tokens stop')).toBe(isFirst);
-      const { token: tillToken } = await service.execute(new CreateToken(cli, own.email, 'till'));
+      const { token: tillToken } = await service.execute(
+        new CreateToken(cli, ownStore.email, 'till'),
+      );
       expect((await browser.post('/app/password/reset', { token, password })).status).toBe(303);
-      const client = new Client(service.baseUrl, own.accountId, tillToken);
+      const client = new Client(service.baseUrl, ownStore.accountId, tillToken);
       expect((await client.get('/api/v1/accounts')).status).toBe(isFirst ? 401 : 200);
       mails.received.length = 0;
     }
     expect((await elsewhere.get('/app')).status).toBe(303);
     const { rows } = await service.database.query<{ type: string; subject: object }>(
       `select type, subject from audit_log where account_id = $1 and type like 'user.a%' order by id`,
-      [own.accountId],
+      [ownStore.accountId],
     );
     expect(rows).toEqual([
       {
@@ -598,9 +600,9 @@ describe('a forgotten password', () => {
   });
 
   it('cannot be reset with an expired link', async () => {
-    const own = await service.newStore();
+    const ownStore = await service.newStore();
     const browser = new Browser(service);
-    const link = await requestLink(browser, own.email);
+    const link = await requestLink(browser, ownStore.email);
     await service.database.query('update password_resets set expires_at = now()');
     expect((await browser.get(link)).status).toBe(404);
   });
@@ -628,14 +630,14 @@ describe('a second factor', () => {
   }
 
   it('is required at sign-in, and accepts each code of the app and each recovery code once', async () => {
-    const own = await service.newStore();
-    const { totp, key, codes } = await setUp(await signIn(own.email));
+    const ownStore = await service.newStore();
+    const { totp, key, codes } = await setUp(await signIn(ownStore.email));
     const { rows } = await service.database.query('select secret from second_factors');
     const bytes = Buffer.from(Secret.fromBase32(key.replaceAll(' ', '')).buffer);
     for (const { secret } of rows) expect((secret as Buffer).includes(bytes)).toBe(false);
 
     const browser = new Browser(service);
-    const signInResponse = await browser.signIn(own.email, PASSWORD);
+    const signInResponse = await browser.signIn(ownStore.email, PASSWORD);
     expect(signInResponse.location).toBe('/app/sign-in/code');
     // The password alone lets nobody in.
     expect((await browser.get('/app')).location).toBe('/app/sign-in');
@@ -647,31 +649,31 @@ describe('a second factor', () => {
     await browser.get('/app');
     await browser.post('/app/sign-out');
 
-    await browser.signIn(own.email, PASSWORD);
+    await browser.signIn(ownStore.email, PASSWORD);
     expect((await enter(next)).status).toBe(422);
     expect((await enter(codes[3] ?? '')).location).toBe('/app');
     expect((await browser.get('/app/account')).text).toContain('Recovery codes left: 9');
     await browser.post('/app/sign-out');
-    await browser.signIn(own.email, PASSWORD);
+    await browser.signIn(ownStore.email, PASSWORD);
     expect((await enter((codes[3] ?? '').toUpperCase())).status).toBe(422);
     const tries = await Promise.all(Array.from({ length: 10 }, () => enter('000000')));
     expect(new Set(tries.map(({ status }) => status))).toEqual(new Set([422, 429]));
   });
 
   it('refuses a code when the password changes during the sign-in', async () => {
-    const own = await service.newStore();
-    const browser = await signIn(own.email);
+    const ownStore = await service.newStore();
+    const browser = await signIn(ownStore.email);
     const { codes } = await setUp(browser);
     const thief = new Browser(service);
-    await thief.signIn(own.email, PASSWORD);
+    await thief.signIn(ownStore.email, PASSWORD);
     const enter = () => thief.post('/app/sign-in/code', { code: codes[0] ?? '' });
     await changePasswordDuring(browser, enter);
     expect((await thief.get('/app')).status).toBe(303);
   });
 
   it('can be turned off with the password, and is audited at each step', async () => {
-    const own = await service.newStore();
-    const browser = await signIn(own.email);
+    const ownStore = await service.newStore();
+    const browser = await signIn(ownStore.email);
     const { codes } = await setUp(browser);
     await browser.get('/app/account/codes');
     const renewed = await browser.post('/app/account/codes/recovery', { password: PASSWORD });
@@ -680,10 +682,10 @@ describe('a second factor', () => {
     expect((await browser.post('/app/account/codes/off', { password: 'no' })).status).toBe(422);
     const off = await browser.post('/app/account/codes/off', { password: PASSWORD });
     expect(off.location).toBe('/app/account?done=second_factor_off');
-    await signIn(own.email);
+    await signIn(ownStore.email);
     const { rows } = await service.database.query<{ type: string }>(
       `select type from audit_log where account_id = $1 and type like 'user.%' order by id`,
-      [own.accountId],
+      [ownStore.accountId],
     );
     // The password was wrong twice, and the codes were set up.
     expect(rows.map(({ type }) => type)).toEqual([
@@ -711,11 +713,11 @@ describe('company sign-in', () => {
 
   /** Creates a store whose owner has confirmed the e-mail address. */
   async function createConfirmedStore() {
-    const own = await service.newStore();
+    const ownStore = await service.newStore();
     await service.database.query('update users set email_confirmed_at = now() where email = $1', [
-      own.email,
+      ownStore.email,
     ]);
-    return own;
+    return ownStore;
   }
 
   /** Creates the claims that the company signs. */
@@ -724,46 +726,46 @@ describe('company sign-in', () => {
   }
 
   it('signs in the user whose verified e-mail address the company sends', async () => {
-    const own = await createConfirmedStore();
-    company.person = createClaims(own.email.toUpperCase());
+    const ownStore = await createConfirmedStore();
+    company.person = createClaims(ownStore.email.toUpperCase());
     const browser = new Browser(service);
     expect((await browser.get('/app/sign-in')).text).toContain('Sign in with your company');
-    const target = `/app/stores/${own.accountId}`;
+    const target = `/app/stores/${ownStore.accountId}`;
     const query = `?return_to=${encodeURIComponent(target)}`;
     const back = await signInWithCompany(browser, `/app/sign-in/company${query}`);
     expect(back).toMatchObject({ status: 303, location: target });
     expect((await browser.get(target)).status).toBe(200);
-    expect((await own.get('/api/v1/accounts')).status).toBe(200);
-    await signIn(own.email);
+    expect((await ownStore.get('/api/v1/accounts')).status).toBe(200);
+    await signIn(ownStore.email);
   });
 
   it('ends all former access to an account whose e-mail address was never confirmed', async () => {
-    const own = await service.newStore();
-    const squatter = await signIn(own.email);
+    const ownStore = await service.newStore();
+    const squatter = await signIn(ownStore.email);
     await service.database.query(
       `insert into second_factors (user_id, secret, created_at, confirmed_at)
        select id, '', now(), now() from users where email = $1`,
-      [own.email],
+      [ownStore.email],
     );
-    company.person = createClaims(own.email);
+    company.person = createClaims(ownStore.email);
     const browser = new Browser(service);
     expect((await signInWithCompany(browser)).location).toBe('/app/account?done=afresh');
     const response = await browser.get('/app/account?done=afresh');
     expect(response.text).toContain('API tokens and all other sessions have ended');
     expect((await squatter.get('/app')).status).toBe(303);
-    expect((await squatter.signIn(own.email, PASSWORD)).status).toBe(422);
-    expect((await own.get('/api/v1/accounts')).status).toBe(401);
+    expect((await squatter.signIn(ownStore.email, PASSWORD)).status).toBe(422);
+    expect((await ownStore.get('/api/v1/accounts')).status).toBe(401);
     const { rows } = await service.database.query(
       `select (select count(*)::int from second_factors f where f.user_id = u.id) as factors,
          (select count(*)::int from known_browsers b where b.user_id = u.id) as browsers
        from users u where u.email = $1`,
-      [own.email],
+      [ownStore.email],
     );
     expect(rows).toEqual([{ factors: 0, browsers: 1 }]);
     const { rows: entries } = await service.database.query<{ type: string; subject: object }>(
       `select type, subject from audit_log where account_id = $1 and type <> 'user.sign_in_failed'
        order by id desc limit 4`,
-      [own.accountId],
+      [ownStore.accountId],
     );
     expect(entries.map(({ type }) => type)).toEqual([
       'user.signed_in',
@@ -778,31 +780,31 @@ describe('company sign-in', () => {
       password_removed: true,
       second_factor_removed: true,
     });
-    const { token } = await service.execute(new CreateToken(cli, own.email, 'till'));
+    const { token } = await service.execute(new CreateToken(cli, ownStore.email, 'till'));
     expect((await signInWithCompany(new Browser(service))).location).toBe('/app');
-    const till = new Client(service.baseUrl, own.accountId, token);
+    const till = new Client(service.baseUrl, ownStore.accountId, token);
     expect((await till.get('/api/v1/accounts')).status).toBe(200);
   });
 
   it('links an account to one person of the company, whatever their e-mail address becomes, until it is unlinked', async () => {
-    const own = await createConfirmedStore();
+    const ownStore = await createConfirmedStore();
     const subject = randomUUID();
-    company.person = createClaims(own.email, subject);
+    company.person = createClaims(ownStore.email, subject);
     expect((await signInWithCompany(new Browser(service))).status).toBe(303);
     company.person = { sub: subject, email: 'married@company.example', email_verified: false };
     const browser = new Browser(service);
     expect((await signInWithCompany(browser)).status).toBe(303);
-    expect((await browser.get('/app/account')).text).toContain(own.email);
-    company.person = createClaims(own.email);
+    expect((await browser.get('/app/account')).text).toContain(ownStore.email);
+    company.person = createClaims(ownStore.email);
     const other = new Browser(service);
     const refused = await signInWithCompany(other);
     expect([refused.status, other.cookies.has('__Host-inkpad')]).toEqual([403, false]);
     expect(refused.text).toContain('ask your administrator to unlink');
-    const unlinked = await service.execute(new UnlinkCompany(cli, own.email));
-    expect(unlinked).toMatchObject({ unlinked: 1 });
+    const result = await service.execute(new UnlinkCompany(cli, ownStore.email));
+    expect(result).toMatchObject({ unlinked: 1 });
     expect((await browser.get('/app')).status).toBe(303);
     expect((await signInWithCompany(other)).status).toBe(303);
-    company.person = createClaims(own.email, subject);
+    company.person = createClaims(ownStore.email, subject);
     expect((await signInWithCompany(new Browser(service))).status).toBe(403);
   });
 

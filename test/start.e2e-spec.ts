@@ -24,8 +24,8 @@ describe('npm start', () => {
     token = installation.readJson<{ api_token: string }>('local.json').api_token;
     expect(starter.output()).toContain(`http://localhost:${installation.port}/api/v1/accounts`);
     expect(starter.output()).toContain(`Authorization: Bearer ${token}`);
-    const unsupported = process.versions.node.startsWith('20.');
-    expect(starter.output().includes('Node.js 24 is recommended')).toBe(unsupported);
+    const isUnsupported = process.versions.node.startsWith('20.');
+    expect(starter.output().includes('Node.js 24 is recommended')).toBe(isUnsupported);
     expect(await requestWithToken()).toBe(200);
   });
 

@@ -73,11 +73,13 @@ describe('read models', () => {
       );
       call es.create_read_model_writers()`);
     const after = await readWriter();
-    const added = [...(after?.statements ?? [])].filter((one) => !before?.statements.has(one));
-    expect(added).toEqual([expect.stringMatching(/^if 'toys' = any/)]);
+    const addedStatements = [...(after?.statements ?? [])].filter(
+      (one) => !before?.statements.has(one),
+    );
+    expect(addedStatements).toEqual([expect.stringMatching(/^if 'toys' = any/)]);
     expect(after).toEqual({
       ...before,
-      statements: new Set([...(before?.statements ?? []), ...added]),
+      statements: new Set([...(before?.statements ?? []), ...addedStatements]),
     });
     const row = { t: 'toys', s: 'toy-1', id: 1, a: 1, r: 0, h: 'ab', v: 1, st: { name: 'Bear' } };
     const stale = { ...row, st: { name: 'Fox' } };
@@ -100,8 +102,10 @@ describe('read models', () => {
       { name: 'state', type: 'jsonb' },
     ];
     for (const { table } of readModels) {
-      const own = (await listColumns(table)).filter(({ generated }) => generated === 'NEVER');
-      expect([table, own]).toEqual([
+      const writtenColumns = (await listColumns(table)).filter(
+        ({ generated }) => generated === 'NEVER',
+      );
+      expect([table, writtenColumns]).toEqual([
         table,
         shape.map((column) => ({ ...column, nullable: 'NO', generated: 'NEVER' })),
       ]);

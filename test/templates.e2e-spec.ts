@@ -39,8 +39,8 @@ describe('a card that was stamped before', () => {
     const second = await addReward(card, 1);
     const { available_rewards } = await stamp(path);
     expect(available_rewards.map(({ id }) => id)).toEqual([second.id, first.id]);
-    const redeemed = await store.post(`${path}/redeem`, { reward_id: second.id });
-    expect(redeemed.status).toBe(200);
+    const response = await store.post(`${path}/redeem`, { reward_id: second.id });
+    expect(response.status).toBe(200);
   });
 
   it('reflects a renamed, moved, disabled or deleted reward at the next stamp', async () => {

@@ -9,7 +9,7 @@ import { cli, Client, startService, type LocalService } from '../support/service
 import { newPoster } from '../support/browser/signup.js';
 import { enrolled } from '../support/browser/web-card.js';
 
-/** The console in a real browser. */
+/** Tests the console in a real browser. */
 
 const PUBLIC_URL = 'http://cards.localhost';
 const PASSWORD = 'correct horse';

@@ -357,7 +357,7 @@ describe.each([
     const stream = newStream();
     silentStore.server.fault.loseResponses(1, 'silence');
     let isSettled = false;
-    const lost = silentStore.client
+    const pendingAppend = silentStore.client
       .appendToStream(stream, event(), { deadline: 60_000 })
       .then(String, String)
       .finally(() => (isSettled = true));
@@ -369,7 +369,7 @@ describe.each([
     expect(await readIds(silentStore.client, stream)).toHaveLength(1);
     expect(isSettled).toBe(false);
     await silentStore.close();
-    await lost;
+    await pendingAppend;
   });
 
   it('redirects the client to another leader', async () => {
@@ -801,15 +801,15 @@ describe('subscriptions to the EventStoreDB emulator', () => {
 
   it('deliver every event to a slow reader', async () => {
     // Its own connection, because the tests above have cut the shared one.
-    const { client: own, close } = await openStore();
+    const { client: ownClient, close } = await openStore();
     try {
       const stream = newStream();
       const data = Buffer.alloc(20_000);
       const events = Array.from({ length: 400 }, () => binaryEvent({ type: 'Large', data }));
       for (let i = 0; i < 400; i += 40) {
-        await own.appendToStream(stream, events.slice(i, i + 40));
+        await ownClient.appendToStream(stream, events.slice(i, i + 40));
       }
-      const subscription = own.subscribeToStream(stream, {}, { highWaterMark: 1 });
+      const subscription = ownClient.subscribeToStream(stream, {}, { highWaterMark: 1 });
       const eventIds: string[] = [];
       for await (const { event: read } of subscription) {
         eventIds.push(read?.id ?? '');
@@ -1031,8 +1031,8 @@ describe('the EventStoreDB emulator in an outage', () => {
       const stream = newStream();
       const one = event();
       await first.tell('loseResponses', 1, 'silence');
-      const lost = client.appendToStream(stream, one, { expectedRevision: 'no_stream' });
-      const failure = lost.catch((error: { code?: number }) => error.code);
+      const pendingAppend = client.appendToStream(stream, one, { expectedRevision: 'no_stream' });
+      const failure = pendingAppend.catch((error: { code?: number }) => error.code);
       await eventually(
         async () => (await first.state()).appended,
         (appended) => appended === 1,

@@ -231,7 +231,7 @@ describe('the recipe for automation platforms', () => {
       const { performSubscribe, performUnsubscribe, perform, performList } = trigger.operation;
       const subscribeData = await performSubscribe(z, { ...bundle, targetUrl: receiver.url });
       const { body, headers } = await stampAndReceive();
-      const received = await perform(z, {
+      const result = await perform(z, {
         ...bundle,
         subscribeData,
         cleanedRequest: body,
@@ -239,8 +239,8 @@ describe('the recipe for automation platforms', () => {
       });
       const samples = await performList(z, bundle);
       const last = [{ stamps: 2, customer: { first_name: 'Anna' }, id: headers['webhook-id'] }];
-      expect(received).toMatchObject(last);
-      expect(samples).toContainEqual(expect.objectContaining((received as [object])[0]));
+      expect(result).toMatchObject(last);
+      expect(samples).toContainEqual(expect.objectContaining((result as [object])[0]));
       for (let times = 0; times < 2; times++) {
         expect(await performUnsubscribe(z, { ...bundle, subscribeData })).toEqual({});
         expect(await listSubscriptions()).toEqual([]);

@@ -44,7 +44,7 @@ afterAll(async () => {
   rmSync(folder, { recursive: true });
 });
 
-/** @throws Error with everything that was printed, unless the program exits with 0 */
+/** Runs a program. @throws Error with its output unless it exits with 0 */
 async function run(
   program: string,
   args: string[],

@@ -102,17 +102,17 @@ describe('the console in a browser', () => {
   });
 
   it('sets a new password through the link of a reset, once', async () => {
-    const own = await service.newStore();
+    const ownStore = await service.newStore();
     const token = randomBytes(32).toString('base64url');
     await service.database.query(
       `insert into password_resets (sha256, user_id, created_at, expires_at)
        select sha256($1), id, now(), now() + interval '1 hour' from users where email = $2`,
-      [token, own.email],
+      [token, ownStore.email],
     );
     const context = await openContext();
     const page = await context.newPage();
     await page.goto(`/app/password/reset?token=${token}`);
-    expect(await page.getByLabel('E-mail').inputValue()).toBe(own.email);
+    expect(await page.getByLabel('E-mail').inputValue()).toBe(ownStore.email);
     expect(await page.evaluate('document.activeElement.name')).toBe('password');
     await expectGoodLooks(page, 'reset');
     await page.keyboard.type('short');
@@ -124,7 +124,7 @@ describe('the console in a browser', () => {
     expect(await page.getByRole('status').textContent()).toContain('Your new password is set');
     await page.goto(`/app/password/reset?token=${token}`);
     expect(await page.getByRole('heading').textContent()).toContain('does not work any more');
-    await signIn(page, own.email, 'battery staple');
+    await signIn(page, ownStore.email, 'battery staple');
     expect(new URL(page.url()).pathname).toBe('/app');
     await context.close();
   });
@@ -209,8 +209,8 @@ describe('the console in a browser', () => {
     await page.keyboard.type('not it');
     await page.keyboard.press('Enter');
     expect(await page.getByRole('alert').textContent()).toContain('is wrong');
-    const focused = await page.evaluate('document.activeElement.name');
-    expect(focused).toBe('password');
+    const focusedField = await page.evaluate('document.activeElement.name');
+    expect(focusedField).toBe('password');
     await context.close();
   });
 

@@ -79,7 +79,7 @@ afterEach(async () => {
 
 afterAll(() => rmSync(folder, { recursive: true }), SLOW);
 
-/** CommonJS has none. */
+/** Wraps code that awaits at its top level, which CommonJS cannot. */
 function withoutTopLevelAwait(code: string): string {
   const [, imports = '', rest = ''] = /^((?:import [^;]*;\n)*)([^]*)$/.exec(code) ?? [];
   return code.includes('for await (const reward')
@@ -186,11 +186,11 @@ describe('the examples in the README of the TypeScript client', () => {
   it.each(['receiver.js', 'receiver.cjs'])(
     'receive each webhook once: %s',
     async (file) => {
-      const own = await service.newStore();
+      const ownStore = await service.newStore();
       const port = await freePort();
       const url = `http://127.0.0.1:${port}/`;
-      const hooks = `${own.store}/webhook_subscriptions`;
-      const { body: subscription } = await own.post<{ id: number; secret: string }>(hooks, {
+      const hooks = `${ownStore.store}/webhook_subscriptions`;
+      const { body: subscription } = await ownStore.post<{ id: number; secret: string }>(hooks, {
         events: ['stamp.earned'],
         target_url: url,
       });
@@ -208,19 +208,22 @@ describe('the examples in the README of the TypeScript client', () => {
           ),
         (status) => status === 401,
       );
-      const { path } = await enrol(own);
-      expect((await own.post(`${path}/stamp`, { stamps: 3 })).status).toBe(200);
+      const { path } = await enrol(ownStore);
+      expect((await ownStore.post(`${path}/stamp`, { stamps: 3 })).status).toBe(200);
       await eventually(receiver.output, (text) => text.includes('Anna 3\n'));
       const from = '2000-01-01T00:00:00Z';
       const types = ['stamp.earned'];
-      const { body } = await own.post<{ matched: number }>(`${hooks}/${subscription.id}/replay`, {
-        from,
-        types,
-      });
+      const { body } = await ownStore.post<{ matched: number }>(
+        `${hooks}/${subscription.id}/replay`,
+        {
+          from,
+          types,
+        },
+      );
       await eventually(
         async () =>
           (
-            await own.get<{ status: string }[]>(
+            await ownStore.get<{ status: string }[]>(
               `${hooks}/${subscription.id}/deliveries?status=delivered`,
             )
           ).body,

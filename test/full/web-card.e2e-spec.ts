@@ -110,10 +110,10 @@ describe('the web card in a browser', () => {
   });
 
   it('follows a card whose tag is lower after a restored backup', async () => {
-    const own = await enrolled(store);
+    const ownCard = await enrolled(store);
     const page = await browser.newPage();
     await page.route(
-      service.baseUrl + own.page,
+      service.baseUrl + ownCard.page,
       async (route) => {
         const response = await route.fetch();
         const body = (await response.text()).replace(/data-tag="\d+"/, 'data-tag="999999"');
@@ -121,12 +121,12 @@ describe('the web card in a browser', () => {
       },
       { times: 1 },
     );
-    await page.goto(service.baseUrl + own.page);
+    await page.goto(service.baseUrl + ownCard.page);
     await eventually(
       () => page.locator('#card').getAttribute('data-tag'),
       (tag) => tag !== '999999',
     );
-    await own.stamp(2);
+    await ownCard.stamp(2);
     await eventually(
       () => readBalance(page),
       (text) => text === '2 / 10',

@@ -301,8 +301,8 @@ describe('the examples in docs/webhooks.md', () => {
 
   it('name no field that is not sent', () => {
     for (const example of examples) {
-      const sent = webhooks.find(({ body }) => body['type'] === example['type']);
-      expect(listPaths(sent?.body)).toEqual(expect.arrayContaining(listPaths(example)));
+      const webhook = webhooks.find(({ body }) => body['type'] === example['type']);
+      expect(listPaths(webhook?.body)).toEqual(expect.arrayContaining(listPaths(example)));
     }
   });
 });
