@@ -192,8 +192,8 @@ async function withCode(sample: Sample, store: Client): Promise<Sample> {
   return replaceInSample(sample, CODE, body.code);
 }
 
-function replaceInSample(sample: Sample, name: string, by: string): Sample {
-  const entries = Object.entries(sample).map(([key, text]) => [key, text.replaceAll(name, by)]);
+function replaceInSample(sample: Sample, name: string, value: string): Sample {
+  const entries = Object.entries(sample).map(([key, text]) => [key, text.replaceAll(name, value)]);
   return Object.fromEntries(entries) as Sample;
 }
 

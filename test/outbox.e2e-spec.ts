@@ -79,16 +79,16 @@ describe('the outbox of a store', () => {
     expect(page.text).toContain(email);
     expect(page.text).toContain('Your stamp card from Corner Café');
     expect(page.text).toContain(`https://cards.example/passes/${uuid}`);
-    const sent = await owner.submit(path, `${path}/send`);
-    expect([sent.status, sent.location]).toEqual([303, `${path}?done=sent`]);
+    const response = await owner.submit(path, `${path}/send`);
+    expect([response.status, response.location]).toEqual([303, `${path}?done=sent`]);
     expect((await owner.get(`${path}?done=sent`)).text).toContain('It is on its way.');
     await runDispatcher({ SMTP_URL: mails.url, MAIL_FROM: 'Inkpad <inkpad@shop.example>' });
     expect(mails.received.map(({ to }) => to)).toEqual([email]);
     const after = await owner.get(path);
     expect(after.text).toContain('Handed to the mail server');
     // The button is pressed once more in another tab.
-    const again = await owner.submit(toOutboxPath(store), `${path}/send`);
-    expect([again.status, again.location]).toEqual([303, path]);
+    const secondResponse = await owner.submit(toOutboxPath(store), `${path}/send`);
+    expect([secondResponse.status, secondResponse.location]).toEqual([303, path]);
     expect(after.text).not.toContain('Send now');
   });
 
@@ -122,8 +122,8 @@ describe('the outbox of a store', () => {
     );
     const erase = `${store.store}/customers/${rows[0]?.customer_id}/erase`;
     expect((await store.post(erase)).status).toBe(204);
-    const sent = await owner.submit(toOutboxPath(store), `${other.path}/send`);
-    expect([sent.status, sent.location]).toEqual([303, other.path]);
+    const response = await owner.submit(toOutboxPath(store), `${other.path}/send`);
+    expect([response.status, response.location]).toEqual([303, other.path]);
     const after = await owner.get(other.path);
     expect(after.text).toContain('Message to Erased');
     expect(after.text).not.toMatch(/ada@mail|Send now/);

@@ -35,12 +35,12 @@ describe('the rate limit per minute', () => {
     expect((await store.get('/api/v1/accounts')).status).toBe(429);
     const { rows } = await service.database.query('select max(id) as id from api_tokens');
     await service.execute(new LimitToken(cli, Number(rows[0].id), 1000));
-    const raised = await eventually(
+    const response = await eventually(
       () => store.get('/api/v1/accounts'),
       ({ status }) => status === 200,
     );
-    expect(raised.headers.get('ratelimit-limit')).toBe('1000');
-    expect(raised.headers.get('ratelimit-policy')).toBe('1000;w=60');
+    expect(response.headers.get('ratelimit-limit')).toBe('1000');
+    expect(response.headers.get('ratelimit-policy')).toBe('1000;w=60');
     expect((await anonymous.get('/api/v1/status')).headers.get('ratelimit-limit')).toBe('3');
   });
 

@@ -39,8 +39,8 @@ async function readCard(options: Parameters<typeof enrol>[1] = {}) {
   return enrolled;
 }
 
-const stamp = (path: string, stamps = 1, by: Client = store) =>
-  by.post<CustomerCardDetailJson>(`${path}/stamp`, { stamps, note: 'with milk' });
+const stamp = (path: string, stamps = 1, client: Client = store) =>
+  client.post<CustomerCardDetailJson>(`${path}/stamp`, { stamps, note: 'with milk' });
 
 /** Sends a request to the other api. */
 const sendToOtherApi = async (method: string, path: string, body?: unknown) => {
@@ -85,8 +85,8 @@ describe('a cached customer card that another api changes', () => {
   it('counts the stamps of both apis', async () => {
     const { path } = await readCard();
     for (let i = 1; i <= 20; i++) {
-      const by = i % 2 === 0 ? store : otherApi.second;
-      expect((await stamp(path, 1, by)).body.stamps_count).toBe(i);
+      const client = i % 2 === 0 ? store : otherApi.second;
+      expect((await stamp(path, 1, client)).body.stamps_count).toBe(i);
     }
   });
 
@@ -194,14 +194,15 @@ describe('the version of a store', () => {
       ['PATCH', `${store.store}/customers/${customer.id}`, { customer: { first_name: 'Cy' } }],
       ['POST', `${store.store}/customers/${customer.id}/erase`],
     ];
-    const raised: string[] = [];
+    const raisingRequests: string[] = [];
     for (const [method, url, body] of requests) {
       const before = await findVersion();
       const { status } = await store.send(method, url, body);
       expect([200, 201, 204]).toContain(status);
-      if ((await findVersion()) > before) raised.push(`${method} ${url.split('/').at(-1)}`);
+      if ((await findVersion()) > before)
+        raisingRequests.push(`${method} ${url.split('/').at(-1)}`);
     }
-    expect(raised).toEqual([
+    expect(raisingRequests).toEqual([
       `PATCH ${store.accountId}`,
       `PATCH ${card_id}`,
       'POST archive',

@@ -135,8 +135,8 @@ describe('the request guard', () => {
       }
       const id = String(other.accountId);
       const escaped = [...id].map((digit) => `%3${digit}`).join('');
-      for (const written of [escaped, `0${id}`, `+${id}`, `${id}.0`, `${id}%20`]) {
-        const target = path.replace(`accounts/${id}`, `accounts/${written}`);
+      for (const spelling of [escaped, `0${id}`, `+${id}`, `${id}.0`, `${id}%20`]) {
+        const target = path.replace(`accounts/${id}`, `accounts/${spelling}`);
         expect([method, target, await requestStatus(method, target, token)]).toEqual([
           method,
           target,

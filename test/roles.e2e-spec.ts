@@ -102,13 +102,13 @@ describe('the database role of the processes', () => {
     const writer = new pg.Client(service.database.ownerUrl);
     await writer.connect();
     await writer.query('begin; select pg_current_xact_id()');
-    const seen = await queryAs(
+    const result = await queryAs(
       service.database.url,
       `select count(xact_start) as others from pg_stat_activity
        where datname = current_database() and usename <> current_user and backend_xid is not null`,
     );
     await writer.end();
-    expect(seen.rows).toEqual([{ others: 1 }]);
+    expect(result.rows).toEqual([{ others: 1 }]);
   });
 });
 
@@ -209,10 +209,10 @@ describe('an installation with one database role', () => {
     migration.password = 'owner';
     const service = new URL(url);
     service.username = 'missing_role';
-    const limited = migration.pathname.slice(1);
+    const databaseName = migration.pathname.slice(1);
     await database.query(`create role ${owner} login password 'owner'`);
     await database.query(
-      `grant select on migrations to ${owner}; grant all on database ${limited} to ${owner}`,
+      `grant select on migrations to ${owner}; grant all on database ${databaseName} to ${owner}`,
     );
     try {
       const settings = testEnvironment(service.href, { DATABASE_MIGRATION_URL: migration.href });

@@ -121,10 +121,10 @@ describe('a request body', () => {
     });
     expect(response.status).toBe(201);
     const longer = Buffer.from(body + ' '.repeat(200 * 1024));
-    const refused = await store.send('POST', `${store.store}/locations`, longer, {
+    const rejection = await store.send('POST', `${store.store}/locations`, longer, {
       'content-type': JSON_TYPE,
     });
-    expect(refused.status).toBe(413);
+    expect(rejection.status).toBe(413);
   });
 });
 

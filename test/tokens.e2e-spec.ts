@@ -96,9 +96,9 @@ describe('API tokens', () => {
     ];
     let before: number | undefined;
     for (const text of wrong) {
-      const refused = await service.anonymous.as(text).get(store.store);
-      expectFailure(refused, 401, 'unauthorized');
-      const remaining = Number(refused.headers.get('ratelimit-remaining'));
+      const response = await service.anonymous.as(text).get(store.store);
+      expectFailure(response, 401, 'unauthorized');
+      const remaining = Number(response.headers.get('ratelimit-remaining'));
       expect([text, remaining]).toEqual([text, (before ?? remaining + 1) - 1]);
       before = remaining;
     }

@@ -104,14 +104,14 @@ describe('tracing', () => {
         customer: { first_name: 'Planted', email: 'jo@planted.example' },
       });
       expect(customer.status).toBe(201);
-      const [received] = await eventually(
+      const [webhook] = await eventually(
         () => receiver.received,
         (all) => all.length > 0,
       );
-      expect(Object.keys(received?.headers ?? {})).not.toContain('traceparent');
-      expect(Object.keys(received?.headers ?? {})).not.toContain('tracestate');
+      expect(Object.keys(webhook?.headers ?? {})).not.toContain('traceparent');
+      expect(Object.keys(webhook?.headers ?? {})).not.toContain('tracestate');
 
-      const eventId = received?.headers['webhook-id'];
+      const eventId = webhook?.headers['webhook-id'];
       const [attempt] = await eventually(
         () => spans(({ name }) => name === 'webhook attempt'),
         (result) => result.length > 0,

@@ -259,7 +259,7 @@ describe('webhook deliveries', () => {
     const subscription = await subscribe(store, receiver);
     await shareDispatcher();
     await stamp(store, (await enrol(store)).path);
-    const done = await eventually(
+    const deliveredSubscription = await eventually(
       () => getSubscription(store, subscription),
       ({ last_delivery_status }) => last_delivery_status === 202,
     );
@@ -267,8 +267,8 @@ describe('webhook deliveries', () => {
     expect(new Set(receiver.received.map(({ text }) => text)).size).toBe(1);
     expect(new Set(receiver.received.map(({ headers }) => headers['webhook-id'])).size).toBe(1);
     expect(receiver.received.every((one) => isSigned(one, subscription.secret))).toBe(true);
-    expect(done.last_delivery_error).toBeNull();
-    expect(done.updated_at).toBe(subscription.updated_at);
+    expect(deliveredSubscription.last_delivery_error).toBeNull();
+    expect(deliveredSubscription.updated_at).toBe(subscription.updated_at);
     const { rows } = await service.database.query(
       `select a.attempt, a.status, a.error from webhook_attempts a
        join webhook_deliveries d on d.id = a.delivery_id where d.subscription_id = $1
@@ -298,7 +298,7 @@ describe('webhook deliveries', () => {
         await Promise.all(people.map(({ path }) => stamp(store, path)));
         return (await store.get<object[]>(`${store.store}/webhook_subscriptions`)).body;
       },
-      (left) => left.length === 0,
+      (subscriptions) => subscriptions.length === 0,
     );
     expect(receivers.map(({ received }) => received.length)).toEqual(receivers.map(() => 1));
     const { rows } = await service.database.query(
@@ -337,8 +337,8 @@ describe('webhook deliveries', () => {
       (count) => count === 1,
     );
     const hook = `${store.store}/webhook_subscriptions/${subscription.id}`;
-    const moved = await store.send('PATCH', hook, { target_url: receiver.url });
-    expect(moved.status).toBe(200);
+    const response = await store.send('PATCH', hook, { target_url: receiver.url });
+    expect(response.status).toBe(200);
     release();
     await eventually(
       () => listDeliveries(subscription.id),
@@ -471,8 +471,8 @@ describe('webhook deliveries', () => {
       () => receiver.events.length,
       (count) => count === 12,
     );
-    const earned = receiver.events.filter(({ body }) => body['type'] === 'stamp.earned');
-    const stampCounts = earned.map(({ body }) => {
+    const stampEvents = receiver.events.filter(({ body }) => body['type'] === 'stamp.earned');
+    const stampCounts = stampEvents.map(({ body }) => {
       const { stamps_count, customer_card } = body['data'] as Data & { customer_card: Data };
       return [stamps_count, customer_card.stamps_count];
     });
@@ -552,7 +552,7 @@ describe('a single event of an idle system', () => {
     const before = dispatcher.output().length;
     await stamp(store, path);
     await waitForDeliveries(2);
-    const sent = [
+    const statements = [
       ...dispatcher
         .output()
         .slice(before)
@@ -561,7 +561,7 @@ describe('a single event of an idle system', () => {
     // Other statements run at intervals, or for something else.
     const own =
       /^webhook_(listeners|ids|enqueue|take|queues_view|snapshots|customer|bodies|events|finish)|^(personal_keys|templates)_/;
-    expect(sent.filter((name) => own.test(name ?? ''))).toEqual([
+    expect(statements.filter((name) => own.test(name ?? ''))).toEqual([
       'webhook_customer_cards',
       'webhook_listeners',
       'webhook_enqueue',

@@ -387,9 +387,9 @@ describe('a connection without a request', () => {
     const output = await eventually(program.output, (text) => listening.test(text));
     const socket = connect(Number(listening.exec(output)?.[1]), '127.0.0.1');
     await once(socket, 'connect');
-    const closed = once(socket, 'close');
+    const close = once(socket, 'close');
     await program.kill('SIGTERM');
-    await closed;
+    await close;
     expect(program.output()).not.toContain('shutdown has not finished in time');
   }, 60_000);
 });
@@ -414,10 +414,10 @@ describe('the access log', () => {
       { 'x-request-id': 'till-1' },
     );
     expect(creation.status).toBe(201);
-    const failed = await client.send<Failure>('GET', '/api/v1/nothing?secret=1', undefined, {
+    const failure = await client.send<Failure>('GET', '/api/v1/nothing?secret=1', undefined, {
       'x-request-id': 'till-2',
     });
-    expect(failed.body.request_id).toBe('till-2');
+    expect(failure.body.request_id).toBe('till-2');
     await fetch(`${client.baseUrl}/health/live`);
     await fetch(`${client.baseUrl}/nowhere`);
 
