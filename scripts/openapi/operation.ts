@@ -9,9 +9,16 @@ import {
   INPUT_STATUSES,
   type PARAMETERS,
 } from '#docs/openapi-headers.js';
-import { PARAMETER_WORDS } from './field-words.js';
 import { REFUSALS } from './refusals.js';
 import { published, Schemas, type JsonSchema } from './schemas.js';
+
+/** Describes the ids in paths. */
+const PATH_IDS: Partial<Record<string, string>> = {
+  account_id: 'The store.',
+  customer_id: 'The customer.',
+  id: 'The record.',
+  subscription_id: 'The webhook subscription.',
+};
 
 type OpenApiObject = Record<string, unknown>;
 
@@ -301,8 +308,7 @@ function bodyOf({ requestBody }: FoundOperation, schemas: Schemas): JsonSchema |
 /** A query field is declared like one of a body; some keywords belong to the parameter instead. */
 function parameterObject(parameter: Parameter): Parameter {
   const { name, in: place, required, example, schema } = parameter;
-  const description =
-    parameter.description ?? PARAMETER_WORDS[place === 'path' ? `path.${name}` : name];
+  const description = parameter.description ?? (place === 'path' ? PATH_IDS[name] : undefined);
   const { examples, ...rest } = published(schema);
   const exampleValue = example ?? (Array.isArray(examples) ? (examples[0] as unknown) : undefined);
   return {

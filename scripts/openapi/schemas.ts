@@ -1,6 +1,5 @@
 import type { Type } from '@nestjs/common';
 import { dtosByName } from '#http/fields.pipe.js';
-import { FIELD_WORDS } from './field-words.js';
 
 export type JsonSchema = Record<string, unknown>;
 
@@ -13,7 +12,7 @@ export class Schemas {
   constructor(document: Record<string, unknown>) {
     const inOrder = Object.entries(document).sort(([a], [b]) => (a < b ? -1 : 1));
     this.components = Object.fromEntries(
-      inOrder.map(([name, schema]) => [name, worded(name, published(schema as JsonSchema))]),
+      inOrder.map(([name, schema]) => [name, published(schema as JsonSchema)]),
     );
   }
 
@@ -94,17 +93,6 @@ export class Schemas {
         throw new Error(`no example for ${path || 'a schema'}: give its field an example`);
     }
   }
-}
-
-/** Every field with a sentence about it, and those of objects that are in a field too. */
-function worded(name: string, schema: JsonSchema): JsonSchema {
-  const properties = Object.entries(propertiesOf(schema)).map(([field, one]) => {
-    const description = one['description'] ?? FIELD_WORDS[`${name}.${field}`] ?? FIELD_WORDS[field];
-    return [field, { ...worded(name, one), ...(description !== undefined && { description }) }];
-  });
-  return properties.length === 0
-    ? schema
-    : { ...schema, properties: Object.fromEntries(properties) as JsonSchema };
 }
 
 function nameOf(dto: Type): string {

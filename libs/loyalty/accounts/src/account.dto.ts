@@ -11,6 +11,11 @@ import { parseLocale, parseTimeZone, type Account } from './account.js';
 import { parseCountry } from './country.js';
 import type { AccountSettings } from './account.events.js';
 
+/** Describes the fields that several classes have. */
+const DESCRIPTIONS = {
+  name: 'The name.',
+};
+
 const MAX_NAME = 255;
 const TEXT = { type: 'string', minLength: 1, maxLength: MAX_NAME };
 
@@ -20,7 +25,8 @@ const TEXT = { type: 'string', minLength: 1, maxLength: MAX_NAME };
   example: { store_name: 'Corner Café', time_zone: 'Europe/Berlin' },
 })
 export class UpdateAccountDto {
-  @TextField({ omittable: true, example: 'Corner Café' }) declare readonly name?: string;
+  @TextField({ omittable: true, example: 'Corner Café', description: DESCRIPTIONS.name })
+  declare readonly name?: string;
 
   @TextField({ clearable: true, description: 'The public name; null means the name' })
   declare readonly store_name?: string | null;
@@ -58,9 +64,14 @@ export class UpdateAccountDto {
 
 @Dto('Store')
 export class AccountJson {
-  @IntegerProperty() declare readonly id: number;
-  @TextProperty({ example: 'corner-cafe' }) declare readonly name: string;
-  @TextProperty({ nullable: true, example: 'Corner Café' })
+  @IntegerProperty({ description: 'The id.' }) declare readonly id: number;
+  @TextProperty({ example: 'corner-cafe', description: DESCRIPTIONS.name })
+  declare readonly name: string;
+  @TextProperty({
+    nullable: true,
+    example: 'Corner Café',
+    description: 'The name that customers read; null: they read name.',
+  })
   declare readonly store_name: string | null;
   @TextProperty({ example: 'Corner Café', description: 'store_name, or name if that is null' })
   declare readonly display_store_name: string;
@@ -69,20 +80,33 @@ export class AccountJson {
     description: "Whether this is the own store of the token's user",
   })
   declare readonly personal: boolean;
-  @IntegerProperty() declare readonly locations_count: number;
-  @IntegerProperty() declare readonly cards_count: number;
-  @IntegerProperty() declare readonly customers_count: number;
-  @IntegerProperty() declare readonly posters_count: number;
-  @TextProperty({ example: 'Europe/Berlin' }) declare readonly time_zone: string;
-  @TextProperty({ example: 'en' }) declare readonly locale: string;
+  @IntegerProperty({ description: 'How many locations the store has.' })
+  declare readonly locations_count: number;
+  @IntegerProperty({ description: 'How many cards the store has, archived ones included.' })
+  declare readonly cards_count: number;
+  @IntegerProperty({ description: 'How many customers the store has.' })
+  declare readonly customers_count: number;
+  @IntegerProperty({ description: 'How many posters the store has.' })
+  declare readonly posters_count: number;
+  @TextProperty({
+    example: 'Europe/Berlin',
+    description: 'In which days and birthdays are counted, by its IANA name.',
+  })
+  declare readonly time_zone: string;
+  @TextProperty({
+    example: 'en',
+    description: 'The language of the store, for texts to its customers.',
+  })
+  declare readonly locale: string;
   @TextProperty({
     nullable: true,
     example: 'DE',
     description: 'ISO 3166-1 alpha-2; null: phone numbers without a country code stay as digits',
   })
   declare readonly country: string | null;
-  @TimestampProperty() declare readonly created_at: string;
-  @TimestampProperty() declare readonly updated_at: string;
+  @TimestampProperty({ description: 'When it was made.' }) declare readonly created_at: string;
+  @TimestampProperty({ description: 'When it was last changed.' })
+  declare readonly updated_at: string;
 }
 
 /** Counts the records of a store that are not deleted. */

@@ -26,6 +26,31 @@ import type { Card } from './card.js';
 import { STAMP_ICONS, STRIP_PRESETS, type StampIcon } from './card-appearance.js';
 import type { AuxiliaryField, CardAttributes } from './card.events.js';
 
+/** Describes the fields that several classes have. */
+const DESCRIPTIONS = {
+  label: 'What stands above the value.',
+  value: 'The text.',
+  name: 'The name.',
+  card_color: 'The background of the card.',
+  text_color: 'The colour of texts.',
+  stamp_icon: 'The picture of a stamp.',
+  stamp_color: 'The colour of the stamps.',
+  stamp_background_color: 'The colour behind the stamps.',
+  stamps_required: 'How many stamps make a full card.',
+  initial_stamps: 'Stamps that a new customer card begins with; fewer than stamps_required.',
+  show_member_field: 'Whether passes show the customer’s name.',
+  show_stamps_to_reward_field:
+    'Whether passes show how many stamps are missing to the next reward.',
+  strip_type: 'What is behind the stamps: a colour, the uploaded picture, or a preset.',
+  strip_color: 'The background of the strip; null: that of the card.',
+  strip_opacity: 'How much of the strip’s background covers the card’s colour, in per cent.',
+  header_text: 'A text at the top of the pass; null shows the name of the store.',
+  max_stamps_per_request: 'How many stamps one request may add; null: up to 100.',
+  max_stamps_per_day: 'How many stamps one customer card may get in a day; null: any number.',
+  min_seconds_between_stamps:
+    'How long after a stamping the next one is refused; null: not at all.',
+};
+
 const STRIP_TYPES = ['color', 'image', 'preset'] as const;
 const SCOPES = ['active', 'archived', 'all'] as const;
 const MAX_AUXILIARY_FIELDS = 2;
@@ -40,8 +65,10 @@ type StripType = (typeof STRIP_TYPES)[number];
 
 @Dto('AuxiliaryFieldInput')
 class AuxiliaryFieldDto {
-  @TextField({ optional: true }) declare readonly label: string | null;
-  @TextField() declare readonly value: string;
+  @TextField({ optional: true, description: DESCRIPTIONS.label }) declare readonly label:
+    | string
+    | null;
+  @TextField({ description: DESCRIPTIONS.value }) declare readonly value: string;
 }
 
 @Dto('CardInput', {
@@ -49,27 +76,41 @@ class AuxiliaryFieldDto {
   example: { name: 'Coffee card', stamps_required: 10, stamp_icon: 'coffee' },
 })
 export class CreateCardDto {
-  @TextField() declare readonly name: string;
-  @ColorField({ default: '#6B4226' }) declare readonly card_color: string;
-  @ColorField({ default: '#FFFFFF' }) declare readonly text_color: string;
-  @OneOfField(STAMP_ICONS, { default: 'coffee' }) declare readonly stamp_icon: StampIcon;
-  @ColorField({ default: '#6B4226' }) declare readonly stamp_color: string;
-  @ColorField({ default: '#FFFFFF' }) declare readonly stamp_background_color: string;
-  @IntegerField({ ...STAMPS_REQUIRED, default: 10 }) declare readonly stamps_required: number;
-  @IntegerField({ ...INITIAL_STAMPS, default: 0 }) declare readonly initial_stamps: number;
-  @BooleanField({ default: true }) declare readonly show_member_field: boolean;
-  @BooleanField({ default: true }) declare readonly show_stamps_to_reward_field: boolean;
+  @TextField({ description: DESCRIPTIONS.name }) declare readonly name: string;
+  @ColorField({ default: '#6B4226', description: DESCRIPTIONS.card_color })
+  declare readonly card_color: string;
+  @ColorField({ default: '#FFFFFF', description: DESCRIPTIONS.text_color })
+  declare readonly text_color: string;
+  @OneOfField(STAMP_ICONS, { default: 'coffee', description: DESCRIPTIONS.stamp_icon })
+  declare readonly stamp_icon: StampIcon;
+  @ColorField({ default: '#6B4226', description: DESCRIPTIONS.stamp_color })
+  declare readonly stamp_color: string;
+  @ColorField({ default: '#FFFFFF', description: DESCRIPTIONS.stamp_background_color })
+  declare readonly stamp_background_color: string;
+  @IntegerField({ ...STAMPS_REQUIRED, default: 10, description: DESCRIPTIONS.stamps_required })
+  declare readonly stamps_required: number;
+  @IntegerField({ ...INITIAL_STAMPS, default: 0, description: DESCRIPTIONS.initial_stamps })
+  declare readonly initial_stamps: number;
+  @BooleanField({ default: true, description: DESCRIPTIONS.show_member_field })
+  declare readonly show_member_field: boolean;
+  @BooleanField({ default: true, description: DESCRIPTIONS.show_stamps_to_reward_field })
+  declare readonly show_stamps_to_reward_field: boolean;
   @AuxiliaryFieldsField({ default: [] }) declare readonly auxiliary_fields: AuxiliaryField[];
-  @OneOfField(STRIP_TYPES, { default: 'color' }) declare readonly strip_type: StripType;
-  @ColorField({ optional: true }) declare readonly strip_color: string | null;
-  @NumberField({ ...OPACITY, default: 100 }) declare readonly strip_opacity: number;
+  @OneOfField(STRIP_TYPES, { default: 'color', description: DESCRIPTIONS.strip_type })
+  declare readonly strip_type: StripType;
+  @ColorField({ optional: true, description: DESCRIPTIONS.strip_color })
+  declare readonly strip_color: string | null;
+  @NumberField({ ...OPACITY, default: 100, description: DESCRIPTIONS.strip_opacity })
+  declare readonly strip_opacity: number;
   @PresetField({ optional: true }) declare readonly strip_preset: string | null;
-  @TextField({ optional: true }) declare readonly header_text: string | null;
+  @TextField({ optional: true, description: DESCRIPTIONS.header_text })
+  declare readonly header_text: string | null;
   @ExpiryField({ optional: true }) declare readonly expires_at: string | null;
-  @IntegerField({ ...LIMIT, optional: true })
+  @IntegerField({ ...LIMIT, optional: true, description: DESCRIPTIONS.max_stamps_per_request })
   declare readonly max_stamps_per_request: number | null;
-  @IntegerField({ ...LIMIT, optional: true }) declare readonly max_stamps_per_day: number | null;
-  @IntegerField({ ...LIMIT, optional: true })
+  @IntegerField({ ...LIMIT, optional: true, description: DESCRIPTIONS.max_stamps_per_day })
+  declare readonly max_stamps_per_day: number | null;
+  @IntegerField({ ...LIMIT, optional: true, description: DESCRIPTIONS.min_seconds_between_stamps })
   declare readonly min_seconds_between_stamps: number | null;
 }
 
@@ -78,27 +119,41 @@ export class CreateCardDto {
   example: { name: 'Coffee and cake', header_text: 'Corner Café' },
 })
 export class UpdateCardDto {
-  @TextField({ omittable: true }) declare readonly name?: string;
-  @ColorField({ omittable: true }) declare readonly card_color?: string;
-  @ColorField({ omittable: true }) declare readonly text_color?: string;
-  @OneOfField(STAMP_ICONS, { omittable: true }) declare readonly stamp_icon?: StampIcon;
-  @ColorField({ omittable: true }) declare readonly stamp_color?: string;
-  @ColorField({ omittable: true }) declare readonly stamp_background_color?: string;
-  @IntegerField({ ...STAMPS_REQUIRED, omittable: true }) declare readonly stamps_required?: number;
-  @IntegerField({ ...INITIAL_STAMPS, omittable: true }) declare readonly initial_stamps?: number;
-  @BooleanField({ omittable: true }) declare readonly show_member_field?: boolean;
-  @BooleanField({ omittable: true }) declare readonly show_stamps_to_reward_field?: boolean;
+  @TextField({ omittable: true, description: DESCRIPTIONS.name }) declare readonly name?: string;
+  @ColorField({ omittable: true, description: DESCRIPTIONS.card_color })
+  declare readonly card_color?: string;
+  @ColorField({ omittable: true, description: DESCRIPTIONS.text_color })
+  declare readonly text_color?: string;
+  @OneOfField(STAMP_ICONS, { omittable: true, description: DESCRIPTIONS.stamp_icon })
+  declare readonly stamp_icon?: StampIcon;
+  @ColorField({ omittable: true, description: DESCRIPTIONS.stamp_color })
+  declare readonly stamp_color?: string;
+  @ColorField({ omittable: true, description: DESCRIPTIONS.stamp_background_color })
+  declare readonly stamp_background_color?: string;
+  @IntegerField({ ...STAMPS_REQUIRED, omittable: true, description: DESCRIPTIONS.stamps_required })
+  declare readonly stamps_required?: number;
+  @IntegerField({ ...INITIAL_STAMPS, omittable: true, description: DESCRIPTIONS.initial_stamps })
+  declare readonly initial_stamps?: number;
+  @BooleanField({ omittable: true, description: DESCRIPTIONS.show_member_field })
+  declare readonly show_member_field?: boolean;
+  @BooleanField({ omittable: true, description: DESCRIPTIONS.show_stamps_to_reward_field })
+  declare readonly show_stamps_to_reward_field?: boolean;
   @AuxiliaryFieldsField({ omittable: true }) declare readonly auxiliary_fields?: AuxiliaryField[];
-  @OneOfField(STRIP_TYPES, { omittable: true }) declare readonly strip_type?: StripType;
-  @ColorField({ clearable: true }) declare readonly strip_color?: string | null;
-  @NumberField({ ...OPACITY, omittable: true }) declare readonly strip_opacity?: number;
+  @OneOfField(STRIP_TYPES, { omittable: true, description: DESCRIPTIONS.strip_type })
+  declare readonly strip_type?: StripType;
+  @ColorField({ clearable: true, description: DESCRIPTIONS.strip_color })
+  declare readonly strip_color?: string | null;
+  @NumberField({ ...OPACITY, omittable: true, description: DESCRIPTIONS.strip_opacity })
+  declare readonly strip_opacity?: number;
   @PresetField({ clearable: true }) declare readonly strip_preset?: string | null;
-  @TextField({ clearable: true }) declare readonly header_text?: string | null;
+  @TextField({ clearable: true, description: DESCRIPTIONS.header_text })
+  declare readonly header_text?: string | null;
   @ExpiryField({ clearable: true }) declare readonly expires_at?: string | null;
-  @IntegerField({ ...LIMIT, clearable: true })
+  @IntegerField({ ...LIMIT, clearable: true, description: DESCRIPTIONS.max_stamps_per_request })
   declare readonly max_stamps_per_request?: number | null;
-  @IntegerField({ ...LIMIT, clearable: true }) declare readonly max_stamps_per_day?: number | null;
-  @IntegerField({ ...LIMIT, clearable: true })
+  @IntegerField({ ...LIMIT, clearable: true, description: DESCRIPTIONS.max_stamps_per_day })
+  declare readonly max_stamps_per_day?: number | null;
+  @IntegerField({ ...LIMIT, clearable: true, description: DESCRIPTIONS.min_seconds_between_stamps })
   declare readonly min_seconds_between_stamps?: number | null;
 }
 
@@ -149,40 +204,79 @@ export class CardListQuery extends AsOfPageQuery {
 
 @Dto('AuxiliaryField')
 class AuxiliaryFieldJson {
-  @TextProperty({ example: 'aux_1' }) declare readonly key: string;
-  @TextProperty({ nullable: true, example: 'Open' }) declare readonly label: string | null;
-  @TextProperty({ example: 'Mo to Sa' }) declare readonly value: string;
+  @TextProperty({ example: 'aux_1', description: 'The key of the field in the pass.' })
+  declare readonly key: string;
+  @TextProperty({ nullable: true, example: 'Open', description: DESCRIPTIONS.label })
+  declare readonly label: string | null;
+  @TextProperty({ example: 'Mo to Sa', description: DESCRIPTIONS.value })
+  declare readonly value: string;
 }
 
 @Dto('Card')
 export class CardJson {
-  @IntegerProperty() declare readonly id: number;
-  @TextProperty({ example: 'Coffee card' }) declare readonly name: string;
-  @TextProperty({ example: '#6B4226' }) declare readonly card_color: string;
-  @TextProperty({ example: '#FFFFFF' }) declare readonly text_color: string;
-  @OneOfProperty(STAMP_ICONS) declare readonly stamp_icon: string;
-  @TextProperty({ example: '#6B4226' }) declare readonly stamp_color: string;
-  @TextProperty({ example: '#FFFFFF' }) declare readonly stamp_background_color: string;
-  @IntegerProperty({ example: 10 }) declare readonly stamps_required: number;
-  @IntegerProperty({ example: 0 }) declare readonly initial_stamps: number;
-  @BooleanProperty() declare readonly show_member_field: boolean;
-  @BooleanProperty() declare readonly show_stamps_to_reward_field: boolean;
-  @ObjectsProperty(() => AuxiliaryFieldJson)
+  @IntegerProperty({ description: 'The id.' }) declare readonly id: number;
+  @TextProperty({ example: 'Coffee card', description: DESCRIPTIONS.name })
+  declare readonly name: string;
+  @TextProperty({ example: '#6B4226', description: DESCRIPTIONS.card_color })
+  declare readonly card_color: string;
+  @TextProperty({ example: '#FFFFFF', description: DESCRIPTIONS.text_color })
+  declare readonly text_color: string;
+  @OneOfProperty(STAMP_ICONS, { description: DESCRIPTIONS.stamp_icon })
+  declare readonly stamp_icon: string;
+  @TextProperty({ example: '#6B4226', description: DESCRIPTIONS.stamp_color })
+  declare readonly stamp_color: string;
+  @TextProperty({ example: '#FFFFFF', description: DESCRIPTIONS.stamp_background_color })
+  declare readonly stamp_background_color: string;
+  @IntegerProperty({ example: 10, description: DESCRIPTIONS.stamps_required })
+  declare readonly stamps_required: number;
+  @IntegerProperty({ example: 0, description: DESCRIPTIONS.initial_stamps })
+  declare readonly initial_stamps: number;
+  @BooleanProperty({ description: DESCRIPTIONS.show_member_field })
+  declare readonly show_member_field: boolean;
+  @BooleanProperty({ description: DESCRIPTIONS.show_stamps_to_reward_field })
+  declare readonly show_stamps_to_reward_field: boolean;
+  @ObjectsProperty(() => AuxiliaryFieldJson, {
+    description: 'Further fields on the front of a pass.',
+  })
   declare readonly auxiliary_fields: AuxiliaryFieldJson[];
-  @OneOfProperty(STRIP_TYPES) declare readonly strip_type: StripType;
-  @TextProperty({ nullable: true }) declare readonly strip_color: string | null;
-  @NumberProperty({ example: 100 }) declare readonly strip_opacity: number;
-  @TextProperty({ nullable: true }) declare readonly strip_preset: string | null;
-  @TextProperty({ nullable: true }) declare readonly header_text: string | null;
-  @TimestampProperty({ nullable: true, example: null }) declare readonly expires_at: string | null;
-  @TimestampProperty({ nullable: true, example: null }) declare readonly archived_at: string | null;
-  @IntegerProperty() declare readonly rewards_count: number;
-  @IntegerProperty() declare readonly customer_cards_count: number;
-  @IntegerProperty({ nullable: true }) declare readonly max_stamps_per_request: number | null;
-  @IntegerProperty({ nullable: true }) declare readonly max_stamps_per_day: number | null;
-  @IntegerProperty({ nullable: true }) declare readonly min_seconds_between_stamps: number | null;
-  @TimestampProperty() declare readonly created_at: string;
-  @TimestampProperty() declare readonly updated_at: string;
+  @OneOfProperty(STRIP_TYPES, { description: DESCRIPTIONS.strip_type })
+  declare readonly strip_type: StripType;
+  @TextProperty({ nullable: true, description: DESCRIPTIONS.strip_color })
+  declare readonly strip_color: string | null;
+  @NumberProperty({ example: 100, description: DESCRIPTIONS.strip_opacity })
+  declare readonly strip_opacity: number;
+  @TextProperty({
+    nullable: true,
+    description: 'The picture that is shown while strip_type is preset.',
+  })
+  declare readonly strip_preset: string | null;
+  @TextProperty({ nullable: true, description: DESCRIPTIONS.header_text })
+  declare readonly header_text: string | null;
+  @TimestampProperty({
+    nullable: true,
+    example: null,
+    description: 'When the card expires; null: never.',
+  })
+  declare readonly expires_at: string | null;
+  @TimestampProperty({
+    nullable: true,
+    example: null,
+    description: 'When the card was archived; null while it is active.',
+  })
+  declare readonly archived_at: string | null;
+  @IntegerProperty({ description: 'How many rewards the card has.' })
+  declare readonly rewards_count: number;
+  @IntegerProperty({ description: 'How many customers have the card.' })
+  declare readonly customer_cards_count: number;
+  @IntegerProperty({ nullable: true, description: DESCRIPTIONS.max_stamps_per_request })
+  declare readonly max_stamps_per_request: number | null;
+  @IntegerProperty({ nullable: true, description: DESCRIPTIONS.max_stamps_per_day })
+  declare readonly max_stamps_per_day: number | null;
+  @IntegerProperty({ nullable: true, description: DESCRIPTIONS.min_seconds_between_stamps })
+  declare readonly min_seconds_between_stamps: number | null;
+  @TimestampProperty({ description: 'When it was made.' }) declare readonly created_at: string;
+  @TimestampProperty({ description: 'When it was last changed.' })
+  declare readonly updated_at: string;
 }
 
 export function toCardJson(

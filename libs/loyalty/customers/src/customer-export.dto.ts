@@ -14,26 +14,41 @@ import {
 import { CustomerJson } from './customer.dto.js';
 import type { CustomerEvent } from './customer.events.js';
 
+/** Describes the fields that several classes have. */
+const DESCRIPTIONS = {
+  id: 'The id.',
+};
+
 @Dto('ExportedActor')
 class ExportedActorJson {
-  @OneOfProperty(['token', 'user', 'customer', 'system']) declare readonly type: string;
-  @IntegerProperty() declare readonly id: number;
-  @TextProperty({ nullable: true }) declare readonly name: string | null;
+  @OneOfProperty(['token', 'user', 'customer', 'system'], { description: 'The kind of actor.' })
+  declare readonly type: string;
+  @IntegerProperty({ description: DESCRIPTIONS.id }) declare readonly id: number;
+  @TextProperty({ nullable: true, description: 'The name.' }) declare readonly name: string | null;
 }
 
 @Dto('ExportedEvent')
 export class ExportedEventJson {
-  @TextProperty({ example: 'evt_01KJM3Z0Q8F7W2N4B6D8C0E1G3' }) declare readonly id: string;
-  @OneOfProperty(['customer', 'customer_card']) declare readonly record: string;
-  @IntegerProperty() declare readonly record_id: number;
+  @TextProperty({ example: 'evt_01KJM3Z0Q8F7W2N4B6D8C0E1G3', description: DESCRIPTIONS.id })
+  declare readonly id: string;
+  @OneOfProperty(['customer', 'customer_card'], { description: 'The kind of record.' })
+  declare readonly record: string;
+  @IntegerProperty({ description: 'The id of the record.' }) declare readonly record_id: number;
   @IntegerProperty({ description: 'The revision of the record, from 0' })
   declare readonly sequence: number;
-  @TextProperty({ example: 'stamp.earned' }) declare readonly type: string;
-  @TimestampProperty() declare readonly occurred_at: string;
-  @TimestampProperty() declare readonly recorded_at: string;
-  @TextProperty({ example: 'api' }) declare readonly channel: string;
-  @ObjectProperty(() => ExportedActorJson) declare readonly actor: ExportedActorJson;
-  @TextProperty({ example: '0199c0de-7b3a-7c2f-9d51-0a4b6c8d9e01' })
+  @TextProperty({ example: 'stamp.earned', description: 'The kind of event.' })
+  declare readonly type: string;
+  @TimestampProperty({ description: 'When it happened.' }) declare readonly occurred_at: string;
+  @TimestampProperty({ description: 'When it was written to the history.' })
+  declare readonly recorded_at: string;
+  @TextProperty({ example: 'api', description: 'The way by which it came.' })
+  declare readonly channel: string;
+  @ObjectProperty(() => ExportedActorJson, { description: 'Who did it.' })
+  declare readonly actor: ExportedActorJson;
+  @TextProperty({
+    example: '0199c0de-7b3a-7c2f-9d51-0a4b6c8d9e01',
+    description: 'The id of the request, to be quoted to whoever runs the service.',
+  })
   declare readonly request_id: string;
   @JsonProperty({ description: 'All that was recorded, notes and reasons included' })
   declare readonly data: object;
@@ -41,16 +56,21 @@ export class ExportedEventJson {
 
 @Dto('ExportedConsent')
 export class ExportedConsentJson {
-  @OneOfProperty(['marketing_consent', 'sms_consent']) declare readonly name: string;
-  @BooleanProperty({ example: true }) declare readonly value: boolean;
+  @OneOfProperty(['marketing_consent', 'sms_consent'], { description: 'Which consent.' })
+  declare readonly name: string;
+  @BooleanProperty({ example: true, description: 'Whether it was given.' })
+  declare readonly value: boolean;
   @TimestampProperty({ description: 'When it was recorded' }) declare readonly since: string;
-  @TextProperty({ example: 'evt_01KJM3Z0Q8F7W2N4B6D8C0E1G3' }) declare readonly event_id: string;
+  @TextProperty({ example: 'evt_01KJM3Z0Q8F7W2N4B6D8C0E1G3', description: 'The id of the event.' })
+  declare readonly event_id: string;
 }
 
 @Dto('CustomerExport')
 export class CustomerExportJson {
-  @TimestampProperty() declare readonly exported_at: string;
-  @ObjectProperty(() => CustomerJson) declare readonly customer: CustomerJson;
+  @TimestampProperty({ description: 'When the export was made.' })
+  declare readonly exported_at: string;
+  @ObjectProperty(() => CustomerJson, { description: 'The person, as they are shown now.' })
+  declare readonly customer: CustomerJson;
   @ObjectsProperty(() => CustomerJson, {
     description: 'The other customers who are the same person, because they are merged',
   })

@@ -15,6 +15,16 @@ import type { CustomerChanges } from './customer.js';
 import type { ReferenceInput } from './external-references.js';
 import type { PersonalFields } from './customer.events.js';
 
+/** Describes the fields that several classes have. */
+const DESCRIPTIONS = {
+  first_name: 'The first name.',
+  last_name: 'The last name.',
+  email: 'The e-mail address, unique in the store whatever its case.',
+  birthday: 'The day of birth, as YYYY-MM-DD.',
+  marketing_consent: 'Whether the customer agreed to marketing.',
+  sms_consent: 'Whether the customer agreed to text messages.',
+};
+
 /** UTC+14 */
 const FURTHEST_EAST_MS = 14 * 60 * 60_000;
 
@@ -23,14 +33,22 @@ const MAX_REFERENCES = 100;
 
 @Dto('ExternalReferenceInput')
 export class ExternalReferenceDto {
-  @Field(readMatching(SOURCE, 64), {
-    type: 'string',
-    minLength: 1,
-    maxLength: 64,
-    pattern: SOURCE.source,
-  })
+  @Field(
+    readMatching(SOURCE, 64),
+    {
+      type: 'string',
+      minLength: 1,
+      maxLength: 64,
+      pattern: SOURCE.source,
+    },
+    { description: 'The other system, by a name of your choice.' },
+  )
   declare readonly source: string;
-  @Field(readExternalId, { oneOf: [{ type: 'string' }, { type: 'number' }], maxLength: 255 })
+  @Field(
+    readExternalId,
+    { oneOf: [{ type: 'string' }, { type: 'number' }], maxLength: 255 },
+    { description: 'The customer’s id in the other system.' },
+  )
   declare readonly external_id: string;
   @MetadataField({ default: {} }) declare readonly metadata: Metadata;
 }
@@ -45,22 +63,44 @@ export class ExternalReferenceDto {
   },
 })
 export class CreateCustomerDto {
-  @TextField() declare readonly first_name: string;
-  @TextField({ optional: true }) declare readonly last_name: string | null;
-  @EmailField({ optional: true }) declare readonly email: string | null;
+  @TextField({ description: DESCRIPTIONS.first_name }) declare readonly first_name: string;
+  @TextField({ optional: true, description: DESCRIPTIONS.last_name }) declare readonly last_name:
+    | string
+    | null;
+  @EmailField({ optional: true, description: DESCRIPTIONS.email }) declare readonly email:
+    | string
+    | null;
   @PhoneField({ optional: true }) declare readonly phone: string | null;
-  @BirthdayField({ optional: true }) declare readonly birthday: string | null;
+  @BirthdayField({ optional: true, description: DESCRIPTIONS.birthday }) declare readonly birthday:
+    | string
+    | null;
   @MetadataField({ default: {} }) declare readonly metadata: Metadata;
-  @ReferencesField({ default: [] }) declare readonly external_references: ExternalReferenceDto[];
-  @BooleanField({ default: false }) declare readonly marketing_consent: boolean;
-  @BooleanField({ default: false }) declare readonly sms_consent: boolean;
+  @ReferencesField({
+    default: [],
+    description: 'The customer’s ids in other systems; one that is there already is updated.',
+  })
+  declare readonly external_references: ExternalReferenceDto[];
+  @BooleanField({ default: false, description: DESCRIPTIONS.marketing_consent })
+  declare readonly marketing_consent: boolean;
+  @BooleanField({ default: false, description: DESCRIPTIONS.sms_consent })
+  declare readonly sms_consent: boolean;
 }
 
 /** A customer, and what to do for them at once. */
 @Dto('CustomerCreation', { wrapper: 'customer', bare: true, inside: CreateCustomerDto })
 export class CustomerCreationDto extends CreateCustomerDto {
-  @IntegerField({ min: 1, optional: true, example: 1 }) declare readonly card_id: number | null;
-  @BooleanField({ default: false }) declare readonly send_card_links: boolean;
+  @IntegerField({
+    min: 1,
+    optional: true,
+    example: 1,
+    description: 'The card, which is a template.',
+  })
+  declare readonly card_id: number | null;
+  @BooleanField({
+    default: false,
+    description: 'true, with card_id: the wallet links are sent to the customer by e-mail or SMS.',
+  })
+  declare readonly send_card_links: boolean;
 }
 
 @Dto('CustomerChanges', {
@@ -69,21 +109,33 @@ export class CustomerCreationDto extends CreateCustomerDto {
   example: { last_name: 'Berg', metadata: { milk: 'oat' } },
 })
 export class UpdateCustomerDto {
-  @TextField({ omittable: true }) declare readonly first_name?: string;
-  @TextField({ clearable: true }) declare readonly last_name?: string | null;
-  @EmailField({ clearable: true }) declare readonly email?: string | null;
+  @TextField({ omittable: true, description: DESCRIPTIONS.first_name })
+  declare readonly first_name?: string;
+  @TextField({ clearable: true, description: DESCRIPTIONS.last_name }) declare readonly last_name?:
+    | string
+    | null;
+  @EmailField({ clearable: true, description: DESCRIPTIONS.email }) declare readonly email?:
+    | string
+    | null;
   @PhoneField({ clearable: true }) declare readonly phone?: string | null;
-  @BirthdayField({ clearable: true }) declare readonly birthday?: string | null;
+  @BirthdayField({ clearable: true, description: DESCRIPTIONS.birthday })
+  declare readonly birthday?: string | null;
   @MetadataField({ omittable: true }) declare readonly metadata?: Metadata;
-  @ReferencesField({ omittable: true })
+  @ReferencesField({
+    omittable: true,
+    description: 'Ids in other systems to add or to update; none is removed.',
+  })
   declare readonly external_references?: ExternalReferenceDto[];
-  @BooleanField({ omittable: true }) declare readonly marketing_consent?: boolean;
-  @BooleanField({ omittable: true }) declare readonly sms_consent?: boolean;
+  @BooleanField({ omittable: true, description: DESCRIPTIONS.marketing_consent })
+  declare readonly marketing_consent?: boolean;
+  @BooleanField({ omittable: true, description: DESCRIPTIONS.sms_consent })
+  declare readonly sms_consent?: boolean;
 }
 
 @Dto('MergeInput', { example: { from_customer_id: 2 } })
 export class MergeDto {
-  @IntegerField({ min: 1 }) declare readonly from_customer_id: number;
+  @IntegerField({ min: 1, description: 'The customer who is merged into the one of the path.' })
+  declare readonly from_customer_id: number;
 }
 
 export type CustomerInput = Omit<PersonalFields, 'externalReferences'> & {

@@ -34,7 +34,11 @@ export class CustomerListQuery {
   @TextField({ optional: true, description: 'With external_id: exactly that customer' })
   declare readonly source: string | null;
 
-  @IdentifierField({ optional: true }) declare readonly external_id: string | null;
+  @IdentifierField({
+    optional: true,
+    description: 'With source: exactly the customer who has this id in the other system.',
+  })
+  declare readonly external_id: string | null;
 
   @Field(
     readUnencoded(/(?<=\S) (?=\S)/g, readEmail),
@@ -59,7 +63,8 @@ export class CustomerListQuery {
   @TimeField({ optional: true, description: 'Changed at or after this time' })
   declare readonly updated_since: Date | null;
 
-  @IntegerField({ min: 1, max: 1_000_000, default: 1 }) declare readonly page: number;
+  @IntegerField({ min: 1, max: 1_000_000, default: 1, description: 'Which page, from 1.' })
+  declare readonly page: number;
 
   @Field(
     readItems,
@@ -71,16 +76,21 @@ export class CustomerListQuery {
 
 @Dto('Pagination')
 class PaginationJson {
-  @IntegerProperty() declare readonly count: number;
-  @IntegerProperty({ example: 20 }) declare readonly items: number;
-  @IntegerProperty() declare readonly page: number;
-  @IntegerProperty() declare readonly pages: number;
+  @IntegerProperty({ description: 'How many customers match, on all pages together.' })
+  declare readonly count: number;
+  @IntegerProperty({ example: 20, description: 'The size of a page in force.' })
+  declare readonly items: number;
+  @IntegerProperty({ description: 'The page asked for, from 1.' }) declare readonly page: number;
+  @IntegerProperty({ description: 'How many pages there are, at least 1.' })
+  declare readonly pages: number;
 }
 
 @Dto('CustomerList')
 export class CustomerListJson {
-  @ObjectsProperty(() => CustomerJson) declare readonly customers: CustomerJson[];
-  @ObjectProperty(() => PaginationJson) declare readonly pagination: PaginationJson;
+  @ObjectsProperty(() => CustomerJson, { description: 'The customers of this page, newest first.' })
+  declare readonly customers: CustomerJson[];
+  @ObjectProperty(() => PaginationJson, { description: 'Where this page stands.' })
+  declare readonly pagination: PaginationJson;
 }
 
 /** Narrows the list; null: not by this field. */

@@ -12,37 +12,67 @@ import {
 import { CustomerCardDetailJson, CustomerCardJson } from '#stamping/customer-card.dto.js';
 import type { Customer } from './customer.js';
 
+/** Describes the fields that several classes have. */
+const DESCRIPTIONS = {
+  metadata: 'What other systems keep with it.',
+  created_at: 'When it was made.',
+  updated_at: 'When it was last changed.',
+};
+
 @Dto('ExternalReference')
 class ExternalReferenceJson {
-  @TextProperty({ example: 'till' }) declare readonly source: string;
-  @TextProperty({ example: 'A-17' }) declare readonly external_id: string;
-  @JsonProperty() declare readonly metadata: Metadata;
-  @TimestampProperty() declare readonly created_at: string;
-  @TimestampProperty() declare readonly updated_at: string;
+  @TextProperty({ example: 'till', description: 'The other system.' })
+  declare readonly source: string;
+  @TextProperty({ example: 'A-17', description: 'The customer’s id in the other system.' })
+  declare readonly external_id: string;
+  @JsonProperty({ description: DESCRIPTIONS.metadata }) declare readonly metadata: Metadata;
+  @TimestampProperty({ description: DESCRIPTIONS.created_at }) declare readonly created_at: string;
+  @TimestampProperty({ description: DESCRIPTIONS.updated_at }) declare readonly updated_at: string;
 }
 
 @Dto('Customer')
 export class CustomerJson {
-  @IntegerProperty() declare readonly id: number;
-  @IntegerProperty() declare readonly account_id: number;
-  @TextProperty({ example: 'Anna' }) declare readonly first_name: string;
-  @TextProperty({ nullable: true }) declare readonly last_name: string | null;
-  @TextProperty({ nullable: true, example: 'anna@example.com' })
+  @IntegerProperty({ description: 'The id.' }) declare readonly id: number;
+  @IntegerProperty({ description: 'The store.' }) declare readonly account_id: number;
+  @TextProperty({ example: 'Anna', description: 'The first name.' })
+  declare readonly first_name: string;
+  @TextProperty({ nullable: true, description: 'The last name.' }) declare readonly last_name:
+    | string
+    | null;
+  @TextProperty({
+    nullable: true,
+    example: 'anna@example.com',
+    description: 'The e-mail address, unique in the store whatever its case.',
+  })
   declare readonly email: string | null;
-  @TextProperty({ nullable: true, example: '+4915112345678' })
+  @TextProperty({
+    nullable: true,
+    example: '+4915112345678',
+    description: 'The phone number, unique in the store.',
+  })
   declare readonly phone: string | null;
-  @TextProperty({ nullable: true, format: 'date', example: '1990-05-31' })
+  @TextProperty({
+    nullable: true,
+    format: 'date',
+    example: '1990-05-31',
+    description: 'The day of birth, as YYYY-MM-DD.',
+  })
   declare readonly birthday: string | null;
   @IntegerProperty({ example: 5, description: 'Over all cards' })
   declare readonly stamp_count: number;
-  @JsonProperty() declare readonly metadata: Metadata;
-  @ObjectsProperty(() => ExternalReferenceJson)
+  @JsonProperty({ description: DESCRIPTIONS.metadata }) declare readonly metadata: Metadata;
+  @ObjectsProperty(() => ExternalReferenceJson, {
+    description: 'The customer’s ids in other systems.',
+  })
   declare readonly external_references: ExternalReferenceJson[];
-  @ObjectsProperty(() => CustomerCardJson) declare readonly customer_cards: CustomerCardJson[];
-  @BooleanProperty({ example: false }) declare readonly marketing_consent: boolean;
-  @BooleanProperty({ example: false }) declare readonly sms_consent: boolean;
-  @TimestampProperty() declare readonly created_at: string;
-  @TimestampProperty() declare readonly updated_at: string;
+  @ObjectsProperty(() => CustomerCardJson, { description: 'Their cards, by id.' })
+  declare readonly customer_cards: CustomerCardJson[];
+  @BooleanProperty({ example: false, description: 'Whether the customer agreed to marketing.' })
+  declare readonly marketing_consent: boolean;
+  @BooleanProperty({ example: false, description: 'Whether the customer agreed to text messages.' })
+  declare readonly sms_consent: boolean;
+  @TimestampProperty({ description: DESCRIPTIONS.created_at }) declare readonly created_at: string;
+  @TimestampProperty({ description: DESCRIPTIONS.updated_at }) declare readonly updated_at: string;
   @TimestampProperty({
     nullable: true,
     description: 'Null unless the person was erased; personal fields are empty since then',

@@ -12,9 +12,11 @@ export type RewardState = (typeof STATES)[number];
 
 @Dto('ExplainedReward')
 export class ExplainedRewardJson {
-  @IntegerProperty() declare readonly id: number;
-  @TextProperty({ example: 'A free coffee' }) declare readonly name: string;
-  @IntegerProperty({ example: 10 }) declare readonly stamps_required: number;
+  @IntegerProperty({ description: 'The id.' }) declare readonly id: number;
+  @TextProperty({ example: 'A free coffee', description: 'The name.' })
+  declare readonly name: string;
+  @IntegerProperty({ example: 10, description: 'How many stamps it takes.' })
+  declare readonly stamps_required: number;
   @OneOfProperty(STATES, { description: 'redeemed: and not unlocked again since' })
   declare readonly state: RewardState;
   @TimestampProperty({
@@ -26,7 +28,8 @@ export class ExplainedRewardJson {
 
 @Dto('ExplanationStep')
 export class ExplanationStepJson {
-  @TextProperty({ example: 'evt_01KJM3Z0Q8F7W2N4B6D8C0E1G3' }) declare readonly event_id: string;
+  @TextProperty({ example: 'evt_01KJM3Z0Q8F7W2N4B6D8C0E1G3', description: 'The id of the event.' })
+  declare readonly event_id: string;
   @TextProperty({
     example: 'Mar 1, 2026, 2:05 PM: 2 stamps added, at Old Town, by Kim',
     description: "In the store's language: English, German, French or Spanish, else English",
@@ -39,7 +42,8 @@ export class ExplanationStepJson {
 
 @Dto('Explanation')
 export class ExplanationJson {
-  @IntegerProperty({ example: 7 }) declare readonly balance: number;
+  @IntegerProperty({ example: 7, description: 'The stamps on the card now.' })
+  declare readonly balance: number;
   @ObjectsProperty(() => ExplainedRewardJson, { description: 'Cheapest first' })
   declare readonly rewards: ExplainedRewardJson[];
   @ObjectsProperty(() => ExplanationStepJson, {

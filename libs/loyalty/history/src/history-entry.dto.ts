@@ -40,18 +40,24 @@ const RECORD_ID = { min: 1, optional: true } as const;
 
 @Dto('HistoryQuery')
 export class HistoryQuery extends CardEventsQuery {
-  @IntegerField(RECORD_ID) declare readonly customer_id: number | null;
-  @IntegerField(RECORD_ID) declare readonly customer_card_id: number | null;
-  @IntegerField(RECORD_ID) declare readonly card_id: number | null;
-  @IntegerField(RECORD_ID) declare readonly location_id: number | null;
-  @OneOfField(CHANNELS, { optional: true }) declare readonly channel: Channel | null;
+  @IntegerField({ ...RECORD_ID, description: 'Only those of this customer.' })
+  declare readonly customer_id: number | null;
+  @IntegerField({ ...RECORD_ID, description: 'Only those of this customer card.' })
+  declare readonly customer_card_id: number | null;
+  @IntegerField({ ...RECORD_ID, description: 'Only those of this card.' })
+  declare readonly card_id: number | null;
+  @IntegerField({ ...RECORD_ID, description: 'Only those at this location.' })
+  declare readonly location_id: number | null;
+  @OneOfField(CHANNELS, { optional: true, description: 'Only what came this way.' })
+  declare readonly channel: Channel | null;
   @Field(readActor, { type: 'string', pattern: ACTOR.source }, createActorOptions())
   declare readonly actor: string | null;
 }
 
 @Dto('HistoryActor')
 export class HistoryActorJson {
-  @OneOfProperty(ACTORS) declare readonly type: Actor['type'];
+  @OneOfProperty(ACTORS, { description: 'The kind of actor.' })
+  declare readonly type: Actor['type'];
   @IntegerProperty({ description: '0 for the system' }) declare readonly id: number;
   @TextProperty({
     nullable: true,
@@ -63,30 +69,49 @@ export class HistoryActorJson {
 
 @Dto('HistoryEntry')
 export class HistoryEntryJson {
-  @TextProperty({ example: 'evt_01KJM3Z0Q8F7W2N4B6D8C0E1G3' }) declare readonly id: string;
+  @TextProperty({ example: 'evt_01KJM3Z0Q8F7W2N4B6D8C0E1G3', description: 'The id.' })
+  declare readonly id: string;
   @TextProperty({
     example: 'stamp.earned',
     description:
       'The type of the public event where there is one, else a name such as card.archived',
   })
   declare readonly type: string;
-  @TimestampProperty() declare readonly occurred_at: string;
-  @TimestampProperty() declare readonly recorded_at: string;
-  @OneOfProperty(CHANNELS) declare readonly channel: Channel;
-  @ObjectProperty(() => HistoryActorJson) declare readonly actor: HistoryActorJson;
-  @TextProperty({ example: '0198f3c4-7c2e-7d3a-9b1f-2f6f0a4b8c55' })
+  @TimestampProperty({ description: 'When it happened.' }) declare readonly occurred_at: string;
+  @TimestampProperty({ description: 'When it was written to the history.' })
+  declare readonly recorded_at: string;
+  @OneOfProperty(CHANNELS, { description: 'The way by which it came.' })
+  declare readonly channel: Channel;
+  @ObjectProperty(() => HistoryActorJson, { description: 'Who did it.' })
+  declare readonly actor: HistoryActorJson;
+  @TextProperty({
+    example: '0198f3c4-7c2e-7d3a-9b1f-2f6f0a4b8c55',
+    description: 'The id of the request, to be quoted to whoever runs the service.',
+  })
   declare readonly request_id: string;
-  @IntegerProperty({ nullable: true }) declare readonly customer_id: number | null;
-  @IntegerProperty({ nullable: true }) declare readonly customer_card_id: number | null;
-  @IntegerProperty({ nullable: true }) declare readonly card_id: number | null;
+  @IntegerProperty({ nullable: true, description: 'The customer.' }) declare readonly customer_id:
+    | number
+    | null;
+  @IntegerProperty({ nullable: true, description: 'The customer card.' })
+  declare readonly customer_card_id: number | null;
+  @IntegerProperty({ nullable: true, description: 'The card, which is a template.' })
+  declare readonly card_id: number | null;
   @IntegerProperty({ nullable: true, example: 2, description: 'The signed change of the balance' })
   declare readonly stamps: number | null;
   @IntegerProperty({ nullable: true, example: 7, description: 'Of the customer card, after it' })
   declare readonly balance: number | null;
-  @IntegerProperty({ nullable: true, example: null }) declare readonly reward_id: number | null;
-  @IntegerProperty({ nullable: true }) declare readonly location_id: number | null;
-  @TextProperty({ nullable: true, example: 'till-2' }) declare readonly staff_ref: string | null;
-  @TextProperty({ nullable: true, example: 'R-1042' }) declare readonly external_ref: string | null;
+  @IntegerProperty({ nullable: true, example: null, description: 'The reward.' })
+  declare readonly reward_id: number | null;
+  @IntegerProperty({ nullable: true, description: 'Where it happened.' })
+  declare readonly location_id: number | null;
+  @TextProperty({
+    nullable: true,
+    example: 'till-2',
+    description: 'Who of the staff did it, by a name of your choice.',
+  })
+  declare readonly staff_ref: string | null;
+  @TextProperty({ nullable: true, example: 'R-1042', description: 'The receipt number.' })
+  declare readonly external_ref: string | null;
   @TextProperty({
     nullable: true,
     example: null,

@@ -9,14 +9,20 @@ import {
 } from '#http/response-fields.js';
 import type { Location, Precision } from './location.js';
 
+/** Describes the fields that several classes have. */
+const DESCRIPTIONS = {
+  name: 'The name.',
+  address: 'The postal address, in one line.',
+};
+
 const PRECISIONS: readonly Precision[] = ['manual', 'rooftop', 'street', 'postcode', 'city'];
 const GEOCODE_STATUSES = ['pending', 'ok', 'not_found', 'failed'] as const;
 
 const NAME = { example: 'Old Town' };
 const ADDRESS = { max: 500, example: 'Marktplatz 1, 20095 Hamburg, Germany' };
 
-const LATITUDE = { min: -90, max: 90, example: 53.5503 };
-const LONGITUDE = { min: -180, max: 180, example: 9.9929 };
+const LATITUDE = { min: -90, max: 90, example: 53.5503, description: 'Degrees north.' };
+const LONGITUDE = { min: -180, max: 180, example: 9.9929, description: 'Degrees east.' };
 
 @Dto('Pin')
 export class PinDto {
@@ -26,29 +32,40 @@ export class PinDto {
 
 @Dto('LocationInput', { wrapper: 'location', bare: true })
 export class CreateLocationDto {
-  @TextField(NAME) declare readonly name: string;
-  @TextField(ADDRESS) declare readonly address: string;
+  @TextField({ ...NAME, description: DESCRIPTIONS.name }) declare readonly name: string;
+  @TextField({ ...ADDRESS, description: DESCRIPTIONS.address }) declare readonly address: string;
   @PinField({ optional: true, description: 'Where exactly the shop is; null: geocode the address' })
   declare readonly pin: PinDto | null;
 }
 
 @Dto('LocationChanges', { wrapper: 'location', bare: true })
 export class UpdateLocationDto {
-  @TextField({ ...NAME, omittable: true }) declare readonly name?: string;
-  @TextField({ ...ADDRESS, omittable: true }) declare readonly address?: string;
+  @TextField({ ...NAME, omittable: true, description: DESCRIPTIONS.name })
+  declare readonly name?: string;
+  @TextField({ ...ADDRESS, omittable: true, description: DESCRIPTIONS.address })
+  declare readonly address?: string;
   @PinField({ clearable: true, description: 'Where exactly the shop is; null removes the pin' })
   declare readonly pin?: PinDto | null;
 }
 
 @Dto('Location')
 export class LocationJson {
-  @IntegerProperty() declare readonly id: number;
-  @IntegerProperty() declare readonly account_id: number;
-  @TextProperty(NAME) declare readonly name: string;
-  @TextProperty({ example: ADDRESS.example }) declare readonly address: string;
-  @NumberProperty({ nullable: true, example: LATITUDE.example })
+  @IntegerProperty({ description: 'The id.' }) declare readonly id: number;
+  @IntegerProperty({ description: 'The store.' }) declare readonly account_id: number;
+  @TextProperty({ ...NAME, description: DESCRIPTIONS.name }) declare readonly name: string;
+  @TextProperty({ example: ADDRESS.example, description: DESCRIPTIONS.address })
+  declare readonly address: string;
+  @NumberProperty({
+    nullable: true,
+    example: LATITUDE.example,
+    description: 'Degrees north; null until the address was found.',
+  })
   declare readonly latitude: number | null;
-  @NumberProperty({ nullable: true, example: LONGITUDE.example })
+  @NumberProperty({
+    nullable: true,
+    example: LONGITUDE.example,
+    description: 'Degrees east; null until the address was found.',
+  })
   declare readonly longitude: number | null;
   @OneOfProperty(GEOCODE_STATUSES, {
     example: 'ok',
@@ -62,8 +79,9 @@ export class LocationJson {
       'What the coordinates stand for: manual is the pin, rooftop the building. Wallet passes hold coordinates of manual, rooftop and street alone',
   })
   declare readonly precision: Precision | null;
-  @TimestampProperty() declare readonly created_at: string;
-  @TimestampProperty() declare readonly updated_at: string;
+  @TimestampProperty({ description: 'When it was made.' }) declare readonly created_at: string;
+  @TimestampProperty({ description: 'When it was last changed.' })
+  declare readonly updated_at: string;
 }
 
 export function toLocationJson(location: Location): LocationJson {
@@ -82,11 +100,11 @@ export function toLocationJson(location: Location): LocationJson {
 }
 
 function PinField(options: FieldOptions): PropertyDecorator {
-  const degrees = ({ min, max, example }: typeof LATITUDE) => ({
+  const degrees = ({ min, max, ...words }: typeof LATITUDE) => ({
     type: 'number',
     minimum: min,
     maximum: max,
-    example,
+    ...words,
   });
   const schema = {
     type: 'object',

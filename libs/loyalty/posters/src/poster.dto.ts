@@ -10,6 +10,19 @@ import {
 import { collectsEmail, collectsPhone, type NewPoster, type Poster } from './poster.js';
 import type { PosterAttributes } from './poster.events.js';
 
+/** Describes the fields that several classes have. */
+const DESCRIPTIONS = {
+  card_id: 'The card, which is a template.',
+  paper_size: 'The size that it is printed in.',
+  active: 'Whether people can sign up with it.',
+  contact_collection_mode: 'Which contact the sign-up asks for.',
+  require_birthday: 'Whether the sign-up requires a birthday.',
+  title: 'The headline of the poster.',
+  primary_color: 'The background of the poster.',
+  text_color: 'The colour of texts.',
+  secondary_color: 'The colour of its accents.',
+};
+
 const PAPER_SIZES = ['a4', 'a5', 'a6', 'letter'] as const;
 const COLLECTION_MODES = ['email_and_phone', 'email_only', 'phone_only'] as const;
 type PaperSize = (typeof PAPER_SIZES)[number];
@@ -27,24 +40,30 @@ const FOLLOWS_MODE = { description: `${FOLLOWS}; if omitted, follows the mode` }
   example: { card_id: 1, title: 'Collect stamps, get a coffee', paper_size: 'a4' },
 })
 export class CreatePosterDto {
-  @IntegerField({ min: 1 }) declare readonly card_id: number;
+  @IntegerField({ min: 1, description: DESCRIPTIONS.card_id }) declare readonly card_id: number;
   @TextField({ ...TITLE, optional: true, description: "Null: the card's name" })
   declare readonly title: string | null;
-  @OneOfField(PAPER_SIZES, { default: 'a4' }) declare readonly paper_size: PaperSize;
+  @OneOfField(PAPER_SIZES, { default: 'a4', description: DESCRIPTIONS.paper_size })
+  declare readonly paper_size: PaperSize;
   @ColorField({ optional: true, description: "Null: the card's card_color" })
   declare readonly primary_color: string | null;
   @ColorField({ optional: true, description: "Null: the card's text_color" })
   declare readonly text_color: string | null;
   @ColorField({ optional: true, description: "Null: the card's stamp_background_color" })
   declare readonly secondary_color: string | null;
-  @BooleanField({ default: true }) declare readonly active: boolean;
-  @OneOfField(COLLECTION_MODES, { default: 'email_and_phone' })
+  @BooleanField({ default: true, description: DESCRIPTIONS.active })
+  declare readonly active: boolean;
+  @OneOfField(COLLECTION_MODES, {
+    default: 'email_and_phone',
+    description: DESCRIPTIONS.contact_collection_mode,
+  })
   declare readonly contact_collection_mode: CollectionMode;
   @BooleanField({ optional: true, description: `${FOLLOWS}. Null: true if both are collected` })
   declare readonly require_email: boolean | null;
   @BooleanField({ optional: true, description: `${FOLLOWS}. Null: false if both are collected` })
   declare readonly require_phone: boolean | null;
-  @BooleanField({ default: false }) declare readonly require_birthday: boolean;
+  @BooleanField({ default: false, description: DESCRIPTIONS.require_birthday })
+  declare readonly require_birthday: boolean;
   @IntegerField({ ...AGE, optional: true }) declare readonly minimum_age: number | null;
 }
 
@@ -54,17 +73,27 @@ export class CreatePosterDto {
   example: { paper_size: 'a5', active: false },
 })
 export class UpdatePosterDto {
-  @TextField({ ...TITLE, omittable: true }) declare readonly title?: string;
-  @OneOfField(PAPER_SIZES, { omittable: true }) declare readonly paper_size?: PaperSize;
-  @ColorField({ omittable: true }) declare readonly primary_color?: string;
-  @ColorField({ omittable: true }) declare readonly text_color?: string;
-  @ColorField({ omittable: true }) declare readonly secondary_color?: string;
-  @BooleanField({ omittable: true }) declare readonly active?: boolean;
-  @OneOfField(COLLECTION_MODES, { omittable: true })
+  @TextField({ ...TITLE, omittable: true, description: DESCRIPTIONS.title })
+  declare readonly title?: string;
+  @OneOfField(PAPER_SIZES, { omittable: true, description: DESCRIPTIONS.paper_size })
+  declare readonly paper_size?: PaperSize;
+  @ColorField({ omittable: true, description: DESCRIPTIONS.primary_color })
+  declare readonly primary_color?: string;
+  @ColorField({ omittable: true, description: DESCRIPTIONS.text_color })
+  declare readonly text_color?: string;
+  @ColorField({ omittable: true, description: DESCRIPTIONS.secondary_color })
+  declare readonly secondary_color?: string;
+  @BooleanField({ omittable: true, description: DESCRIPTIONS.active })
+  declare readonly active?: boolean;
+  @OneOfField(COLLECTION_MODES, {
+    omittable: true,
+    description: DESCRIPTIONS.contact_collection_mode,
+  })
   declare readonly contact_collection_mode?: CollectionMode;
   @BooleanField({ ...FOLLOWS_MODE, omittable: true }) declare readonly require_email?: boolean;
   @BooleanField({ ...FOLLOWS_MODE, omittable: true }) declare readonly require_phone?: boolean;
-  @BooleanField({ omittable: true }) declare readonly require_birthday?: boolean;
+  @BooleanField({ omittable: true, description: DESCRIPTIONS.require_birthday })
+  declare readonly require_birthday?: boolean;
   @IntegerField({ ...AGE, clearable: true }) declare readonly minimum_age?: number | null;
 }
 
@@ -96,27 +125,49 @@ export function toPosterAttributes(input: UpdatePosterDto | CreatePosterDto): Pa
 
 @Dto('Poster')
 export class PosterJson {
-  @IntegerProperty() declare readonly id: number;
-  @IntegerProperty() declare readonly account_id: number;
-  @IntegerProperty() declare readonly card_id: number;
-  @TextProperty(TITLE) declare readonly title: string;
-  @OneOfProperty(PAPER_SIZES) declare readonly paper_size: PaperSize;
-  @TextProperty({ example: '#6B4226' }) declare readonly primary_color: string;
-  @TextProperty({ example: '#FFFFFF' }) declare readonly text_color: string;
-  @TextProperty({ example: '#FFFFFF' }) declare readonly secondary_color: string;
+  @IntegerProperty({ description: 'The id.' }) declare readonly id: number;
+  @IntegerProperty({ description: 'The store.' }) declare readonly account_id: number;
+  @IntegerProperty({ description: DESCRIPTIONS.card_id }) declare readonly card_id: number;
+  @TextProperty({ ...TITLE, description: DESCRIPTIONS.title }) declare readonly title: string;
+  @OneOfProperty(PAPER_SIZES, { description: DESCRIPTIONS.paper_size })
+  declare readonly paper_size: PaperSize;
+  @TextProperty({ example: '#6B4226', description: DESCRIPTIONS.primary_color })
+  declare readonly primary_color: string;
+  @TextProperty({ example: '#FFFFFF', description: DESCRIPTIONS.text_color })
+  declare readonly text_color: string;
+  @TextProperty({ example: '#FFFFFF', description: DESCRIPTIONS.secondary_color })
+  declare readonly secondary_color: string;
   @BooleanProperty({ description: 'Whether the signup URL is live' })
   declare readonly active: boolean;
-  @OneOfProperty(COLLECTION_MODES) declare readonly contact_collection_mode: CollectionMode;
-  @BooleanProperty() declare readonly collect_email: boolean;
-  @BooleanProperty() declare readonly collect_phone: boolean;
+  @OneOfProperty(COLLECTION_MODES, { description: DESCRIPTIONS.contact_collection_mode })
+  declare readonly contact_collection_mode: CollectionMode;
+  @BooleanProperty({
+    description:
+      'Whether the sign-up asks for an e-mail address; it follows from contact_collection_mode.',
+  })
+  declare readonly collect_email: boolean;
+  @BooleanProperty({
+    description:
+      'Whether the sign-up asks for a phone number; it follows from contact_collection_mode.',
+  })
+  declare readonly collect_phone: boolean;
   @BooleanProperty({
     description: 'If neither contact is required, one of them must still be given',
   })
   declare readonly require_email: boolean;
-  @BooleanProperty({ example: false }) declare readonly require_phone: boolean;
-  @BooleanProperty({ example: false }) declare readonly require_birthday: boolean;
-  @IntegerProperty({ nullable: true }) declare readonly minimum_age: number | null;
-  @TextProperty({ example: 'https://inkpad.example/join/3kTMd9QwXzR7vB2nLc' })
+  @BooleanProperty({ example: false, description: 'Whether the sign-up requires a phone number.' })
+  declare readonly require_phone: boolean;
+  @BooleanProperty({ example: false, description: DESCRIPTIONS.require_birthday })
+  declare readonly require_birthday: boolean;
+  @IntegerProperty({
+    nullable: true,
+    description: 'The age in years below which nobody can sign up; null: any age.',
+  })
+  declare readonly minimum_age: number | null;
+  @TextProperty({
+    example: 'https://inkpad.example/join/3kTMd9QwXzR7vB2nLc',
+    description: 'Where people sign up.',
+  })
   declare readonly signup_url: string;
   @TextProperty({
     description: 'The content of the QR code',
@@ -128,8 +179,9 @@ export class PosterJson {
     example: 'https://inkpad.example/posters/3kTMd9QwXzR7vB2nLc',
   })
   declare readonly display_url: string;
-  @TimestampProperty() declare readonly created_at: string;
-  @TimestampProperty() declare readonly updated_at: string;
+  @TimestampProperty({ description: 'When it was made.' }) declare readonly created_at: string;
+  @TimestampProperty({ description: 'When it was last changed.' })
+  declare readonly updated_at: string;
 }
 
 export function toPosterJson(poster: Poster, publicUrl: string): PosterJson {

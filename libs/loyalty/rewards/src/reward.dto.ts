@@ -11,6 +11,16 @@ import {
 import type { Reward } from './reward.js';
 import type { RewardAttributes } from './reward.events.js';
 
+/** Describes the fields that several classes have. */
+const DESCRIPTIONS = {
+  card_id: 'The card, which is a template.',
+  name: 'The name.',
+  stamps_required: 'How many stamps it takes.',
+  description: 'A text about it.',
+  position: 'The place in the list of the card’s rewards.',
+  active: 'Whether it can be redeemed.',
+};
+
 const DESCRIPTION = { max: 2000 };
 
 @Dto('RewardInput', {
@@ -19,13 +29,17 @@ const DESCRIPTION = { max: 2000 };
   example: { card_id: 1, name: 'Free coffee', stamps_required: 5 },
 })
 export class CreateRewardDto {
-  @IntegerField({ min: 1 }) declare readonly card_id: number;
-  @TextField() declare readonly name: string;
-  @IntegerField({ min: 1 }) declare readonly stamps_required: number;
-  @TextField({ ...DESCRIPTION, optional: true }) declare readonly description: string | null;
+  @IntegerField({ min: 1, description: DESCRIPTIONS.card_id }) declare readonly card_id: number;
+  @TextField({ description: DESCRIPTIONS.name }) declare readonly name: string;
+  @IntegerField({ min: 1, description: DESCRIPTIONS.stamps_required })
+  declare readonly stamps_required: number;
+  @TextField({ ...DESCRIPTION, optional: true, description: DESCRIPTIONS.description })
+  declare readonly description: string | null;
   /** Null: after the card's last. */
-  @IntegerField({ min: 0, optional: true }) declare readonly position: number | null;
-  @BooleanField({ default: true }) declare readonly active: boolean;
+  @IntegerField({ min: 0, optional: true, description: DESCRIPTIONS.position })
+  declare readonly position: number | null;
+  @BooleanField({ default: true, description: DESCRIPTIONS.active })
+  declare readonly active: boolean;
 }
 
 @Dto('RewardChanges', {
@@ -34,16 +48,21 @@ export class CreateRewardDto {
   example: { description: 'Any size' },
 })
 export class UpdateRewardDto {
-  @TextField({ omittable: true }) declare readonly name?: string;
-  @IntegerField({ min: 1, omittable: true }) declare readonly stamps_required?: number;
-  @TextField({ ...DESCRIPTION, clearable: true }) declare readonly description?: string | null;
-  @IntegerField({ min: 0, omittable: true }) declare readonly position?: number;
-  @BooleanField({ omittable: true }) declare readonly active?: boolean;
+  @TextField({ omittable: true, description: DESCRIPTIONS.name }) declare readonly name?: string;
+  @IntegerField({ min: 1, omittable: true, description: DESCRIPTIONS.stamps_required })
+  declare readonly stamps_required?: number;
+  @TextField({ ...DESCRIPTION, clearable: true, description: DESCRIPTIONS.description })
+  declare readonly description?: string | null;
+  @IntegerField({ min: 0, omittable: true, description: DESCRIPTIONS.position })
+  declare readonly position?: number;
+  @BooleanField({ omittable: true, description: DESCRIPTIONS.active })
+  declare readonly active?: boolean;
 }
 
 @Dto('RewardListQuery')
 export class RewardListQuery extends AsOfPageQuery {
-  @IntegerField({ min: 1, optional: true }) declare readonly card_id: number | null;
+  @IntegerField({ min: 1, optional: true, description: 'Only those of this card.' })
+  declare readonly card_id: number | null;
 
   @Field(
     readActive,
@@ -58,18 +77,20 @@ export class RewardListQuery extends AsOfPageQuery {
 
 @Dto('Reward')
 export class RewardJson {
-  @IntegerProperty() declare readonly id: number;
-  @IntegerProperty() declare readonly account_id: number;
-  @IntegerProperty() declare readonly card_id: number;
-  @TextProperty({ example: 'Free coffee' }) declare readonly name: string;
-  @TextProperty({ nullable: true, example: 'Any size' }) declare readonly description:
-    | string
-    | null;
-  @IntegerProperty({ example: 5 }) declare readonly stamps_required: number;
-  @IntegerProperty() declare readonly position: number;
-  @BooleanProperty() declare readonly active: boolean;
-  @TimestampProperty() declare readonly created_at: string;
-  @TimestampProperty() declare readonly updated_at: string;
+  @IntegerProperty({ description: 'The id.' }) declare readonly id: number;
+  @IntegerProperty({ description: 'The store.' }) declare readonly account_id: number;
+  @IntegerProperty({ description: DESCRIPTIONS.card_id }) declare readonly card_id: number;
+  @TextProperty({ example: 'Free coffee', description: DESCRIPTIONS.name })
+  declare readonly name: string;
+  @TextProperty({ nullable: true, example: 'Any size', description: DESCRIPTIONS.description })
+  declare readonly description: string | null;
+  @IntegerProperty({ example: 5, description: DESCRIPTIONS.stamps_required })
+  declare readonly stamps_required: number;
+  @IntegerProperty({ description: DESCRIPTIONS.position }) declare readonly position: number;
+  @BooleanProperty({ description: DESCRIPTIONS.active }) declare readonly active: boolean;
+  @TimestampProperty({ description: 'When it was made.' }) declare readonly created_at: string;
+  @TimestampProperty({ description: 'When it was last changed.' })
+  declare readonly updated_at: string;
 }
 
 export function toRewardJson(reward: Reward): RewardJson {

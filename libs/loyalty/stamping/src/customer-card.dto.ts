@@ -23,31 +23,63 @@ import { getCardStatus, type CustomerCard, type ShownTemplate } from './customer
 import type { ActionDetails, RewardRedeemed } from './customer-card.events.js';
 import { findAvailableRewards, calculateProgress, type Milestone } from './unlocked-rewards.js';
 
+/** Describes the fields that several classes have. */
+const DESCRIPTIONS = {
+  card_id: 'The card, which is a template.',
+  location_id: 'Where it happened.',
+  staff_ref: 'Who of the staff did it, by a name of your choice.',
+  reward_id: 'The reward.',
+  id: 'The id.',
+};
+
 @Dto('CustomerCardInput', { example: { card_id: 2 } })
 export class EnrolDto {
-  @IntegerField({ min: 1 }) declare readonly card_id: number;
+  @IntegerField({ min: 1, description: DESCRIPTIONS.card_id }) declare readonly card_id: number;
 }
 
 /** The details that a stamping or a redemption may have. */
 class CardActionDto {
-  @BooleanField({ default: false }) declare readonly skip_notifications: boolean;
-  @IntegerField({ min: 1, optional: true }) declare readonly location_id: number | null;
-  @TextField({ optional: true }) declare readonly staff_ref: string | null;
-  @IdentifierField({ optional: true }) declare readonly external_ref: string | null;
+  @BooleanField({
+    default: false,
+    description:
+      'true: the pass is updated without a message to its holder. Webhooks are sent all the same.',
+  })
+  declare readonly skip_notifications: boolean;
+  @IntegerField({ min: 1, optional: true, description: DESCRIPTIONS.location_id })
+  declare readonly location_id: number | null;
+  @TextField({ optional: true, description: DESCRIPTIONS.staff_ref }) declare readonly staff_ref:
+    | string
+    | null;
+  @IdentifierField({
+    optional: true,
+    description:
+      'A receipt number, which counts once in a store for ever: the same one again gets the first answer.',
+  })
+  declare readonly external_ref: string | null;
   @TimeField({ optional: true, description: 'When it happened, for a till that was offline' })
   declare readonly occurred_at: Date | null;
-  @TextField({ max: 500, optional: true }) declare readonly note: string | null;
-  @OneOfField(['api', 'pos'], { default: 'api' }) declare readonly source: 'api' | 'pos';
+  @TextField({
+    max: 500,
+    optional: true,
+    description: 'A note for the history. It is personal, and gone once the customer is erased.',
+  })
+  declare readonly note: string | null;
+  @OneOfField(['api', 'pos'], {
+    default: 'api',
+    description: 'pos: a till. It stands in the history and in events.',
+  })
+  declare readonly source: 'api' | 'pos';
 }
 
 @Dto('StampInput', { example: { stamps: 5, external_ref: 'receipt-1001' } })
 export class StampDto extends CardActionDto {
-  @IntegerField({ min: 1, max: 100 }) declare readonly stamps: number;
+  @IntegerField({ min: 1, max: 100, description: 'How many stamps are added.' })
+  declare readonly stamps: number;
 }
 
 @Dto('RedeemInput', { example: { reward_id: 1 } })
 export class RedeemDto extends CardActionDto {
-  @IntegerField({ min: 1 }) declare readonly reward_id: number;
+  @IntegerField({ min: 1, description: DESCRIPTIONS.reward_id }) declare readonly reward_id: number;
 }
 
 @Dto('AdjustInput', { example: { stamps: 1, reason: 'A stamp was forgotten at the counter' } })
@@ -79,62 +111,88 @@ export class CardActionQuery {
 
 @Dto('CustomerCard')
 export class CustomerCardJson {
-  @IntegerProperty() declare readonly id: number;
-  @TextProperty({ format: 'uuid', example: '0199c0de-7b3a-7c2f-9d51-0a4b6c8d9e01' })
+  @IntegerProperty({ description: DESCRIPTIONS.id }) declare readonly id: number;
+  @TextProperty({
+    format: 'uuid',
+    example: '0199c0de-7b3a-7c2f-9d51-0a4b6c8d9e01',
+    description: 'The id in the addresses of its passes.',
+  })
   declare readonly uuid: string;
-  @IntegerProperty() declare readonly card_id: number;
-  @TextProperty({ example: 'Coffee card' }) declare readonly card_name: string;
-  @OneOfProperty(['active', 'completed', 'expired'])
+  @IntegerProperty({ description: DESCRIPTIONS.card_id }) declare readonly card_id: number;
+  @TextProperty({ example: 'Coffee card', description: 'The name of the card.' })
+  declare readonly card_name: string;
+  @OneOfProperty(['active', 'completed', 'expired'], {
+    description:
+      'active; completed, with stamps for a full card; or expired, which goes before both.',
+  })
   declare readonly status: 'active' | 'completed' | 'expired';
-  @IntegerProperty({ example: 5 }) declare readonly stamps_count: number;
-  @IntegerProperty({ example: 5 }) declare readonly stamps_remaining: number;
-  @IntegerProperty({ example: 50 }) declare readonly progress_percentage: number;
+  @IntegerProperty({ example: 5, description: 'The stamps on the card.' })
+  declare readonly stamps_count: number;
+  @IntegerProperty({
+    example: 5,
+    description: 'How many stamps are missing to a full card, 0 beyond it.',
+  })
+  declare readonly stamps_remaining: number;
+  @IntegerProperty({
+    example: 50,
+    description: 'How far it is to the next active reward, or else to a full card, rounded down.',
+  })
+  declare readonly progress_percentage: number;
   @BooleanProperty({
     example: false,
     description:
       'Whether the customer has the card on a phone: in Apple Wallet, Google Wallet, or installed from its page',
   })
   declare readonly pass_installed: boolean;
-  @PassUrlProperty('apple') declare readonly apple_wallet_url: string;
-  @PassUrlProperty('google') declare readonly google_wallet_url: string;
-  @TimestampProperty() declare readonly issued_at: string;
-  @TimestampProperty() declare readonly created_at: string;
-  @TimestampProperty() declare readonly updated_at: string;
+  @PassUrlProperty('apple', 'Apple Wallet') declare readonly apple_wallet_url: string;
+  @PassUrlProperty('google', 'Google Wallet') declare readonly google_wallet_url: string;
+  @TimestampProperty({ description: 'When the customer got the card.' })
+  declare readonly issued_at: string;
+  @TimestampProperty({ description: 'When it was made.' }) declare readonly created_at: string;
+  @TimestampProperty({ description: 'When it was last changed.' })
+  declare readonly updated_at: string;
   @TextProperty({ example: 'K7QX2M9P', description: 'The content of the barcode' })
   declare readonly code: string;
 }
 
 @Dto('AvailableReward')
 export class AvailableRewardJson {
-  @IntegerProperty() declare readonly id: number;
-  @TextProperty({ example: 'Free coffee' }) declare readonly name: string;
-  @TextProperty({ nullable: true, example: 'Any size' }) declare readonly description:
-    | string
-    | null;
-  @IntegerProperty({ example: 5 }) declare readonly stamps_required: number;
+  @IntegerProperty({ description: DESCRIPTIONS.id }) declare readonly id: number;
+  @TextProperty({ example: 'Free coffee', description: 'The name.' }) declare readonly name: string;
+  @TextProperty({ nullable: true, example: 'Any size', description: 'A text about it.' })
+  declare readonly description: string | null;
+  @IntegerProperty({ example: 5, description: 'How many stamps it takes.' })
+  declare readonly stamps_required: number;
 }
 
 @Dto('CustomerCardDetail')
 export class CustomerCardDetailJson extends CustomerCardJson {
-  @IntegerProperty() declare readonly customer_id: number;
-  @IntegerProperty() declare readonly account_id: number;
-  @ObjectsProperty(() => AvailableRewardJson)
+  @IntegerProperty({ description: 'The customer.' }) declare readonly customer_id: number;
+  @IntegerProperty({ description: 'The store.' }) declare readonly account_id: number;
+  @ObjectsProperty(() => AvailableRewardJson, {
+    description:
+      'Active rewards that the balance covers, cheapest first, each with the stamps that it takes on this card.',
+  })
   declare readonly available_rewards: AvailableRewardJson[];
 }
 
 @Dto('RedemptionRecord')
 export class RedemptionRecordJson {
-  @IntegerProperty() declare readonly id: number;
-  @IntegerProperty() declare readonly reward_id: number;
-  @TextProperty({ example: 'Free coffee' }) declare readonly reward_name: string;
-  @IntegerProperty({ example: 5 }) declare readonly stamps_spent: number;
+  @IntegerProperty({ description: DESCRIPTIONS.id }) declare readonly id: number;
+  @IntegerProperty({ description: DESCRIPTIONS.reward_id }) declare readonly reward_id: number;
+  @TextProperty({ example: 'Free coffee', description: 'The name of the reward, as it was then.' })
+  declare readonly reward_name: string;
+  @IntegerProperty({ example: 5, description: 'How many stamps were spent.' })
+  declare readonly stamps_spent: number;
   @IntegerProperty({ example: 0, description: 'The balance left on the card' })
   declare readonly stamps_remaining: number;
   @TimestampProperty({ description: 'When it happened' }) declare readonly redeemed_at: string;
   @TextProperty({ nullable: true, example: 'R-1042', description: 'The receipt number' })
   declare readonly external_ref: string | null;
-  @TextProperty({ nullable: true, example: 'till-2' }) declare readonly staff_ref: string | null;
-  @IntegerProperty({ nullable: true, example: null }) declare readonly location_id: number | null;
+  @TextProperty({ nullable: true, example: 'till-2', description: DESCRIPTIONS.staff_ref })
+  declare readonly staff_ref: string | null;
+  @IntegerProperty({ nullable: true, example: null, description: DESCRIPTIONS.location_id })
+  declare readonly location_id: number | null;
   @TextProperty({
     nullable: true,
     example: null,
@@ -147,8 +205,10 @@ export class RedemptionRecordJson {
 
 @Dto('Redemption')
 export class RedemptionJson {
-  @BooleanProperty({ only: true }) declare readonly success: true;
-  @ObjectProperty(() => RedemptionRecordJson) declare readonly redemption: RedemptionRecordJson;
+  @BooleanProperty({ only: true, description: 'Always true: a redemption that fails is an error.' })
+  declare readonly success: true;
+  @ObjectProperty(() => RedemptionRecordJson, { description: 'The redemption.' })
+  declare readonly redemption: RedemptionRecordJson;
 }
 
 /** The render context of a customer card: all that its JSON depends on besides the card itself. */
@@ -242,10 +302,11 @@ export function toActionDetails(
   };
 }
 
-function PassUrlProperty(platform: string): PropertyDecorator {
+function PassUrlProperty(platform: string, wallet: string): PropertyDecorator {
   return TextProperty({
     format: 'uri',
     example: `https://inkpad.example/passes/0199c0de-7b3a-7c2f-9d51-0a4b6c8d9e01/${platform}`,
+    description: `Where the customer adds the card to ${wallet}.`,
   });
 }
 

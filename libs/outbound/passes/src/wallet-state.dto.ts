@@ -17,19 +17,34 @@ export class WalletPlatformJson {
       'updating: the pass has changed and the device has not got it yet; failing: the last update did not arrive, and is tried again',
   })
   declare readonly state: WalletState;
-  @TimestampProperty({ nullable: true }) declare readonly installed_at: string | null;
-  @TimestampProperty({ nullable: true }) declare readonly removed_at: string | null;
+  @TimestampProperty({ nullable: true, description: 'When the card was installed; null: never.' })
+  declare readonly installed_at: string | null;
+  @TimestampProperty({
+    nullable: true,
+    description: 'When the card was removed; null while it is there.',
+  })
+  declare readonly removed_at: string | null;
   @TimestampProperty({ nullable: true, description: 'When the platform last got the pass' })
   declare readonly last_synced_at: string | null;
-  @TextProperty({ nullable: true, example: null }) declare readonly last_error: string | null;
+  @TextProperty({
+    nullable: true,
+    example: null,
+    description: 'Why the last update did not arrive; null when it did.',
+  })
+  declare readonly last_error: string | null;
 }
 
 @Dto('Wallet')
 export class WalletJson {
-  @IntegerProperty() declare readonly customer_card_id: number;
-  @ObjectProperty(() => WalletPlatformJson) declare readonly apple: WalletPlatformJson;
-  @ObjectProperty(() => WalletPlatformJson) declare readonly google: WalletPlatformJson;
-  @ObjectProperty(() => WalletPlatformJson) declare readonly web: WalletPlatformJson;
+  @IntegerProperty({ description: 'The customer card.' }) declare readonly customer_card_id: number;
+  @ObjectProperty(() => WalletPlatformJson, { description: 'In Apple Wallet.' })
+  declare readonly apple: WalletPlatformJson;
+  @ObjectProperty(() => WalletPlatformJson, { description: 'In Google Wallet.' })
+  declare readonly google: WalletPlatformJson;
+  @ObjectProperty(() => WalletPlatformJson, {
+    description: 'On the card’s own page, installed in a browser.',
+  })
+  declare readonly web: WalletPlatformJson;
 }
 
 export type Installation = {

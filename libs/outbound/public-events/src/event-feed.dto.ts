@@ -21,7 +21,8 @@ export class FeedQuery {
   })
   declare readonly after: string | null;
 
-  @OneOfField(PUBLIC_EVENTS, { optional: true }) declare readonly type: PublicEventType | null;
+  @OneOfField(PUBLIC_EVENTS, { optional: true, description: 'Only events of this type.' })
+  declare readonly type: PublicEventType | null;
 
   @IntegerField({
     min: 1,
@@ -34,19 +35,22 @@ export class FeedQuery {
 
 @Dto('Envelope')
 export class EnvelopeJson {
-  @TextProperty({ example: 'evt_01KJM3Z0Q8F7W2N4B6D8C0E1G3' }) declare readonly id: string;
-  @OneOfProperty(PUBLIC_EVENTS) declare readonly type: PublicEventType;
-  @TimestampProperty() declare readonly timestamp: string;
+  @TextProperty({ example: 'evt_01KJM3Z0Q8F7W2N4B6D8C0E1G3', description: 'The id.' })
+  declare readonly id: string;
+  @OneOfProperty(PUBLIC_EVENTS, { description: 'The kind of event.' })
+  declare readonly type: PublicEventType;
+  @TimestampProperty({ description: 'When it was recorded.' }) declare readonly timestamp: string;
   @IntegerProperty({
     description:
       'The revision of the record that changed, from 0: of two envelopes about one record the higher is the later',
   })
   declare readonly sequence: number;
-  @IntegerProperty() declare readonly account_id: number;
-  @JsonProperty({ example: { id: 1, first_name: 'Anna' } }) declare readonly data: Record<
-    string,
-    unknown
-  >;
+  @IntegerProperty({ description: 'The store.' }) declare readonly account_id: number;
+  @JsonProperty({
+    example: { id: 1, first_name: 'Anna' },
+    description: 'What happened, in a shape that depends on type.',
+  })
+  declare readonly data: Record<string, unknown>;
   @JsonProperty({
     optional: true,
     example: { first_name: 'Ann' },

@@ -19,52 +19,90 @@ import {
 import { CustomerJson } from '#customers/customer.dto.js';
 import type { PublicEventType } from './public-event.js';
 
+/** Describes the fields that several classes have. */
+const DESCRIPTIONS = {
+  first_name: 'The first name.',
+  last_name: 'The last name.',
+  email: 'The e-mail address, unique in the store whatever its case.',
+  phone: 'The phone number, unique in the store.',
+  source: 'Where it came from.',
+  customer: 'The customer, as they are called now.',
+  customer_id: 'The customer.',
+  customer_card_id: 'The customer card.',
+  card_id: 'The card, which is a template.',
+  card_name: 'The name of the card.',
+  stamps_count: 'The stamps on the card.',
+};
+
 /** The schemas of what public-events.ts renders, for the OpenAPI document and for tests. */
 
 @Dto('EventCustomer')
 class CustomerName {
-  @IntegerProperty() declare readonly id: number;
-  @TextProperty({ example: 'Anna' }) declare readonly first_name: string;
-  @TextProperty({ nullable: true }) declare readonly last_name: string | null;
-  @TextProperty({ nullable: true, example: 'anna@example.com' })
+  @IntegerProperty({ description: 'The id.' }) declare readonly id: number;
+  @TextProperty({ example: 'Anna', description: DESCRIPTIONS.first_name })
+  declare readonly first_name: string;
+  @TextProperty({ nullable: true, description: DESCRIPTIONS.last_name })
+  declare readonly last_name: string | null;
+  @TextProperty({ nullable: true, example: 'anna@example.com', description: DESCRIPTIONS.email })
   declare readonly email: string | null;
-  @TextProperty({ nullable: true, example: '+4915112345678' })
+  @TextProperty({ nullable: true, example: '+4915112345678', description: DESCRIPTIONS.phone })
   declare readonly phone: string | null;
 }
 
 @Dto('CustomerCreatedData')
 class CustomerCreatedData extends CustomerJson {
-  @OneOfProperty(['poster', 'app', 'import', 'api']) declare readonly source: string;
+  @OneOfProperty(['poster', 'app', 'import', 'api'], { description: DESCRIPTIONS.source })
+  declare readonly source: string;
 }
 
 @Dto('CustomerCardCreatedData')
 class CustomerCardCreatedData extends CustomerCardDetailJson {
-  @ObjectProperty(() => CustomerName) declare readonly customer: CustomerName;
+  @ObjectProperty(() => CustomerName, { description: DESCRIPTIONS.customer })
+  declare readonly customer: CustomerName;
 }
 
 class CustomerCardReferences {
-  @IntegerProperty() declare readonly customer_id: number;
-  @IntegerProperty() declare readonly customer_card_id: number;
-  @IntegerProperty() declare readonly card_id: number;
-  @TextProperty({ example: 'Coffee card' }) declare readonly card_name: string;
-  @ObjectProperty(() => CustomerName) declare readonly customer: CustomerName;
+  @IntegerProperty({ description: DESCRIPTIONS.customer_id }) declare readonly customer_id: number;
+  @IntegerProperty({ description: DESCRIPTIONS.customer_card_id })
+  declare readonly customer_card_id: number;
+  @IntegerProperty({ description: DESCRIPTIONS.card_id }) declare readonly card_id: number;
+  @TextProperty({ example: 'Coffee card', description: DESCRIPTIONS.card_name })
+  declare readonly card_name: string;
+  @ObjectProperty(() => CustomerName, { description: DESCRIPTIONS.customer })
+  declare readonly customer: CustomerName;
 }
 
 class StampingData extends CustomerCardReferences {
-  @IntegerProperty({ example: 5 }) declare readonly stamps_count: number;
-  @IntegerProperty({ example: 5 }) declare readonly stamps_remaining: number;
-  @OneOfProperty(['app_scan', 'api', 'pos', 'welcome_bonus', 'adjustment'])
+  @IntegerProperty({ example: 5, description: DESCRIPTIONS.stamps_count })
+  declare readonly stamps_count: number;
+  @IntegerProperty({
+    example: 5,
+    description: 'How many stamps are missing to a full card, 0 beyond it.',
+  })
+  declare readonly stamps_remaining: number;
+  @OneOfProperty(['app_scan', 'api', 'pos', 'welcome_bonus', 'adjustment'], {
+    description: DESCRIPTIONS.source,
+  })
   declare readonly source: string;
-  @TimestampProperty() declare readonly occurred_at: string;
-  @IntegerProperty({ nullable: true }) declare readonly location_id: number | null;
-  @TextProperty({ nullable: true }) declare readonly staff_ref: string | null;
-  @TextProperty({ nullable: true }) declare readonly external_ref: string | null;
+  @TimestampProperty({ description: 'When it happened.' }) declare readonly occurred_at: string;
+  @IntegerProperty({ nullable: true, description: 'Where it happened.' })
+  declare readonly location_id: number | null;
+  @TextProperty({
+    nullable: true,
+    description: 'Who of the staff did it, by a name of your choice.',
+  })
+  declare readonly staff_ref: string | null;
+  @TextProperty({ nullable: true, description: 'The receipt number.' })
+  declare readonly external_ref: string | null;
   @TextProperty({
     nullable: true,
     description: 'The note of the action; null for a correction',
   })
   declare readonly note: string | null;
-  @ObjectProperty(() => CustomerCardJson) declare readonly customer_card: CustomerCardJson;
+  @ObjectProperty(() => CustomerCardJson, {
+    description: 'The customer card, as the event left it.',
+  })
+  declare readonly customer_card: CustomerCardJson;
 }
 
 @Dto('StampEarnedData')
@@ -81,39 +119,77 @@ class StampRemovedData extends StampingData {
 
 @Dto('RewardUnlockedData')
 class RewardUnlockedData extends CustomerCardReferences {
-  @IntegerProperty({ example: 5 }) declare readonly stamps_count: number;
-  @ObjectProperty(() => AvailableRewardJson) declare readonly reward: AvailableRewardJson;
+  @IntegerProperty({ example: 5, description: DESCRIPTIONS.stamps_count })
+  declare readonly stamps_count: number;
+  @ObjectProperty(() => AvailableRewardJson, { description: 'The reward, as it was then.' })
+  declare readonly reward: AvailableRewardJson;
 }
 
 @Dto('RewardRedeemedData')
 class RewardRedeemedData extends RedemptionRecordJson {
-  @IntegerProperty() declare readonly customer_id: number;
-  @IntegerProperty() declare readonly customer_card_id: number;
-  @IntegerProperty() declare readonly card_id: number;
-  @TextProperty({ example: 'Coffee card' }) declare readonly card_name: string;
-  @ObjectProperty(() => CustomerName) declare readonly customer: CustomerName;
+  @IntegerProperty({ description: DESCRIPTIONS.customer_id }) declare readonly customer_id: number;
+  @IntegerProperty({ description: DESCRIPTIONS.customer_card_id })
+  declare readonly customer_card_id: number;
+  @IntegerProperty({ description: DESCRIPTIONS.card_id }) declare readonly card_id: number;
+  @TextProperty({ example: 'Coffee card', description: DESCRIPTIONS.card_name })
+  declare readonly card_name: string;
+  @ObjectProperty(() => CustomerName, { description: DESCRIPTIONS.customer })
+  declare readonly customer: CustomerName;
 }
 
 @Dto('WebhookTestData')
 class WebhookTestData {
-  @IntegerProperty() declare readonly subscription_id: number;
-  @TextProperty({ example: 'A test of this webhook subscription' })
+  @IntegerProperty({ description: 'The webhook subscription.' })
+  declare readonly subscription_id: number;
+  @TextProperty({
+    example: 'A test of this webhook subscription',
+    description: 'A sentence for whoever reads the test.',
+  })
   declare readonly message: string;
 }
 
 @Dto('PreviousAttributes', { example: { last_name: null } })
 class PreviousAttributes {
-  @TextProperty({ optional: true, example: 'Anna' }) declare readonly first_name?: string;
-  @TextProperty({ optional: true, nullable: true }) declare readonly last_name?: string | null;
-  @TextProperty({ optional: true, nullable: true, example: 'anna@example.com' })
+  @TextProperty({ optional: true, example: 'Anna', description: DESCRIPTIONS.first_name })
+  declare readonly first_name?: string;
+  @TextProperty({ optional: true, nullable: true, description: DESCRIPTIONS.last_name })
+  declare readonly last_name?: string | null;
+  @TextProperty({
+    optional: true,
+    nullable: true,
+    example: 'anna@example.com',
+    description: DESCRIPTIONS.email,
+  })
   declare readonly email?: string | null;
-  @TextProperty({ optional: true, nullable: true, example: '+4915112345678' })
+  @TextProperty({
+    optional: true,
+    nullable: true,
+    example: '+4915112345678',
+    description: DESCRIPTIONS.phone,
+  })
   declare readonly phone?: string | null;
-  @TextProperty({ optional: true, nullable: true, format: 'date', example: '1990-05-31' })
+  @TextProperty({
+    optional: true,
+    nullable: true,
+    format: 'date',
+    example: '1990-05-31',
+    description: 'The day of birth, as YYYY-MM-DD.',
+  })
   declare readonly birthday?: string | null;
-  @JsonProperty({ optional: true }) declare readonly metadata?: object;
-  @BooleanProperty({ optional: true, example: false }) declare readonly marketing_consent?: boolean;
-  @BooleanProperty({ optional: true, example: false }) declare readonly sms_consent?: boolean;
+  @JsonProperty({ optional: true, description: 'What other systems keep with it.' })
+  declare readonly metadata?: object;
+  @BooleanProperty({
+    optional: true,
+    example: false,
+    description: 'Whether the customer agreed to marketing.',
+  })
+  declare readonly marketing_consent?: boolean;
+  @BooleanProperty({
+    optional: true,
+    example: false,
+    description: 'Whether the customer agreed to text messages.',
+  })
+  declare readonly sms_consent?: boolean;
 }
 
 function describeWebhook(
@@ -130,7 +206,7 @@ function describeWebhook(
       description: 'The same in every attempt, so that duplicates can be dropped',
     })
     declare readonly id: string;
-    @OneOfProperty([type]) declare readonly type: string;
+    @OneOfProperty([type], { description: 'The kind of event.' }) declare readonly type: string;
     @TimestampProperty({ description: 'When the event was recorded' })
     declare readonly timestamp: string;
     @IntegerProperty({
@@ -139,8 +215,9 @@ function describeWebhook(
         'The revision of the record that changed, from 0: of two envelopes about one record the higher is the later',
     })
     declare readonly sequence: number;
-    @IntegerProperty() declare readonly account_id: number;
-    @ObjectProperty(() => data) declare readonly data: object;
+    @IntegerProperty({ description: 'The store.' }) declare readonly account_id: number;
+    @ObjectProperty(() => data, { description: 'What happened, in a shape that depends on type.' })
+    declare readonly data: object;
   }
 
   class EnvelopeWithPrevious extends Envelope {

@@ -20,8 +20,10 @@ export const DELIVERIES_SHOWN = 100;
 
 @Dto('WebhookDeliveryListQuery')
 export class DeliveryListQuery extends PageQuery {
-  @OneOfField(STATUSES, { optional: true }) declare readonly status: Status | null;
-  @OneOfField(PUBLIC_EVENTS, { optional: true }) declare readonly type: PublicEventType | null;
+  @OneOfField(STATUSES, { optional: true, description: 'Only deliveries in this state.' })
+  declare readonly status: Status | null;
+  @OneOfField(PUBLIC_EVENTS, { optional: true, description: 'Only events of this type.' })
+  declare readonly type: PublicEventType | null;
   @TimeField({ optional: true, description: 'Created at or after this time' })
   declare readonly from: Date | null;
   @TimeField({ optional: true, moment: 'next', description: 'Created before this time' })
@@ -67,42 +69,53 @@ export class ReplayJson {
 
 @Dto('WebhookDelivery')
 export class DeliveryJson {
-  @IntegerProperty() declare readonly id: number;
+  @IntegerProperty({ description: 'The id.' }) declare readonly id: number;
   @TextProperty({
     example: 'evt_01KJM3Z0Q8F7W2N4B6D8C0E1G3',
     description: 'The webhook-id, the same in every attempt',
   })
   declare readonly event_id: string;
-  @OneOfProperty(PUBLIC_EVENTS) declare readonly type: PublicEventType;
-  @OneOfProperty(STATUSES) declare readonly status: Status;
-  @IntegerProperty() declare readonly attempts_count: number;
+  @OneOfProperty(PUBLIC_EVENTS, { description: 'The kind of event.' })
+  declare readonly type: PublicEventType;
+  @OneOfProperty(STATUSES, { description: 'The state.' }) declare readonly status: Status;
+  @IntegerProperty({ description: 'How many attempts there were.' })
+  declare readonly attempts_count: number;
   @TimestampProperty({ nullable: true, description: 'Null unless pending' })
   declare readonly next_attempt_at: string | null;
-  @TimestampProperty() declare readonly created_at: string;
-  @TimestampProperty({ nullable: true, example: null })
+  @TimestampProperty({ description: 'When it was made.' }) declare readonly created_at: string;
+  @TimestampProperty({
+    nullable: true,
+    example: null,
+    description: 'When the receiver accepted it; null until then.',
+  })
   declare readonly delivered_at: string | null;
 }
 
 @Dto('WebhookAttempt')
 class AttemptJson {
-  @IntegerProperty() declare readonly attempt: number;
-  @OneOfProperty(KINDS) declare readonly kind: (typeof KINDS)[number];
-  @TimestampProperty() declare readonly at: string;
+  @IntegerProperty({ description: 'The number of the attempt, from 1.' })
+  declare readonly attempt: number;
+  @OneOfProperty(KINDS, { description: 'Whether it was planned or asked for.' })
+  declare readonly kind: (typeof KINDS)[number];
+  @TimestampProperty({ description: 'When it was made.' }) declare readonly at: string;
   @IntegerProperty({
     nullable: true,
     example: 503,
     description: 'The HTTP status of the answer',
   })
   declare readonly status: number | null;
-  @IntegerProperty({ example: 87 }) declare readonly duration_ms: number;
-  @TextProperty({ nullable: true }) declare readonly error: string | null;
+  @IntegerProperty({ example: 87, description: 'How long the attempt took, in milliseconds.' })
+  declare readonly duration_ms: number;
+  @TextProperty({ nullable: true, description: 'Why it failed; null when it did not.' })
+  declare readonly error: string | null;
   @TextProperty({ nullable: true, description: 'The first KiB of the answer' })
   declare readonly response_excerpt: string | null;
 }
 
 @Dto('WebhookDeliveryDetail')
 export class DeliveryDetailJson extends DeliveryJson {
-  @ObjectsProperty(() => AttemptJson) declare readonly attempts: AttemptJson[];
+  @ObjectsProperty(() => AttemptJson, { description: 'Every attempt so far, the first one first.' })
+  declare readonly attempts: AttemptJson[];
 }
 
 /** One row of the view `webhook_deliveries`, as a query with these columns returns it. */

@@ -28,6 +28,13 @@ import {
   type WebhookSubscription,
 } from './webhook-subscription.js';
 
+/** Describes the fields that several classes have. */
+const DESCRIPTIONS = {
+  description: 'Your own label.',
+  payload_format: 'What is sent: envelope, or flat, which is only the data.',
+  enabled: 'Whether events are delivered.',
+};
+
 const SUBSCRIBABLE = [...PUBLIC_EVENTS, EVERY_EVENT] as const;
 const FORMATS = ['envelope', 'flat'] as const;
 const DISABLED_REASONS = ['disabled_by_user', 'failing', 'blocked_address'] as const;
@@ -73,9 +80,12 @@ export class CreateWebhookSubscriptionDto {
 
   @OneOfField(SUBSCRIBABLE, { ...THE_SAME, optional: true }) declare readonly event: string | null;
   @TargetUrlField() declare readonly target_url: string;
-  @TextField({ optional: true }) declare readonly description: string | null;
-  @OneOfField(FORMATS, { default: 'envelope' }) declare readonly payload_format: PayloadFormat;
-  @BooleanField({ default: true }) declare readonly enabled: boolean;
+  @TextField({ optional: true, description: DESCRIPTIONS.description })
+  declare readonly description: string | null;
+  @OneOfField(FORMATS, { default: 'envelope', description: DESCRIPTIONS.payload_format })
+  declare readonly payload_format: PayloadFormat;
+  @BooleanField({ default: true, description: DESCRIPTIONS.enabled })
+  declare readonly enabled: boolean;
 }
 
 /**
@@ -97,8 +107,10 @@ export class UpdateWebhookSubscriptionDto {
   declare readonly event?: string | null;
 
   @TargetUrlField({ omittable: true }) declare readonly target_url?: string;
-  @TextField({ clearable: true }) declare readonly description?: string | null;
-  @OneOfField(FORMATS, { omittable: true }) declare readonly payload_format?: PayloadFormat;
+  @TextField({ clearable: true, description: DESCRIPTIONS.description })
+  declare readonly description?: string | null;
+  @OneOfField(FORMATS, { omittable: true, description: DESCRIPTIONS.payload_format })
+  declare readonly payload_format?: PayloadFormat;
 
   @BooleanField({ omittable: true, description: 'false pauses, true resumes' })
   declare readonly enabled?: boolean;
@@ -123,26 +135,58 @@ export class WebhookSubscriptionListQuery extends PageQuery {
 
 @Dto('WebhookSubscription')
 export class WebhookSubscriptionJson {
-  @IntegerProperty() declare readonly id: number;
-  @IntegerProperty() declare readonly account_id: number;
-  @TextsProperty({ enum: SUBSCRIBABLE }, { example: ['stamp.earned', 'reward.redeemed'] })
+  @IntegerProperty({ description: 'The id.' }) declare readonly id: number;
+  @IntegerProperty({ description: 'The store.' }) declare readonly account_id: number;
+  @TextsProperty(
+    { enum: SUBSCRIBABLE },
+    {
+      example: ['stamp.earned', 'reward.redeemed'],
+      description: 'The events that are delivered; * stands for all, those to come included.',
+    },
+  )
   declare readonly events: string[];
   @TextProperty({ nullable: true, description: 'The event, if there is exactly one' })
   declare readonly event: string | null;
-  @TextProperty({ format: 'uri', example: 'https://receiver.example/webhooks' })
+  @TextProperty({
+    format: 'uri',
+    example: 'https://receiver.example/webhooks',
+    description: 'Where events are sent.',
+  })
   declare readonly target_url: string;
-  @TextProperty({ nullable: true, example: 'Till' }) declare readonly description: string | null;
-  @OneOfProperty(FORMATS) declare readonly payload_format: PayloadFormat;
-  @BooleanProperty() declare readonly enabled: boolean;
-  @TimestampProperty({ nullable: true, example: null }) declare readonly disabled_at: string | null;
-  @OneOfProperty(DISABLED_REASONS, { nullable: true, example: null })
+  @TextProperty({ nullable: true, example: 'Till', description: DESCRIPTIONS.description })
+  declare readonly description: string | null;
+  @OneOfProperty(FORMATS, { description: DESCRIPTIONS.payload_format })
+  declare readonly payload_format: PayloadFormat;
+  @BooleanProperty({ description: DESCRIPTIONS.enabled }) declare readonly enabled: boolean;
+  @TimestampProperty({
+    nullable: true,
+    example: null,
+    description: 'When it was disabled; null while it is enabled.',
+  })
+  declare readonly disabled_at: string | null;
+  @OneOfProperty(DISABLED_REASONS, {
+    nullable: true,
+    example: null,
+    description:
+      'Why it was disabled: by a user, after three days without a successful delivery, or because its address may not be reached.',
+  })
   declare readonly disabled_reason: DisabledReason | null;
-  @TimestampProperty({ nullable: true }) declare readonly last_delivery_at: string | null;
-  @IntegerProperty({ nullable: true, example: 204 })
+  @TimestampProperty({ nullable: true, description: 'When the last attempt was made.' })
+  declare readonly last_delivery_at: string | null;
+  @IntegerProperty({
+    nullable: true,
+    example: 204,
+    description: 'The HTTP status that the last attempt got; null: none.',
+  })
   declare readonly last_delivery_status: number | null;
-  @TextProperty({ nullable: true }) declare readonly last_delivery_error: string | null;
-  @TimestampProperty() declare readonly created_at: string;
-  @TimestampProperty() declare readonly updated_at: string;
+  @TextProperty({
+    nullable: true,
+    description: 'Why the last attempt failed; null when it did not.',
+  })
+  declare readonly last_delivery_error: string | null;
+  @TimestampProperty({ description: 'When it was made.' }) declare readonly created_at: string;
+  @TimestampProperty({ description: 'When it was last changed.' })
+  declare readonly updated_at: string;
 }
 
 @Dto('WebhookSubscriptionWithSecret')

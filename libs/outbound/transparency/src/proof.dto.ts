@@ -14,7 +14,8 @@ const CHECKPOINT =
 
 @Dto('EventProof')
 export class EventProofJson {
-  @TextProperty({ example: 'evt_01KJM3Z0Q8F7W2N4B6D8C0E1G3' }) declare readonly event_id: string;
+  @TextProperty({ example: 'evt_01KJM3Z0Q8F7W2N4B6D8C0E1G3', description: 'The id of the event.' })
+  declare readonly event_id: string;
   @IntegerProperty({ example: 1, description: 'The number of the event in the history, from 0' })
   declare readonly leaf_index: number;
   @IntegerProperty({ example: 3, description: 'How many events the checkpoint covers' })

@@ -15,13 +15,18 @@ export const ERROR_PAGE = '/docs/errors';
 
 @Dto('Versioning')
 class VersioningBody {
-  @TextProperty() declare readonly current: string;
-  @TextsProperty() declare readonly supported: string[];
-  @TextsProperty() declare readonly deprecated: string[];
-  @TextProperty({ format: 'uri' }) declare readonly policy_url: string;
-  @TextProperty() declare readonly signalling: string;
-  @TimestampProperty({ optional: true }) declare readonly deprecation_date?: string;
-  @TimestampProperty({ optional: true }) declare readonly sunset_date?: string;
+  @TextProperty({ description: 'The version to use.' }) declare readonly current: string;
+  @TextsProperty({}, { description: 'Versions that answer.' }) declare readonly supported: string[];
+  @TextsProperty({}, { description: 'Versions that are being retired.' })
+  declare readonly deprecated: string[];
+  @TextProperty({ format: 'uri', description: 'How versions end, for people.' })
+  declare readonly policy_url: string;
+  @TextProperty({ description: 'The headers that announce the end of a version.' })
+  declare readonly signalling: string;
+  @TimestampProperty({ optional: true, description: 'Since when this version is being retired.' })
+  declare readonly deprecation_date?: string;
+  @TimestampProperty({ optional: true, description: 'When this version stops answering.' })
+  declare readonly sunset_date?: string;
 }
 
 @Dto('ExistingRecord')
@@ -55,8 +60,13 @@ export class ErrorBody {
   @TextProperty({ optional: true, description: 'How to fix it' })
   declare readonly resolution?: string;
 
-  @TextProperty({ format: 'uri' }) declare readonly documentation_url: string;
-  @TextProperty() declare readonly request_id: string;
+  @TextProperty({
+    format: 'uri',
+    description: 'A page for people that says what happened and what to do.',
+  })
+  declare readonly documentation_url: string;
+  @TextProperty({ description: 'The id of the request, to be quoted to whoever runs the service.' })
+  declare readonly request_id: string;
 
   @ObjectProperty(() => VersioningBody, {
     optional: true,
@@ -68,9 +78,11 @@ export class ErrorBody {
 /** Documents problem details (RFC 9457), for clients that accept application/problem+json. */
 @Dto('Problem')
 export class ProblemBody extends ErrorBody {
-  @TextProperty({ format: 'uri-reference' }) declare readonly type: string;
-  @TextProperty() declare readonly title: string;
-  @IntegerProperty() declare readonly status: number;
-  @TextProperty() declare readonly detail: string;
-  @TextProperty({ format: 'uri-reference' }) declare readonly instance: string;
+  @TextProperty({ format: 'uri-reference', description: 'A page about this kind of error.' })
+  declare readonly type: string;
+  @TextProperty({ description: 'What the HTTP status is called.' }) declare readonly title: string;
+  @IntegerProperty({ description: 'The HTTP status.' }) declare readonly status: number;
+  @TextProperty({ description: 'What went wrong, for people.' }) declare readonly detail: string;
+  @TextProperty({ format: 'uri-reference', description: 'The path of the request.' })
+  declare readonly instance: string;
 }

@@ -18,32 +18,50 @@ const AUTHENTICATION = 'Send Authorization: Bearer <API_TOKEN> with every reques
 
 @Dto('StatusRateLimit')
 class RateLimitJson {
-  @IntegerProperty({ example: 300 }) declare readonly limit: number;
-  @IntegerProperty({ example: WINDOW_SECONDS }) declare readonly window_seconds: number;
-  @OneOfProperty(['api_token']) declare readonly scope: 'api_token';
+  @IntegerProperty({ example: 300, description: 'Requests allowed in a window.' })
+  declare readonly limit: number;
+  @IntegerProperty({ example: WINDOW_SECONDS, description: 'How long a window is.' })
+  declare readonly window_seconds: number;
+  @OneOfProperty(['api_token'], { description: 'What is counted together.' })
+  declare readonly scope: 'api_token';
 }
 
 @Dto('StatusVersioning')
 class StatusVersioningJson {
-  @OneOfProperty(['v1']) declare readonly current: 'v1';
-  @TextsProperty({}, { example: ['v1'] }) declare readonly supported: string[];
-  @TextsProperty({}, { example: [] }) declare readonly deprecated: string[];
-  @AddressProperty(VERSION_POLICY) declare readonly policy_url: string;
-  @TextProperty({ example: SIGNALLING }) declare readonly signalling: string;
-  @TimestampProperty({ optional: true }) declare readonly deprecation_date?: string;
-  @TimestampProperty({ optional: true }) declare readonly sunset_date?: string;
+  @OneOfProperty(['v1'], { description: 'The version to use.' }) declare readonly current: 'v1';
+  @TextsProperty({}, { example: ['v1'], description: 'Versions that answer.' })
+  declare readonly supported: string[];
+  @TextsProperty({}, { example: [], description: 'Versions that are being retired.' })
+  declare readonly deprecated: string[];
+  @AddressProperty(VERSION_POLICY, 'How versions end, for people.')
+  declare readonly policy_url: string;
+  @TextProperty({
+    example: SIGNALLING,
+    description: 'The headers that announce the end of a version.',
+  })
+  declare readonly signalling: string;
+  @TimestampProperty({ optional: true, description: 'Since when this version is being retired.' })
+  declare readonly deprecation_date?: string;
+  @TimestampProperty({ optional: true, description: 'When this version stops answering.' })
+  declare readonly sunset_date?: string;
 }
 
 @Dto('Status')
 class StatusJson {
-  @OneOfProperty(['ok']) declare readonly status: 'ok';
-  @OneOfProperty(['v1']) declare readonly api_version: 'v1';
-  @TextProperty({ example: AUTHENTICATION }) declare readonly authentication: string;
-  @AddressProperty('/docs') declare readonly documentation_url: string;
-  @AddressProperty('/docs') declare readonly developer_portal_url: string;
-  @AddressProperty('/openapi.json') declare readonly openapi_url: string;
-  @ObjectProperty(() => RateLimitJson) declare readonly rate_limit: RateLimitJson;
-  @ObjectProperty(() => StatusVersioningJson) declare readonly versioning: StatusVersioningJson;
+  @OneOfProperty(['ok'], { description: 'ok: the API is up.' }) declare readonly status: 'ok';
+  @OneOfProperty(['v1'], { description: 'The version that answers.' })
+  declare readonly api_version: 'v1';
+  @TextProperty({ example: AUTHENTICATION, description: 'How to authenticate.' })
+  declare readonly authentication: string;
+  @AddressProperty('/docs', 'Documentation, for people.')
+  declare readonly documentation_url: string;
+  @AddressProperty('/docs', 'Documentation, for people.')
+  declare readonly developer_portal_url: string;
+  @AddressProperty('/openapi.json', 'This document.') declare readonly openapi_url: string;
+  @ObjectProperty(() => RateLimitJson, { description: 'The limit in force for you.' })
+  declare readonly rate_limit: RateLimitJson;
+  @ObjectProperty(() => StatusVersioningJson, { description: 'Which versions there are.' })
+  declare readonly versioning: StatusVersioningJson;
 }
 
 @DeclaresTag({
@@ -85,6 +103,6 @@ export class StatusController {
   }
 }
 
-function AddressProperty(path: string): PropertyDecorator {
-  return TextProperty({ format: 'uri', example: `https://inkpad.example${path}` });
+function AddressProperty(path: string, description: string): PropertyDecorator {
+  return TextProperty({ format: 'uri', example: `https://inkpad.example${path}`, description });
 }
