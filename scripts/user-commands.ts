@@ -1,5 +1,6 @@
 import type { Command } from 'commander';
 import { randomBytes } from 'node:crypto';
+import { Pool } from 'pg';
 import { DataSource } from 'typeorm';
 import { normalizeEmailAddress } from '#kernel/email-address.js';
 import {
@@ -28,6 +29,12 @@ const USERS = `
     and ($2::bigint is null
       or exists (select from memberships m where m.user_id = u.id and m.account_id = $2))
   order by u.id`;
+
+/** Subscriptions that go on when the last owner of their store is removed. */
+const ENABLED_SUBSCRIPTIONS = `
+  select account_id::int, count(*)::int as count from webhook_subscriptions
+  where enabled and account_id = any($1) group by account_id`;
+type SubscriptionCount = { account_id: number; count: number };
 
 export function addUserCommands(program: Command, by: AuditedWriter): void {
   addList(program);
@@ -166,22 +173,32 @@ function addRemovals(program: Command, by: AuditedWriter): void {
       .requiredOption('--email <email>', 'address of the user', normalizeEmailAddress),
     'user:remove --email grace@shop.example',
   ).action(({ email }: { email: string }) => {
-    run(async (bus) => {
+    run(async (bus, app) => {
       const { userId, summary } = await bus.execute(new RemoveUser(by, email));
-      for (const line of summary.stores.flatMap(inWords)) console.error(line);
+      const ids = summary.stores.map(({ account_id }) => account_id);
+      const { rows } = await app.get(Pool).query<SubscriptionCount>(ENABLED_SUBSCRIPTIONS, [ids]);
+      const stores = summary.stores.map((store) => ({
+        ...store,
+        webhook_subscriptions:
+          rows.find(({ account_id }) => account_id === store.account_id)?.count ?? 0,
+      }));
+      for (const line of stores.flatMap(inWords)) console.error(line);
       return {
         user_id: userId,
         tokens_ended: summary.tokensEnded,
         sessions_ended: summary.sessionsEnded,
-        stores: summary.stores,
+        stores,
       };
     });
   });
 }
 
 /** Describes what an operator still has to do about a store. */
-function inWords(store: RemovalSummary['stores'][number]): string[] {
-  const { account_id: id, owners, webhook_subscriptions: subscriptions } = store;
+function inWords({
+  account_id: id,
+  owners,
+  webhook_subscriptions: subscriptions,
+}: RemovalSummary['stores'][number] & { webhook_subscriptions: number }): string[] {
   if (owners > 0) return [];
   const webhooks =
     subscriptions === 0

@@ -79,8 +79,6 @@ export type RemovalSummary = {
     name: string;
     owners: number;
     members: number;
-    /** Enabled ones: they go on. */
-    webhook_subscriptions: number;
   }[];
 };
 
@@ -138,9 +136,7 @@ async function summarizeRemoval(
   const summaries: RemovalSummary['stores'] = await manager.query(
     `select a.id as account_id, a.name,
        (select count(*)::int from memberships m where m.account_id = a.id and m.role = 'owner') as owners,
-       (select count(*)::int from memberships m where m.account_id = a.id) as members,
-       (select count(*)::int from webhook_subscriptions w where w.account_id = a.id and w.enabled)
-         as webhook_subscriptions
+       (select count(*)::int from memberships m where m.account_id = a.id) as members
      from unnest($1::bigint[], $2::text[]) as a (id, name) order by a.id`,
     [profiles.map(({ id }) => id), profiles.map(({ name }) => name)],
   );
