@@ -4,7 +4,7 @@ import type { OpenApiDocument } from '#docs/openapi-document.js';
 import { HEADERS, PARAMETERS } from '#docs/openapi-headers.js';
 import { applySwaggerDecorators } from '#http/documentation.js';
 import { endpoints, publishedEvents, tags } from '#http/endpoint.js';
-import { ErrorBody, ProblemBody } from '#http/error.dto.js';
+import { ErrorBody, ProblemBody } from '#docs/error.dto.js';
 import {
   operationObject,
   refusalResponses,

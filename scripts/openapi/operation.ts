@@ -1,6 +1,6 @@
 import { STATUS_CODES } from 'node:http';
 import type { EndpointSpec, PublishedEvent } from '#http/endpoint.js';
-import { ERROR_PAGE } from '#http/error.dto.js';
+import { ERROR_PAGE } from '#http/error-response.js';
 import { findRequiredRoles } from '#identity/roles.js';
 import { curlSample, pythonSample, typescriptSample } from './code-samples.js';
 import {

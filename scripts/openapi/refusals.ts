@@ -1,13 +1,9 @@
-import {
-  CATALOGUE,
-  ERROR_CODES,
-  fillPlaceholders,
-  type ErrorCode,
-} from '#kernel/error-catalogue.js';
+import { fillPlaceholders } from '#kernel/error-catalogue.js';
+import { ERROR_CATALOGUE, ERROR_CODES, type DocumentedErrorCode } from '#docs/error-catalogue.js';
 
 type Refusal = {
   name: string;
-  code: ErrorCode;
+  code: DocumentedErrorCode;
   description: string;
   error: string;
   errors?: Record<string, string[]>;
@@ -15,7 +11,7 @@ type Refusal = {
   headers?: string[];
 };
 
-const entries = ERROR_CODES.map((code) => [code, CATALOGUE[code]] as const);
+const entries = ERROR_CODES.map((code) => [code, ERROR_CATALOGUE[code]] as const);
 
 /** The error responses of operations, by status. */
 export const REFUSALS: Record<number, Refusal> = Object.fromEntries(
@@ -38,9 +34,9 @@ export const REFUSALS: Record<number, Refusal> = Object.fromEntries(
 );
 
 /** Joins the first code of a status with the others, which are named. */
-function descriptionOf(status: number, first: ErrorCode): string {
+function descriptionOf(status: number, first: DocumentedErrorCode): string {
   const others = entries
     .filter(([code, entry]) => entry.status === status && code !== first)
     .map(([code, { meaning }]) => `${code}: ${meaning}`);
-  return [CATALOGUE[first].meaning, ...others].join(' ');
+  return [ERROR_CATALOGUE[first].meaning, ...others].join(' ');
 }

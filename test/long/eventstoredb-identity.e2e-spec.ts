@@ -251,7 +251,7 @@ describe('an event store that refuses us', () => {
       const at = (user: string, options: string) =>
         started(database, `esdb://${user}@localhost:${secured.port}${options}`);
       expect(await at('inkpad:wrong', `?tlsCAFile=${ca}`)).toBe(
-        'EventStoreDB does not know the user and password in EVENT_STORE_URL.',
+        'EventStoreDB does not know the database user and password in EVENT_STORE_URL.',
       );
       expect(await at('inkpad:secret', '')).toMatch(
         /^The certificate of EventStoreDB is not trusted \(self-signed certificate\): name .*$/,
@@ -298,7 +298,7 @@ describe('an event store that refuses us', () => {
         return undefined;
       };
       expect(await started(database, urlOf('inkpad:secret'))).toBe(
-        'EventStoreDB does not let the user in EVENT_STORE_URL read its log ($all): an administrator runs npm run event-store-access once (docs/operating.md, Poolers and failover).',
+        'EventStoreDB does not let the database user in EVENT_STORE_URL read its log ($all): an administrator runs npm run event-store-access once (docs/operating.md, Poolers and failover).',
       );
       expect(await grant('inkpad', 'inkpad:secret')).toEqual([
         1,

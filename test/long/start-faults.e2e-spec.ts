@@ -156,7 +156,7 @@ describe('what cannot be used', () => {
     'a wrong password': [
       () => ({ DATABASE_URL: changed(database, (url) => (url.password = 'wrong')) }),
       EVERYTHING,
-      /^The database .*(the password is wrong, or there is no such user|password authentication failed .*)\.$/,
+      /^The database .*(the password is wrong, or there is no such database user|password authentication failed .*)\.$/,
     ],
     'a database that does not exist': [
       () => ({ DATABASE_URL: changed(database, (url) => (url.pathname = '/none')) }),

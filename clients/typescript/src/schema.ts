@@ -1452,7 +1452,7 @@ export interface components {
       header_text?: string | null;
       /**
        * Format: date-time
-       * @description When the card expires; null: never. A date without a time means the end of that day in the store’s time zone
+       * @description When the card expires; null: never. A date without a time means the end of that day in the account’s time zone
        */
       expires_at?: string | null;
       /** @description How many stamps one request may add; null: up to 100. */
@@ -1583,7 +1583,7 @@ export interface components {
       header_text?: string | null;
       /**
        * Format: date-time
-       * @description When the card expires; null: never. A date without a time means the end of that day in the store’s time zone
+       * @description When the card expires; null: never. A date without a time means the end of that day in the account’s time zone
        * @default null
        */
       expires_at?: string | null;
@@ -2151,17 +2151,17 @@ export interface components {
         | 'request_timeout'
         | 'payload_too_large'
         | 'unsupported_media_type'
+        | 'limit_reached'
+        | 'idempotency_key_reused'
+        | 'idempotency_in_progress'
+        | 'internal'
+        | 'unavailable'
         | 'insufficient_stamps'
         | 'reward_inactive'
         | 'card_expired'
         | 'stamp_limit_reached'
         | 'customer_erased'
-        | 'customer_merged'
-        | 'limit_reached'
-        | 'idempotency_key_reused'
-        | 'idempotency_in_progress'
-        | 'internal'
-        | 'unavailable';
+        | 'customer_merged';
       /** @description On 422: messages by field; base is for the whole record */
       errors?: {
         [key: string]: string[];
@@ -2727,17 +2727,17 @@ export interface components {
         | 'request_timeout'
         | 'payload_too_large'
         | 'unsupported_media_type'
+        | 'limit_reached'
+        | 'idempotency_key_reused'
+        | 'idempotency_in_progress'
+        | 'internal'
+        | 'unavailable'
         | 'insufficient_stamps'
         | 'reward_inactive'
         | 'card_expired'
         | 'stamp_limit_reached'
         | 'customer_erased'
-        | 'customer_merged'
-        | 'limit_reached'
-        | 'idempotency_key_reused'
-        | 'idempotency_in_progress'
-        | 'internal'
-        | 'unavailable';
+        | 'customer_merged';
       /** @description On 422: messages by field; base is for the whole record */
       errors?: {
         [key: string]: string[];
@@ -2795,7 +2795,7 @@ export interface components {
       external_ref?: string | null;
       /**
        * Format: date-time
-       * @description When it happened, for a till that was offline. A date without a time means the start of that day in the store’s time zone
+       * @description When it happened, for a till that was offline. A date without a time means the start of that day in the account’s time zone
        * @default null
        */
       occurred_at?: string | null;
@@ -3103,7 +3103,7 @@ export interface components {
       external_ref?: string | null;
       /**
        * Format: date-time
-       * @description When it happened, for a till that was offline. A date without a time means the start of that day in the store’s time zone
+       * @description When it happened, for a till that was offline. A date without a time means the start of that day in the account’s time zone
        * @default null
        */
       occurred_at?: string | null;
@@ -3465,12 +3465,12 @@ export interface components {
     WebhookReplay: {
       /**
        * Format: date-time
-       * @description Events recorded at or after this time. A date without a time means the start of that day in the store’s time zone
+       * @description Events recorded at or after this time. A date without a time means the start of that day in the account’s time zone
        */
       from: string;
       /**
        * Format: date-time
-       * @description Events recorded before this time; if omitted, until now. A date without a time means the start of the next day in the store’s time zone
+       * @description Events recorded before this time; if omitted, until now. A date without a time means the start of the next day in the account’s time zone
        * @default null
        */
       to?: string | null;
@@ -3773,7 +3773,7 @@ export interface components {
         'application/problem+json': components['schemas']['Problem'];
       };
     };
-    /** @description The role that the token’s user has in the store does not allow this operation. */
+    /** @description The role that the token has in the account does not allow this operation. */
     Forbidden: {
       headers: {
         [name: string]: unknown;
@@ -3783,7 +3783,7 @@ export interface components {
         'application/problem+json': components['schemas']['Problem'];
       };
     };
-    /** @description The record or path does not exist, or the token may not access its store. */
+    /** @description The record or path does not exist, or the token may not access its account. */
     NotFound: {
       headers: {
         [name: string]: unknown;
@@ -3843,7 +3843,7 @@ export interface components {
         'application/problem+json': components['schemas']['Problem'];
       };
     };
-    /** @description A field is not valid: errors says which and why. taken: Another record has this e-mail address, phone number, external reference, receipt number or enrolment: existing says which. insufficient_stamps: The customer card holds too few stamps for this. reward_inactive: The reward is not active. card_expired: The card has expired: it can be neither stamped nor redeemed. stamp_limit_reached: One of the card's stamping limits was reached. customer_erased: The customer was erased: nothing about them can be changed any more. customer_merged: The customer was merged into another one: the message names the one that goes on. limit_reached: There are as many of these records as there may be. idempotency_key_reused: The Idempotency-Key was already used with another body. */
+    /** @description A field is not valid: errors says which and why. taken: Another record has this e-mail address, phone number, external reference, receipt number or enrolment: existing says which. limit_reached: There are as many of these records as there may be. idempotency_key_reused: The Idempotency-Key was already used with another body. insufficient_stamps: The customer card holds too few stamps for this. reward_inactive: The reward is not active. card_expired: The card has expired: it can be neither stamped nor redeemed. stamp_limit_reached: One of the card's stamping limits was reached. customer_erased: The customer was erased: nothing about them can be changed any more. customer_merged: The customer was merged into another one: the message names the one that goes on. */
     Rejected: {
       headers: {
         [name: string]: unknown;
@@ -3947,7 +3947,7 @@ export interface operations {
         limit?: number | null;
         /** @description Where the page begins, as given by a Link header; without limit, the page holds all the rest, up to about 4 MiB */
         cursor?: string | null;
-        /** @description Answers as the record was at that moment, by what had been recorded until then; 404 if it did not exist yet. A date without a time means the start of that day in the store’s time zone */
+        /** @description Answers as the record was at that moment, by what had been recorded until then; 404 if it did not exist yet. A date without a time means the start of that day in the account’s time zone */
         as_of?: string | null;
       };
       header?: {
@@ -3983,7 +3983,7 @@ export interface operations {
   getAccount: {
     parameters: {
       query?: {
-        /** @description Answers as the record was at that moment, by what had been recorded until then; 404 if it did not exist yet. A date without a time means the start of that day in the store’s time zone */
+        /** @description Answers as the record was at that moment, by what had been recorded until then; 404 if it did not exist yet. A date without a time means the start of that day in the account’s time zone */
         as_of?: string | null;
       };
       header?: {
@@ -4080,9 +4080,9 @@ export interface operations {
         cursor?: string | null;
         /** @description Only entries of this type; of a type that there is none of, an empty list */
         type?: string | null;
-        /** @description Recorded at or after this time. A date without a time means the start of that day in the store’s time zone */
+        /** @description Recorded at or after this time. A date without a time means the start of that day in the account’s time zone */
         from?: string | null;
-        /** @description Recorded before this time. A date without a time means the start of the next day in the store’s time zone */
+        /** @description Recorded before this time. A date without a time means the start of the next day in the account’s time zone */
         to?: string | null;
         /** @description Only those of this customer. */
         customer_id?: number | null;
@@ -4141,9 +4141,9 @@ export interface operations {
         cursor?: string | null;
         /** @description Only entries of this type; of a type that there is none of, an empty list */
         type?: string | null;
-        /** @description Recorded at or after this time. A date without a time means the start of that day in the store’s time zone */
+        /** @description Recorded at or after this time. A date without a time means the start of that day in the account’s time zone */
         from?: string | null;
-        /** @description Recorded before this time. A date without a time means the start of the next day in the store’s time zone */
+        /** @description Recorded before this time. A date without a time means the start of the next day in the account’s time zone */
         to?: string | null;
       };
       header?: {
@@ -4242,9 +4242,9 @@ export interface operations {
         location_id?: number | null;
         /** @description Only the one with exactly this receipt number */
         external_ref?: string | null;
-        /** @description Redeemed at or after this time. A date without a time means the start of that day in the store’s time zone */
+        /** @description Redeemed at or after this time. A date without a time means the start of that day in the account’s time zone */
         from?: string | null;
-        /** @description Redeemed before this time. A date without a time means the start of the next day in the store’s time zone */
+        /** @description Redeemed before this time. A date without a time means the start of the next day in the account’s time zone */
         to?: string | null;
       };
       header?: {
@@ -4293,9 +4293,9 @@ export interface operations {
         type?: string | null;
         /** @description Who did it, as type and id */
         actor?: string | null;
-        /** @description Recorded at or after this time. A date without a time means the start of that day in the store’s time zone */
+        /** @description Recorded at or after this time. A date without a time means the start of that day in the account’s time zone */
         from?: string | null;
-        /** @description Recorded before this time. A date without a time means the start of the next day in the store’s time zone */
+        /** @description Recorded before this time. A date without a time means the start of the next day in the account’s time zone */
         to?: string | null;
       };
       header?: {
@@ -4340,7 +4340,7 @@ export interface operations {
         limit?: number | null;
         /** @description Where the page begins, as given by a Link header; without limit, the page holds all the rest, up to about 4 MiB */
         cursor?: string | null;
-        /** @description Answers as the record was at that moment, by what had been recorded until then; 404 if it did not exist yet. A date without a time means the start of that day in the store’s time zone */
+        /** @description Answers as the record was at that moment, by what had been recorded until then; 404 if it did not exist yet. A date without a time means the start of that day in the account’s time zone */
         as_of?: string | null;
         /** @description active, archived or all; blank or anything else: active */
         scope?: string | null;
@@ -4433,7 +4433,7 @@ export interface operations {
   getCard: {
     parameters: {
       query?: {
-        /** @description Answers as the record was at that moment, by what had been recorded until then; 404 if it did not exist yet. A date without a time means the start of that day in the store’s time zone */
+        /** @description Answers as the record was at that moment, by what had been recorded until then; 404 if it did not exist yet. A date without a time means the start of that day in the account’s time zone */
         as_of?: string | null;
       };
       header?: {
@@ -4677,7 +4677,7 @@ export interface operations {
         limit?: number | null;
         /** @description Where the page begins, as given by a Link header; without limit, the page holds all the rest, up to about 4 MiB */
         cursor?: string | null;
-        /** @description Answers as the record was at that moment, by what had been recorded until then; 404 if it did not exist yet. A date without a time means the start of that day in the store’s time zone */
+        /** @description Answers as the record was at that moment, by what had been recorded until then; 404 if it did not exist yet. A date without a time means the start of that day in the account’s time zone */
         as_of?: string | null;
         /** @description Only those of this card. */
         card_id?: number | null;
@@ -4772,7 +4772,7 @@ export interface operations {
   getReward: {
     parameters: {
       query?: {
-        /** @description Answers as the record was at that moment, by what had been recorded until then; 404 if it did not exist yet. A date without a time means the start of that day in the store’s time zone */
+        /** @description Answers as the record was at that moment, by what had been recorded until then; 404 if it did not exist yet. A date without a time means the start of that day in the account’s time zone */
         as_of?: string | null;
       };
       header?: {
@@ -4915,7 +4915,7 @@ export interface operations {
         limit?: number | null;
         /** @description Where the page begins, as given by a Link header; without limit, the page holds all the rest, up to about 4 MiB */
         cursor?: string | null;
-        /** @description Answers as the record was at that moment, by what had been recorded until then; 404 if it did not exist yet. A date without a time means the start of that day in the store’s time zone */
+        /** @description Answers as the record was at that moment, by what had been recorded until then; 404 if it did not exist yet. A date without a time means the start of that day in the account’s time zone */
         as_of?: string | null;
       };
       header?: {
@@ -5006,7 +5006,7 @@ export interface operations {
   getCustomerCard: {
     parameters: {
       query?: {
-        /** @description Answers as the record was at that moment, by what had been recorded until then; 404 if it did not exist yet. A date without a time means the start of that day in the store’s time zone */
+        /** @description Answers as the record was at that moment, by what had been recorded until then; 404 if it did not exist yet. A date without a time means the start of that day in the account’s time zone */
         as_of?: string | null;
       };
       header?: {
@@ -5419,7 +5419,7 @@ export interface operations {
         phone?: string | null;
         /** @description The code of one of their cards, in any case */
         code?: string | null;
-        /** @description Changed at or after this time. A date without a time means the start of that day in the store’s time zone */
+        /** @description Changed at or after this time. A date without a time means the start of that day in the account’s time zone */
         updated_since?: string | null;
         /** @description Which page, from 1. */
         page?: number | null;
@@ -5523,7 +5523,7 @@ export interface operations {
   getCustomer: {
     parameters: {
       query?: {
-        /** @description Answers as the record was at that moment, by what had been recorded until then; 404 if it did not exist yet. A date without a time means the start of that day in the store’s time zone */
+        /** @description Answers as the record was at that moment, by what had been recorded until then; 404 if it did not exist yet. A date without a time means the start of that day in the account’s time zone */
         as_of?: string | null;
       };
       header?: {
@@ -6034,7 +6034,7 @@ export interface operations {
         limit?: number | null;
         /** @description Where the page begins, as given by a Link header; without limit, the page holds all the rest, up to about 4 MiB */
         cursor?: string | null;
-        /** @description Answers as the record was at that moment, by what had been recorded until then; 404 if it did not exist yet. A date without a time means the start of that day in the store’s time zone */
+        /** @description Answers as the record was at that moment, by what had been recorded until then; 404 if it did not exist yet. A date without a time means the start of that day in the account’s time zone */
         as_of?: string | null;
         /** @description Only those of this card. */
         card_id?: number | null;
@@ -6644,9 +6644,9 @@ export interface operations {
           | 'reward.unlocked'
           | 'reward.redeemed'
           | null;
-        /** @description Created at or after this time. A date without a time means the start of that day in the store’s time zone */
+        /** @description Created at or after this time. A date without a time means the start of that day in the account’s time zone */
         from?: string | null;
-        /** @description Created before this time. A date without a time means the start of the next day in the store’s time zone */
+        /** @description Created before this time. A date without a time means the start of the next day in the account’s time zone */
         to?: string | null;
       };
       header?: {

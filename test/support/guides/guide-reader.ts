@@ -2,7 +2,7 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect } from '@jest/globals';
 import ts from 'typescript';
-import { CATALOGUE } from '#kernel/error-catalogue.js';
+import { ERROR_CATALOGUE } from '#docs/error-catalogue.js';
 import { eventually } from '../jest/eventually.js';
 import {
   parseHeaders,
@@ -199,7 +199,7 @@ export class GuideReader {
     const matcher = createMatcher(JSON.parse(fence.text));
     const code = findRefusalCode(fence);
     if (code !== undefined) {
-      const { status } = CATALOGUE[code as keyof typeof CATALOGUE];
+      const { status } = ERROR_CATALOGUE[code as keyof typeof ERROR_CATALOGUE];
       expectAmong(
         this.exchanges.map((one) => one.status),
         status,

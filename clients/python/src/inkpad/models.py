@@ -256,7 +256,7 @@ class CardChanges(TypedDict):
     """A text at the top of the pass; null shows the name of the store."""
     expires_at: NotRequired[str | None]
     """When the card expires; null: never. A date without a time means the end of that day in the
-    store’s time zone
+    account’s time zone
     """
     max_stamps_per_request: NotRequired[int | None]
     """How many stamps one request may add; null: up to 100."""
@@ -342,7 +342,7 @@ class CardInput(TypedDict):
     """A text at the top of the pass; null shows the name of the store."""
     expires_at: NotRequired[str | None]
     """When the card expires; null: never. A date without a time means the end of that day in the
-    store’s time zone
+    account’s time zone
     """
     max_stamps_per_request: NotRequired[int | None]
     """How many stamps one request may add; null: up to 100."""
@@ -759,17 +759,17 @@ class Error(TypedDict):
         "request_timeout",
         "payload_too_large",
         "unsupported_media_type",
+        "limit_reached",
+        "idempotency_key_reused",
+        "idempotency_in_progress",
+        "internal",
+        "unavailable",
         "insufficient_stamps",
         "reward_inactive",
         "card_expired",
         "stamp_limit_reached",
         "customer_erased",
         "customer_merged",
-        "limit_reached",
-        "idempotency_key_reused",
-        "idempotency_in_progress",
-        "internal",
-        "unavailable",
     ]
     """What went wrong, for programs"""
     errors: NotRequired[dict[str, list[str]]]
@@ -1217,17 +1217,17 @@ class Problem(TypedDict):
         "request_timeout",
         "payload_too_large",
         "unsupported_media_type",
+        "limit_reached",
+        "idempotency_key_reused",
+        "idempotency_in_progress",
+        "internal",
+        "unavailable",
         "insufficient_stamps",
         "reward_inactive",
         "card_expired",
         "stamp_limit_reached",
         "customer_erased",
         "customer_merged",
-        "limit_reached",
-        "idempotency_key_reused",
-        "idempotency_in_progress",
-        "internal",
-        "unavailable",
     ]
     """What went wrong, for programs"""
     errors: NotRequired[dict[str, list[str]]]
@@ -1267,7 +1267,7 @@ class RedeemInput(TypedDict):
     """
     occurred_at: NotRequired[str | None]
     """When it happened, for a till that was offline. A date without a time means the start of
-    that day in the store’s time zone
+    that day in the account’s time zone
     """
     note: NotRequired[str | None]
     """A note for the history. It is personal, and gone once the customer is erased."""
@@ -1519,7 +1519,7 @@ class StampInput(TypedDict):
     """
     occurred_at: NotRequired[str | None]
     """When it happened, for a till that was offline. A date without a time means the start of
-    that day in the store’s time zone
+    that day in the account’s time zone
     """
     note: NotRequired[str | None]
     """A note for the history. It is personal, and gone once the customer is erased."""
@@ -1790,10 +1790,10 @@ WebhookReplay = TypedDict(
     "WebhookReplay",
     {
         # Events recorded at or after this time. A date without a time means the start of that day
-        # in the store’s time zone
+        # in the account’s time zone
         "from": str,
         # Events recorded before this time; if omitted, until now. A date without a time means the
-        # start of the next day in the store’s time zone
+        # start of the next day in the account’s time zone
         "to": NotRequired[str | None],
         # Only these types, of those that the subscription gets
         "types": NotRequired[list[Literal[

@@ -1,7 +1,7 @@
 import type { Channel } from '#kernel/aggregate.js';
 import type { CustomerSource } from './customer.events.js';
 
-const SOURCES: { [channel in Channel]?: CustomerSource } = {
+const SOURCES: Partial<Record<Channel, CustomerSource>> = {
   poster: 'poster',
   staff: 'app',
   owner: 'app',

@@ -1,4 +1,5 @@
 import { RejectedError } from '#kernel/errors.js';
+import { createStampingError } from './stamping-errors.js';
 
 export type CardPath = { customerId: number; id: number };
 
@@ -25,7 +26,7 @@ export function isHeldBy(card: Holder, customerId: number): boolean {
 
 /** Creates the error for a command to a merged customer. */
 export function createCustomerMergedError(id: number, into: number): RejectedError {
-  return new RejectedError(
+  return createStampingError(
     { base: [`Customer ${id} was merged into customer ${into}`] },
     'customer_merged',
     `Send the request to customer ${into}, or unmerge the two first.`,

@@ -15,6 +15,7 @@ import type {
 } from './customer-card.events.js';
 import { isStamping } from './stamp-limits.js';
 import { priceRewards, createUnlocks } from './unlocked-rewards.js';
+import { createStampingError } from './stamping-errors.js';
 
 /**
  * Limits an adjustment in either direction. Larger than any stamping, so that a card of another programme can be
@@ -134,7 +135,7 @@ function takeOffStamps(
   { stamps, countedAt, ...correction }: Correction & { countedAt?: string },
 ): StampsRemoved {
   if (card.stampsCount < stamps) {
-    throw new RejectedError(
+    throw createStampingError(
       { base: [`This takes ${stamps} stamps and the card holds ${card.stampsCount}`] },
       'insufficient_stamps',
       'Reverse the redemption that spent them first, or take off fewer.',

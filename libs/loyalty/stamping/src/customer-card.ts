@@ -35,6 +35,7 @@ import {
   type Stamping,
 } from './stamp-limits.js';
 import { priceRewards, createUnlocks, type Milestone } from './unlocked-rewards.js';
+import { createStampingError } from './stamping-errors.js';
 
 /** A customer's enrolled card. */
 export type CustomerCard = {
@@ -302,14 +303,14 @@ export function redeem(
   if (!reward) throw new NotFoundError('Reward');
   assertNotExpired(template, now);
   if (!reward.active) {
-    throw new RejectedError(
+    throw createStampingError(
       { base: ['This reward is not active'] },
       'reward_inactive',
       'Choose one of the available_rewards of the customer card.',
     );
   }
   if (card.stampsCount < reward.stampsRequired) {
-    throw new RejectedError(
+    throw createStampingError(
       {
         base: [
           `This reward takes ${reward.stampsRequired} stamps and the card holds ${card.stampsCount}`,
@@ -361,7 +362,7 @@ export function getHeldCard(state: CustomerCard | undefined, customerId: number)
 
 function assertNotExpired(template: Template, now: Date): void {
   if (isExpired(template, now)) {
-    throw new RejectedError(
+    throw createStampingError(
       { base: [`This card expired at ${template.expiresAt}`] },
       'card_expired',
       "Move the card's expires_at if it should go on.",

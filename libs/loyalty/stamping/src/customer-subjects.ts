@@ -1,10 +1,11 @@
-import { RejectedError } from '#kernel/errors.js';
+import type { RejectedError } from '#kernel/errors.js';
 import { Subjects } from '#event-store/personal-keys/personal-parts.js';
 import type { RequestSubjects } from '#http/idempotency.js';
+import { createStampingError } from './stamping-errors.js';
 
 /** Refuses a command to an erased customer, or to one of their cards. */
 export function createCustomerErasedError(): RejectedError {
-  return new RejectedError(
+  return createStampingError(
     { base: ['This customer was erased'] },
     'customer_erased',
     'Add the person as a new customer if they come back: an erased one cannot be changed any more.',
@@ -23,7 +24,7 @@ export const customerRequests: RequestSubjects = {
     return Number.isSafeInteger(customerId) && customerId > 0 ? customerId : undefined;
   },
   createErasedError: () =>
-    new RejectedError(
+    createStampingError(
       { base: ['The customer of this request was erased, and its response with them'] },
       'customer_erased',
       'The request was carried out the first time. Nothing was done now.',

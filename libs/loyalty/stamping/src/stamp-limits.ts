@@ -1,6 +1,6 @@
 import { getLocalDay } from '#kernel/day.js';
-import { RejectedError } from '#kernel/errors.js';
 import type { StampSource } from './customer-card.events.js';
+import { createStampingError } from './stamping-errors.js';
 
 /** A card's stampings within a quarter of an hour. Times in ms since 1970. No midnight falls inside of one. */
 export type Stamping = { first: number; last: number; stamps: number };
@@ -86,5 +86,5 @@ function findInQuarter(stampings: Stamping[], at: number): Stamping | undefined 
 }
 
 function throwLimitReached(message: string): never {
-  throw new RejectedError({ base: [message] }, 'stamp_limit_reached');
+  throw createStampingError({ base: [message] }, 'stamp_limit_reached');
 }

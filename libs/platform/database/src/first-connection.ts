@@ -30,9 +30,9 @@ export async function connectFirst<R>(databaseUrl: string, connect: () => Promis
 
 /** Describes a database, such as `inkpad at db.example:5432 as inkpad_app`. */
 export function describeDatabase(databaseUrl: string): string {
-  const { host, port, database, user } = new pg.Client({ connectionString: databaseUrl });
+  const { host, port, database, user: role } = new pg.Client({ connectionString: databaseUrl });
   const at = host.startsWith('/') ? host : `${host.includes(':') ? `[${host}]` : host}:${port}`;
-  return `${database ?? ''} at ${at} as ${user ?? ''}`;
+  return `${database ?? ''} at ${at} as ${role ?? ''}`;
 }
 
 function isConnectError(error: unknown): error is Error {
@@ -47,6 +47,6 @@ function describeConnectError(error: Error): string {
   const code = 'code' in first ? String(first.code) : '';
   const description = NETWORK_ERRORS.get(code);
   if (description !== undefined) return `${description} (${code})`;
-  if (code === WRONG_PASSWORD) return 'the password is wrong, or there is no such user';
+  if (code === WRONG_PASSWORD) return 'the password is wrong, or there is no such database user';
   return getErrorMessage(first).replace(/\.$/, '');
 }

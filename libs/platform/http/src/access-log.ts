@@ -27,7 +27,7 @@ export function logAccess(
       milliseconds: Math.round(elapsedTime * 10) / 10,
       ip: request.ipAddress,
       token_id: request.caller?.tokenId,
-      user_id: request.principalId,
+      ...request.sessionIds,
       account_id: request.accountId,
       refusal: request.refusal,
     });

@@ -8,8 +8,8 @@ export type Caller = { tokenId: number; principalId: number; perMinute: number |
 export type AuthenticatedRequest = FastifyRequest &
   RequestSource & {
     caller?: Caller;
-    /** Principal of a session; that of a token is in `caller`. */
-    principalId?: number;
+    /** Ids of the owner of a session, for the access log; those of a token are in `caller`. */
+    sessionIds?: Record<string, number>;
     accountId?: number;
     /** Reason for refusing an authenticated caller, for the access log. */
     refusal?: 'role' | 'cross_site' | 'csrf_token';

@@ -1,12 +1,14 @@
-import { CATALOGUE, fillPlaceholders, type ErrorCode } from '#kernel/error-catalogue.js';
+import { fillPlaceholders, PLATFORM_ERRORS, type ErrorCode } from '#kernel/error-catalogue.js';
 import type { ExistingRecord, FieldErrors } from '#kernel/errors.js';
-import { ERROR_PAGE } from './error.dto.js';
 import type { VersioningJson } from './versioning.js';
+
+/** Path of the page that describes the error codes. */
+export const ERROR_PAGE = '/docs/errors';
 
 /** An error response before it is serialised. */
 export type ErrorResponse = {
   status: number;
-  code: ErrorCode;
+  code: string;
   error: string;
   errors?: FieldErrors;
   existing?: ExistingRecord;
@@ -24,7 +26,7 @@ export function createErrorResponse(
   overrides: Partial<Omit<ErrorResponse, 'status' | 'code'>> = {},
   values: Record<string, string | number> = {},
 ): ErrorResponse {
-  const { status, error, resolution, retryAfterSeconds, meaning } = CATALOGUE[code];
+  const { status, error, resolution, retryAfterSeconds, meaning } = PLATFORM_ERRORS[code];
   return {
     status,
     code,

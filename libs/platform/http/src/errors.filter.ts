@@ -32,11 +32,11 @@ import { KeyTakenOverError } from '#event-store/port/event-store.js';
 import type { AuthenticatedRequest } from './caller.js';
 import {
   createErrorResponse,
+  ERROR_PAGE,
   toErrorJson,
   type ErrorResponse,
   type ErrorJson,
 } from './error-response.js';
-import { ERROR_PAGE } from './error.dto.js';
 import { negotiateMediaType } from './negotiation.js';
 import { getPath } from './path.js';
 import { VersionSunsetError } from './versioning.js';
@@ -217,12 +217,14 @@ function toErrorResponse(error: unknown): ErrorResponse {
   if (error instanceof RejectedError) {
     const { message, code, errors, resolution } = error;
     const existing = error instanceof TakenError ? error.existing : undefined;
-    return createErrorResponse(code, {
+    return {
+      status: 422,
+      code,
       error: message,
       errors,
       ...(existing && { existing }),
       ...(resolution && { resolution }),
-    });
+    };
   }
   if (error instanceof InProgressError || error instanceof KeyTakenOverError) {
     return createErrorResponse('idempotency_in_progress');

@@ -221,7 +221,7 @@ function joinErrors(checked: Checked<unknown>): Checked<unknown> {
 }
 
 function describeTime(moment: MomentOfDay, options: TimeOptions): FieldOptions {
-  const date = `A date without a time means ${MOMENTS[moment]} in the store’s time zone`;
+  const date = `A date without a time means ${MOMENTS[moment]} in the account’s time zone`;
   return { ...options, description: `${options.description}. ${date}` };
 }
 

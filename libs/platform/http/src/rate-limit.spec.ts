@@ -104,7 +104,7 @@ describe('RateLimits', () => {
     // Requests that the token's own limit refuses take nothing from the account.
     for (let i = 0; i < 9; i++) expect(await countToken(1, 7)).toEqual(['token', 3, 0, true]);
     expect(await countToken(2, 7)).toEqual(['token', 3, 2, false]);
-    expect(await countToken(2, 7)).toEqual(['store', 4, 0, true]);
+    expect(await countToken(2, 7)).toEqual(['account', 4, 0, true]);
     // Another account has its own limit, even for a token that can access both.
     expect(await countToken(2, 8)).toEqual(['token', 3, 0, false]);
     expect(await countToken(3, 8)).toEqual(['token', 3, 2, false]);

@@ -65,7 +65,7 @@ export class RateLimits {
   }
 
   private createAccountWindow(accountId: number): ScopedWindow {
-    return createWindow('store', String(accountId), this.config.accountRateLimitPerMinute);
+    return createWindow('account', String(accountId), this.config.accountRateLimitPerMinute);
   }
 
   private count(windows: ScopedWindow[]): Usage | Promise<Usage> {
@@ -76,7 +76,7 @@ export class RateLimits {
   }
 }
 
-const KEYS = { token: 'token', store: 'store', address: 'ip', page_address: 'page' } as const;
+const KEYS = { token: 'token', account: 'account', address: 'ip', page_address: 'page' } as const;
 
 function createWindow(
   scope: keyof typeof KEYS,

@@ -2,9 +2,11 @@
  * Identifies the actor. `id` is the id in the table of that type; 0 for the system itself.
  * @property name the login name of a command-line operator, who is in no table
  */
-export type Actor = { type: 'token' | 'user' | 'customer' | 'system'; id: number; name?: string };
+/** Names who gave a command. The contexts define the types of actors. */
+export type Actor = { type: string; id: number; name?: string };
 
-export type Channel = 'api' | 'pos' | 'staff' | 'owner' | 'poster' | 'import' | 'cli' | 'system';
+/** Names the way by which a command came. The contexts define them. */
+export type Channel = string;
 
 /** Describes a request with an Idempotency-Key: its response is stored, so that a retry gets the same one. */
 export type KeyedRequest = {

@@ -1,4 +1,4 @@
-type Entry = {
+export type ErrorEntry = {
   status: number;
   /** Message, unless each error has its own. Placeholders in braces are filled in. */
   error?: string;
@@ -19,8 +19,8 @@ type Entry = {
 };
 
 /**
- * Lists every error that a caller can receive. Responses, the OpenAPI document and the page of error codes are
- * generated from it. Published: codes may be added, never removed.
+ * Lists the errors that the platform raises. Contexts list the codes of their own rejections; the OpenAPI
+ * document and the page of error codes have all of them. Published: codes may be added, never removed.
  */
 export const ERRORS = {
   unauthorized: {
@@ -32,10 +32,10 @@ export const ERRORS = {
   },
   forbidden: {
     status: 403,
-    error: 'The role that you have in this store does not allow this',
+    error: 'Your role in this account does not allow this',
     resolution:
-      'Use the token of a user whose role allows it, or have an owner of the store change your role.',
-    meaning: 'The role that the token’s user has in the store does not allow this operation.',
+      'Use a token whose role allows it, or have an owner of the account change your role.',
+    meaning: 'The role that the token has in the account does not allow this operation.',
     response: 'Forbidden',
   },
   rate_limited: {
@@ -56,10 +56,9 @@ export const ERRORS = {
   not_found: {
     status: 404,
     error: 'This path does not exist',
-    advice: 'Look at the path and its ids, and whether the token belongs to a user of the store.',
-    meaning: 'The record or path does not exist, or the token may not access its store.',
+    advice: 'Look at the path and its ids, and whether the token may access the account.',
+    meaning: 'The record or path does not exist, or the token may not access its account.',
     response: 'NotFound',
-    example: { error: 'Card not found' },
   },
   method_not_allowed: {
     status: 405,
@@ -127,39 +126,6 @@ export const ERRORS = {
     meaning: "The path does not accept the body's media type.",
     response: 'NotJson',
   },
-  insufficient_stamps: {
-    status: 422,
-    advice:
-      'Collect the missing stamps first, or choose one of the available_rewards of the customer card.',
-    meaning: 'The customer card holds too few stamps for this.',
-  },
-  reward_inactive: {
-    status: 422,
-    advice:
-      'Choose one of the available_rewards of the customer card, or set active of the reward to true.',
-    meaning: 'The reward is not active.',
-  },
-  card_expired: {
-    status: 422,
-    advice: 'Move expires_at of the card if it should go on.',
-    meaning: 'The card has expired: it can be neither stamped nor redeemed.',
-  },
-  stamp_limit_reached: {
-    status: 422,
-    advice: 'Wait until the limit allows it again, or raise the limits of the card.',
-    meaning: "One of the card's stamping limits was reached.",
-  },
-  customer_erased: {
-    status: 422,
-    advice: 'Add the person as a new customer if they come back.',
-    meaning: 'The customer was erased: nothing about them can be changed any more.',
-  },
-  customer_merged: {
-    status: 422,
-    advice:
-      'Send the request to the customer who goes on, whom the message names, or unmerge the two first.',
-    meaning: 'The customer was merged into another one: the message names the one that goes on.',
-  },
   limit_reached: {
     status: 422,
     advice:
@@ -198,19 +164,12 @@ export const ERRORS = {
     retryAfterSeconds: 1,
     response: 'Unavailable',
   },
-} as const satisfies Record<string, Entry>;
+} as const satisfies Record<string, ErrorEntry>;
 
 export type ErrorCode = keyof typeof ERRORS;
 
-/** Codes with status 422. */
-export type RejectionCode = {
-  [C in ErrorCode]: (typeof ERRORS)[C]['status'] extends 422 ? C : never;
-}[ErrorCode];
-
-/** The catalogue without literal types. */
-export const CATALOGUE: Readonly<Record<ErrorCode, Entry>> = ERRORS;
-
-export const ERROR_CODES = Object.keys(ERRORS) as [ErrorCode, ...ErrorCode[]];
+/** The platform's errors without literal types. */
+export const PLATFORM_ERRORS: Readonly<Record<ErrorCode, ErrorEntry>> = ERRORS;
 
 /** Replaces placeholders in braces; one without a value stays. */
 export function fillPlaceholders(text: string, values: Record<string, string | number>): string {

@@ -1,4 +1,4 @@
-import { ERRORS, fillPlaceholders, type RejectionCode } from './error-catalogue.js';
+import { ERRORS, fillPlaceholders } from './error-catalogue.js';
 
 /** Messages by field name; `base` is an error of the whole record (ERR-07). */
 export type FieldErrors = Record<string, string[]>;
@@ -11,13 +11,13 @@ export class NotFoundError extends Error {
 }
 
 /** The record that already has the requested value. */
-export type ExistingRecord = { type: 'customer' | 'customer_card'; id: number };
+export type ExistingRecord = { type: string; id: number };
 
 /** Reports that a rule rejects the request. Becomes a 422. */
 export class RejectedError extends Error {
   constructor(
     readonly errors: FieldErrors,
-    readonly code: RejectionCode = 'validation_failed',
+    readonly code: string = 'validation_failed',
     readonly resolution?: string,
   ) {
     super(

@@ -6,7 +6,7 @@ const DESCRIPTIONS = new Map([
   ['EPERM', 'not permitted'],
   ['EROFS', 'the file system is read-only'],
   ['ENOSPC', 'no space is left on the disk'],
-  ['EDQUOT', 'no space is left for this user'],
+  ['EDQUOT', 'the disk quota is used up'],
   ['ENOENT', 'it does not exist'],
   ['ENOTDIR', 'a part of its path is not a folder'],
   ['EISDIR', 'it is a folder'],

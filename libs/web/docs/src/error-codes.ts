@@ -1,8 +1,9 @@
-import { CATALOGUE, fillPlaceholders } from '#kernel/error-catalogue.js';
+import { fillPlaceholders } from '#kernel/error-catalogue.js';
+import { ERROR_CATALOGUE } from './error-catalogue.js';
 
 /** Renders every error code, each with an anchor of its name, to which error responses link. */
 export function renderErrorCodes(): string {
-  const entries = Object.entries(CATALOGUE).map(
+  const entries = Object.entries(ERROR_CATALOGUE).map(
     ([code, { status, meaning, resolution, advice = resolution }]) =>
       `<dt id="${code}"><a class="anchor" href="#${code}"><code>${code}</code></a> <span class="status">${status}</span></dt>
 <dd><p>${escapeAdvice(meaning)}</p><p>What to do: ${escapeAdvice(advice ?? '')}</p></dd>`,

@@ -75,7 +75,7 @@ export class ConsoleGuard {
     const signedIn = cookie === undefined ? undefined : await this.sessions.find(cookie);
     if (signedIn) {
       request.signedIn = signedIn;
-      request.principalId = signedIn.userId;
+      request.sessionIds = { user_id: signedIn.userId };
     } else if (!withoutSession) return this.redirectToSignIn(request, reply);
     if (operation !== undefined) await this.admitToStore(request, operation);
     return undefined;

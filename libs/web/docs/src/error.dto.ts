@@ -1,6 +1,5 @@
-import { ERROR_CODES } from '#kernel/error-catalogue.js';
-import type { ExistingRecord, FieldErrors } from '#kernel/errors.js';
-import { Dto } from './fields.pipe.js';
+import type { FieldErrors } from '#kernel/errors.js';
+import { Dto } from '#http/fields.pipe.js';
 import {
   FieldErrorsProperty,
   IntegerProperty,
@@ -9,9 +8,10 @@ import {
   TextProperty,
   TextsProperty,
   TimestampProperty,
-} from './response-fields.js';
+} from '#http/response-fields.js';
+import { ERROR_CODES } from './error-catalogue.js';
 
-export const ERROR_PAGE = '/docs/errors';
+const RECORD_TYPES = ['customer', 'customer_card'] as const;
 
 @Dto('Versioning')
 class VersioningBody {
@@ -31,8 +31,8 @@ class VersioningBody {
 
 @Dto('ExistingRecord')
 class ExistingRecordBody {
-  @OneOfProperty(['customer', 'customer_card'], { description: 'What kind of record has it' })
-  declare readonly type: ExistingRecord['type'];
+  @OneOfProperty(RECORD_TYPES, { description: 'What kind of record has it' })
+  declare readonly type: (typeof RECORD_TYPES)[number];
   @IntegerProperty({ description: 'The id of that record' }) declare readonly id: number;
 }
 
