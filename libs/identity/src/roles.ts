@@ -7,8 +7,8 @@ export type Role = (typeof ROLES)[number];
 
 /**
  * Lists the lowest role for each operation; those above it may do it too. The operations of the API have the names of
- * the OpenAPI document; those that only the console has are called `<records>.<verb>`. A test compares docs/roles.md
- * with this table.
+ * the OpenAPI document; those that only the console has are called `<records>.<verb>`. The tables
+ * of docs/roles.md are generated from it.
  */
 const MIN_ROLE = {
   getStatus: 'staff',

@@ -1,0 +1,31 @@
+import { readFileSync } from 'node:fs';
+import { endpoints, tags } from '#http/endpoint.js';
+import { isAllowed, OPERATIONS, ROLES, type Operation } from '#identity/roles.js';
+
+export const ROLES_PAGE = 'docs/roles.md';
+
+/** Renders docs/roles.md with the tables of operations by tag; the text before them stays. */
+export function renderRolesPage(): string {
+  const [text = ''] = readFileSync(ROLES_PAGE, 'utf8').split('\n### ');
+  const names = [...tags.values()]
+    .sort((one, other) => one.order - other.order)
+    .map(({ name }) => name);
+  const sections = [...names, undefined].map((tag) => {
+    const operations = OPERATIONS.filter((operation) => endpoints.get(operation)?.tag === tag);
+    return `### ${tag ?? 'The console'}\n\n${renderTable(operations)}`;
+  });
+  return `${text}\n${sections.join('\n\n')}\n`;
+}
+
+function renderTable(operations: Operation[]): string {
+  return [
+    ['Operation', ...ROLES],
+    ['', ...ROLES].map(() => '---'),
+    ...operations.map((operation) => [
+      `\`${operation}\``,
+      ...ROLES.map((role) => (isAllowed(role, operation) ? 'yes' : '')),
+    ]),
+  ]
+    .map((cells) => `| ${cells.join(' | ')} |`)
+    .join('\n');
+}
