@@ -24,8 +24,14 @@ type Named = Fixture & { file: string };
 const FOLDER = 'test/support/stored-events';
 const FILE = /^(\w+)[.]v(\d+)[.]json$/;
 const KEY = createMasterKey(Buffer.alloc(32, 1));
-/** Events that name only the changed fields, so older ones lack newer fields. */
-const PARTIAL = new Set(['AccountUpdated']);
+/** Events that name only the changed fields, so older ones lack newer fields. Their data are `Partial`. */
+const PARTIAL = new Set([
+  'AccountUpdated',
+  'CardUpdated',
+  'LocationUpdated',
+  'PosterUpdated',
+  'RewardUpdated',
+]);
 /** Events that do not change `updatedAt`. */
 const UNSEEN = new Set(['CustomerResealed', 'CardLinksRequested']);
 const WRITE = process.env['STORED_EVENTS'] === 'write';
