@@ -34,11 +34,11 @@ export function eventHash(event: Event, previous: string | null): string;
 export function publicEventId(id: string): string;
 export function leafOf(event: { stream: string; revision: number; hash: string }): Buffer;
 export function verifyProof(
-  answer: object,
+  response: object,
   verifierKey: string,
 ): { event: Event; index: number; size: number };
 export function verifyContinuation(
-  answer: object,
+  response: object,
   verifierKey: string,
 ): { first: Head; second: Head };
 export function verifyExport(

@@ -214,26 +214,26 @@ export function leafOf({ stream, revision, hash }) {
  * @returns what is proven
  * @throws {NotProven}
  */
-export function verifyProof(answer, verifierKey) {
-  const { size, root } = verifyCheckpoint(String(answer.checkpoint), verifierKey);
-  const { event, leaf_index: index } = answer;
-  if (answer.tree_size !== size || !hashIn(answer.root_hash, 'root_hash').equals(root)) {
-    throw new NotProven('the answer names another tree than its checkpoint');
+export function verifyProof(response, verifierKey) {
+  const { size, root } = verifyCheckpoint(String(response.checkpoint), verifierKey);
+  const { event, leaf_index: index, event_id: id } = response;
+  if (response.tree_size !== size || !hashIn(response.root_hash, 'root_hash').equals(root)) {
+    throw new NotProven('the response names another tree than its checkpoint');
   }
-  const hash = eventHash(event, answer.previous_hash);
-  if (hash !== answer.hash)
+  const hash = eventHash(event, response.previous_hash);
+  if (hash !== response.hash)
     throw new NotProven('the event does not have the hash that it is said to have');
-  if (publicEventId(event.id) !== answer.event_id) throw new NotProven('the event has another id');
-  const proof = hashesIn(answer.inclusion_proof, 'inclusion_proof');
+  if (publicEventId(event.id) !== id) throw new NotProven('the event has another id');
+  const proof = hashesIn(response.inclusion_proof, 'inclusion_proof');
   verifyInclusion({ leaf: leafOf({ ...event, hash }), index, size, proof, root });
   return { event, index, size };
 }
 
 /** Two checkpoints and the proof between them: {first, second, consistency_proof}. */
-export function verifyContinuation(answer, verifierKey) {
-  const first = verifyCheckpoint(String(answer.first), verifierKey);
-  const second = verifyCheckpoint(String(answer.second), verifierKey);
-  verifyConsistency(first, second, hashesIn(answer.consistency_proof, 'consistency_proof'));
+export function verifyContinuation(response, verifierKey) {
+  const first = verifyCheckpoint(String(response.first), verifierKey);
+  const second = verifyCheckpoint(String(response.second), verifierKey);
+  verifyConsistency(first, second, hashesIn(response.consistency_proof, 'consistency_proof'));
   return { first, second };
 }
 
@@ -337,7 +337,7 @@ function parsed(line) {
 
 const USAGE = `Usage: node verifier.mjs FILE… --key KEY
 
-FILE  what GET …/history/:event_id/proof answers, a checkpoint, what checkpoint:consistency prints,
+FILE  what GET …/history/:event_id/proof returns, a checkpoint, what checkpoint:consistency prints,
       or a history that history:export has written
 KEY   the service's verifier key (name+12345678+base64), or a file that holds it`;
 
@@ -376,12 +376,12 @@ async function proven(file, verifierKey) {
     const { origin, size } = verifyCheckpoint(text, verifierKey);
     return `${origin} has signed a history of ${size} events`;
   }
-  const answer = parsed(text);
-  if ('consistency_proof' in answer) {
-    const { first, second } = verifyContinuation(answer, verifierKey);
+  const response = parsed(text);
+  if ('consistency_proof' in response) {
+    const { first, second } = verifyContinuation(response, verifierKey);
     return `the history of ${second.size} events begins with the ${first.size} events that were signed before`;
   }
-  const { event, index, size } = verifyProof(answer, verifierKey);
+  const { event, index, size } = verifyProof(response, verifierKey);
   return `event ${event.id} (${event.type}, ${event.stream} revision ${event.revision}) is number ${index} in the history of ${size} events that was signed`;
 }
 

@@ -125,7 +125,7 @@ describe('a checkpoint', () => {
 
 const { events, inclusion, roots } = vectors.events;
 
-function answerOn(index) {
+function createResponse(index) {
   const { hash, ...event } = events[index];
   return {
     event_id: publicEventId(event.id),
@@ -140,30 +140,30 @@ function answerOn(index) {
   };
 }
 
-describe('the answer about one event', () => {
+describe('the response about one event', () => {
   test('is proven', () => {
     for (const index of [0, 1, 2]) {
-      assert.equal(verifyProof(answerOn(index), key).event.revision, index);
+      assert.equal(verifyProof(createResponse(index), key).event.revision, index);
     }
   });
 
   test('is refused when anything in it was changed', () => {
-    const answer = answerOn(1);
+    const response = createResponse(1);
     for (const change of [
-      { event: { ...answer.event, data: { ...answer.event.data, stamps: 9 } } },
-      { event: { ...answer.event, id: events[0].id } },
+      { event: { ...response.event, data: { ...response.event.data, stamps: 9 } } },
+      { event: { ...response.event, id: events[0].id } },
       { event_id: publicEventId(events[0].id) },
       { leaf_index: 0 },
       { tree_size: 4 },
       { root_hash: roots[1] },
       { hash: events[0].hash },
       { previous_hash: null },
-      { inclusion_proof: answer.inclusion_proof.slice(1) },
+      { inclusion_proof: response.inclusion_proof.slice(1) },
       { inclusion_proof: ['x'] },
       { inclusion_proof: undefined },
       { checkpoint: checkpoint.replace('\n3\n', '\n4\n') },
     ]) {
-      assert.throws(() => verifyProof({ ...answer, ...change }, key), NotProven);
+      assert.throws(() => verifyProof({ ...response, ...change }, key), NotProven);
     }
   });
 });
@@ -174,7 +174,7 @@ const lines = [
   ...events.map((event, index) => ({
     event,
     leaf_index: index,
-    inclusion_proof: answerOn(index).inclusion_proof,
+    inclusion_proof: createResponse(index).inclusion_proof,
   })),
   { personal_key: { customer_id: 7, key: null } },
   { picture: { hash: createHash('sha256').update('png').digest('hex'), png: btoa('png') } },
@@ -258,7 +258,7 @@ describe('from the shell', () => {
     const continuation = { first: checkpoint, second: checkpoint, consistency_proof: [] };
     verifyContinuation(continuation, key);
     const { status, text } = run(
-      file('proof.json', JSON.stringify(answerOn(1), null, 2)),
+      file('proof.json', JSON.stringify(createResponse(1), null, 2)),
       file('latest', checkpoint),
       file('continuation.json', JSON.stringify(continuation)),
       file('export.ndjson', `${lines.join('\n')}\n`),

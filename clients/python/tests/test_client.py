@@ -247,7 +247,7 @@ class ClientTest(unittest.TestCase):
             self.client(idempotent=False).archive_card(**IDS)
         self.assertEqual(self.keys(), [None])
 
-    def test_sends_again_what_got_no_answer(self) -> None:
+    def test_sends_again_what_got_no_response(self) -> None:
         self.answer({"drop": True}, {"json": {"id": 7}})
         with patch("inkpad.client.time.sleep"):
             self.assertEqual(self.client().get_card(**IDS)["id"], 7)
@@ -264,7 +264,7 @@ class ClientTest(unittest.TestCase):
         self.clients.append(closed)
         with self.assertRaises(InkpadError) as caught:
             closed.get_status()
-        self.assertEqual((caught.exception.status, caught.exception.code), (0, "no_answer"))
+        self.assertEqual((caught.exception.status, caught.exception.code), (0, "no_response"))
 
     def test_follows_the_pages_of_a_list_to_its_end(self) -> None:
         link = '</api/v1/accounts/1/cards?scope=all&limit=2&cursor=Mg>; rel="next"'

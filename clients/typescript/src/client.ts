@@ -11,7 +11,7 @@ export type ClientOptions = {
   idempotent?: boolean;
   /** How often a request is sent again, at most. Default 2. */
   retries?: number;
-  /** For each attempt. The service answers within thirty seconds, or not at all. Default 60. */
+  /** For each attempt. The service responds within thirty seconds, or not at all. Default 60. */
   timeoutSeconds?: number;
   /** A Retry-After longer than this is not waited for. Default 60. */
   maxWaitSeconds?: number;
@@ -42,7 +42,7 @@ type Json<T> = T extends { content: { 'application/json': infer J } }
 type Responses<Id extends OperationId> = Operation<Id>['responses'];
 
 /** The body of a successful response; undefined without one. */
-export type Answer<Id extends OperationId> = Json<
+export type Result<Id extends OperationId> = Json<
   Responses<Id>[keyof Responses<Id> & (200 | 201 | 204)]
 >;
 
@@ -62,17 +62,17 @@ export type Params<Id extends OperationId> = OptionalField<
 
 type Call<Id extends OperationId> =
   Record<never, never> extends Params<Id>
-    ? (params?: Params<Id> & CallOptions) => Promise<Answer<Id>>
-    : (params: Params<Id> & CallOptions) => Promise<Answer<Id>>;
+    ? (params?: Params<Id> & CallOptions) => Promise<Result<Id>>
+    : (params: Params<Id> & CallOptions) => Promise<Result<Id>>;
 
 type Element<Id extends OperationId> =
-  Answer<Id> extends readonly (infer E)[]
+  Result<Id> extends readonly (infer E)[]
     ? E
-    : Answer<Id> extends { customers: readonly (infer C)[] }
+    : Result<Id> extends { customers: readonly (infer C)[] }
       ? C
       : never;
 
-/** The operations that answer a list. */
+/** The operations that return a list. */
 export type ListId = {
   [Id in OperationId]: [Element<Id>] extends [never] ? never : Id;
 }[OperationId];
@@ -88,10 +88,10 @@ export type InkpadClient = { readonly [Id in OperationId]: Call<Id> } & {
 /** A request that was refused, or could not be done. */
 export class InkpadError extends Error {
   override readonly name = 'InkpadError';
-  /** 0 when no answer came. */
+  /** 0 when no response came. */
   readonly status: number;
-  /** For programs. `no_answer` and `timed_out` when none came, `unknown` when it was not the service's own. */
-  readonly code: Schemas['Error']['code'] | 'no_answer' | 'timed_out' | 'unknown';
+  /** For programs. `no_response` and `timed_out` when none came, `unknown` when it was not the service's own. */
+  readonly code: Schemas['Error']['code'] | 'no_response' | 'timed_out' | 'unknown';
   /** On 422: messages by field; `base` is a fault of the whole record. */
   readonly errors: Record<string, string[]>;
   /** With the code `taken`: the record that has the value. */
@@ -109,7 +109,7 @@ export class InkpadError extends Error {
     { error, code, errors, existing, resolution, documentation_url, request_id }: ErrorBody,
     { headers, cause }: { headers?: Headers; cause?: unknown } = {},
   ) {
-    super(typeof error === 'string' ? error : `Not an answer of Inkpad (status ${status})`, {
+    super(typeof error === 'string' ? error : `Not a response of Inkpad (status ${status})`, {
       cause,
     });
     this.status = status;
@@ -242,7 +242,7 @@ async function attempt(
     if (signal?.aborted) throw signal.reason;
     const details: ErrorBody = timeout.aborted
       ? { code: 'timed_out', error: 'The service took too long' }
-      : { code: 'no_answer', error: `No answer from the service: ${reasonOf(cause)}` };
+      : { code: 'no_response', error: `No response from the service: ${reasonOf(cause)}` };
     return new InkpadError(0, details, { cause });
   }
 }
@@ -282,7 +282,7 @@ function filledIn(path: string, ids: Record<string, unknown>): string {
 function isPassing({ status, code }: InkpadError): boolean {
   return (
     [408, 429, 500, 502, 503, 504].includes(status) ||
-    code === 'no_answer' ||
+    code === 'no_response' ||
     code === 'timed_out' ||
     code === 'idempotency_in_progress'
   );
@@ -299,7 +299,7 @@ function jsonOf(text: string): unknown {
   try {
     return JSON.parse(text);
   } catch {
-    // Not the service's own answer: a proxy's page, for example.
+    // Not the service's own response: a proxy's page, for example.
     return undefined;
   }
 }

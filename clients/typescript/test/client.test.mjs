@@ -224,7 +224,7 @@ test('sends a write without a key once', async () => {
   assert.equal(requests[0].headers['idempotency-key'], undefined);
 });
 
-test('sends again what got no answer', async () => {
+test('sends again what got no response', async () => {
   answers = [{ drop: true }, { json: { id: 7 } }];
   assert.equal((await client().getCard({ path })).id, 7);
   assert.equal(requests.length, 2);
@@ -243,7 +243,7 @@ test('takes any part of a second for a time-out', async () => {
 
 test('says that nobody is there', async () => {
   const request = client({ baseUrl: 'http://127.0.0.1:1', retries: 0 }).getStatus();
-  await assert.rejects(request, { name: 'InkpadError', status: 0, code: 'no_answer' });
+  await assert.rejects(request, { name: 'InkpadError', status: 0, code: 'no_response' });
 });
 
 test('stops when it is told to', async () => {

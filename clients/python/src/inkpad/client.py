@@ -1,4 +1,4 @@
-"""The client itself: how requests are sent, sent again, and answered."""
+"""The client itself: sends and resends requests, and reads the responses."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class Inkpad(Operations):
     idempotent: gives every write an Idempotency-Key, so that it can be sent again safely
     retries: how often a request is sent again, at most
     timeout_seconds: how long to wait for a connection, and for the service to say something. The
-        service answers within thirty seconds, or not at all.
+        service responds within thirty seconds, or not at all.
     max_wait_seconds: a Retry-After longer than this is not waited for
     """
 
@@ -148,21 +148,22 @@ class Inkpad(Operations):
 
     def _attempt(self, method: str, url: str, headers: dict[str, str], body: bytes | None) -> Any:
         try:
-            answer = self._pool.request(method, url, body=body, headers=headers, redirect=False)
+            response = self._pool.request(method, url, body=body, headers=headers, redirect=False)
         except urllib3.exceptions.HTTPError as error:
             # urllib3 counts a refused connection among the time-outs.
             refused = isinstance(error, urllib3.exceptions.NewConnectionError)
             if isinstance(error, urllib3.exceptions.TimeoutError) and not refused:
                 raise InkpadError("The service took too long", code="timed_out") from error
-            raise InkpadError(f"No answer from the service: {error}", code="no_answer") from error
-        said = _json_of(answer.data)
-        if 200 <= answer.status < 300 and (said is not None or answer.status == 204):
-            return _page(said, answer.headers.get("link")) if isinstance(said, list) else said
+            message = f"No response from the service: {error}"
+            raise InkpadError(message, code="no_response") from error
+        said = _json_of(response.data)
+        if 200 <= response.status < 300 and (said is not None or response.status == 204):
+            return _page(said, response.headers.get("link")) if isinstance(said, list) else said
         raise InkpadError.of_answer(
-            answer.status,
+            response.status,
             said,
-            answer.headers.get("x-request-id"),
-            _seconds_of(answer.headers.get("retry-after")),
+            response.headers.get("x-request-id"),
+            _seconds_of(response.headers.get("retry-after")),
         )
 
 
@@ -214,7 +215,7 @@ def _json_of(data: bytes) -> Any:
     try:
         return json.loads(data) if data else None
     except ValueError:
-        # Not the service's own answer: a proxy's page, for example.
+        # Not the service's own response: a proxy's page, for example.
         return None
 
 
@@ -229,7 +230,7 @@ def _page(elements: list[Any], link: str | None) -> Page[Any]:
 
 
 def _is_passing(error: InkpadError) -> bool:
-    if error.code in ("no_answer", "timed_out", "idempotency_in_progress"):
+    if error.code in ("no_response", "timed_out", "idempotency_in_progress"):
         return True
     return error.status in _PASSING
 

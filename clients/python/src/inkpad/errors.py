@@ -9,9 +9,9 @@ class InkpadError(Exception):
     """A request that was refused, or could not be done."""
 
     status: int
-    """The HTTP status; 0 when no answer came."""
+    """The HTTP status; 0 when no response came."""
     code: str
-    """For programs. `no_answer` and `timed_out` when none came, `unknown` when it was not the
+    """For programs. `no_response` and `timed_out` when none came, `unknown` when it was not the
     service's own."""
     errors: dict[str, list[str]]
     """On 422: messages by field; `base` is for the whole record."""
@@ -56,7 +56,7 @@ class InkpadError(Exception):
         said: dict[str, Any] = body if isinstance(body, dict) else {}
         message = said.get("error")
         return cls(
-            message if isinstance(message, str) else f"Not an answer of Inkpad (status {status})",
+            message if isinstance(message, str) else f"Not a response of Inkpad (status {status})",
             status=status,
             code=said.get("code") or "unknown",
             errors=said.get("errors"),
