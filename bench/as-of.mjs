@@ -29,7 +29,7 @@ async function measure(stage, stamps) {
   const connection = await Connection.open(inkpad.port);
   const send = async (request) => {
     const { status, body } = await connection.send(request);
-    if (status !== 200) throw new Error(`answered with ${status}: ${body}`);
+    if (status !== 200) throw new Error(`got status ${status}: ${body}`);
     return JSON.parse(body);
   };
   const path = await inkpad.enrol();

@@ -127,6 +127,6 @@ process.on('message', (task) => {
     await append(card, stamp(card.state, cardTemplate, command, new Date()));
     underWay.delete(card);
     return true;
-  }).then((answer) => process.send(answer));
+  }).then((result) => process.send(result));
 });
 process.send({ ready: true });

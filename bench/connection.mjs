@@ -21,7 +21,7 @@ export class Connection {
 
   constructor(socket) {
     this.socket = socket;
-    socket.setTimeout(SILENCE_MS, () => socket.destroy(new Error('no answer within 30 s')));
+    socket.setTimeout(SILENCE_MS, () => socket.destroy(new Error('no response within 30 s')));
     socket.on('data', (chunk) => this.read(chunk));
     socket.on('error', (error) => this.fail(error));
     socket.on('close', () => this.fail(new Error('the connection was closed')));
@@ -47,7 +47,7 @@ export class Connection {
     const head = this.received.latin1Slice(0, end);
     const length = /\r\ncontent-length: *(\d+)/i.exec(head)?.[1];
     if (length === undefined) {
-      this.socket.destroy(new Error('an answer without a Content-Length'));
+      this.socket.destroy(new Error('a response without a Content-Length'));
       return;
     }
     const whole = end + END_OF_HEAD.length + Number(length);

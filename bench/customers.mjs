@@ -38,12 +38,12 @@ async function measure(stage, { customers, rounds, plans }) {
 
   const request = async (query) => {
     const start = performance.now();
-    const answer = await fetch(
+    const response = await fetch(
       `http://127.0.0.1:${port}/api/v1/accounts/${accountId}/customers?${new URLSearchParams(query)}`,
       { headers: { authorization: `Bearer ${token}` } },
     );
-    const body = await answer.json();
-    if (!answer.ok) throw new Error(`${JSON.stringify(query)}: ${JSON.stringify(body)}`);
+    const body = await response.json();
+    if (!response.ok) throw new Error(`${JSON.stringify(query)}: ${JSON.stringify(body)}`);
     return { took: performance.now() - start, body };
   };
 

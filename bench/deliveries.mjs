@@ -220,29 +220,29 @@ function faultsOf({ name }, count, { received, distinct, checked, badSignatures 
 }
 
 /**
- * One delivery at a time on an idle system: the time from the request, and from the answer after the commit, to the
+ * One delivery at a time on an idle system: the time from the request, and from the response after the commit, to the
  * receipt.
  */
 async function idle(stage, sink, news, sides, faults) {
   await sink.ask({ ask: 'behave', slow: [], watched: true });
-  const rows = [['', 'from asking: p50 ms', 'p99 ms', 'from the answer: p50 ms', 'p99 ms']];
+  const rows = [['', 'from asking: p50 ms', 'p99 ms', 'from the response: p50 ms', 'p99 ms']];
   for (const side of sides) {
     await side.goLive();
     const questions = [];
-    const answered = [];
+    const responded = [];
     for (let i = -IDLE_WARM_UP; i < IDLE_STAMPS; i++) {
       const received = new Promise((resolve) => (news.onReceived = resolve));
       const one = await side.single();
       const { at } = await inTime(stage, side, received);
       if (i >= 0) {
         questions.push(at - one.startedAt);
-        answered.push(at - one.done);
+        responded.push(at - one.done);
       }
       if (i >= 0) await pause(Math.random() * 2 * IDLE_PAUSE_MS);
     }
     rows.push([
       side.name,
-      ...[questions, answered].flatMap((v) => [0.5, 0.99].map((q) => ms(quantile(v, q)))),
+      ...[questions, responded].flatMap((v) => [0.5, 0.99].map((q) => ms(quantile(v, q)))),
     ]);
     while ((await side.state()).unfinished > 0) await pause(POLL_MS, stage.abort.signal);
     if ((await side.state()).failed > 0) faults.push(`${side.name}: single deliveries failed`);

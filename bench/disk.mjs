@@ -123,9 +123,9 @@ class Fill {
   async open(n) {
     const { apple_wallet_url: link } = this.cardOf(n);
     const page = new URL(link).pathname.replace(/\/apple$/, '');
-    const answer = await fetch(`http://127.0.0.1:${this.service.port}${page}`);
-    if (!answer.ok) throw new Error(`GET ${page}: ${answer.status}`);
-    await answer.text();
+    const response = await fetch(`http://127.0.0.1:${this.service.port}${page}`);
+    if (!response.ok) throw new Error(`GET ${page}: ${response.status}`);
+    await response.text();
     await this.stamp(n);
   }
 
@@ -147,9 +147,10 @@ class Fill {
     const url = `http://127.0.0.1:${port}/api/v1/accounts/${accountId}${path}`;
     const own = { authorization: `Bearer ${token}`, 'content-type': 'application/json' };
     const request = { method, headers: { ...own, ...headers }, body: JSON.stringify(body) };
-    const answer = await fetch(url, request);
-    if (!answer.ok) throw new Error(`${method} ${path}: ${answer.status} ${await answer.text()}`);
-    return answer.json();
+    const response = await fetch(url, request);
+    if (!response.ok)
+      throw new Error(`${method} ${path}: ${response.status} ${await response.text()}`);
+    return response.json();
   }
 
   /** Does the work `count` times, and prints what the database grew by. */

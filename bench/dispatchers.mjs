@@ -30,7 +30,7 @@ export const MEANING = {
  *   dispatcher is held, for all endpoints in turn or for one
  * @property {(wanted: { count: number, endpoint?: number }) => Promise<void>} append the same while it runs
  * @property {() => Promise<{ endpoint: number, startedAt: number, done: number }>} single one more while it runs: when it
- *   was requested and when that was answered
+ *   was requested and when its response came
  * @property {() => Promise<{ unfinished: number, failed: number }>} state
  * @property {() => Promise<import('node:child_process').ChildProcess>} [startDispatcher] one more beside it
  * @property {string} [url] of its database
@@ -145,7 +145,7 @@ export async function startInkpadDispatcher(
 }
 
 /**
- * @returns a function that stamps over HTTP for the next store at each call; the answer comes right after the commit
+ * @returns a function that stamps over HTTP for the next store at each call; the response comes right after the commit
  */
 function stampInTurn({ port, token }, stores) {
   let connection;
@@ -159,7 +159,7 @@ function stampInTurn({ port, token }, stores) {
     if (connection?.socket.destroyed !== false) connection = await Connection.open(port);
     const startedAt = now();
     const { status } = await connection.send(postRequest(path, token, stampBody));
-    if (status !== 200) throw new Error(`a stamp was answered with ${status}`);
+    if (status !== 200) throw new Error(`a stamp got status ${status}`);
     return { endpoint, startedAt, done: now() };
   };
 }
@@ -217,13 +217,13 @@ async function deliveriesOf(stage, url) {
 
 function callWith({ port, token }) {
   return async (path, body) => {
-    const answer = await fetch(`http://127.0.0.1:${port}/api/v1${path}`, {
+    const response = await fetch(`http://127.0.0.1:${port}/api/v1${path}`, {
       method: 'POST',
       headers: { authorization: `Bearer ${token}`, 'content-type': 'application/json' },
       body: JSON.stringify(body),
     });
-    if (!answer.ok) throw new Error(`POST ${path}: ${answer.status} ${await answer.text()}`);
-    return answer.json();
+    if (!response.ok) throw new Error(`POST ${path}: ${response.status} ${await response.text()}`);
+    return response.json();
   };
 }
 

@@ -20,7 +20,7 @@ const SLOW = ENDPOINTS;
 const FLOODED = ENDPOINTS + 1;
 const CUSTOMERS = 20;
 const FAST_DELIVERIES = 4_000;
-const SLOW_ANSWER_MS = 500;
+const SLOW_RESPONSE_MS = 500;
 const BULLMQ_CONCURRENCY = 128;
 const SINGLES_PER_SECOND = 20;
 const WARM_UP_SINGLES = 60;
@@ -135,7 +135,7 @@ async function besideFlood(bench, sides) {
     });
   }
   console.log(
-    `\nsingle events at ${SINGLES_PER_SECOND}/s, from the answer to the receipt, ms, ${loadNow()}\n${table(rows)}`,
+    `\nsingle events at ${SINGLES_PER_SECOND}/s, from the response to the receipt, ms, ${loadNow()}\n${table(rows)}`,
   );
   return added;
 }
@@ -183,12 +183,12 @@ async function besideSlow(bench, sides) {
     for (const side of round % 2 === 0 ? sides : [...sides].reverse()) {
       const { alone, slow } = measured.get(side.name);
       alone.push(await backlog(bench, side));
-      slow.push(await backlog(bench, side, { answersAfter: SLOW_ANSWER_MS }));
+      slow.push(await backlog(bench, side, { respondsAfterMs: SLOW_RESPONSE_MS }));
     }
   }
   // Once and last, because it leaves attempts behind that are repeated for hours.
   for (const side of sides) {
-    measured.get(side.name).hanging.push(await backlog(bench, side, { answersAfter: null }));
+    measured.get(side.name).hanging.push(await backlog(bench, side, { respondsAfterMs: null }));
   }
   const rows = [['', 'alone: p50', 'p99', 'slow one: p50', 'p99', 'hanging one: p50', 'p99']];
   const added = [];
@@ -196,7 +196,7 @@ async function besideSlow(bench, sides) {
     rows.push([side, ...[alone, slow, hanging].flatMap((runs) => pair(runs.flat(), plan))]);
     const by = (runs) => median(runs.map((delays, i) => median(delays) - median(alone[i])));
     added.push(
-      { side, what: `an endpoint that answers after ${SLOW_ANSWER_MS} ms`, by: by(slow) },
+      { side, what: `an endpoint that responds after ${SLOW_RESPONSE_MS} ms`, by: by(slow) },
       { side, what: 'an endpoint that hangs', by: by(hanging) },
     );
   }
@@ -212,14 +212,14 @@ async function backlog(bench, side, slow) {
   await hold(stage, side.dispatcher);
   if (slow) await side.plant({ count: plan.backlog, endpoint: SLOW });
   await side.plant({ count: FAST_DELIVERIES });
-  await sink.ask({ ask: 'behave', slow: slow ? [[SLOW, slow.answersAfter]] : [] });
+  await sink.ask({ ask: 'behave', slow: slow ? [[SLOW, slow.respondsAfterMs]] : [] });
   await sink.ask({ ask: 'begin' });
   release(side.dispatcher);
   const began = now();
   await arrived(bench, [0, ENDPOINTS - 1], FAST_DELIVERIES);
   const { receipts } = await sink.ask({ ask: 'receipts', from: 0, to: ENDPOINTS - 1 });
   await sink.ask({ ask: 'behave', slow: [] });
-  if (slow?.answersAfter !== null) await settled(bench, side);
+  if (slow?.respondsAfterMs !== null) await settled(bench, side);
   await hold(stage, side.dispatcher);
   const missing = Array.from(
     { length: Math.max(0, FAST_DELIVERIES - receipts.length) },

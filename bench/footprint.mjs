@@ -162,7 +162,7 @@ async function underLoad(stage, service, processes, { seconds }) {
     .ask(load, { name: 'api', concurrency: CONCURRENCY, seconds })
     .finally(() => (over = true));
   const [{ failures }] = await Promise.all([stamping, watch()]);
-  if (failures > 0) throw new Error(`${failures} stamps were not answered with 200`);
+  if (failures > 0) throw new Error(`${failures} stamps were not successful`);
   return peaks;
 }
 

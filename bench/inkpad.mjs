@@ -60,13 +60,13 @@ export async function startInkpad(stage, name = 'bench_inkpad', engine = {}, fro
 export async function openStore(service, port) {
   const store = `/api/v1/accounts/${service.accountId}`;
   const post = async (path, body) => {
-    const answer = await fetch(`http://127.0.0.1:${port}${store}${path}`, {
+    const response = await fetch(`http://127.0.0.1:${port}${store}${path}`, {
       method: 'POST',
       headers: { authorization: `Bearer ${service.token}`, 'content-type': 'application/json' },
       body: JSON.stringify(body),
     });
-    if (!answer.ok) throw new Error(`POST ${path}: ${answer.status} ${await answer.text()}`);
-    return answer.json();
+    if (!response.ok) throw new Error(`POST ${path}: ${response.status} ${await response.text()}`);
+    return response.json();
   };
   const card = await post('/cards', {
     card: { name: template.name, stamps_required: template.stampsRequired },
@@ -123,7 +123,7 @@ export async function untilAnswered(stage, url) {
       // Not listening yet; if it had exited, the stage would be aborted.
       if (error.cause?.code !== 'ECONNREFUSED') throw error;
     }
-    if (Date.now() > deadline) throw new Error(`${url} did not answer in time`);
+    if (Date.now() > deadline) throw new Error(`${url} did not respond in time`);
     await new Promise((resolve) => setTimeout(resolve, 50));
   }
 }

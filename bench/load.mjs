@@ -9,7 +9,7 @@ const targets = new Map();
 
 process.on('message', (message) => {
   // A rejection ends the process, which the bench reports as a failure.
-  void handle(message).then((answer) => process.send(answer));
+  void handle(message).then((result) => process.send(result));
 });
 
 async function handle({ target, name, concurrency, seconds }) {
@@ -27,7 +27,7 @@ async function handle({ target, name, concurrency, seconds }) {
     return await round({ concurrency, seconds }, async (worker) => {
       const { status, body } = await connections[worker].send(requests.next().value);
       if (status === 200) return true;
-      if (reported++ < SHOWN_FAILURES) console.error(`${name} answered ${status}: ${body}`);
+      if (reported++ < SHOWN_FAILURES) console.error(`${name} responded with ${status}: ${body}`);
       return false;
     });
   } finally {

@@ -33,7 +33,7 @@ async function measure(stage, stamps) {
     const start = performance.now();
     const { status, body } = await connection.send(card.request);
     const took = performance.now() - start;
-    if (status !== 200) throw new Error(`a stamp was answered with ${status}: ${body}`);
+    if (status !== 200) throw new Error(`a stamp got status ${status}: ${body}`);
     card.stamps++;
     const { stamps_count: count } = JSON.parse(body);
     if (count !== card.stamps) throw new Error(`stamp ${card.stamps} made a balance of ${count}`);

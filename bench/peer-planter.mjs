@@ -45,7 +45,7 @@ export async function plantWith(open) {
   };
   process.on('message', ({ ask, tag, ...rest }) => {
     // A rejection ends the process, which the bench reports as a failure.
-    void act[ask](rest).then((answer) => process.send({ tag, ...answer }));
+    void act[ask](rest).then((result) => process.send({ tag, ...result }));
   });
   process.send({ ready: true });
 }

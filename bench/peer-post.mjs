@@ -5,7 +5,7 @@ const DEADLINE_MS = 10_000;
 
 /**
  * A well-written sender of signed webhooks with undici: one keep-alive agent, HMAC by node:crypto, a deadline, and the
- * body of the answer read to its end so that the connection can be used again.
+ * body of the response read to its end so that the connection can be used again.
  * @param {{ url: string, secret: string }[]} endpoints
  */
 export function poster(endpoints) {
@@ -25,7 +25,7 @@ export function poster(endpoints) {
     const body = JSON.stringify(event);
     const timestamp = String(Math.floor(Date.now() / 1000));
     const mac = createHmac('sha256', key).update(`${event.id}.${timestamp}.${body}`);
-    const { statusCode, body: answer } = await request(url, {
+    const { statusCode, body: responseBody } = await request(url, {
       dispatcher: agent,
       method: 'POST',
       headers: {
@@ -37,8 +37,8 @@ export function poster(endpoints) {
       },
       body,
     });
-    await answer.dump();
-    if (statusCode < 200 || statusCode > 299) throw new Error(`answered ${statusCode}`);
+    await responseBody.dump();
+    if (statusCode < 200 || statusCode > 299) throw new Error(`responded with ${statusCode}`);
     return statusCode;
   };
 }

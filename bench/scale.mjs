@@ -107,7 +107,7 @@ async function withApis(stage, plan, faults) {
     );
     const done = sum(result.map((one) => one.done));
     const failed = sum(result.map((one) => one.failures));
-    if (failed > 0) faults.push(`${count} apis: ${failed} stamps were not answered with 200`);
+    if (failed > 0) faults.push(`${count} apis: ${failed} stamps were not successful`);
     acknowledged += done;
     return {
       perSecond: sum(result.map((one) => one.perSecond)),

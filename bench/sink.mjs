@@ -12,7 +12,7 @@ import { createServer as createTlsServer } from 'node:tls';
 const END_OF_HEAD = Buffer.from('\r\n\r\n');
 const [, , COUNT, CONNECTIONS = 'warm', CERTIFICATE, KEY] = process.argv;
 const IS_COLD = CONNECTIONS === 'cold';
-const ANSWER = Buffer.from(
+const RESPONSE = Buffer.from(
   `HTTP/1.1 200 OK\r\ncontent-type: text/plain\r\ncontent-length: 2\r\n${IS_COLD ? 'connection: close\r\n' : ''}\r\nok`,
 );
 const SIGNATURE_EVERY = 50;
@@ -22,7 +22,7 @@ const now = () => performance.timeOrigin + performance.now();
 
 let keys = [];
 let watched = false;
-/** By endpoint: how many ms to wait before answering, or null to never answer. */
+/** By endpoint: how many ms to wait before a response, or null to never respond. */
 let slow = new Map();
 let run = newRun();
 
@@ -82,16 +82,16 @@ function serve(endpoint, socket) {
       if (pending.length < whole) return;
       receive(endpoint, head, pending.subarray(from, whole));
       pending = pending.subarray(whole);
-      answer(endpoint, socket);
+      respond(endpoint, socket);
     }
   });
   // A dispatcher that gives up or is stopped cuts its connections; what it had sent still counts.
   socket.on('error', () => {});
 }
 
-function answer(endpoint, socket) {
+function respond(endpoint, socket) {
   const delay = slow.get(endpoint);
-  const send = () => (IS_COLD ? socket.end(ANSWER) : socket.write(ANSWER));
+  const send = () => (IS_COLD ? socket.end(RESPONSE) : socket.write(RESPONSE));
   if (delay === undefined) send();
   else if (delay !== null) setTimeout(() => socket.writable && send(), delay);
 }

@@ -150,16 +150,16 @@ class Stage {
     return child;
   }
 
-  /** Sends a process one question and waits for its one answer. */
+  /** Sends a process one question and waits for its one response. */
   async ask(child, question) {
-    const answer = once(child, 'message', { signal: this.abort.signal });
+    const response = once(child, 'message', { signal: this.abort.signal });
     if (question !== undefined) child.send(question);
-    const [message] = await Promise.race([answer, this.aborted]);
+    const [message] = await Promise.race([response, this.aborted]);
     return message;
   }
 
   /**
-   * For several questions at a time: each answer carries the `tag` of its question, and messages without one go to
+   * For several questions at a time: each response carries the `tag` of its question, and messages without one go to
    * `onNews`.
    * @returns {(question: object) => Promise<any>}
    */
@@ -173,9 +173,9 @@ class Stage {
     });
     return (question) => {
       const tag = ++tags;
-      const answer = new Promise((resolve) => waiting.set(tag, resolve));
+      const response = new Promise((resolve) => waiting.set(tag, resolve));
       child.send({ ...question, tag });
-      return Promise.race([answer, this.aborted]);
+      return Promise.race([response, this.aborted]);
     };
   }
 

@@ -212,7 +212,7 @@ async function inkpadStamps(stage, { url }) {
 
 async function checked({ name, acknowledged, failed, stamps, verify }) {
   const faults = [];
-  if (failed > 0) faults.push(`FAIL: ${name}: ${failed} requests were not answered with 200`);
+  if (failed > 0) faults.push(`FAIL: ${name}: ${failed} requests were not successful`);
   const stampCount = await stamps();
   if (stampCount.some((count) => count !== acknowledged)) {
     faults.push(

@@ -1,7 +1,7 @@
 import { spawnSync } from 'node:child_process';
 
 /**
- * Fails when a package that is shipped has a known vulnerability of high or critical severity. Not every registry answers
+ * Fails when a package that is shipped has a known vulnerability of high or critical severity. Not every registry responds
  * this question: then it says so, and fails nothing.
  */
 const { stdout, stderr, error } = spawnSync('npm', ['audit', '--omit=dev', '--json'], {

@@ -17,7 +17,9 @@ let addresses = ['127.0.0.2'];
 const seen = [];
 
 const names = dgram.createSocket('udp4');
-names.on('message', (query, { port, address }) => names.send(answerTo(query), port, address));
+names.on('message', (query, { port, address }) =>
+  names.send(createDnsResponse(query), port, address),
+);
 names.bind(0, '127.0.0.1');
 await once(names, 'listening');
 
@@ -49,7 +51,7 @@ try {
 
   seen.length = 0;
   assert.equal(
-    (await answered('GET', '/', {}, { port: healthPort, host: '127.0.0.1' })).status,
+    (await send('GET', '/', {}, { port: healthPort, host: '127.0.0.1' })).status,
     200,
     'the health check reaches an api',
   );
@@ -74,12 +76,12 @@ try {
 
   await restart({ SITE_ADDRESS: 'localhost', DOMAIN: 'localhost', TRUSTED_PROXIES: '' });
   await until('a domain has TLS by itself', async () => (await askOverTls()) !== null);
-  const redirected = await answered('GET', '/join?x=1', {}, { port: httpPort });
+  const redirected = await send('GET', '/join?x=1', {}, { port: httpPort });
   assert.equal(redirected.status, 308, 'http leads to https');
   assert.equal(redirected.headers.location, 'https://localhost/join?x=1');
   for (const path of ['/api', '/api/v1/accounts?x=1', '/api/']) {
     seen.length = 0;
-    const refused = await answered('GET', path, {}, { port: httpPort });
+    const refused = await send('GET', path, {}, { port: httpPort });
     assert.equal(refused.status, 403, `${path} over http is refused`);
     assert.match(refused.headers['content-type'], /^application\/json/);
     const { error, code, resolution, documentation_url: docs } = JSON.parse(refused.body);
@@ -89,10 +91,10 @@ try {
   }
   seen.length = 0;
   const secure = await askOverTls();
-  assert.equal(secure.status, 200, 'the api answers over TLS');
+  assert.equal(secure.status, 200, 'the api responds over TLS');
   assert.equal(seen[0].headers['x-forwarded-proto'], 'https');
   assert.equal(
-    (await answered('GET', '/', {}, { port: healthPort, host: '127.0.0.1' })).status,
+    (await send('GET', '/', {}, { port: healthPort, host: '127.0.0.1' })).status,
     200,
     'the health check reaches an api beside TLS',
   );
@@ -105,8 +107,8 @@ try {
 
   await stop(apis[0]);
   await until('requests that one api does not accept go to the other', async () => {
-    const answers = await Promise.all(Array.from({ length: 10 }, () => ask('POST', '/')));
-    return answers.every((answer) => answer === '127.0.0.3');
+    const addresses = await Promise.all(Array.from({ length: 10 }, () => ask('POST', '/')));
+    return addresses.every((address) => address === '127.0.0.3');
   });
 
   addresses = [];
@@ -115,7 +117,7 @@ try {
     'without any api the response is 503',
     async () => (await ask('POST', '/')) === '503',
   );
-  const { headers, body } = await answered('POST', '/api/v1/accounts');
+  const { headers, body } = await send('POST', '/api/v1/accounts');
   assert.match(headers['content-type'], /^application\/json/, 'the 503 is JSON');
   assert.equal(headers['retry-after'], '1', 'the 503 says when to retry');
   const { error, code, resolution, documentation_url, request_id } = JSON.parse(body);
@@ -196,7 +198,7 @@ async function stop(server) {
 /** @returns {Promise<string | null>} which api responded; null when none did */
 async function ask(method, url, headers = {}) {
   try {
-    const { status, body } = await answered(method, url, headers);
+    const { status, body } = await send(method, url, headers);
     return status === 200 ? body : `${status}`;
   } catch (error) {
     if (['ECONNRESET', 'ECONNREFUSED'].includes(error.code)) return null;
@@ -204,7 +206,7 @@ async function ask(method, url, headers = {}) {
   }
 }
 
-async function answered(method, url, headers = {}, where = { port: proxyPort }) {
+async function send(method, url, headers = {}, where = { port: proxyPort }) {
   const request = http.request({ method, path: url, headers, agent: false, ...where });
   request.end();
   const [response] = await once(request, 'response');
@@ -233,8 +235,8 @@ async function askOverTls() {
 }
 
 async function servers(requests) {
-  const answers = await Promise.all(Array.from({ length: requests }, () => ask('GET', '/')));
-  return new Set(answers);
+  const addresses = await Promise.all(Array.from({ length: requests }, () => ask('GET', '/')));
+  return new Set(addresses);
 }
 
 async function until(what, holds) {
@@ -255,15 +257,15 @@ async function freePort(address) {
 }
 
 /** Any IPv4 query gets all addresses, any other query none. */
-function answerTo(query) {
+function createDnsResponse(query) {
   const end = query.indexOf(0, 12) + 5;
-  const answers = query.readUInt16BE(end - 4) === 1 ? addresses : [];
+  const resolved = query.readUInt16BE(end - 4) === 1 ? addresses : [];
   const header = Buffer.alloc(12);
   query.copy(header, 0, 0, 2);
   header.writeUInt16BE(0x8180, 2);
   header.writeUInt16BE(1, 4);
-  header.writeUInt16BE(answers.length, 6);
-  const records = answers.map((address) =>
+  header.writeUInt16BE(resolved.length, 6);
+  const records = resolved.map((address) =>
     Buffer.from([0xc0, 12, 0, 1, 0, 1, 0, 0, 0, 0, 0, 4, ...address.split('.').map(Number)]),
   );
   return Buffer.concat([header, query.subarray(12, end), ...records]);

@@ -15,8 +15,8 @@ export function run(
   work: (bus: CommandBus, app: INestApplicationContext) => Promise<object>,
 ): void {
   runScript(async () => {
-    const answer = await withServices((app) => work(app.get(CommandBus), app));
-    console.log(JSON.stringify(answer));
+    const result = await withServices((app) => work(app.get(CommandBus), app));
+    console.log(JSON.stringify(result));
   });
 }
 
@@ -27,8 +27,8 @@ export function runAfter<T>(
 ): void {
   runScript(async () => {
     const input = await ask();
-    const answer = await withServices((app) => work(app.get(CommandBus), input));
-    console.log(JSON.stringify(answer));
+    const result = await withServices((app) => work(app.get(CommandBus), input));
+    console.log(JSON.stringify(result));
   });
 }
 

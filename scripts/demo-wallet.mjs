@@ -179,7 +179,8 @@ function caller(baseUrl, token) {
       ...(body && { body: JSON.stringify(body) }),
     });
     const text = await response.text();
-    if (!response.ok) throw new Error(`${method} ${path} answered ${response.status} ${text}`);
+    if (!response.ok)
+      throw new Error(`${method} ${path} responded with ${response.status} ${text}`);
     return JSON.parse(text);
   };
 }

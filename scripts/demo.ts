@@ -57,9 +57,9 @@ try {
 
 async function story(): Promise<void> {
   await inkpad.getStatus().catch((cause: unknown) => {
-    // Any answer comes from a service that runs; the client's own errors have no status.
+    // Any response comes from a service that runs; the client's own errors have no status.
     if (cause instanceof InkpadError && cause.status > 0) throw cause;
-    throw new Error(`${service.base_url} does not answer. Run npm start first, then try again.`, {
+    throw new Error(`${service.base_url} does not respond. Run npm start first, then try again.`, {
       cause,
     });
   });

@@ -3,7 +3,7 @@ import { Agent, request } from 'undici';
 import { ConfigError } from '#kernel/config-error.js';
 import { getErrorMessage } from '#kernel/errors.js';
 
-const ANSWER_WITHIN_MS = 10_000;
+const TIMEOUT_MS = 10_000;
 const DEFAULT_PORT = 2113;
 
 export type EventStoreUser = { name: string; password: string };
@@ -26,9 +26,9 @@ export function userOf(url: string, setting: string): EventStoreUser {
 export async function createUser(adminUrl: string, user: EventStoreUser): Promise<void> {
   const admin = userOf(adminUrl, 'EVENT_STORE_ADMIN_URL');
   const { hosts, ca } = serverOf(adminUrl);
-  const agent = new Agent({ connect: { ...(ca && { ca }), timeout: ANSWER_WITHIN_MS } });
+  const agent = new Agent({ connect: { ...(ca && { ca }), timeout: TIMEOUT_MS } });
   try {
-    const status = await firstAnswer(hosts, async (host) => {
+    const status = await tryHosts(hosts, async (host) => {
       const { statusCode, body } = await request(`https://${host}/users/`, {
         method: 'POST',
         headers: {
@@ -41,8 +41,8 @@ export async function createUser(adminUrl: string, user: EventStoreUser): Promis
           groups: [],
           password: user.password,
         }),
-        headersTimeout: ANSWER_WITHIN_MS,
-        bodyTimeout: ANSWER_WITHIN_MS,
+        headersTimeout: TIMEOUT_MS,
+        bodyTimeout: TIMEOUT_MS,
         dispatcher: agent,
       });
       await body.dump();
@@ -71,7 +71,7 @@ function serverOf(url: string): { hosts: string[]; ca: Buffer | null } {
   };
 }
 
-async function firstAnswer<T>(hosts: string[], ask: (host: string) => Promise<T>): Promise<T> {
+async function tryHosts<T>(hosts: string[], ask: (host: string) => Promise<T>): Promise<T> {
   let failure: unknown;
   for (const host of hosts) {
     try {

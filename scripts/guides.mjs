@@ -22,8 +22,8 @@ const LANGUAGES = { sh: 'bash', js: 'javascript', ts: 'typescript' };
 const LABELS = {
   sh: 'Shell',
   ts: 'TypeScript',
-  json: 'Answer',
-  http: 'Header of the answer',
+  json: 'Response',
+  http: 'Response headers',
   js: 'JavaScript',
   python: 'Python',
   php: 'PHP',

@@ -32,8 +32,8 @@ export function accountFor(data) {
   }
   for (const name of ['postgres', 'nobody']) {
     const [uid, gid] = ['-u', '-g'].map((which) => {
-      const answer = spawnSync('id', [which, name], { encoding: 'utf8' });
-      return answer.status === 0 ? Number(answer.stdout) : null;
+      const result = spawnSync('id', [which, name], { encoding: 'utf8' });
+      return result.status === 0 ? Number(result.stdout) : null;
     });
     if (uid && gid !== null) return { uid, gid };
   }

@@ -161,7 +161,7 @@ function method({ path, method: verb, operation }: ReturnType<typeof operationsO
           ...parameters.flatMap(([name, type]) => wrappedType(`        ${name}: `, type, ',')),
         ].join('\n')}\n    `;
   const about = [`${operation.summary}.`, operation.description];
-  return `    def ${pythonMethod(operation.operationId)}(${signature}) -> ${answerOf(operation)}:
+  return `    def ${pythonMethod(operation.operationId)}(${signature}) -> ${getResponseType(operation)}:
 ${docstring(about.filter((text) => text !== '').join('\n\n'), '        ').join('\n')}
         return self._call(
 ${passed.map((one) => `            ${one},`).join('\n')}
@@ -182,9 +182,9 @@ function bodyName({ operationId }: Operation): string {
   return `${operationId.charAt(0).toUpperCase()}${operationId.slice(1)}Body`;
 }
 
-function answerOf({ responses }: Operation): string {
-  const done = Object.entries(responses).find(([status]) => status.startsWith('2'))?.[1];
-  const schema = done?.content?.['application/json']?.schema;
+function getResponseType({ responses }: Operation): string {
+  const success = Object.entries(responses).find(([status]) => status.startsWith('2'))?.[1];
+  const schema = success?.content?.['application/json']?.schema;
   return schema === undefined ? 'None' : typeOf(schema, 'models.');
 }
 

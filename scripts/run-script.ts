@@ -24,7 +24,7 @@ function expected(error: unknown): string | undefined {
   return describeStartError(error);
 }
 
-/** So that nobody changes another installation than the one they meant. Standard output is for the answer. */
+/** So that nobody changes another installation than the one they meant. Standard output is for the result. */
 export function sayWhere({ databaseUrl, eventStoreUrl, publicUrl }: Config): void {
   const events =
     eventStoreUrl === null ? '' : `, events in EventStoreDB at ${hostsOf(eventStoreUrl)}`;

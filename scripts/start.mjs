@@ -31,7 +31,7 @@ const programs = {
   api: 'dist/apps/api/src/main.js',
   dispatcher: 'dist/apps/dispatcher/src/main.js',
 };
-const answerPatience = 60_000;
+const responseTimeoutMs = 60_000;
 const endsBeforeGivingUp = 5;
 /** Exit code of whoever cannot work with its settings, see EXIT_UNUSABLE. */
 const unusable = 78;
@@ -98,7 +98,7 @@ async function run(settings) {
   const env = {
     ...process.env,
     DATABASE_URL: url,
-    // Only for the migration: what answers requests has no use for the owner's password.
+    // Only for the migration: what serves requests has no use for the owner's password.
     DATABASE_MIGRATION_URL: '',
     // Read already: given twice they would be refused.
     DATABASE_URL_FILE: '',
@@ -249,16 +249,16 @@ async function startProgram(name, env) {
   return program;
 }
 
-/** Not the API itself, which answers 410 once it is retired. */
+/** Not the API itself, which responds with 410 once it is retired. */
 async function untilLive(host, port) {
   const at = [EVERYWHERE, '::'].includes(host) ? LOOPBACK : host;
   const url = `http://${net.isIPv6(at) ? `[${at}]` : at}:${port}/health/live`;
-  const deadline = Date.now() + answerPatience;
+  const deadline = Date.now() + responseTimeoutMs;
   while (!stopAsked.signal.aborted) {
     refuseUnusable();
-    if (await answers(url)) return;
+    if (await isLive(url)) return;
     if (Date.now() > deadline) {
-      throw new Refusal(`The api does not answer on port ${port}; see its output above.`);
+      throw new Refusal(`The api does not respond on port ${port}; see its output above.`);
     }
     await pause(30, stopAsked.signal);
   }
@@ -276,7 +276,7 @@ function refuseUnusable() {
   }
 }
 
-function answers(url) {
+function isLive(url) {
   return new Promise((resolve) => {
     const request = http.get(url, { agent: false, timeout: 2_000 }, (response) => {
       response.resume();

@@ -136,9 +136,9 @@ async function verifySlices(
       try {
         await several(async (slice) => {
           const { port1, port2 } = new MessageChannel();
-          const answer = once(port1, 'message');
-          worker.postMessage({ ...slice, repair, answer: port2 } satisfies Task, [port2]);
-          const [verified] = (await Promise.race([answer, early])) as [VerificationResult];
+          const result = once(port1, 'message');
+          worker.postMessage({ ...slice, repair, resultPort: port2 } satisfies Task, [port2]);
+          const [verified] = (await Promise.race([result, early])) as [VerificationResult];
           port1.close();
           return verified;
         });

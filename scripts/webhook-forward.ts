@@ -2,7 +2,7 @@ import type { IncomingHttpHeaders } from 'node:http';
 import { errors, request } from 'undici';
 import { getErrorMessage } from '#kernel/errors.js';
 
-/** As much of an answer as Inkpad reads. */
+/** As much of a response as Inkpad reads. */
 const BODY_READ = 65_536;
 
 /** These belong to a connection or are made anew, all others are passed on. */
@@ -30,7 +30,7 @@ export type Forwarded = {
 
 /**
  * Passes a webhook on as it came.
- * @param timeoutMs for the whole answer
+ * @param timeoutMs for the whole response
  * @param ending gives up at once
  */
 export async function forward(
@@ -43,21 +43,21 @@ export async function forward(
   const deadline = AbortSignal.timeout(timeoutMs);
   const took = () => `${Math.round(performance.now() - start)} ms`;
   try {
-    const answer = await request(url, {
+    const response = await request(url, {
       method: 'POST',
       headers: passedOn(webhook.headers),
       body: webhook.body,
       signal: AbortSignal.any([deadline, ending]),
     });
-    const body = await beginningOf(answer.body);
+    const body = await beginningOf(response.body);
     return {
-      status: answer.statusCode,
-      headers: forwardedHeaders(answer.headers),
+      status: response.statusCode,
+      headers: forwardedHeaders(response.headers),
       body,
-      note: `${url} answered ${answer.statusCode} in ${took()}`,
+      note: `${url} responded with ${response.statusCode} in ${took()}`,
     };
   } catch (error) {
-    const reason = deadline.aborted ? `no answer within ${timeoutMs} ms` : faultOf(error);
+    const reason = deadline.aborted ? `no response within ${timeoutMs} ms` : faultOf(error);
     const note = `${url} FAILED after ${took()}: ${reason}`;
     return { status: 502, headers: {}, body: Buffer.from(note), note };
   }
@@ -93,7 +93,7 @@ async function beginningOf(body: AsyncIterable<Buffer>): Promise<Buffer> {
 }
 
 function faultOf(error: unknown): string {
-  if (error instanceof errors.SocketError) return 'the connection was closed without an answer';
+  if (error instanceof errors.SocketError) return 'the connection was closed without a response';
   const { code } = Object(error) as { code?: unknown };
   if (code === 'ECONNREFUSED') return 'nothing listens there';
   // Several addresses of one name that all failed have no message of their own.

@@ -36,8 +36,8 @@ type Options = {
   forwardTimeout: number;
 };
 
-/** An answer; without a status the connection is dropped instead. */
-type Answer = {
+/** The response to a webhook; without a status the connection is dropped instead. */
+type ListenerResponse = {
   status: number | undefined;
   headers: Record<string, string>;
   body: Buffer;
@@ -73,7 +73,7 @@ const options = new Command('webhooks:listen')
   .addOption(
     new Option(
       '--forward-to <url>',
-      'send each verified webhook on to this URL, and answer as it does',
+      'send each verified webhook on to this URL, and respond as it does',
     )
       .argParser(webAddress)
       .conflicts(['status', 'fail', 'retryAfter', 'drop']),
@@ -201,29 +201,29 @@ async function receive(request: IncomingMessage, response: ServerResponse): Prom
   const isDuplicate = seen.get(id)?.wasAccepted === true;
   seen.set(id, { attempts, wasAccepted: isDuplicate });
 
-  const answer =
+  const result =
     fault === undefined
-      ? await answerTo({ headers, body }, attempts)
+      ? await createResponse({ headers, body }, attempts)
       : { ...NOTHING, status: 401, note: 'responded 401' };
-  const isTaken = answer.status !== undefined && answer.status < 300;
-  seen.set(id, { attempts, wasAccepted: isDuplicate || isTaken });
+  const isSuccess = result.status !== undefined && result.status < 300;
+  seen.set(id, { attempts, wasAccepted: isDuplicate || isSuccess });
   const notes = [
     fault ?? 'signature valid',
     ...(attempts > 1 ? [`attempt ${attempts}`] : []),
     ...(isDuplicate ? ['DUPLICATE: already got a 2xx'] : []),
-    answer.note,
+    result.note,
   ];
   show(body.toString(), id, String(headers['service-event']), notes.join(', '));
 
   await wait(options.delay, undefined, { signal: ending.signal });
-  if (answer.status === undefined) request.socket.destroy();
-  else response.writeHead(answer.status, answer.headers).end(answer.body);
+  if (result.status === undefined) request.socket.destroy();
+  else response.writeHead(result.status, result.headers).end(result.body);
 }
 
-async function answerTo(
+async function createResponse(
   webhook: { headers: IncomingMessage['headers']; body: Buffer },
   attempt: number,
-): Promise<Answer> {
+): Promise<ListenerResponse> {
   const { forwardTo, forwardTimeout, retryAfter } = options;
   if (forwardTo !== undefined) return forward(forwardTo, webhook, forwardTimeout, ending.signal);
   const status = statusOf(attempt);

@@ -211,8 +211,10 @@ describe('webhooks:listen --forward-to', () => {
     }
     const text = await waitForOutput(listener, 'evt_2');
     expect(text).toContain(`Forwarding to ${to}\n`);
-    expect(text).toMatch(/evt_1 {2}signature valid, http\S+ answered 503 in \d+ ms\n/);
-    expect(text).toMatch(/evt_1 {2}signature valid, attempt 2, http\S+ answered 200 in \d+ ms\n/);
+    expect(text).toMatch(/evt_1 {2}signature valid, http\S+ responded with 503 in \d+ ms\n/);
+    expect(text).toMatch(
+      /evt_1 {2}signature valid, attempt 2, http\S+ responded with 200 in \d+ ms\n/,
+    );
     expect(text).toMatch(/evt_2 {2}INVALID SIGNATURE: .*, responded 401\n/);
   });
 
@@ -240,8 +242,8 @@ describe('webhooks:listen --forward-to', () => {
     rude.close();
     expect(outcomes).toEqual([
       'nothing listens there',
-      'the connection was closed without an answer',
-      'no answer within 300 ms',
+      'the connection was closed without a response',
+      'no response within 300 ms',
     ]);
   });
 
@@ -254,8 +256,8 @@ describe('webhooks:listen --forward-to', () => {
       /Signed with (\S+)/.exec(await waitForOutput(listener, 'Signed with')) ?? [];
     await createCustomer();
     const text = await waitForOutput(listener, 'attempt 2');
-    expect(text).toMatch(/signature valid, http\S+ answered 500/);
-    expect(text).toMatch(/signature valid, attempt 2, http\S+ answered 204/);
+    expect(text).toMatch(/signature valid, http\S+ responded with 500/);
+    expect(text).toMatch(/signature valid, attempt 2, http\S+ responded with 204/);
     expect(receiver.received.map((one) => isSigned(one, secret))).toEqual([true, true]);
     await listener.kill('SIGINT');
     expect(await listener.exitCode).toBe(0);

@@ -2,7 +2,7 @@
 //
 //   WEBHOOK_SECRET=whsec_… java Receiver.java
 //
-// Each event is stored before it is answered and handled afterwards, so that none is lost when this program is killed,
+// Each event is stored before the response and handled afterwards, so that none is lost when this program is killed,
 // and none is handled again when it comes twice. A folder does for that; in your database it is one statement:
 //   insert into webhook_events (id, body) values (?, ?) on conflict do nothing
 
@@ -131,7 +131,7 @@ public class Receiver {
 
     public static void main(String[] arguments) throws IOException {
         if (SECRET == null) throw new IllegalStateException("Set WEBHOOK_SECRET to the secret of your subscription");
-        // Seconds for a request to arrive, and for its answer to be taken.
+        // Seconds for a request to arrive, and for its response to be read.
         System.setProperty("sun.net.httpserver.maxReqTime", "10");
         System.setProperty("sun.net.httpserver.maxRspTime", "10");
         Files.createDirectories(EVENTS);

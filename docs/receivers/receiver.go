@@ -2,7 +2,7 @@
 //
 //	WEBHOOK_SECRET=whsec_… go run receiver.go
 //
-// Each event is stored before it is answered and handled afterwards, so that none is lost when this program is killed,
+// Each event is stored before the response and handled afterwards, so that none is lost when this program is killed,
 // and none is handled again when it comes twice. A folder does for that; in your database it is one statement:
 //
 //	insert into webhook_events (id, body) values ($1, $2) on conflict do nothing

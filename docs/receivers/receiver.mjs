@@ -3,7 +3,7 @@
 //   npm install standardwebhooks
 //   WEBHOOK_SECRET=whsec_… node receiver.mjs
 //
-// Each event is stored before it is answered and handled afterwards, so that none is lost when this program is killed,
+// Each event is stored before the response and handled afterwards, so that none is lost when this program is killed,
 // and none is handled again when it comes twice. A folder does for that; in your database it is one statement:
 //   insert into webhook_events (id, body) values ($1, $2) on conflict do nothing
 import { randomUUID } from 'node:crypto';

@@ -4,7 +4,7 @@
 //   WEBHOOK_SECRET=whsec_… php -S 127.0.0.1:8787 receiver.php   receives (in production your web server does)
 //   php receiver.php                                            handles what was received
 //
-// Each event is stored before it is answered and handled afterwards, so that none is lost when a program is killed,
+// Each event is stored before the response and handled afterwards, so that none is lost when a program is killed,
 // and none is handled again when it comes twice. A folder does for that; in your database it is one statement:
 //   insert into webhook_events (id, body) values (?, ?) on conflict do nothing
 

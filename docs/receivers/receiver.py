@@ -2,7 +2,7 @@
 
     WEBHOOK_SECRET=whsec_… python3 receiver.py
 
-Each event is stored before it is answered and handled afterwards, so that none is lost when this
+Each event is stored before the response and handled afterwards, so that none is lost when this
 program is killed, and none is handled again when it comes twice. A folder does for that; in your
 database it is one statement:
     insert into webhook_events (id, body) values (%s, %s) on conflict do nothing
@@ -82,10 +82,10 @@ class Receiver(BaseHTTPRequestHandler):
 
     def do_POST(self) -> None:
         try:
-            self.answer(self.receive())
+            self.respond(self.receive())
         except Exception:
             traceback.print_exc()
-            self.answer(500)  # Inkpad tries again.
+            self.respond(500)  # Inkpad tries again.
 
     def receive(self) -> int:
         length = self.headers.get("content-length", "")
@@ -106,7 +106,7 @@ class Receiver(BaseHTTPRequestHandler):
             waiting.put(id)
         return 204
 
-    def answer(self, status: int) -> None:
+    def respond(self, status: int) -> None:
         self.send_response(status)
         self.send_header("content-length", "0")
         self.end_headers()
