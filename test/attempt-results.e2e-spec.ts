@@ -91,7 +91,7 @@ function createResult(
 ): Result {
   if (!delivery) throw new Error('one was enqueued');
   const attempted: Result['attempted'] = {
-    outcome: { kind: 'answered', status, retryAfter: null },
+    outcome: { kind: 'responded', status, retryAfter: null },
     url: TARGET_URL,
     at,
     durationMs: 0,

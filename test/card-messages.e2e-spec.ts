@@ -151,7 +151,7 @@ describe('a card link', () => {
         state: 'failed',
         channel: 'sms',
         attempts: 1,
-        reason: 'answered 400 (21610)',
+        reason: 'responded with 400 (21610)',
         provider_id: null,
       },
     ]);
@@ -240,7 +240,7 @@ describe('a card link', () => {
     const ownFollower = follow();
     await eventually(
       () => readMessages(person),
-      ([row]) => row?.reason?.startsWith('no answer') === true,
+      ([row]) => row?.reason?.startsWith('no response') === true,
     );
     provider.losesResponses = false;
     await service.database.query(`update card_messages set due_at = now() where state = 'queued'`);
@@ -273,7 +273,7 @@ describe('a card link', () => {
     const ownFollower = follow();
     await eventually(
       () => readMessages(person),
-      ([row]) => row?.reason === 'answered 429 (20429)',
+      ([row]) => row?.reason === 'responded with 429 (20429)',
     );
     const erasure = await store.post(`${store.store}/customers/${person.customerId}/erase`);
     expect(erasure.status).toBe(204);

@@ -119,7 +119,7 @@ describe('geocoding', () => {
     emulator.places.set('Marktplatz 1, later', HOUSE);
     emulator.faults.push({ status: 500 });
     const location = await newLocation(store, 'Marktplatz 1, later');
-    expect(await untilPostponed(location, 30)).toMatchObject({ last_error: 'answered 500' });
+    expect(await untilPostponed(location, 30)).toMatchObject({ last_error: 'responded with 500' });
     const bodies = [
       ['<html>', 120],
       ['[{"lat": "x"}]', 600],

@@ -147,7 +147,7 @@ describe('the TLS certificate of a webhook receiver', () => {
 
   it('is accepted from a trusted authority', async () => {
     expect(await attemptDelivery(trusted)).toEqual({
-      kind: 'answered',
+      kind: 'responded',
       status: 200,
       retryAfter: null,
     });
@@ -238,10 +238,10 @@ describe('a webhook attempt', () => {
         }),
       ),
     );
-    const late = { kind: 'failed', error: 'No answer within 10 seconds' };
+    const late = { kind: 'failed', error: 'No response within 10 seconds' };
     expect(silent?.outcome).toEqual(late);
     expect(drippingHead?.outcome).toEqual(late);
-    expect(drippingBody?.outcome).toEqual({ kind: 'answered', status: 200, retryAfter: null });
+    expect(drippingBody?.outcome).toEqual({ kind: 'responded', status: 200, retryAfter: null });
     expect(drippingBody?.excerpt).toMatch(/^x+$/);
   });
 });

@@ -276,8 +276,8 @@ describe('webhook deliveries', () => {
       [subscription.id],
     );
     expect(rows).toEqual([
-      { attempt: 1, status: 500, error: 'Answered 500' },
-      { attempt: 2, status: 500, error: 'Answered 500' },
+      { attempt: 1, status: 500, error: 'Responded with 500' },
+      { attempt: 2, status: 500, error: 'Responded with 500' },
       { attempt: 3, status: 202, error: null },
     ]);
   });
@@ -309,7 +309,7 @@ describe('webhook deliveries', () => {
     );
     expect(rows).toEqual(ids.map(() => ({ actor: 'system', channel: 'system' })));
     const lines = await eventually(
-      () => dispatcher.output().match(/^.*deleted: its receiver answered 410.*$/gm) ?? [],
+      () => dispatcher.output().match(/^.*deleted: its receiver responded with 410.*$/gm) ?? [],
       (lines) => lines.length >= ids.length,
     );
     const subscriptionIds = lines.map((line) =>

@@ -12,7 +12,7 @@ export type SampleRequest = {
   /** The body is a picture. */
   picture: boolean;
   open: boolean;
-  answers: boolean;
+  hasResponse: boolean;
 };
 
 /** Runs as it is pasted, with the address and the token in two variables of the shell. */
@@ -44,7 +44,7 @@ export function typescriptSample({
   query,
   body,
   picture,
-  answers,
+  hasResponse,
 }: SampleRequest): string {
   const params = Object.entries({
     ...(Object.keys(path).length > 0 && { path }),
@@ -61,11 +61,18 @@ const inkpad = createClient({
   baseUrl: process.env.INKPAD_URL ?? '',
   token: process.env.INKPAD_TOKEN ?? '',
 });
-${answers ? 'const answer = ' : ''}await inkpad.${id}(${parameters && `{\n${parameters}}`});`;
+${hasResponse ? 'const response = ' : ''}await inkpad.${id}(${parameters && `{\n${parameters}}`});`;
 }
 
 /** The same with the client of clients/python. */
-export function pythonSample({ id, path, query, body, picture, answers }: SampleRequest): string {
+export function pythonSample({
+  id,
+  path,
+  query,
+  body,
+  picture,
+  hasResponse,
+}: SampleRequest): string {
   const ids = Object.entries({ ...path, ...query }).map(
     ([name, value]) => `${pythonArgument(name)}=${pythonLiteral(value)}`,
   );
@@ -79,7 +86,7 @@ export function pythonSample({ id, path, query, body, picture, answers }: Sample
 from inkpad import Inkpad
 
 inkpad = Inkpad(base_url=os.environ["INKPAD_URL"], token=os.environ["INKPAD_TOKEN"])
-${answers ? 'answer = ' : ''}inkpad.${pythonMethod(id)}(${parameters.length === 0 ? '' : `\n${parameters.join('')}`})${answers ? '\nprint(answer)' : ''}`;
+${hasResponse ? 'response = ' : ''}inkpad.${pythonMethod(id)}(${parameters.length === 0 ? '' : `\n${parameters.join('')}`})${hasResponse ? '\nprint(response)' : ''}`;
 }
 
 /** Names that Python keeps for itself; an argument has an underscore after it then, as PEP 8 has it. */

@@ -23,7 +23,7 @@ The examples take the service's address and a token from two shell variables:
 
 /**
  * Generated from the controllers and DTOs, so that it always matches the code. Objects are open, because
- * fields may be added to answers within v1.
+ * fields may be added to responses within v1.
  * @throws Error that names an operation without a declaration or an example
  */
 export function openApiDocument(app: INestApplication, publicUrl: string): OpenApiDocument {

@@ -145,8 +145,8 @@ function responsesOf(
   schemas: Schemas,
   { writes, isForSome, isDryRun }: Record<'writes' | 'isForSome' | 'isDryRun', boolean>,
 ): OpenApiObject {
-  const done = operation.responses?.[spec.status];
-  const answer = done?.content?.['application/json']?.schema;
+  const success = operation.responses?.[spec.status];
+  const schema = success?.content?.['application/json']?.schema;
   const statuses = [
     ...(spec.isPublic ? [] : [401]),
     ...(isForSome ? [403] : []),
@@ -171,11 +171,11 @@ function responsesOf(
     [
       spec.status,
       {
-        description: done?.description,
+        description: success?.description,
         headers: headerRefs(headers),
-        ...(answer && {
+        ...(schema && {
           content: {
-            'application/json': { schema: answer, example: schemas.example(answer, 'output') },
+            'application/json': { schema, example: schemas.example(schema, 'output') },
           },
         }),
       },
@@ -223,7 +223,7 @@ function samplesOf(
     body,
     picture: spec.picture !== undefined,
     open: spec.isPublic === true,
-    answers: spec.response !== undefined,
+    hasResponse: spec.response !== undefined,
   };
   return [
     { lang: 'shell', label: 'curl', source: curlSample(sample) },
@@ -251,7 +251,7 @@ export function webhookObject(
       tags: ['Webhook subscriptions'],
       summary,
       description:
-        'Sent to the target_url of each subscription to this event. /docs/webhooks says how to verify and answer it.',
+        'Sent to the target_url of each subscription to this event. /docs/webhooks says how to verify and respond to it.',
       security: [],
       parameters: webhookHeaders(type),
       requestBody: {

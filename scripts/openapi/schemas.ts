@@ -53,7 +53,7 @@ export class Schemas {
   }
 
   /**
-   * A value that the schema accepts, put together from the examples of its fields. Answers show every
+   * A value that the schema accepts, put together from the examples of its fields. Responses show every
    * field, requests what is required and what has an example of its own.
    * @throws Error that names the field that has none
    */

@@ -174,7 +174,7 @@ describe('the link for Apple Wallet', () => {
 });
 
 describe('the web service of phones', () => {
-  it('APPLE-04 A device that registers for a pass is answered 201, and from then on 200 with its newest push token kept; a push token that is none is 422 `pushToken`', async () => {
+  it('APPLE-04 A device that registers for a pass gets 201, and from then on 200 with its newest push token kept; a push token that is none is 422 `pushToken`', async () => {
     const mine = await owner();
     const ask = (letter: string) =>
       call('POST', registration('d1', mine.serial), authorized(mine), pushToken(letter));

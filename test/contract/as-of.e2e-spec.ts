@@ -126,7 +126,7 @@ describe('the moment', () => {
     }
   });
 
-  it('ASOF-09 The answer about a moment is the same however often it is asked for', async () => {
+  it('ASOF-09 The response about a moment is the same however often it is requested', async () => {
     const { path } = await enrol(store);
     const times: string[] = [];
     for (let stamps = 1; stamps <= 5; stamps++) times.push((await stamp(path, stamps)).updated_at);

@@ -62,7 +62,7 @@ describe('a customer card by its code', () => {
     }
   });
 
-  it('CODE-04 `stamp` takes the same body and returns the same answer', async () => {
+  it('CODE-04 `stamp` takes the same body and returns the same response', async () => {
     const { path, byCode } = await card();
     const { status, body } = await stamp(byCode, { stamps: 3, staff_ref: 'Ben', source: 'pos' });
     expect([status, body.stamps_count]).toEqual([200, 3]);

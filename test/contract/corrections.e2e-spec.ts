@@ -343,7 +343,7 @@ describe('reversing', () => {
     expect(await balance(path)).toBe(1);
   });
 
-  it('FIX-22 The receipt number of a reversed stamping stays used up: it repeats the first answer', async () => {
+  it('FIX-22 The receipt number of a reversed stamping stays used up: it repeats the first response', async () => {
     const { path } = await enrol(store);
     const receipt = { external_ref: 'R-22' };
     const first = await stamp(path, 5, receipt);
@@ -361,7 +361,7 @@ describe('reversing', () => {
     expectRefused(await store.delete(`${store.store}/rewards/${rewards[0]?.id}`), 'base');
   });
 
-  it('FIX-24 Both accept an `Idempotency-Key`: the repetition gets the first answer and corrects nothing', async () => {
+  it('FIX-24 Both accept an `Idempotency-Key`: the repetition gets the first response and corrects nothing', async () => {
     const { path } = await enrol(store);
     await stamp(path, 5);
     const bodies = [

@@ -266,7 +266,7 @@ describe('what goes out about an erased person', () => {
     });
   });
 
-  it('ERASE-24 It is answered when no process that still answers sends what it had read or rendered of them before: in webhooks, the feed, messages and updates of passes', async () => {
+  it('ERASE-24 The response comes when no live process sends what it had read or rendered of them before: in webhooks, the feed, messages and updates of passes', async () => {
     const own = await service.newStore();
     const email = 'quincy@quibble.example';
     const { customer } = await enrol(own, { email });

@@ -76,7 +76,7 @@ function untilState(uuid: string, state: string) {
 }
 
 describe('the Google link of a customer card', () => {
-  it("GOOGLE-01 It answers 302 to Google's page for saving the card, with a link signed for this request", async () => {
+  it("GOOGLE-01 It redirects with 302 to Google's page for saving the card, with a link signed for this request", async () => {
     const store = await service.newStore();
     const { customerCard } = await enrol(store);
     expect(customerCard.google_wallet_url).toBe(`${WEB_CARD}/${customerCard.uuid}/google`);

@@ -202,7 +202,7 @@ describe('card links', () => {
     expect(mailsTo('gone@mail.example')).toEqual([]);
   });
 
-  it('MSG-05 The answer does not wait for the message, and is the same when nothing can be sent', async () => {
+  it('MSG-05 The response does not wait for the message, and is the same when nothing can be sent', async () => {
     provider.outage = { status: 503, code: 20503 };
     const before = provider.requests;
     await add({ phone: '+33612345605' });

@@ -249,7 +249,7 @@ describe('the OpenAPI document', () => {
     expect(Object.keys(publicDocument.body.paths)).toEqual(Object.keys(document.paths));
   });
 
-  it('OPENAPI-13 It and the pages of `/docs` are compressed and have an `ETag`: sent with `If-None-Match`, one that is still right is answered 304 without a body', async () => {
+  it('OPENAPI-13 It and the pages of `/docs` are compressed and have an `ETag`: sent with `If-None-Match`, one that is still right gets a 304 without a body', async () => {
     for (const path of [
       '/openapi.json',
       '/docs',

@@ -101,7 +101,7 @@ describe('the documents of posters', () => {
     expect(await etagOf(url)).not.toBe(changed);
   });
 
-  it('POSTER-40 The page and the documents of inactive posters and archived cards are answered; those of deleted and unknown posters are 404', async () => {
+  it('POSTER-40 The page and the documents of inactive posters and archived cards are served; those of deleted and unknown posters are 404', async () => {
     const { store, card, poster, path } = await newPoster({ active: false });
     await store.post(`${store.store}/cards/${card.id}/archive`);
     expect((await fetched(`${poster.display_url}.png`)).response.status).toBe(200);
@@ -144,7 +144,7 @@ describe('the documents of posters', () => {
     ]);
   });
 
-  it('POSTER-42 Page, PDF and PNG are each answered 60 times a minute for an IP address, then 429', async () => {
+  it('POSTER-42 Page, PDF and PNG are each served 60 times a minute for an IP address, then 429', async () => {
     const url = 'https://cards.example/posters/unknown';
     const statuses: number[] = [];
     for (let i = 0; i < 61; i++) statuses.push((await fetched(`${url}.png`)).response.status);

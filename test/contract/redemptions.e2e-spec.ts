@@ -92,7 +92,7 @@ describe('redemptions', () => {
     ]);
   });
 
-  it('RECON-03 The list is an array with exactly the fields above, as soon as a redemption was answered', async () => {
+  it('RECON-03 The list is an array with exactly the fields above, as soon as the response to a redemption was sent', async () => {
     const own = await service.newStore();
     expect((await list({}, own)).body).toEqual([]);
     const { customer, customerCard, card, redeem } = await holder(own);

@@ -211,7 +211,7 @@ describe('the signup page', () => {
 });
 
 describe('signing up', () => {
-  it('JOIN-07 Signing up makes a customer with the card, initial stamps included, and answers 303 with the way to the web card', async () => {
+  it('JOIN-07 Signing up makes a customer with the card, initial stamps included, and redirects with 303 to the web card', async () => {
     const poster = await newPoster(store, {}, { initial_stamps: 2, stamps_required: 8 });
     const email = newEmail();
     const sent = await send(poster, {
@@ -409,7 +409,7 @@ describe('consents', () => {
 });
 
 describe('somebody who is known', () => {
-  it('JOIN-16 Somebody whose e-mail address or phone number a customer of the store has already gets the same answer as somebody new: the way to a web card that looks like a new one', async () => {
+  it('JOIN-16 Somebody whose e-mail address or phone number a customer of the store has already gets the same response as somebody new: the way to a web card that looks like a new one', async () => {
     const poster = await newPoster(store, {}, { initial_stamps: 1 });
     const { baseUrl } = service.running;
     const email = newEmail();
@@ -577,7 +577,7 @@ describe('the card after signing up', () => {
 });
 
 describe('forms', () => {
-  it('JOIN-22 Of several with the same address at the same time one becomes a customer, and all get the same answer', async () => {
+  it('JOIN-22 Of several with the same address at the same time one becomes a customer, and all get the same response', async () => {
     const poster = await newPoster(store);
     const email = newEmail();
     const forms = await Promise.all([open(poster), open(poster), open(poster)]);

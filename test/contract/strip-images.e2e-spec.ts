@@ -107,7 +107,7 @@ const expectCorners = (pixels: Pixels, expected: (number[] | undefined)[]) => {
 };
 
 describe('uploading', () => {
-  it('STRIP-01 A picture is answered with the card, whose `strip_type` is `image` from then on', async () => {
+  it('STRIP-01 The response to a picture is the card, whose `strip_type` is `image` from then on', async () => {
     for (const type of ['png', 'jpeg', 'webp'] as const) {
       const card = await newCard(store, { strip_type: 'preset', strip_preset: 'books' });
       const picture = await quarters(300, 100).toFormat(type, { quality: 100 }).toBuffer();
@@ -426,7 +426,7 @@ describe('the public images', () => {
     }
   });
 
-  it('STRIP-15 Any other address below `/img` is 404, and no such answer is kept', async () => {
+  it('STRIP-15 Any other address below `/img` is 404, and no such response is cached', async () => {
     const { hash } = await remembered(await newCard(store, { stamps_required: 3 }));
     const paths = [
       toStripUrl('', hash, 4, '1x'),

@@ -49,7 +49,7 @@ describe('the wallet of a customer card', () => {
     });
   });
 
-  it('WALLET-02 An installed card is shown so, with the time, and its customer card has `pass_installed` true in every answer; once it is removed everywhere, false again', async () => {
+  it('WALLET-02 An installed card is shown so, with the time, and its customer card has `pass_installed` true in every response; once it is removed everywhere, false again', async () => {
     const { path, id, customer } = await installed();
     const readPass = async () => {
       const [detail, list, stamped] = await Promise.all([

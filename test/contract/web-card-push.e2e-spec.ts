@@ -131,7 +131,7 @@ describe('notifications of a web card', () => {
     expect((await messages(browser, 1))[0]?.['body']).toMatch(/^1 stamp added\n/);
   });
 
-  it('WEBCARD-23 When the browser unsubscribes, or its push service answers 404 or 410, it is forgotten', async () => {
+  it('WEBCARD-23 When the browser unsubscribes, or its push service responds with 404 or 410, it is forgotten', async () => {
     const card = await enrolled(store);
     const [one, other] = [await subscribed(card), await subscribed(card)];
     const { endpoint } = one.subscription;

@@ -163,7 +163,7 @@ describe('a subscription that goes on failing', () => {
         [store.email, store.email, second, second].sort(),
       );
       const [warning, disabled] = mailsTo(store);
-      expect(warning?.text).toContain('Last answer: HTTP 500\nLast error: Answered 500\n');
+      expect(warning?.text).toContain('Last response: HTTP 500\nLast error: Responded with 500\n');
       expect(warning?.text).toContain(`Webhook subscription: ${subscription.id} (till)`);
       expect(disabled?.text).toContain(`PATCH ${subscription.path} {"enabled": true}`);
       expect(warning?.headers).toMatch(/^From: Inkpad <inkpad@shop\.example>$/m);
@@ -379,7 +379,9 @@ describe('a mail', () => {
       await eventually(dispatcher.output, (text) => text.includes('is not tried again'));
       await outboxIsEmpty();
       expect(mails.received.map(({ to }) => to)).toEqual([second]);
-      expect(dispatcher.output()).toContain('(answered 550 at RCPT TO), and is not tried again');
+      expect(dispatcher.output()).toContain(
+        '(responded with 550 at RCPT TO), and is not tried again',
+      );
       expect(dispatcher.output()).not.toContain(store.email);
     },
     SLOW,

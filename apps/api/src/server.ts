@@ -103,11 +103,11 @@ function serverOptions(config: Config): FastifyHttpOptions<Server> {
     http: {
       headersTimeout: HEADER_WITHIN_MS,
       connectionsCheckingInterval: TIMEOUTS_LOOKED_AT_EVERY_MS,
-      // Node's own answer has no body: see `assertHost`.
+      // Node's own response has no body: see `assertHost`.
       requireHostHeader: false,
     },
     trustProxy: (_address: string, hop: number) => hop < config.trustProxyHops,
-    // Longer than any header can be, so that an overlong id is answered as a record that does not exist (404).
+    // Longer than any header can be, so that an overlong id gets the response of a record that does not exist (404).
     routerOptions: { maxParamLength: 64 * 1024, ignoreTrailingSlash: true },
     rewriteUrl: ({ url = '/' }) => toDecodableTarget(url),
     genReqId: ({ headers }: IncomingMessage) => parseRequestId(headers['x-request-id']),
@@ -115,7 +115,7 @@ function serverOptions(config: Config): FastifyHttpOptions<Server> {
     onProtoPoisoning: 'remove',
     onConstructorPoisoning: 'remove',
     forceCloseConnections: 'idle',
-    // Requests that still arrive on an open connection during a shutdown are answered normally.
+    // Requests that still arrive on an open connection during a shutdown are served normally.
     return503OnClosing: false,
   };
 }
@@ -160,7 +160,7 @@ async function installHooks(
 
 /**
  * Refuses what RFC 9112, section 3.2 refuses: no Host, more than one, or one that is no host. Proxies in front may take
- * the other one. Behind the gate, so that this answer carries the same headers as any other.
+ * the other one. Behind the request guard, so that this response has the same headers as any other.
  */
 function assertHost(server: FastifyInstance): void {
   server.addHook('onRequest', ({ headers: { host }, raw }, _reply, done) => {
@@ -214,7 +214,7 @@ function closeIdleConnections(server: FastifyInstance): void {
   });
 }
 
-/** Runs before all other hooks, so that every answer carries the id. */
+/** Runs before all other hooks, so that every response carries the id. */
 function identifyRequests(server: FastifyInstance): void {
   server.addHook('onRequest', (request, reply, done) => {
     identify(request);

@@ -392,7 +392,7 @@ export interface paths {
     put?: never;
     /**
      * Add stamps
-     * @description Sends stamp.earned, and reward.unlocked for each reward whose threshold is reached. The same external_ref again repeats the first answer and adds nothing.
+     * @description Sends stamp.earned, and reward.unlocked for each reward whose threshold is reached. The same external_ref again repeats the first response and adds nothing.
      */
     post: operations['stampCustomerCard'];
     delete?: never;
@@ -412,7 +412,7 @@ export interface paths {
     put?: never;
     /**
      * Redeem a reward
-     * @description Deducts its stamps and sends reward.redeemed. The same external_ref again repeats the first answer.
+     * @description Deducts its stamps and sends reward.redeemed. The same external_ref again repeats the first response.
      */
     post: operations['redeemReward'];
     delete?: never;
@@ -452,7 +452,7 @@ export interface paths {
     put?: never;
     /**
      * Add stamps to the customer card with a code
-     * @description As by id: sends stamp.earned, and reward.unlocked for each reward whose threshold is reached. The same external_ref again, by code or by id, repeats the first answer and adds nothing.
+     * @description As by id: sends stamp.earned, and reward.unlocked for each reward whose threshold is reached. The same external_ref again, by code or by id, repeats the first response and adds nothing.
      */
     post: operations['stampByCode'];
     delete?: never;
@@ -472,7 +472,7 @@ export interface paths {
     put?: never;
     /**
      * Redeem a reward from the customer card with a code
-     * @description As by id: deducts its stamps and sends reward.redeemed. The same external_ref again, by code or by id, repeats the first answer.
+     * @description As by id: deducts its stamps and sends reward.redeemed. The same external_ref again, by code or by id, repeats the first response.
      */
     post: operations['redeemByCode'];
     delete?: never;
@@ -802,7 +802,7 @@ export interface paths {
     put?: never;
     /**
      * Create a webhook subscription
-     * @description Events are sent to the URL from now on. The answer shows the secret that they are signed with.
+     * @description Events are sent to the URL from now on. The response contains the secret that they are signed with.
      *     For users with the role owner.
      */
     post: operations['createWebhookSubscription'];
@@ -1023,7 +1023,7 @@ export interface webhooks {
     put?: never;
     /**
      * A customer joined the programme
-     * @description Sent to the target_url of each subscription to this event. /docs/webhooks says how to verify and answer it.
+     * @description Sent to the target_url of each subscription to this event. /docs/webhooks says how to verify and respond to it.
      */
     post: operations['on_customer_created'];
     delete?: never;
@@ -1043,7 +1043,7 @@ export interface webhooks {
     put?: never;
     /**
      * A customer’s name, contact, birthday, metadata or consent changed
-     * @description Sent to the target_url of each subscription to this event. /docs/webhooks says how to verify and answer it.
+     * @description Sent to the target_url of each subscription to this event. /docs/webhooks says how to verify and respond to it.
      */
     post: operations['on_customer_updated'];
     delete?: never;
@@ -1063,7 +1063,7 @@ export interface webhooks {
     put?: never;
     /**
      * A customer was issued a card
-     * @description Sent to the target_url of each subscription to this event. /docs/webhooks says how to verify and answer it.
+     * @description Sent to the target_url of each subscription to this event. /docs/webhooks says how to verify and respond to it.
      */
     post: operations['on_customer_card_created'];
     delete?: never;
@@ -1083,7 +1083,7 @@ export interface webhooks {
     put?: never;
     /**
      * Stamps were added
-     * @description Sent to the target_url of each subscription to this event. /docs/webhooks says how to verify and answer it.
+     * @description Sent to the target_url of each subscription to this event. /docs/webhooks says how to verify and respond to it.
      */
     post: operations['on_stamp_earned'];
     delete?: never;
@@ -1103,7 +1103,7 @@ export interface webhooks {
     put?: never;
     /**
      * Stamps were removed by an adjustment
-     * @description Sent to the target_url of each subscription to this event. /docs/webhooks says how to verify and answer it.
+     * @description Sent to the target_url of each subscription to this event. /docs/webhooks says how to verify and respond to it.
      */
     post: operations['on_stamp_removed'];
     delete?: never;
@@ -1123,7 +1123,7 @@ export interface webhooks {
     put?: never;
     /**
      * A customer now has enough stamps for a reward
-     * @description Sent to the target_url of each subscription to this event. /docs/webhooks says how to verify and answer it.
+     * @description Sent to the target_url of each subscription to this event. /docs/webhooks says how to verify and respond to it.
      */
     post: operations['on_reward_unlocked'];
     delete?: never;
@@ -1143,7 +1143,7 @@ export interface webhooks {
     put?: never;
     /**
      * A customer redeemed a reward and its stamps were deducted
-     * @description Sent to the target_url of each subscription to this event. /docs/webhooks says how to verify and answer it.
+     * @description Sent to the target_url of each subscription to this event. /docs/webhooks says how to verify and respond to it.
      */
     post: operations['on_reward_redeemed'];
     delete?: never;
@@ -1163,7 +1163,7 @@ export interface webhooks {
     put?: never;
     /**
      * Sent only by the operation that tests a subscription
-     * @description Sent to the target_url of each subscription to this event. /docs/webhooks says how to verify and answer it.
+     * @description Sent to the target_url of each subscription to this event. /docs/webhooks says how to verify and respond to it.
      */
     post: operations['on_webhook_test'];
     delete?: never;
@@ -2789,7 +2789,7 @@ export interface components {
        */
       staff_ref?: string | null;
       /**
-       * @description A receipt number, which counts once in a store for ever: the same one again gets the first answer.
+       * @description A receipt number, which counts once in a store for ever: the same one again gets the first response.
        * @default null
        */
       external_ref?: string | null;
@@ -3097,7 +3097,7 @@ export interface components {
        */
       staff_ref?: string | null;
       /**
-       * @description A receipt number, which counts once in a store for ever: the same one again gets the first answer.
+       * @description A receipt number, which counts once in a store for ever: the same one again gets the first response.
        * @default null
        */
       external_ref?: string | null;
@@ -3186,7 +3186,7 @@ export interface components {
        */
       status: 'ok';
       /**
-       * @description The version that answers.
+       * @description The version that responds.
        * @enum {string}
        */
       api_version: 'v1';
@@ -3229,7 +3229,7 @@ export interface components {
        * @enum {string}
        */
       current: 'v1';
-      /** @description Versions that answer. */
+      /** @description Versions in service. */
       supported: string[];
       /** @description Versions that are being retired. */
       deprecated: string[];
@@ -3247,7 +3247,7 @@ export interface components {
       deprecation_date?: string;
       /**
        * Format: date-time
-       * @description When this version stops answering.
+       * @description When this version stops working.
        */
       sunset_date?: string;
     };
@@ -3302,7 +3302,7 @@ export interface components {
     Versioning: {
       /** @description The version to use. */
       current: string;
-      /** @description Versions that answer. */
+      /** @description Versions in service. */
       supported: string[];
       /** @description Versions that are being retired. */
       deprecated: string[];
@@ -3320,7 +3320,7 @@ export interface components {
       deprecation_date?: string;
       /**
        * Format: date-time
-       * @description When this version stops answering.
+       * @description When this version stops working.
        */
       sunset_date?: string;
     };
@@ -3371,13 +3371,13 @@ export interface components {
        * @description When it was made.
        */
       at: string;
-      /** @description The HTTP status of the answer */
+      /** @description The HTTP status of the response */
       status: number | null;
       /** @description How long the attempt took, in milliseconds. */
       duration_ms: number;
       /** @description Why it failed; null when it did not. */
       error: string | null;
-      /** @description The first KiB of the answer */
+      /** @description The first KiB of the response */
       response_excerpt: string | null;
     };
     WebhookDelivery: {
@@ -3716,9 +3716,9 @@ export interface components {
       secret: string;
     };
     WebhookTest: {
-      /** @description The URL answered 2xx */
+      /** @description The URL responded with 2xx */
       delivered: boolean;
-      /** @description The HTTP status of the answer */
+      /** @description The HTTP status of the response */
       status: number | null;
       /** @description The webhook-id of the test event */
       event_id: string;
@@ -3803,7 +3803,7 @@ export interface components {
         'application/problem+json': components['schemas']['Problem'];
       };
     };
-    /** @description The first request with this Idempotency-Key is still being answered. */
+    /** @description The first request with this Idempotency-Key is still in progress. */
     InProgress: {
       headers: {
         [name: string]: unknown;
@@ -3947,7 +3947,7 @@ export interface operations {
         limit?: number | null;
         /** @description Where the page begins, as given by a Link header; without limit, the page holds all the rest, up to about 4 MiB */
         cursor?: string | null;
-        /** @description Answers as the record was at that moment, by what had been recorded until then; 404 if it did not exist yet. A date without a time means the start of that day in the account’s time zone */
+        /** @description The record as it was at that moment, by what had been recorded until then; 404 if it did not exist yet. A date without a time means the start of that day in the account’s time zone */
         as_of?: string | null;
       };
       header?: {
@@ -3983,7 +3983,7 @@ export interface operations {
   getAccount: {
     parameters: {
       query?: {
-        /** @description Answers as the record was at that moment, by what had been recorded until then; 404 if it did not exist yet. A date without a time means the start of that day in the account’s time zone */
+        /** @description The record as it was at that moment, by what had been recorded until then; 404 if it did not exist yet. A date without a time means the start of that day in the account’s time zone */
         as_of?: string | null;
       };
       header?: {
@@ -4340,7 +4340,7 @@ export interface operations {
         limit?: number | null;
         /** @description Where the page begins, as given by a Link header; without limit, the page holds all the rest, up to about 4 MiB */
         cursor?: string | null;
-        /** @description Answers as the record was at that moment, by what had been recorded until then; 404 if it did not exist yet. A date without a time means the start of that day in the account’s time zone */
+        /** @description The record as it was at that moment, by what had been recorded until then; 404 if it did not exist yet. A date without a time means the start of that day in the account’s time zone */
         as_of?: string | null;
         /** @description active, archived or all; blank or anything else: active */
         scope?: string | null;
@@ -4433,7 +4433,7 @@ export interface operations {
   getCard: {
     parameters: {
       query?: {
-        /** @description Answers as the record was at that moment, by what had been recorded until then; 404 if it did not exist yet. A date without a time means the start of that day in the account’s time zone */
+        /** @description The record as it was at that moment, by what had been recorded until then; 404 if it did not exist yet. A date without a time means the start of that day in the account’s time zone */
         as_of?: string | null;
       };
       header?: {
@@ -4677,7 +4677,7 @@ export interface operations {
         limit?: number | null;
         /** @description Where the page begins, as given by a Link header; without limit, the page holds all the rest, up to about 4 MiB */
         cursor?: string | null;
-        /** @description Answers as the record was at that moment, by what had been recorded until then; 404 if it did not exist yet. A date without a time means the start of that day in the account’s time zone */
+        /** @description The record as it was at that moment, by what had been recorded until then; 404 if it did not exist yet. A date without a time means the start of that day in the account’s time zone */
         as_of?: string | null;
         /** @description Only those of this card. */
         card_id?: number | null;
@@ -4772,7 +4772,7 @@ export interface operations {
   getReward: {
     parameters: {
       query?: {
-        /** @description Answers as the record was at that moment, by what had been recorded until then; 404 if it did not exist yet. A date without a time means the start of that day in the account’s time zone */
+        /** @description The record as it was at that moment, by what had been recorded until then; 404 if it did not exist yet. A date without a time means the start of that day in the account’s time zone */
         as_of?: string | null;
       };
       header?: {
@@ -4915,7 +4915,7 @@ export interface operations {
         limit?: number | null;
         /** @description Where the page begins, as given by a Link header; without limit, the page holds all the rest, up to about 4 MiB */
         cursor?: string | null;
-        /** @description Answers as the record was at that moment, by what had been recorded until then; 404 if it did not exist yet. A date without a time means the start of that day in the account’s time zone */
+        /** @description The record as it was at that moment, by what had been recorded until then; 404 if it did not exist yet. A date without a time means the start of that day in the account’s time zone */
         as_of?: string | null;
       };
       header?: {
@@ -5006,7 +5006,7 @@ export interface operations {
   getCustomerCard: {
     parameters: {
       query?: {
-        /** @description Answers as the record was at that moment, by what had been recorded until then; 404 if it did not exist yet. A date without a time means the start of that day in the account’s time zone */
+        /** @description The record as it was at that moment, by what had been recorded until then; 404 if it did not exist yet. A date without a time means the start of that day in the account’s time zone */
         as_of?: string | null;
       };
       header?: {
@@ -5050,7 +5050,7 @@ export interface operations {
   stampCustomerCard: {
     parameters: {
       query?: {
-        /** @description true: the same answer, but nothing is stored */
+        /** @description true: the same response, but nothing is stored */
         dry_run?: boolean | null;
       };
       header?: {
@@ -5104,7 +5104,7 @@ export interface operations {
   redeemReward: {
     parameters: {
       query?: {
-        /** @description true: the same answer, but nothing is stored */
+        /** @description true: the same response, but nothing is stored */
         dry_run?: boolean | null;
       };
       header?: {
@@ -5197,7 +5197,7 @@ export interface operations {
   stampByCode: {
     parameters: {
       query?: {
-        /** @description true: the same answer, but nothing is stored */
+        /** @description true: the same response, but nothing is stored */
         dry_run?: boolean | null;
       };
       header?: {
@@ -5249,7 +5249,7 @@ export interface operations {
   redeemByCode: {
     parameters: {
       query?: {
-        /** @description true: the same answer, but nothing is stored */
+        /** @description true: the same response, but nothing is stored */
         dry_run?: boolean | null;
       };
       header?: {
@@ -5523,7 +5523,7 @@ export interface operations {
   getCustomer: {
     parameters: {
       query?: {
-        /** @description Answers as the record was at that moment, by what had been recorded until then; 404 if it did not exist yet. A date without a time means the start of that day in the account’s time zone */
+        /** @description The record as it was at that moment, by what had been recorded until then; 404 if it did not exist yet. A date without a time means the start of that day in the account’s time zone */
         as_of?: string | null;
       };
       header?: {
@@ -6034,7 +6034,7 @@ export interface operations {
         limit?: number | null;
         /** @description Where the page begins, as given by a Link header; without limit, the page holds all the rest, up to about 4 MiB */
         cursor?: string | null;
-        /** @description Answers as the record was at that moment, by what had been recorded until then; 404 if it did not exist yet. A date without a time means the start of that day in the account’s time zone */
+        /** @description The record as it was at that moment, by what had been recorded until then; 404 if it did not exist yet. A date without a time means the start of that day in the account’s time zone */
         as_of?: string | null;
         /** @description Only those of this card. */
         card_id?: number | null;

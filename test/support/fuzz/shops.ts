@@ -544,7 +544,10 @@ export class Shops {
     });
     const { status } = answer;
     this.trail[this.trail.length - 1] = `${status} ${line}`;
-    this.expect(status < 500 && status !== 408, `answered ${status}: ${answer.text.slice(0, 300)}`);
+    this.expect(
+      status < 500 && status !== 408,
+      `responded with ${status}: ${answer.text.slice(0, 300)}`,
+    );
     const isWrite = !['GET', 'HEAD', 'OPTIONS'].includes(method);
     const isDone =
       isWrite &&

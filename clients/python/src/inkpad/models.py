@@ -1263,7 +1263,7 @@ class RedeemInput(TypedDict):
     """Who of the staff did it, by a name of your choice."""
     external_ref: NotRequired[str | None]
     """A receipt number, which counts once in a store for ever: the same one again gets the first
-    answer.
+    response.
     """
     occurred_at: NotRequired[str | None]
     """When it happened, for a till that was offline. A date without a time means the start of
@@ -1515,7 +1515,7 @@ class StampInput(TypedDict):
     """Who of the staff did it, by a name of your choice."""
     external_ref: NotRequired[str | None]
     """A receipt number, which counts once in a store for ever: the same one again gets the first
-    answer.
+    response.
     """
     occurred_at: NotRequired[str | None]
     """When it happened, for a till that was offline. A date without a time means the start of
@@ -1583,7 +1583,7 @@ class Status(TypedDict):
     status: Literal["ok"]
     """ok: the API is up."""
     api_version: Literal["v1"]
-    """The version that answers."""
+    """The version that responds."""
     authentication: str
     """How to authenticate."""
     documentation_url: str
@@ -1611,7 +1611,7 @@ class StatusVersioning(TypedDict):
     current: Literal["v1"]
     """The version to use."""
     supported: list[str]
-    """Versions that answer."""
+    """Versions in service."""
     deprecated: list[str]
     """Versions that are being retired."""
     policy_url: str
@@ -1621,7 +1621,7 @@ class StatusVersioning(TypedDict):
     deprecation_date: NotRequired[str]
     """Since when this version is being retired."""
     sunset_date: NotRequired[str]
-    """When this version stops answering."""
+    """When this version stops working."""
 
 
 class Store(TypedDict):
@@ -1674,7 +1674,7 @@ class Versioning(TypedDict):
     current: str
     """The version to use."""
     supported: list[str]
-    """Versions that answer."""
+    """Versions in service."""
     deprecated: list[str]
     """Versions that are being retired."""
     policy_url: str
@@ -1684,7 +1684,7 @@ class Versioning(TypedDict):
     deprecation_date: NotRequired[str]
     """Since when this version is being retired."""
     sunset_date: NotRequired[str]
-    """When this version stops answering."""
+    """When this version stops working."""
 
 
 class Wallet(TypedDict):
@@ -1721,13 +1721,13 @@ class WebhookAttempt(TypedDict):
     at: str
     """When it was made."""
     status: int | None
-    """The HTTP status of the answer"""
+    """The HTTP status of the response"""
     duration_ms: int
     """How long the attempt took, in milliseconds."""
     error: str | None
     """Why it failed; null when it did not."""
     response_excerpt: str | None
-    """The first KiB of the answer"""
+    """The first KiB of the response"""
 
 
 class WebhookDelivery(TypedDict):
@@ -1972,9 +1972,9 @@ class WebhookSubscriptionWithSecret(TypedDict):
 
 class WebhookTest(TypedDict):
     delivered: bool
-    """The URL answered 2xx"""
+    """The URL responded with 2xx"""
     status: int | None
-    """The HTTP status of the answer"""
+    """The HTTP status of the response"""
     event_id: str
     """The webhook-id of the test event"""
     error: str | None

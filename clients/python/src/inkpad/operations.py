@@ -543,7 +543,7 @@ class Operations:
         """Add stamps.
 
         Sends stamp.earned, and reward.unlocked for each reward whose threshold is reached.
-        The same external_ref again repeats the first answer and adds nothing.
+        The same external_ref again repeats the first response and adds nothing.
         """
         return self._call(
             "POST",
@@ -567,7 +567,7 @@ class Operations:
         """Redeem a reward.
 
         Deducts its stamps and sends reward.redeemed. The same external_ref again repeats the
-        first answer.
+        first response.
         """
         return self._call(
             "POST",
@@ -607,7 +607,7 @@ class Operations:
         """Add stamps to the customer card with a code.
 
         As by id: sends stamp.earned, and reward.unlocked for each reward whose threshold is
-        reached. The same external_ref again, by code or by id, repeats the first answer and
+        reached. The same external_ref again, by code or by id, repeats the first response and
         adds nothing.
         """
         return self._call(
@@ -631,7 +631,7 @@ class Operations:
         """Redeem a reward from the customer card with a code.
 
         As by id: deducts its stamps and sends reward.redeemed. The same external_ref again,
-        by code or by id, repeats the first answer.
+        by code or by id, repeats the first response.
         """
         return self._call(
             "POST",
@@ -1128,7 +1128,7 @@ class Operations:
     ) -> models.WebhookSubscriptionWithSecret:
         """Create a webhook subscription.
 
-        Events are sent to the URL from now on. The answer shows the secret that they are
+        Events are sent to the URL from now on. The response contains the secret that they are
         signed with.
         For users with the role owner.
         """

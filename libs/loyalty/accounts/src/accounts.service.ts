@@ -167,7 +167,7 @@ export class AccountsService implements AccountTimeZones, StoreProfiles {
              from (select $1::bigint as id) a`,
       values: [id, userId],
     });
-    if (!row) throw new Error('counting always answers');
+    if (!row) throw new Error('a count always returns a row');
     return row;
   }
 }

@@ -61,7 +61,7 @@ export class ByCodeController {
     tag: 'Customer cards',
     summary: 'Add stamps to the customer card with a code',
     description:
-      'As by id: sends stamp.earned, and reward.unlocked for each reward whose threshold is reached. The same external_ref again, by code or by id, repeats the first answer and adds nothing.',
+      'As by id: sends stamp.earned, and reward.unlocked for each reward whose threshold is reached. The same external_ref again, by code or by id, repeats the first response and adds nothing.',
     path: ['account_id', CARD_CODE],
     status: 200,
     response: CustomerCardDetailJson,
@@ -86,7 +86,7 @@ export class ByCodeController {
     tag: 'Customer cards',
     summary: 'Redeem a reward from the customer card with a code',
     description:
-      'As by id: deducts its stamps and sends reward.redeemed. The same external_ref again, by code or by id, repeats the first answer.',
+      'As by id: deducts its stamps and sends reward.redeemed. The same external_ref again, by code or by id, repeats the first response.',
     path: ['account_id', CARD_CODE],
     status: 200,
     response: RedemptionJson,

@@ -105,7 +105,7 @@ export class ReverseDto {
 
 @Dto('CardActionQuery')
 export class CardActionQuery {
-  @BooleanField({ default: false, description: 'true: the same answer, but nothing is stored' })
+  @BooleanField({ default: false, description: 'true: the same response, but nothing is stored' })
   declare readonly dry_run: boolean;
 }
 

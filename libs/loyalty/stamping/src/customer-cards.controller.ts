@@ -123,7 +123,7 @@ export class CustomerCardsController {
     tag: 'Customer cards',
     summary: 'Add stamps',
     description:
-      'Sends stamp.earned, and reward.unlocked for each reward whose threshold is reached. The same external_ref again repeats the first answer and adds nothing.',
+      'Sends stamp.earned, and reward.unlocked for each reward whose threshold is reached. The same external_ref again repeats the first response and adds nothing.',
     path: ['account_id', 'customer_id', 'id'],
     status: 200,
     response: CustomerCardDetailJson,
@@ -147,7 +147,7 @@ export class CustomerCardsController {
     tag: 'Customer cards',
     summary: 'Redeem a reward',
     description:
-      'Deducts its stamps and sends reward.redeemed. The same external_ref again repeats the first answer.',
+      'Deducts its stamps and sends reward.redeemed. The same external_ref again repeats the first response.',
     path: ['account_id', 'customer_id', 'id'],
     status: 200,
     response: RedemptionJson,

@@ -166,7 +166,7 @@ export class AttemptResults {
       });
       this.notices.logAll(ended.notices);
       for (const { subscriptionId, accountId, eventId } of ended.gone) {
-        this.log.warn('a webhook subscription was deleted: its receiver answered 410', {
+        this.log.warn('a webhook subscription was deleted: its receiver responded with 410', {
           subscription_id: subscriptionId,
           account_id: accountId,
           event_id: eventId,

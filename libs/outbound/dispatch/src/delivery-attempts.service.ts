@@ -210,7 +210,7 @@ export class DeliveryAttempts {
       'inkpad.attempt': delivery.tries + 1,
       // Only the host of the URL, because paths and queries may hold secrets.
       'server.address': new URL(attempt.url).hostname,
-      ...(outcome.kind === 'answered' && { 'http.response.status_code': outcome.status }),
+      ...(outcome.kind === 'responded' && { 'http.response.status_code': outcome.status }),
       'inkpad.result': getResultLabel(outcome),
     });
     if (!isSuccess(outcome)) span.setStatus({ code: SpanStatusCode.ERROR });
@@ -318,7 +318,7 @@ function toLogFields({
 
 function getSignal({ outcome }: AttemptResult): Signal {
   if (isSuccess(outcome)) return 'success';
-  if (outcome.kind === 'answered') {
+  if (outcome.kind === 'responded') {
     return [429, 502, 503, 504].includes(outcome.status) ? 'overload' : 'refusal';
   }
   return outcome.kind === 'failed' ? 'silence' : 'refusal';

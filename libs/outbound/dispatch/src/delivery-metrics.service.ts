@@ -82,7 +82,7 @@ export class DeliveryMetrics implements OnApplicationShutdown {
   async timeStatement<R>(
     statement: Statement,
     work: () => Promise<R>,
-    size: (answer: R) => number,
+    size: (result: R) => number,
   ): Promise<R> {
     const startedAt = performance.now();
     const result = await work();
@@ -222,7 +222,7 @@ function getReason(
   status: string,
   subscription: FollowUp['subscription'],
 ): string {
-  if (status === 'delivered') return 'answered';
+  if (status === 'delivered') return 'responded';
   if (outcome.kind === 'missing') return outcome.kind;
   if (!subscription.isKept) return 'gone';
   return 'disabled' in subscription ? subscription.disabled : 'attempts_used_up';

@@ -74,7 +74,7 @@ export class DeliveryQueue<D extends QueuedDelivery> {
 
   /**
    * The attempt is over. The next first attempt about its customer may go now: the order requires that the one
-   * before is answered or has failed, not that this is recorded.
+   * before has got a response or has failed, not that this is recorded.
    * @param canGrow whether the process has capacity for more attempts at once
    */
   finishAttempt(delivery: D, signal: Signal, milliseconds: number, canGrow: boolean): void {

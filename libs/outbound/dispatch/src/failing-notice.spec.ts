@@ -69,11 +69,11 @@ If that goes on, the subscription will be disabled at 11 March 2026 at 11:30 UTC
 
 Store: Corner Café
 Webhook subscription: 7
-Last answer: none
+Last response: none
 Last error: The connection was refused
 
 What to do:
-- See that the receiver answers with a 2xx status within ten seconds.
+- See that the receiver responds with a 2xx status within ten seconds.
 - Try it: POST /api/v1/accounts/3/webhook_subscriptions/7/test
 - Send what was missed again; the first success keeps the subscription enabled:
   POST /api/v1/accounts/3/webhook_subscriptions/7/replay {"from": "2026-03-08T11:30:00.000Z"}
@@ -83,7 +83,7 @@ What to do:
 
   const kinds: [string, Partial<FailingNotice>][] = [
     ['a warning', {}],
-    ['a disabled subscription', { kind: 'disabled', lastStatus: 500, lastError: 'Answered 500' }],
+    ['a disabled subscription', { kind: 'disabled', lastStatus: 500, lastError: 'Responded with 500' }],
     ['a blocked address', { kind: 'disabled', isBlocked: true, failingSince: null }],
   ];
 

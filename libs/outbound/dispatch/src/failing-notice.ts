@@ -67,7 +67,7 @@ function renderEnglish(notice: FailingNotice, formatTime: (time: Date) => string
     '',
     `Store: ${store}`,
     `Webhook subscription: ${formatName(notice)}`,
-    `Last answer: ${lastStatus === null ? 'none' : `HTTP ${lastStatus}`}`,
+    `Last response: ${lastStatus === null ? 'none' : `HTTP ${lastStatus}`}`,
     ...(lastError === null ? [] : [`Last error: ${lastError}`]),
     '',
     'What to do:',
@@ -79,7 +79,7 @@ function renderEnglish(notice: FailingNotice, formatTime: (time: Date) => string
         `Nothing that was sent to ${host} has been accepted${since}.`,
         `If that goes on, the subscription will be disabled at ${formatTime(notice.disabledAt)}.`,
         ...facts,
-        '- See that the receiver answers with a 2xx status within ten seconds.',
+        '- See that the receiver responds with a 2xx status within ten seconds.',
         `- Try it: POST ${getPath(notice)}/test`,
         '- Send what was missed again; the first success keeps the subscription enabled:',
         `  ${formatReplay(notice)}`,
@@ -97,7 +97,7 @@ function renderEnglish(notice: FailingNotice, formatTime: (time: Date) => string
       ...facts,
       notice.isBlocked
         ? '- See that the name leads to the address of the receiver.'
-        : '- See that the receiver answers with a 2xx status within ten seconds.',
+        : '- See that the receiver responds with a 2xx status within ten seconds.',
       `- Try it: POST ${getPath(notice)}/test`,
       `- Enable it: PATCH ${getPath(notice)} {"enabled": true}`,
       '- Send what was missed again:',

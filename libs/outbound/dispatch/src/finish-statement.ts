@@ -25,7 +25,7 @@ export type Result = {
   next: FollowUp;
 };
 
-/** @property excerpt of the answer, sealed */
+/** @property excerpt of the response, sealed */
 export type SealedResult = Result & { excerpt: Buffer | null };
 
 /**

@@ -64,7 +64,7 @@ export class LeasedQueues {
 
   lease(id: number, tier: Tier): void {
     const existing = this.queues.get(id);
-    // It may have been claimed right after its release, whose answer comes later than that of the claim.
+    // It may have been claimed right after its release, whose result comes later than that of the claim.
     if (existing) existing.wasClaimedAgain = existing.operation === 'releasing';
     else this.requestRefill(this.create(id, tier));
   }

@@ -63,9 +63,9 @@ export class ServerGeocoder extends Geocoder {
     if (status === 429 || status === 503) {
       const retryInMs = parseSeconds(retryAfter) * 1000;
       await this.rateLimiter.pauseFor(this.provider, retryInMs || DEFAULT_PAUSE_MS);
-      return { kind: 'failed', error: `answered ${status}`, retryInMs };
+      return { kind: 'failed', error: `responded with ${status}`, retryInMs };
     }
-    if (status !== 200) return { kind: 'failed', error: `answered ${status}` };
+    if (status !== 200) return { kind: 'failed', error: `responded with ${status}` };
     let place: GeocodedPlace | null;
     try {
       place = PROTOCOLS[this.server.protocol].parse(JSON.parse(text), address);

@@ -64,7 +64,7 @@ export class CallbackKeys {
         redirect: 'error',
         signal: AbortSignal.timeout(DEADLINE_MS),
       });
-      if (!response.ok) throw new Error(`answered ${response.status}`);
+      if (!response.ok) throw new Error(`responded with ${response.status}`);
       const keys = parseRootKeys(await response.json());
       if (keys.length === 0) throw new Error('no keys in the response');
       this.keys = keys;

@@ -13,15 +13,19 @@ describe('parseGoogleResponse', () => {
     [404, body('resourceNotFound'), { kind: 'missing' }],
     [404, body('classNotFound'), { kind: 'refused', classIsMissing: true }],
     [400, body('classNotFound'), { kind: 'refused', classIsMissing: true }],
-    [400, body('invalid'), { kind: 'refused', error: 'answered 400: why', classIsMissing: false }],
+    [
+      400,
+      body('invalid'),
+      { kind: 'refused', error: 'responded with 400: why', classIsMissing: false },
+    ],
     [401, body('authError'), { kind: 'unauthorized' }],
     [403, body('QuotaExceededException'), { kind: 'over_quota' }],
     [403, body('rateLimitExceeded'), { kind: 'limited', retryInMs: 2_000 }],
     [403, body('permissionDenied'), { kind: 'failed', retryInMs: 600_000 }],
     [429, '', { kind: 'limited', retryInMs: 2_000 }],
     [408, '', { kind: 'failed' }],
-    [500, body('backendError'), { kind: 'failed', error: 'answered 500: why' }],
-    [502, '<html>Bad gateway</html>', { kind: 'failed', error: 'answered 502' }],
+    [500, body('backendError'), { kind: 'failed', error: 'responded with 500: why' }],
+    [502, '<html>Bad gateway</html>', { kind: 'failed', error: 'responded with 502' }],
   ])('parses status %i with body %s', (status, text, expected) => {
     expect(parse(status, text)).toMatchObject(expected);
   });
@@ -44,6 +48,6 @@ describe('parseGoogleResponse', () => {
   it('limits the length of the error, and ignores a Retry-After that cannot be parsed', () => {
     const response = parse(500, body('backendError', 'x'.repeat(10_000)));
     expect(JSON.stringify(response).length).toBeLessThan(500);
-    expect(parse(503, '', 'soon')).toEqual({ kind: 'failed', error: 'answered 503' });
+    expect(parse(503, '', 'soon')).toEqual({ kind: 'failed', error: 'responded with 503' });
   });
 });

@@ -31,7 +31,7 @@ export function parseGoogleResponse(
 ): GoogleResponse {
   if (status >= 200 && status < 300) return { kind: 'ok', body: parseObject(text) };
   const { reason, message } = parseError(text);
-  const error = `answered ${status}${message ? `: ${message.slice(0, MAX_ERROR_LENGTH)}` : ''}`;
+  const error = `responded with ${status}${message ? `: ${message.slice(0, MAX_ERROR_LENGTH)}` : ''}`;
   const retryAfterMs = parseRetryAfterMs(retryAfter, now);
   if (status === 409) return { kind: 'exists' };
   if (status === 401) return { kind: 'unauthorized' };

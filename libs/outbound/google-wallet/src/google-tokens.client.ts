@@ -48,7 +48,7 @@ export class GoogleTokens {
     const { status, text } = await requestToken(google.account, new Date(requestedAt));
     const { access_token: value, expires_in: seconds } = parseTokenResponse(text);
     if (status !== 200 || typeof value !== 'string' || typeof seconds !== 'number') {
-      throw new TokenError(`no access token: answered ${status}${formatReason(text)}`);
+      throw new TokenError(`no access token: responded with ${status}${formatReason(text)}`);
     }
     this.token = { value, usableUntil: requestedAt + seconds * 1000 - EXPIRY_MARGIN_MS };
     return this.token;

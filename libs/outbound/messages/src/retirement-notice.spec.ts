@@ -85,7 +85,7 @@ version v1 of the API at https://cards.example is being retired.
 Deprecated from: 1 January 2027
 Ends on: 1 February 2028, 00:00 UTC
 
-From then on every request to https://cards.example/api/v1 is answered with 410 and the code
+From then on every request to https://cards.example/api/v1 is refused with 410 and the code
 version_sunset.
 
 API tokens of yours have used it in the last 90 days:

@@ -86,7 +86,7 @@ function renderEnglish({
     ? [
         `Ends on: ${day(sunsetAt)}, ${formatTime(sunsetAt)} UTC`,
         '',
-        `From then on every request to ${publicUrl}/api/${version} is answered with 410 and the code`,
+        `From then on every request to ${publicUrl}/api/${version} is refused with 410 and the code`,
         'version_sunset.',
       ]
     : ['Ends on: not decided yet. There will be another mail when it is.'];

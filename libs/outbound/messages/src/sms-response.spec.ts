@@ -17,14 +17,14 @@ describe('parseSmsOutcome', () => {
 
   it.each([21211, 21610, 21614])('returns refused for status 400 with code %i', (code) => {
     const outcome = parseSmsOutcome(400, refusal(code), null);
-    expect(outcome).toEqual({ kind: 'refused', error: `answered 400 (${code})` });
+    expect(outcome).toEqual({ kind: 'refused', error: `responded with 400 (${code})` });
   });
 
   it('returns refused for an accepted message that is already undelivered', () => {
     const body = JSON.stringify({ sid: 'SM1', status: 'undelivered', error_code: 30003 });
     expect(parseSmsOutcome(201, body, null)).toEqual({
       kind: 'refused',
-      error: 'answered 201 (30003)',
+      error: 'responded with 201 (30003)',
     });
   });
 
@@ -48,7 +48,7 @@ describe('parseSmsOutcome', () => {
   ])('returns failed with the delay of Retry-After for status 429: %s', (header, retryInMs) => {
     expect(parseSmsOutcome(429, refusal(20429), header)).toEqual({
       kind: 'failed',
-      error: 'answered 429 (20429)',
+      error: 'responded with 429 (20429)',
       retryInMs,
     });
     expect(parseSmsOutcome(400, refusal(20429), header).kind).toBe('failed');

@@ -26,7 +26,7 @@ export function parseSmsOutcome(
 ): SmsOutcome {
   const body = parseBody(text);
   const code = Number(body['code'] ?? body['error_code'] ?? 0);
-  const error = `answered ${status}${code > 0 ? ` (${code})` : ''}`;
+  const error = `responded with ${status}${code > 0 ? ` (${code})` : ''}`;
   if (status >= 200 && status < 300) {
     if (LOST.has(String(body['status']))) return { kind: 'refused', error };
     const { sid } = body;

@@ -53,11 +53,11 @@ export class SmsClient {
         redirect: 'error',
         signal: AbortSignal.any([cut, AbortSignal.timeout(DEADLINE_MS)]),
       };
-      const answer = await fetchChecked(url, request, mayBeSent);
-      const retryAfter = answer.headers.get('retry-after');
-      return parseSmsOutcome(answer.status, await textOf(answer), retryAfter);
+      const response = await fetchChecked(url, request, mayBeSent);
+      const retryAfter = response.headers.get('retry-after');
+      return parseSmsOutcome(response.status, await textOf(response), retryAfter);
     } catch (error) {
-      return { kind: 'failed', error: `no answer: ${reasonOf(error)}` };
+      return { kind: 'failed', error: `no response: ${reasonOf(error)}` };
     }
   }
 }

@@ -93,7 +93,7 @@ function getDomain(from: string): string {
 /** Converts an error to an outcome with the codes of the reply only: its text may contain the person's address. */
 function toOutcome(error: unknown): MailOutcome {
   const { code, responseCode, command } = (error ?? {}) as Record<string, unknown>;
-  const response = typeof responseCode === 'number' ? `answered ${responseCode}` : undefined;
+  const response = typeof responseCode === 'number' ? `responded with ${responseCode}` : undefined;
   const failure = typeof code === 'string' ? code : 'unknown';
   const where = typeof command === 'string' ? ` at ${command}` : '';
   const refused = command === 'RCPT TO' && typeof responseCode === 'number' && responseCode >= 500;

@@ -104,14 +104,14 @@ export function alternateFamilies(addresses: Address[]): Address[] {
 const MESSAGES: Record<string, string> = {
   ENOTFOUND: 'The name of the URL could not be resolved',
   ECONNREFUSED: 'The connection was refused',
-  ECONNRESET: 'The connection was closed before an answer came',
-  EPIPE: 'The connection was closed before an answer came',
+  ECONNRESET: 'The connection was closed before a response arrived',
+  EPIPE: 'The connection was closed before a response arrived',
   EHOSTUNREACH: 'The host could not be reached',
   ENETUNREACH: 'The host could not be reached',
   ETIMEDOUT: 'The connection timed out',
   UND_ERR_CONNECT_TIMEOUT: 'The connection timed out',
-  UND_ERR_SOCKET: 'The connection was closed before an answer came',
-  UND_ERR_HEADERS_OVERFLOW: 'The headers of the answer were too large',
+  UND_ERR_SOCKET: 'The connection was closed before a response arrived',
+  UND_ERR_HEADERS_OVERFLOW: 'The response headers were too large',
   DEPTH_ZERO_SELF_SIGNED_CERT: 'The TLS certificate is self-signed',
   SELF_SIGNED_CERT_IN_CHAIN: 'The TLS certificate is self-signed',
   CERT_HAS_EXPIRED: 'The TLS certificate has expired',
@@ -126,8 +126,8 @@ const MESSAGES: Record<string, string> = {
 
 /** Describes an error in plain words, because the library's own messages name addresses. */
 export function describeError(error: unknown): string {
-  if (error instanceof DeadlineError) return 'No answer within 10 seconds';
-  if (error instanceof InvalidResponseError) return 'The answer was not valid HTTP';
+  if (error instanceof DeadlineError) return 'No response within 10 seconds';
+  if (error instanceof InvalidResponseError) return 'The response was not valid HTTP';
   const code = getErrorCode(error);
   if (code === undefined) return 'The request failed';
   return MESSAGES[code] ?? `The request failed (${code})`;

@@ -26,7 +26,7 @@ export class HttpExchange {
     readonly bytes: Buffer,
     readonly mayBeSent: () => boolean,
     private readonly deadlines: Deadlines,
-    private readonly resolve: (respond: ReceiverResponse) => void,
+    private readonly resolve: (response: ReceiverResponse) => void,
     private readonly reject: (error: Error) => void,
   ) {
     this.deadlineSlot = deadlines.add(this);
@@ -34,12 +34,12 @@ export class HttpExchange {
 
   /** Ends the exchange at its deadline: it fails without a head, otherwise the body received so far is enough. */
   expire(): void {
-    if (this.response.head) this.answer();
+    if (this.response.head) this.complete();
     else this.fail(new DeadlineError());
     this.connection?.close();
   }
 
-  answer(): void {
+  complete(): void {
     const { head, start } = this.response;
     if (!head || !this.settle()) return;
     const { status } = head;
@@ -136,7 +136,7 @@ export class HttpConnection {
     this.pool.closed(this);
     this.socket?.destroy();
     if (!exchange || exchange.isSettled) return;
-    if (exchange.response.head) exchange.answer();
+    if (exchange.response.head) exchange.complete();
     else this.pool.failed(this, exchange, error);
   }
 
@@ -181,7 +181,7 @@ export class HttpConnection {
     if (!response.isReusable) return this.close();
     this.exchange = undefined;
     this.idleUntil = performance.now() + getIdleMs(response.getField('keep-alive'));
-    exchange.answer();
+    exchange.complete();
     if (this.isWritten) this.pool.released(this);
     // A TLS socket reports a finished write one turn of the event loop later, possibly after a quick response.
     else setImmediate(() => this.release());

@@ -20,7 +20,7 @@ export type Address = { address: string; family: number };
 export type ResolvedName = {
   /** At least one. */
   addresses: Address[];
-  /** False when only one of the IPv4 and IPv6 queries was answered: the name may have more addresses than these. */
+  /** False when only one of the IPv4 and IPv6 queries got a response: the name may have more addresses than these. */
   isComplete: boolean;
 };
 
@@ -92,11 +92,11 @@ export class NameLookup {
         resolver.resolve4(name, { ttl: true }),
         resolver.resolve6(name, { ttl: true }),
       ]);
-      const records = results.flatMap((answer) =>
-        answer.status === 'fulfilled' ? answer.value : [],
+      const records = results.flatMap((result) =>
+        result.status === 'fulfilled' ? result.value : [],
       );
-      const errors = results.flatMap((answer) =>
-        answer.status === 'rejected' && !isNotFound(answer.reason) ? [answer.reason] : [],
+      const errors = results.flatMap((result) =>
+        result.status === 'rejected' && !isNotFound(result.reason) ? [result.reason] : [],
       );
       if (records.length === 0) {
         const reason = errors.length > 0 ? getErrorMessage(errors[0]) : 'there is no such name';

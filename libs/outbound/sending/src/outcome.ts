@@ -1,6 +1,6 @@
 /** The outcome of one attempt. */
 export type Outcome =
-  | { kind: 'answered'; status: number; retryAfter: string | null }
+  | { kind: 'responded'; status: number; retryAfter: string | null }
   | { kind: 'failed'; error: string }
   /** The name leads to nothing but addresses that must not be reached: nothing was sent. */
   | { kind: 'blocked' }
@@ -26,21 +26,21 @@ export function getEndedAt({ at, durationMs }: AttemptResult): Date {
 
 /** Returns the status of the response; null when there was none. */
 export function getHttpStatus(outcome: Outcome): number | null {
-  return outcome.kind === 'answered' ? outcome.status : null;
+  return outcome.kind === 'responded' ? outcome.status : null;
 }
 
 /** Tells whether an attempt was made, so that the outcome says something about the receiver. */
 export function wasTried({ kind }: Outcome): boolean {
-  return kind === 'answered' || kind === 'failed' || kind === 'blocked';
+  return kind === 'responded' || kind === 'failed' || kind === 'blocked';
 }
 
 export function isSuccess(outcome: Outcome): boolean {
-  return outcome.kind === 'answered' && outcome.status >= 200 && outcome.status < 300;
+  return outcome.kind === 'responded' && outcome.status >= 200 && outcome.status < 300;
 }
 
 /** Returns the metrics label of an outcome. Failures are recognised by the messages of `webhook.client.ts`. */
 export function getResultLabel(outcome: Outcome): string {
-  if (outcome.kind === 'answered') {
+  if (outcome.kind === 'responded') {
     const { status } = outcome;
     return status === 410 || status === 429 ? String(status) : `${Math.floor(status / 100)}xx`;
   }
@@ -54,7 +54,7 @@ const FAILURE_KINDS = [
   [/could not be resolved/, 'dns'],
   [/TLS|_CERT|_TLS|_SSL/, 'tls'],
   [/signing secret/, 'secret'],
-  [/not valid HTTP|headers of the answer/, 'protocol'],
+  [/not valid HTTP|response headers/, 'protocol'],
 ] as const;
 
 /** Says why an attempt failed, in words meant for people; null when it succeeded. */
@@ -68,10 +68,10 @@ export function getError(outcome: Outcome): string | null {
       return 'The event is no longer kept';
     case 'unrendered':
       return 'The event could not be prepared for sending';
-    case 'answered':
+    case 'responded':
       if (isSuccess(outcome)) return null;
       return outcome.status >= 300 && outcome.status < 400
-        ? `Answered ${outcome.status}: redirects are not followed`
-        : `Answered ${outcome.status}`;
+        ? `Responded with ${outcome.status}: redirects are not followed`
+        : `Responded with ${outcome.status}`;
   }
 }

@@ -17,7 +17,7 @@ const SECRET = `whsec_${Buffer.alloc(32, 5).toString('base64')}`;
 const OLD_SECRET = `whsec_${Buffer.alloc(32, 6).toString('base64')}`;
 const METADATA = '169.254.169.254';
 const LOOPBACK = '127.0.0.1';
-const CLOSED = 'The connection was closed before an answer came';
+const CLOSED = 'The connection was closed before a response arrived';
 
 let server: http.Server;
 let port: number;
@@ -129,7 +129,7 @@ describe('an attempt', () => {
 
   it('is signed as Standard Webhooks specifies', async () => {
     const { outcome, excerpt, at } = await send();
-    expect(outcome).toEqual({ kind: 'answered', status: 200, retryAfter: null });
+    expect(outcome).toEqual({ kind: 'responded', status: 200, retryAfter: null });
     expect(excerpt).toBe('thanks');
     const [request] = requests;
     const timestamp = String(Math.floor(at.getTime() / 1000));
@@ -150,13 +150,13 @@ describe('an attempt', () => {
   it('follows no redirect', async () => {
     respond = (response) =>
       response.writeHead(302, { location: `http://127.0.0.1:${port}/` }).end();
-    expect((await send()).outcome).toMatchObject({ kind: 'answered', status: 302 });
+    expect((await send()).outcome).toMatchObject({ kind: 'responded', status: 302 });
     expect(requests).toHaveLength(1);
   });
 
   it('returns the Retry-After of the response', async () => {
     respond = (response) => response.writeHead(429, { 'retry-after': '7' }).end();
-    expect((await send()).outcome).toEqual({ kind: 'answered', status: 429, retryAfter: '7' });
+    expect((await send()).outcome).toEqual({ kind: 'responded', status: 429, retryAfter: '7' });
   });
 
   it('has no negative duration when the clock is set back', async () => {
@@ -174,7 +174,7 @@ describe('an attempt', () => {
       response.write(Buffer.alloc(1_000_000, 0xff));
     };
     const { outcome, excerpt } = await send();
-    expect(outcome).toMatchObject({ kind: 'answered', status: 200 });
+    expect(outcome).toMatchObject({ kind: 'responded', status: 200 });
     expect(Buffer.byteLength(excerpt ?? '')).toBeLessThanOrEqual(1024);
     expect(excerpt).not.toContain('\0');
   });
@@ -198,7 +198,7 @@ describe('an attempt', () => {
       write();
     });
     const { outcome, excerpt } = await send({ at });
-    expect(outcome).toMatchObject({ kind: 'answered', status: 200 });
+    expect(outcome).toMatchObject({ kind: 'responded', status: 200 });
     expect(excerpt).toBe('x'.repeat(1024));
     await eventually(
       () => isClosed,
@@ -232,7 +232,7 @@ describe('an attempt', () => {
     respond = (response) => response.socket?.destroy();
     expect((await send()).outcome).toEqual({
       kind: 'failed',
-      error: 'The connection was closed before an answer came',
+      error: 'The connection was closed before a response arrived',
     });
   });
 
@@ -271,7 +271,7 @@ describe('an attempt', () => {
     const bomb = gzipSync(Buffer.alloc(50_000_000, 'z'));
     respond = (response) => response.writeHead(200, { 'content-encoding': 'gzip' }).end(bomb);
     const { outcome, excerpt } = await send();
-    expect(outcome).toMatchObject({ kind: 'answered', status: 200 });
+    expect(outcome).toMatchObject({ kind: 'responded', status: 200 });
     expect(excerpt).toBe('z'.repeat(1024));
     const noise = gzipSync(randomBytes(60_000).toString('hex'));
     respond = (response) => response.writeHead(200, { 'content-encoding': 'gzip' }).end(noise);
@@ -290,7 +290,7 @@ describe('an attempt', () => {
     async (encoding, body, excerpt) => {
       respond = (response) => response.writeHead(200, { 'content-encoding': encoding }).end(body);
       const result = await send();
-      expect(result.outcome).toMatchObject({ kind: 'answered', status: 200 });
+      expect(result.outcome).toMatchObject({ kind: 'responded', status: 200 });
       expect(result.excerpt).toMatch(excerpt);
     },
   );
@@ -304,7 +304,7 @@ describe('an attempt', () => {
       respond = (response) =>
         response.writeHead(200, { 'content-encoding': 'gzip' }).end(brokenBytes);
       const { outcome, excerpt } = await send({ client });
-      expect(outcome).toMatchObject({ kind: 'answered', status: 200 });
+      expect(outcome).toMatchObject({ kind: 'responded', status: 200 });
       expect(Buffer.byteLength(excerpt ?? '')).toBeLessThanOrEqual(1024);
     }
   });
@@ -313,7 +313,7 @@ describe('an attempt', () => {
     const before = process.env;
     process.env = { ...before, HTTP_PROXY: 'http://127.0.0.1:1', http_proxy: 'http://127.0.0.1:1' };
     try {
-      expect((await send()).outcome).toMatchObject({ kind: 'answered', status: 200 });
+      expect((await send()).outcome).toMatchObject({ kind: 'responded', status: 200 });
     } finally {
       process.env = before;
     }
@@ -345,22 +345,22 @@ describe('an attempt', () => {
       for (const letter of responseText) socket.write(letter);
       socket.end();
     });
-    expect((await send({ at })).outcome).toMatchObject({ kind: 'answered', status });
+    expect((await send({ at })).outcome).toMatchObject({ kind: 'responded', status });
   });
 
   it.each([
-    ['something that is not HTTP', 'SSH-2.0-OpenSSH_9.2\r\n', 'The answer was not valid HTTP'],
-    ['an invalid status', 'HTTP/1.1 2x0 OK\r\n\r\n', 'The answer was not valid HTTP'],
+    ['something that is not HTTP', 'SSH-2.0-OpenSSH_9.2\r\n', 'The response was not valid HTTP'],
+    ['an invalid status', 'HTTP/1.1 2x0 OK\r\n\r\n', 'The response was not valid HTTP'],
     ['incomplete headers', 'HTTP/1.1 200 OK\r\ncontent-', CLOSED],
     [
       'a switch of protocols',
       'HTTP/1.1 101 Switching Protocols\r\nupgrade: x\r\n\r\n',
-      'The answer was not valid HTTP',
+      'The response was not valid HTTP',
     ],
     [
       'endless headers',
       `HTTP/1.1 200 OK\r\n${'x-filler: y\r\n'.repeat(10_000)}`,
-      'The headers of the answer were too large',
+      'The response headers were too large',
     ],
   ])('fails on %s', async (_what, responseText, error) => {
     const at = await startRawServer((socket) => socket.end(responseText));
@@ -373,7 +373,7 @@ describe('an attempt', () => {
       response.writeHead(413, { connection: 'close' }).end('too much'),
     );
     const { outcome } = await send({ body: Buffer.alloc(100_000, 'x') });
-    expect(outcome).toMatchObject({ kind: 'answered', status: 413 });
+    expect(outcome).toMatchObject({ kind: 'responded', status: 413 });
   });
 
   it('reports a refused connection without its address', async () => {
@@ -494,7 +494,7 @@ describe('a host name', () => {
     };
     const dead = Array.from({ length: 8 }, (_, i) => to(`dead${i}.example`));
     await to('live.example');
-    expect(order).toEqual(['live.example answered']);
+    expect(order).toEqual(['live.example responded']);
     await Promise.all(dead);
     expect(order).toContain('dead7.example failed');
   });

@@ -63,7 +63,7 @@ export class WebhookClient implements OnApplicationShutdown {
     try {
       const response = await this.post(attempt, at);
       const { status, retryAfter } = response;
-      const result = toResult({ kind: 'answered', status, retryAfter });
+      const result = toResult({ kind: 'responded', status, retryAfter });
       return { ...result, excerpt: await createExcerpt(response) };
     } catch (error) {
       if (error instanceof OutdatedError) throw error;

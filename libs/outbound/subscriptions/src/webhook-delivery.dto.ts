@@ -101,14 +101,14 @@ class AttemptJson {
   @IntegerProperty({
     nullable: true,
     example: 503,
-    description: 'The HTTP status of the answer',
+    description: 'The HTTP status of the response',
   })
   declare readonly status: number | null;
   @IntegerProperty({ example: 87, description: 'How long the attempt took, in milliseconds.' })
   declare readonly duration_ms: number;
   @TextProperty({ nullable: true, description: 'Why it failed; null when it did not.' })
   declare readonly error: string | null;
-  @TextProperty({ nullable: true, description: 'The first KiB of the answer' })
+  @TextProperty({ nullable: true, description: 'The first KiB of the response' })
   declare readonly response_excerpt: string | null;
 }
 

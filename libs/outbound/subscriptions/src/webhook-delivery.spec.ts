@@ -11,11 +11,11 @@ import {
 const NOW = new Date('2026-03-01T12:00:00.000Z');
 const secondsAgo = (seconds: number) => new Date(NOW.getTime() - seconds * 1000);
 const response = (status: number, retryAfter: string | null = null): Outcome => ({
-  kind: 'answered',
+  kind: 'responded',
   status,
   retryAfter,
 });
-const TIMED_OUT: Outcome = { kind: 'failed', error: 'No answer within 10 seconds' };
+const TIMED_OUT: Outcome = { kind: 'failed', error: 'No response within 10 seconds' };
 
 type Options = {
   tries?: number;
@@ -218,15 +218,15 @@ it('endsSubscription is true when the subscription is deleted or disabled', () =
 
 it('getError says why an attempt failed, and isSuccess is true for 2xx only', () => {
   expect(getError(response(200))).toBeNull();
-  expect(getError(response(302))).toBe('Answered 302: redirects are not followed');
-  expect(getError(response(500))).toBe('Answered 500');
-  expect(getError(TIMED_OUT)).toBe('No answer within 10 seconds');
+  expect(getError(response(302))).toBe('Responded with 302: redirects are not followed');
+  expect(getError(response(500))).toBe('Responded with 500');
+  expect(getError(TIMED_OUT)).toBe('No response within 10 seconds');
   expect(getError({ kind: 'blocked' })).toBe('The URL does not lead to a public address');
   expect(isSuccess(response(199))).toBe(false);
   expect(isSuccess(response(300))).toBe(false);
-  expect(getError(response(300))).toBe('Answered 300: redirects are not followed');
-  expect(getError(response(399))).toBe('Answered 399: redirects are not followed');
-  expect(getError(response(400))).toBe('Answered 400');
+  expect(getError(response(300))).toBe('Responded with 300: redirects are not followed');
+  expect(getError(response(399))).toBe('Responded with 399: redirects are not followed');
+  expect(getError(response(400))).toBe('Responded with 400');
 });
 
 describe('decideAfterManualAttempt', () => {

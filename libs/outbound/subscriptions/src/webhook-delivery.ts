@@ -65,7 +65,7 @@ export function decideAfterAttempt(
       subscription: { isKept: true, failingSince: null },
     };
   }
-  if (outcome.kind === 'answered' && outcome.status === 410) {
+  if (outcome.kind === 'responded' && outcome.status === 410) {
     return { delivery: { status: 'cancelled' }, subscription: { isKept: false } };
   }
   const failingSince = subscription.failingSince ?? now;
@@ -97,7 +97,7 @@ export function decideAfterManualAttempt(
   if (isSuccess(outcome)) {
     return { delivered: true, subscription: { isKept: true, failingSince: null } };
   }
-  if (outcome.kind === 'answered' && outcome.status === 410) {
+  if (outcome.kind === 'responded' && outcome.status === 410) {
     return { delivered: false, subscription: { isKept: false } };
   }
   const { failingSince } = subscription;
@@ -165,7 +165,7 @@ function scheduleRetry(
 
 /** Parses Retry-After of a 429 or 503, in seconds or as a date; 0 when it is missing or cannot be parsed. */
 function getRetryAfterSeconds(outcome: Outcome, now: Date): number {
-  if (outcome.kind !== 'answered' || outcome.retryAfter === null) return 0;
+  if (outcome.kind !== 'responded' || outcome.retryAfter === null) return 0;
   if (outcome.status !== 429 && outcome.status !== 503) return 0;
   const text = outcome.retryAfter.trim();
   if (/^\d{1,10}$/.test(text)) return Number(text);

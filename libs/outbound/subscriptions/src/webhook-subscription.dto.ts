@@ -200,11 +200,12 @@ export class WebhookSubscriptionSecretJson extends WebhookSubscriptionJson {
 
 @Dto('WebhookTest')
 export class WebhookTestJson {
-  @BooleanProperty({ description: 'The URL answered 2xx' }) declare readonly delivered: boolean;
+  @BooleanProperty({ description: 'The URL responded with 2xx' })
+  declare readonly delivered: boolean;
   @IntegerProperty({
     nullable: true,
     example: 204,
-    description: 'The HTTP status of the answer',
+    description: 'The HTTP status of the response',
   })
   declare readonly status: number | null;
   @TextProperty({

@@ -93,7 +93,7 @@ export class WebhookSubscriptionsController {
     tag: 'Webhook subscriptions',
     summary: 'Create a webhook subscription',
     description:
-      'Events are sent to the URL from now on. The answer shows the secret that they are signed with.',
+      'Events are sent to the URL from now on. The response contains the secret that they are signed with.',
     path: ['account_id'],
     status: 201,
     response: WebhookSubscriptionSecretJson,

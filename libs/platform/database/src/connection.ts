@@ -19,7 +19,7 @@ import {
  * Checks that the database responds.
  * @throws when it does not respond in time; the query is then abandoned
  */
-export async function assertAnswering(pool: pg.Pool, withinMs: number): Promise<void> {
+export async function assertResponding(pool: pg.Pool, withinMs: number): Promise<void> {
   const statement: LimitedStatement = { text: 'select 1', query_timeout: withinMs };
   await pool.query(statement);
 }

@@ -41,7 +41,7 @@ export type LimitedStatement = pg.QueryConfig & { query_timeout?: number };
  */
 export class SilentConnectionError extends Error {
   constructor(withinMs: number) {
-    super(`Connection terminated: no answer within ${withinMs} ms`);
+    super(`Connection terminated: no response within ${withinMs} ms`);
   }
 }
 

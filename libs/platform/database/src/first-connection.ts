@@ -7,7 +7,7 @@ const NETWORK_ERRORS = new Map([
   ['ECONNREFUSED', 'nothing listens there'],
   ['ENOTFOUND', 'the name of the host is not known'],
   ['EAI_AGAIN', 'the name of the host cannot be looked up now'],
-  ['ETIMEDOUT', 'no answer'],
+  ['ETIMEDOUT', 'no response'],
   ['EHOSTUNREACH', 'no way to the host'],
   ['ENETUNREACH', 'no way to its network'],
 ]);

@@ -7,7 +7,7 @@ export const AsOfField = (): PropertyDecorator =>
   TimeField({
     optional: true,
     description:
-      'Answers as the record was at that moment, by what had been recorded until then; 404 if it did not exist yet',
+      'The record as it was at that moment, by what had been recorded until then; 404 if it did not exist yet',
   });
 
 @Dto('AsOfQuery')

@@ -144,7 +144,7 @@ export class RequestGuard {
   }
 
   /**
-   * Counts a preflight. It is answered before the request guard: if it were refused, the script could not see why. It
+   * Counts a preflight. It gets its response before the request guard: if it were refused, the script could not see why. It
    * counts against the address, since it never carries a token.
    */
   private async countPreflight(request: FastifyRequest, reply: FastifyReply): Promise<void> {

@@ -140,8 +140,8 @@ export const ERRORS = {
   idempotency_in_progress: {
     status: 409,
     error: 'A request with this Idempotency-Key is still running',
-    resolution: 'Send the request again in a moment: it gets the answer of the first one.',
-    meaning: 'The first request with this Idempotency-Key is still being answered.',
+    resolution: 'Send the request again in a moment: it gets the response of the first one.',
+    meaning: 'The first request with this Idempotency-Key is still in progress.',
     headers: ['Retry-After'],
     retryAfterSeconds: 1,
     response: 'InProgress',

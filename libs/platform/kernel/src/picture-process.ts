@@ -3,7 +3,7 @@ import type { DecodingRequest, DecodingResult } from './picture-decoder.js';
 
 /**
  * Decodes one picture: a program that `decodePicture` starts. Whoever starts it kills it too. It kills itself when that
- * process has gone, and ignores the signals that a terminal sends to all processes, since requests are still answered
+ * process has gone, and ignores the signals that a terminal sends to all processes, since requests are still served
  * then. Never `process.exit()`, which waits for the decoder's thread.
  */
 const MEMORY_CHECK_INTERVAL_MS = 10;

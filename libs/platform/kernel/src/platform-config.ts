@@ -5,7 +5,7 @@ export abstract class PlatformConfig {
   abstract readonly port: number;
   /** The host on which operators reach metrics and the dispatcher's health. */
   abstract readonly monitoringHost: string;
-  /** The dispatcher's; the api answers health checks on its own port. */
+  /** The dispatcher's; the api serves health checks on its own port. */
   abstract readonly healthPort: number;
   /** Absolute. */
   abstract readonly dataDir: string;
@@ -34,7 +34,7 @@ export abstract class PlatformConfig {
   abstract readonly trustProxyHops: number;
   /** Null: each process counts for itself. */
   abstract readonly redisUrl: string | null;
-  /** Origins whose scripts may read answers; `*`: all. */
+  /** Origins whose scripts may read responses; `*`: all. */
   abstract readonly corsOrigins: string[];
   /** Null until announced. At least twelve months lie between the two. */
   abstract readonly v1: { deprecatedAt: Date | null; sunsetAt: Date | null };

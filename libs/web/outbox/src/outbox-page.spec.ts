@@ -44,11 +44,11 @@ describe('a message in the outbox', () => {
     expect(explain(deliveredSms)).toContain('It has arrived.');
     const dueAt = new Date('2026-03-01T23:40:00Z');
     expect(explain({ state: 'queued', dueAt })).toContain('in a moment');
-    const explanation = explain({ state: 'queued', dueAt, reason: 'answered 503', attempts: 2 });
+    const explanation = explain({ state: 'queued', dueAt, reason: 'responded with 503', attempts: 2 });
     expect(explanation).toMatch(
-      /after 2 attempts[^]*Details for your administrator: answered 503\.$/,
+      /after 2 attempts[^]*Details for your administrator: responded with 503\.$/,
     );
-    expect(explain({ state: 'failed', reason: 'answered 400 (21610)' })).toContain('21610');
+    expect(explain({ state: 'failed', reason: 'responded with 400 (21610)' })).toContain('21610');
     expect(explain({ state: 'held', reason: 'no mail server is set up (SMTP_URL)' })).toContain(
       'because no mail server is set up. Once',
     );

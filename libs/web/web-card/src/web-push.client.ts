@@ -33,7 +33,7 @@ export class WebPushClient implements OnApplicationShutdown {
       const { origin, pathname, search } = new URL(url);
       const request = { origin, path: pathname + search, headers, body, mayBeSent };
       const { status, retryAfter } = await this.connections.send(request);
-      return { kind: 'answered', status, retryAfter };
+      return { kind: 'responded', status, retryAfter };
     } catch (error) {
       if (error instanceof BlockedAddressError) return { kind: 'blocked' };
       return { kind: 'failed', error: describeError(error) };

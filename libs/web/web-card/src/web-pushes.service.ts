@@ -101,7 +101,7 @@ export class WebPushes extends PassSender {
     outcome: Outcome,
   ): Promise<PassOutcome> {
     const { customerCardId, accountId } = stored;
-    const status = outcome.kind === 'answered' ? outcome.status : 0;
+    const status = outcome.kind === 'responded' ? outcome.status : 0;
     if (isSuccess(outcome)) {
       await this.subscriptions.markNotified(stored, noticeTag);
       await this.passes.markSynced(customerCardId, accountId, 'web');
@@ -119,7 +119,7 @@ export class WebPushes extends PassSender {
       await this.subscriptions.markNotified(stored, noticeTag);
       return { kind: 'refused', error };
     }
-    const retryAfter = outcome.kind === 'answered' ? Number(outcome.retryAfter ?? NaN) : NaN;
+    const retryAfter = outcome.kind === 'responded' ? Number(outcome.retryAfter ?? NaN) : NaN;
     return Number.isFinite(retryAfter)
       ? { kind: 'failed', error, retryInMs: Math.min(retryAfter, MAX_RETRY_SECONDS) * 1000 }
       : { kind: 'failed', error };

@@ -158,15 +158,17 @@ describe('the emulator of an iPhone', () => {
 
   it('PHONE-01 rejects a link with another content type or status', async () => {
     reply = () => ({ status: 200, body: {} });
-    await expect(phone.add('https://cards.example/x')).rejects.toThrow(/answered 200 application\/json/); // prettier-ignore
+    await expect(phone.add('https://cards.example/x')).rejects.toThrow(/responded with 200 application\/json/); // prettier-ignore
     reply = () => ({ status: 302, type: 'application/vnd.apple.pkpass' });
-    await expect(phone.add('https://cards.example/x')).rejects.toThrow(/answered 302/);
+    await expect(phone.add('https://cards.example/x')).rejects.toThrow(/responded with 302/);
   });
 
   it('PHONE-02 to PHONE-04 report an unknown status, an empty list and a changed serial number', async () => {
     const pass = { status: 200, type: 'application/vnd.apple.pkpass', body: await createPass('s') };
     reply = (url) => (url === '/x' ? pass : { status: 204 });
-    await expect(phone.add('https://cards.example/x')).rejects.toThrow(/POST .* answered 204/);
+    await expect(phone.add('https://cards.example/x')).rejects.toThrow(
+      /POST .* responded with 204/,
+    );
     reply = (url) => (url === '/x' ? pass : { status: 201 });
     await phone.add('https://cards.example/x');
     phone.complaints.length = 0;
@@ -181,8 +183,8 @@ describe('the emulator of an iPhone', () => {
         : { status: 200, body: { serialNumbers: ['s'], lastUpdated: '1' } };
     await phone.refresh();
     expect(phone.complaints).toEqual([
-      expect.stringMatching(/^GET .* answered 404$/),
-      expect.stringMatching(/answered 404$/),
+      expect.stringMatching(/^GET .* responded with 404$/),
+      expect.stringMatching(/responded with 404$/),
       '200 with no serial number',
       'Error: the serial number has changed',
     ]);

@@ -37,7 +37,7 @@ export class Phone {
     const response = await fetch(this.reaches(link), { redirect: 'manual', headers: BROWSER });
     const type = response.headers.get('content-type');
     if (response.status !== 200 || type !== 'application/vnd.apple.pkpass') {
-      throw new Error(`${link} answered ${response.status} ${type}`);
+      throw new Error(`${link} responded with ${response.status} ${type}`);
     }
     const read = readPass(Buffer.from(await response.arrayBuffer()), this.root);
     const { pass } = read;
@@ -135,8 +135,8 @@ export class Phone {
       ...(body === undefined ? {} : { body }),
     });
     if (!expected.includes(response.status)) {
-      this.complaints.push(`${method} ${path} answered ${response.status}`);
-      throw new Error(`${method} ${path} answered ${response.status}`);
+      this.complaints.push(`${method} ${path} responded with ${response.status}`);
+      throw new Error(`${method} ${path} responded with ${response.status}`);
     }
     return response;
   }

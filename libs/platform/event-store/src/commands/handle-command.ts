@@ -282,10 +282,10 @@ function afterFailure(
   if (error instanceof ConflictError) return [...affected, ...remaining];
   if (error instanceof KeyTakenOverError) {
     const lost = new Set(error.holders);
-    const mayAnswer = ({ command: { context } }: PendingCommand) =>
+    const mayRespond = ({ command: { context } }: PendingCommand) =>
       !context.keyed || !lost.has(context.keyed.holder);
-    for (const pending of affected) if (!mayAnswer(pending)) pending.reject(error);
-    return [...affected.filter(mayAnswer), ...remaining];
+    for (const pending of affected) if (!mayRespond(pending)) pending.reject(error);
+    return [...affected.filter(mayRespond), ...remaining];
   }
   // The commands after a failed one have not been decided yet, so only its own segment gets the error.
   for (const pending of affected.length > 0 ? affected : remaining) pending.reject(error);

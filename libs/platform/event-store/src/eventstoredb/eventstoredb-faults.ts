@@ -87,7 +87,7 @@ function describeRefusal(error: unknown, operation: 'read' | 'append'): string {
 export function withTimeout<T>(work: Promise<T>, milliseconds: number): Promise<T> {
   return new Promise((resolve, reject) => {
     const late = setTimeout(() => {
-      reject(new NoResponseError(`no answer within ${milliseconds} ms`));
+      reject(new NoResponseError(`no response within ${milliseconds} ms`));
     }, milliseconds);
     work.finally(() => clearTimeout(late)).then(resolve, reject);
   });

@@ -236,7 +236,7 @@ export class PersonalKeys {
       const keys = await this.findOnce(ids, read, requestedAt);
       if (performance.now() - requestedAt < MAX_READ_MS) return keys;
     }
-    throw new UnavailableError('The database answers too slowly');
+    throw new UnavailableError('The database responds too slowly');
   }
 
   private async findOnce(

@@ -5,7 +5,7 @@ import { PlatformConfig } from '#kernel/platform-config.js';
 import { getErrorMessage, UnavailableError, UnknownOutcomeError } from '#kernel/errors.js';
 import {
   inTransaction,
-  assertAnswering,
+  assertResponding,
   isConnectionLoss,
   isOutage,
   withConnection,
@@ -154,7 +154,7 @@ export class PostgresEventStore extends EventStore implements OnModuleInit, OnAp
   }
 
   override async ping(withinMs: number): Promise<void> {
-    await assertAnswering(this.pool, withinMs);
+    await assertResponding(this.pool, withinMs);
   }
 
   override async subscribe({ after, batch, onEvents, signal }: Subscriber): Promise<void> {
