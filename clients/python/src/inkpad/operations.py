@@ -211,7 +211,7 @@ class Operations:
     ) -> list[models.AuditEntry]:
         """List what was done to users, tokens and subscriptions.
 
-        What was done to users, tokens and webhook subscriptions, newest first.
+        Changes of users, tokens and webhook subscriptions, newest first.
         For users with the role owner.
         """
         return self._call(
@@ -586,7 +586,7 @@ class Operations:
     ) -> models.CustomerCardDetail:
         """Show the customer card with a code.
 
-        As by its ids, for tills that scan a code and know no ids.
+        As by its ids, for clients that scan a code and know no ids.
         """
         return self._call(
             "GET",
@@ -965,7 +965,7 @@ class Operations:
     ) -> None:
         """Delete a location.
 
-        What happened there stays in the history.
+        Events that happened there stay in the history.
         For users with the role owner or manager.
         """
         return self._call(
@@ -1267,7 +1267,7 @@ class Operations:
     ) -> list[models.WebhookDelivery]:
         """List deliveries.
 
-        What has been and will be sent to a subscription, newest first.
+        Deliveries that were or will be sent to a subscription, newest first.
         For users with the role owner.
         """
         return self._call(

@@ -38,7 +38,7 @@ export class AuditEntryJson extends HistoryEntryJson {
   @TextProperty({
     nullable: true,
     example: '198.51.100.7',
-    description: 'Where the request came from; null without one, and after 90 days',
+    description: 'The IP address of the request; null without one, and after 90 days',
   })
   declare readonly ip_address: string | null;
 }

@@ -16,7 +16,7 @@ export class AuditController {
     id: 'listAudit',
     tag: 'History',
     summary: 'List what was done to users, tokens and subscriptions',
-    description: 'What was done to users, tokens and webhook subscriptions, newest first.',
+    description: 'Changes of users, tokens and webhook subscriptions, newest first.',
     path: ['account_id'],
     status: 200,
     response: [AuditEntryJson],

@@ -212,6 +212,6 @@ export function createActorOptions() {
   return {
     optional: true,
     example: 'token:5',
-    description: 'Who did it, as type and id',
+    description: 'The actor, as type and id',
   } as const;
 }

@@ -30,8 +30,7 @@ const CUSTOMER_CARD = createRecordLookup(CustomerCardsService, (cards, accountId
 @DeclaresTag({
   name: TAG,
   order: 75,
-  description:
-    'What happened, who did it and through which channel, and how each balance came about.',
+  description: 'Events, with their actor and channel, and how each balance came about.',
 })
 @Controller('/api/v1/accounts/:account_id')
 export class HistoryController {

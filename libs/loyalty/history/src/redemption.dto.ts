@@ -27,7 +27,8 @@ export class RedemptionListQuery extends PageQuery {
 
 @Dto('ListedRedemption')
 export class ListedRedemptionJson extends RedemptionRecordJson {
-  @IntegerProperty({ description: 'Who redeemed it' }) declare readonly customer_id: number;
+  @IntegerProperty({ description: 'The customer who redeemed it' })
+  declare readonly customer_id: number;
   @IntegerProperty({ description: 'The card that the stamps were on' })
   declare readonly customer_card_id: number;
   @IntegerProperty({ description: 'The template of that card' }) declare readonly card_id: number;

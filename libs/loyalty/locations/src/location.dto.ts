@@ -34,7 +34,10 @@ export class PinDto {
 export class CreateLocationDto {
   @TextField({ ...NAME, description: DESCRIPTIONS.name }) declare readonly name: string;
   @TextField({ ...ADDRESS, description: DESCRIPTIONS.address }) declare readonly address: string;
-  @PinField({ optional: true, description: 'Where exactly the shop is; null: geocode the address' })
+  @PinField({
+    optional: true,
+    description: 'The exact position of the shop; null: geocode the address',
+  })
   declare readonly pin: PinDto | null;
 }
 
@@ -44,7 +47,10 @@ export class UpdateLocationDto {
   declare readonly name?: string;
   @TextField({ ...ADDRESS, omittable: true, description: DESCRIPTIONS.address })
   declare readonly address?: string;
-  @PinField({ clearable: true, description: 'Where exactly the shop is; null removes the pin' })
+  @PinField({
+    clearable: true,
+    description: 'The exact position of the shop; null removes the pin',
+  })
   declare readonly pin?: PinDto | null;
 }
 
@@ -76,7 +82,7 @@ export class LocationJson {
     nullable: true,
     example: 'rooftop',
     description:
-      'What the coordinates stand for: manual is the pin, rooftop the building. Wallet passes hold coordinates of manual, rooftop and street alone',
+      'The precision of the coordinates: manual is the pin, rooftop the building. Wallet passes hold coordinates of manual, rooftop and street alone',
   })
   declare readonly precision: Precision | null;
   @TimestampProperty({ description: 'When it was made.' }) declare readonly created_at: string;

@@ -115,7 +115,7 @@ export class LocationsController {
     id: 'deleteLocation',
     tag: 'Locations',
     summary: 'Delete a location',
-    description: 'What happened there stays in the history.',
+    description: 'Events that happened there stay in the history.',
     path: ['account_id', 'id'],
     status: 204,
     errors: [404],

@@ -24,7 +24,7 @@ const REWARD = createRecordLookup(RewardsService, (rewards, accountId, { id = ''
 @DeclaresTag({
   name: 'Rewards',
   order: 40,
-  description: 'What a customer gets for a number of stamps on a card.',
+  description: 'Milestones of a card: a customer gets a reward for a number of stamps.',
 })
 @Controller('/api/v1/accounts/:account_id/rewards')
 export class RewardsController {

@@ -38,7 +38,7 @@ export class ByCodeController {
     id: 'getCustomerCardByCode',
     tag: 'Customer cards',
     summary: 'Show the customer card with a code',
-    description: 'As by its ids, for tills that scan a code and know no ids.',
+    description: 'As by its ids, for clients that scan a code and know no ids.',
     path: ['account_id', CARD_CODE],
     status: 200,
     response: CustomerCardDetailJson,

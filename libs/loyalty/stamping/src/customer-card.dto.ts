@@ -56,7 +56,7 @@ class CardActionDto {
       'A receipt number, which counts once in a store for ever: the same one again gets the first answer.',
   })
   declare readonly external_ref: string | null;
-  @TimeField({ optional: true, description: 'When it happened, for a till that was offline' })
+  @TimeField({ optional: true, description: 'When it happened, for a client that was offline' })
   declare readonly occurred_at: Date | null;
   @TextField({
     max: 500,

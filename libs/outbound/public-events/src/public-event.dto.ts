@@ -107,13 +107,13 @@ class StampingData extends CustomerCardReferences {
 
 @Dto('StampEarnedData')
 class StampEarnedData extends StampingData {
-  @IntegerProperty({ minimum: 1, description: 'How many stamps were added' })
+  @IntegerProperty({ minimum: 1, description: 'The number of stamps that were added' })
   declare readonly stamps: number;
 }
 
 @Dto('StampRemovedData')
 class StampRemovedData extends StampingData {
-  @IntegerProperty({ minimum: 1, description: 'How many were removed' })
+  @IntegerProperty({ minimum: 1, description: 'The number of stamps that were removed' })
   declare readonly stamps: number;
 }
 

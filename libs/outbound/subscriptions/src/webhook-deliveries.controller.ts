@@ -32,7 +32,7 @@ const DELIVERY = createRecordLookup(
 @DeclaresTag({
   name: 'Webhook deliveries',
   order: 100,
-  description: 'What has been and will be sent to a subscription, and sending it again.',
+  description: 'Deliveries that were or will be sent to a subscription, and sending them again.',
 })
 @Controller('/api/v1/accounts/:account_id/webhook_subscriptions/:subscription_id')
 export class WebhookDeliveriesController {
@@ -43,7 +43,7 @@ export class WebhookDeliveriesController {
     id: 'listWebhookDeliveries',
     tag: TAG,
     summary: 'List deliveries',
-    description: 'What has been and will be sent to a subscription, newest first.',
+    description: 'Deliveries that were or will be sent to a subscription, newest first.',
     path: ['account_id', 'subscription_id'],
     status: 200,
     response: [DeliveryJson],

@@ -63,7 +63,7 @@ export class ReplayDto {
 
 @Dto('WebhookReplayed')
 export class ReplayJson {
-  @IntegerProperty({ description: 'How many events will be sent' })
+  @IntegerProperty({ description: 'The number of events that will be sent' })
   declare readonly matched: number;
 }
 

@@ -122,7 +122,7 @@ export class RotateSecretDto {
     min: 0,
     max: WEEK_SECONDS,
     default: 0,
-    description: 'How many seconds the old secret also signs',
+    description: 'Seconds during which the old secret also signs',
   })
   declare readonly grace_seconds: number;
 }

@@ -35,7 +35,7 @@ const SUBSCRIPTION = createRecordLookup(
 @DeclaresTag({
   name: 'Webhook subscriptions',
   order: 90,
-  description: 'Where a store’s events are sent, with a signature.',
+  description: 'URLs to which a store’s events are sent, with a signature.',
 })
 @Controller('/api/v1/accounts/:account_id/webhook_subscriptions')
 @PublishesEvents(publicEvents)

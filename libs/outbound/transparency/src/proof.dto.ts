@@ -18,7 +18,7 @@ export class EventProofJson {
   declare readonly event_id: string;
   @IntegerProperty({ example: 1, description: 'The number of the event in the history, from 0' })
   declare readonly leaf_index: number;
-  @IntegerProperty({ example: 3, description: 'How many events the checkpoint covers' })
+  @IntegerProperty({ example: 3, description: 'The number of events that the checkpoint covers' })
   declare readonly tree_size: number;
   @TextProperty({ ...HASH, description: 'The root of the tree, as in the checkpoint' })
   declare readonly root_hash: string;
