@@ -72,7 +72,7 @@ export function parseEmailKey(text: string): string {
 /** Warns whoever has just let a user into a store. */
 export function warnOfUnconfirmedAddress(email: string): void {
   console.error(
-    `${email} was never confirmed, by a link in a mail or by a company: make sure that whoever made the account is the person you mean.`,
+    `${email} was never confirmed, by a link in an e-mail or by a company: make sure that whoever made the account is the person you mean.`,
   );
 }
 

@@ -211,7 +211,7 @@ Restored: everything as it was at ${at}, ${log.events.toLocaleString('en')} even
 
 Before anybody uses it:
 - Nothing that happened later is here. Make sure that the service of which this is a backup does not run any more: both
-  would send the webhooks and mails that were waiting then.
+  would send the webhooks and e-mails that were waiting then.
 - Whoever was erased since then is back: npm run -s cli -- erasure:repeat < your list of erasures
 - What was waiting to be sent then is sent when the dispatcher starts, webhooks under the same webhook-id as before.
 - A folder of checkpoints that covers more than ${log.events.toLocaleString('en')} events contradicts this history (docs/operating.md, Checkpoints).`;

@@ -39,7 +39,7 @@ export function addRetirementCommands(program: Command, by: AuditedWriter): void
 
   program
     .command('retirement:notices')
-    .description('lists the users who were notified, one per line, and the state of each mail')
+    .description('lists the users who were notified, one per line, and the state of each e-mail')
     .action(() => {
       runScript(async () => {
         const { rows } = await withServices((app) => app.get(Pool).query<object>(NOTICES));

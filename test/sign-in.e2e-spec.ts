@@ -498,7 +498,7 @@ describe('a forgotten password', () => {
     return /https:\/\/cards\.example(\S+)/.exec(mail?.text ?? '')?.[1] ?? '';
   }
 
-  it('is reset once by a link in a mail', async () => {
+  it('is reset once by a link in an e-mail', async () => {
     const ownStore = await service.newStore();
     const elsewhere = await signIn(ownStore.email);
     const browser = new Browser(service);

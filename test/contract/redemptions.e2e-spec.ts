@@ -108,7 +108,7 @@ describe('redemptions', () => {
     ]);
   });
 
-  it("RECON-04 It is sorted by `redeemed_at`, newest first, so that an offline till's redemptions stand where they happened", async () => {
+  it("RECON-04 It is sorted by `redeemed_at`, newest first, so that an offline client's redemptions stand where they happened", async () => {
     const own = await service.newStore();
     const { redeem } = await holder(own);
     const now = Date.now();

@@ -514,7 +514,7 @@ describe('somebody who is known', () => {
     expect(body.customer_cards.map(({ card_id: id }) => id)).toContain(poster.card_id);
   });
 
-  it('JOIN-20 The card that is shown instead has a code that no till knows', async () => {
+  it('JOIN-20 The card that is shown instead has a code that the API does not know', async () => {
     const poster = await newPoster(store);
     const email = newEmail();
     await send(poster, { first_name: 'Ada', email });

@@ -22,7 +22,7 @@ create table users (
   removed_at timestamptz,
   -- what addresses are compared by
   email_key text collate "C",
-  -- by a link in a mail to it, or by a company
+  -- by a link in an e-mail to it, or by a company
   email_confirmed_at timestamptz,
   -- when the user last left a store, or was created
   left_stores_at timestamptz not null default now(),
@@ -90,7 +90,7 @@ create table invitations (
   accepted_at timestamptz,
   withdrawn_at timestamptz,
   email_key text collate "C",
-  -- whoever has the link reads the mails to the address
+  -- whoever has the link reads the e-mails to the address
   is_mailed boolean not null default false,
   accepted_by bigint references users (id),
   constraint invitations_address check (accepted_at is not null or withdrawn_at is not null or email_key is not null)
@@ -210,7 +210,7 @@ create table api_retirement_notices (
   -- null: there was no mail server, so it is in the log alone
   mail_id uuid,
   recorded_at timestamptz not null,
-  -- null: the mail waits
+  -- null: the e-mail waits
   ended_at timestamptz,
   outcome text check (outcome in ('sent', 'given_up')),
   unique nulls not distinct (retirement_id, occasion, sunset_at, user_id)

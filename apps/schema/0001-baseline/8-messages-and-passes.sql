@@ -1,15 +1,15 @@
--- Mails, card links, and passes in wallets. Tables of passes have no foreign keys to read models, because a rebuild swaps
+-- E-mails, card links, and passes in wallets. Tables of passes have no foreign keys to read models, because a rebuild swaps
 -- those.
 
--- Mails to be sent. A mail that was sent is deleted.
+-- E-mails to be sent. An e-mail that was sent is deleted.
 create table mail_outbox (
   id uuid primary key,
   attempts int not null default 0,
-  -- of a mail that is being sent, the end of the lease
+  -- of an e-mail that is being sent, the end of the lease
   due_at timestamptz not null,
   created_at timestamptz not null,
   give_up_at timestamptz not null,
-  -- the whole mail
+  -- the whole e-mail
   sealed bytea not null
 );
 create index mail_outbox_due on mail_outbox (due_at);

@@ -68,7 +68,7 @@ function findOidcErrors({
   return protocol === 'https:' || isLocal ? [] : ['OIDC_ISSUER: must start with https://'];
 }
 
-/** Requires both settings: with only one, nobody would notice until a mail is missed. */
+/** Requires both settings: with only one, nobody would notice until an e-mail is missed. */
 function findMailErrors(
   { SMTP_URL, MAIL_FROM, CHECKPOINT_MAIL_TO }: Environment,
   reader: Reader | undefined,
@@ -80,7 +80,7 @@ function findMailErrors(
   if ((SMTP_URL === undefined) === (MAIL_FROM === undefined)) return [];
   return SMTP_URL === undefined
     ? ['MAIL_FROM: needs SMTP_URL']
-    : ['SMTP_URL: needs MAIL_FROM, the address that mails come from'];
+    : ['SMTP_URL: needs MAIL_FROM, the address that e-mails come from'];
 }
 
 /** Requires all SMS settings or none, and https in production because of the token. */

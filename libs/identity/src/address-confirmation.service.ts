@@ -12,7 +12,7 @@ import { endAddressLinks, endPasswordLinks } from './user.commands.js';
 export type ConfirmedBy = 'address_link' | 'invitation' | 'password_link' | 'company';
 
 /**
- * Confirms that a user reads the mails to their address. Anybody may have created an account with it before, so the
+ * Confirms that a user reads the e-mails to their address. Anybody may have created an account with it before, so the
  * access that they left in the account ends where its owner cannot see it.
  */
 @Injectable()

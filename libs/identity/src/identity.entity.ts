@@ -6,11 +6,11 @@ import type { Role } from './roles.js';
 export class UserRow {
   @PrimaryGeneratedColumn('identity', { type: 'bigint', generatedIdentity: 'ALWAYS' })
   declare readonly id: number;
-  /** As the user writes it, and where mails go to. Null some time after the user was removed. */
+  /** As the user writes it, and where e-mails go to. Null some time after the user was removed. */
   @Column('text', { nullable: true }) declare email: string | null;
   /** The key that addresses are compared by. Null when the address is. */
   @Column('text', { nullable: true }) declare email_key: string | null;
-  /** When a link or a company confirmed that the user reads the mails to it. */
+  /** When a link or a company confirmed that the user reads the e-mails to it. */
   @Column('timestamptz', { nullable: true }) declare email_confirmed_at: Date | null;
   @Column('text') declare name: string;
   @Column('text') declare password_hash: string;

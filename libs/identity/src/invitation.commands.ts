@@ -35,7 +35,7 @@ export class InviteUser extends Command<CreatedInvitation> {
     readonly accountId: number,
     readonly email: string,
     readonly role: Role,
-    /** Mails it to the address, in the same transaction; null: the inviter passes it on. */
+    /** E-mails it to the address, in the same transaction; null: the inviter passes it on. */
     readonly send:
       | ((manager: EntityManager, invitation: CreatedInvitation) => Promise<void>)
       | null,

@@ -9,7 +9,7 @@ import type { Role } from './roles.js';
 import { StoreProfiles } from './store-profiles.service.js';
 import { getPresentUser } from './user.commands.js';
 
-/** @property isConfirmed whether somebody has shown that they read the mails to the user's address */
+/** @property isConfirmed whether somebody has shown that they read the e-mails to the user's address */
 export type AddedMember = { userId: number; isConfirmed: boolean };
 
 export class AddMember extends Command<AddedMember> {

@@ -8,7 +8,7 @@ import { StoreProfiles } from './store-profiles.service.js';
 /** More than a store has, and little enough for a page. */
 const MAX_ROWS = 500;
 
-/** @property isConfirmed whether somebody has shown that they read the mails to the address */
+/** @property isConfirmed whether somebody has shown that they read the e-mails to the address */
 export type Member = { id: number; name: string; email: string; role: Role; isConfirmed: boolean };
 
 export type OpenInvitation = {

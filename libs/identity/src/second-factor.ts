@@ -6,7 +6,7 @@ export const RECOVERY_CODE_COUNT = 10;
 const RECOVERY_CODE_BYTES = 10;
 /** Limits wrong codes since the last right one. A code of the app is right by chance once in 333,333 times. */
 export const MAX_CODE_FAILURES = 50;
-/** After so many, and at the maximum, the user gets a mail. */
+/** After so many, and at the maximum, the user gets an e-mail. */
 export const NOTIFIED_CODE_FAILURES = 10;
 /** Clocks may differ by one step. */
 const WINDOW = 1;

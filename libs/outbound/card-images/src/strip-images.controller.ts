@@ -53,7 +53,7 @@ async function sendPng(
   const etag = `"${request.url.split('?', 1)[0]?.split('/').slice(3).join('/')}"`;
   reply.headers({
     'cache-control': 'public, max-age=31536000, immutable',
-    // Other origins may embed it: mails, a store's own site.
+    // Other origins may embed it: e-mails, a store's own site.
     'cross-origin-resource-policy': 'cross-origin',
     etag,
   });

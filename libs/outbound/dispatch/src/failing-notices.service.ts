@@ -33,7 +33,7 @@ const SUBSCRIPTIONS_WITH_OWNERS = {
     where s.id = any ($1) order by s.id`,
 };
 
-/** Tells people about subscriptions that cannot be delivered to: in the log, and the store's owners by mail. */
+/** Tells people about subscriptions that cannot be delivered to: in the log, and the store's owners by e-mail. */
 @Injectable()
 export class FailingNotices {
   private readonly log = new Logger('webhook subscriptions');
@@ -44,7 +44,7 @@ export class FailingNotices {
   ) {}
 
   /**
-   * Adds mails to the outbox in the transaction that records what they are about, so that each is written exactly once.
+   * Adds e-mails to the outbox in the transaction that records what they are about, so that each is written exactly once.
    * @returns what to log once that is committed
    */
   async write(

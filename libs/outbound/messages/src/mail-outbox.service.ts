@@ -9,7 +9,7 @@ import { MasterKeys } from '#database/master-keys.js';
 import type { SealedColumn } from '#database/sealed-column.js';
 import { GIVE_UP_SECONDS, type Mail } from './mail.js';
 
-/** Longer than an attempt can last. After that, another dispatcher may claim the mail of one that has died. */
+/** Longer than an attempt can last. After that, another dispatcher may claim the e-mail of one that has died. */
 const LEASE_SECONDS = 60;
 
 const PURPOSE = 'mails';
@@ -25,7 +25,7 @@ export const MAIL_COLUMN: SealedColumn = {
   getContext,
 };
 
-/** @property attempts includes the one that the mail is claimed for, and so identifies the claim */
+/** @property attempts includes the one that the e-mail is claimed for, and so identifies the claim */
 export type QueuedMail = {
   id: string;
   /** Null when the master key cannot decrypt it. */
@@ -69,7 +69,7 @@ export class MailOutbox {
   ) {}
 
   /**
-   * Adds mails, in the caller's transaction. Stores nothing without a mail server: by the time one is set up, the mail
+   * Adds mails, in the caller's transaction. Stores nothing without a mail server: by the time one is set up, the e-mail
    * would be out of date.
    * @param giveUpAt until when they are retried; by default for a day
    * @returns their ids, none when nothing was stored
@@ -103,7 +103,7 @@ export class MailOutbox {
   }
 
   /**
-   * Adds a mail to an address that somebody else has entered, unless that got too many in a day from all stores
+   * Adds an e-mail to an address that somebody else has entered, unless that got too many in a day from all stores
    * together: this service must not be used to flood a mailbox.
    * @returns null when it was added, else the seconds until another one can be added
    */
@@ -116,7 +116,7 @@ export class MailOutbox {
     return seconds;
   }
 
-  /** Claims the oldest mails that are due; nobody else gets them for a minute. */
+  /** Claims the oldest e-mails that are due; nobody else gets them for a minute. */
   async claim(limit: number): Promise<QueuedMail[]> {
     const { rows } = await this.pool.query<MailRow>({ ...CLAIM, values: [limit] });
     return rows.map((row) => ({

@@ -18,13 +18,13 @@ export type MailOutcome =
 const MINUTE = 60;
 const WAIT_SECONDS = [5, 30, 2 * MINUTE, 10 * MINUTE, 30 * MINUTE];
 const LAST_WAIT_SECONDS = 60 * MINUTE;
-/** How long a mail is retried by default. */
+/** How long an e-mail is retried by default. */
 export const GIVE_UP_SECONDS = 24 * 60 * MINUTE;
 
 /**
- * Finds the time of the next attempt to send a mail.
+ * Finds the time of the next attempt to send an e-mail.
  * @param attempts made so far, including this one
- * @returns undefined when the mail would be too old by then
+ * @returns undefined when the e-mail would be too old by then
  */
 export function findNextMailAttempt(
   attempts: number,

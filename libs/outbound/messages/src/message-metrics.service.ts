@@ -16,7 +16,7 @@ const LOOK = `
 
 export type MessageKind = 'mail' | 'card_email' | 'card_sms';
 
-/** Exports metrics of mails and SMS, by kind only: the number of stores is unbounded. */
+/** Exports metrics of e-mails and SMS, by kind only: the number of stores is unbounded. */
 @Injectable()
 export class MessageMetrics {
   private readonly log = new Logger('metrics');

@@ -89,7 +89,7 @@ function renderEnglish({
         `From then on every request to ${publicUrl}/api/${version} is refused with 410 and the code`,
         'version_sunset.',
       ]
-    : ['Ends on: not decided yet. There will be another mail when it is.'];
+    : ['Ends on: not decided yet. There will be another e-mail when it is.'];
   const what = sunsetAt ? `ends on ${day(sunsetAt)}` : 'is being retired';
   return {
     subject: `${occasion === 'reminder' ? 'Reminder: ' : ''}${host}: version ${version} of the API ${what}`,

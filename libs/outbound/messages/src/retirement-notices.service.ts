@@ -141,7 +141,7 @@ export class RetirementNotices {
 
   private logNotified({ occasion, users }: { occasion: Occasion; users: number[] }): void {
     if (this.config.mail !== null) {
-      this.log.log('users are told by mail that a version is being retired', {
+      this.log.log('users are told by e-mail that a version is being retired', {
         occasion,
         users: users.length,
       });

@@ -12,7 +12,7 @@ const SILENCE_TIMEOUT_MS = 10_000;
 /** Characters that could begin another header. */
 const SEVERAL_LINES = /[\r\n\0]/;
 
-/** Sends one mail over one connection to the configured mail server. */
+/** Sends one e-mail over one connection to the configured mail server. */
 @Injectable()
 export class SmtpClient {
   constructor(private readonly config: Config) {}

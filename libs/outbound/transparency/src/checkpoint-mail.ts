@@ -4,7 +4,7 @@ export function isMailDue(mailedAt: Date | null, now: Date): boolean {
   return mailedAt === null || now.getTime() - mailedAt.getTime() >= DAY_MS;
 }
 
-/** Renders the mail with a checkpoint for a second party. @param origin the name of the log */
+/** Renders the e-mail with a checkpoint for a second party. @param origin the name of the log */
 export function renderCheckpointMail(
   to: string,
   origin: string,

@@ -130,7 +130,7 @@ export class CheckpointSigning {
   }
 
   /**
-   * Mails the checkpoint each day, even without new events, so that the second party sees that the service still signs.
+   * E-mails the checkpoint each day, even without new events, so that the second party sees that the service still signs.
    */
   private async sendMail(
     note: string,

@@ -22,7 +22,7 @@ export function normalizeEmailAddress(text: string): string {
   return visible.length > MAX_UNITS ? visible : visible.normalize('NFKC');
 }
 
-/** Tells whether mail could go there. Only a mail that arrives shows that an address is right. */
+/** Tells whether mail could go there. Only an e-mail that arrives shows that an address is right. */
 export function isEmailAddress(text: string): boolean {
   return parseMailbox(text) !== undefined;
 }
@@ -38,7 +38,7 @@ export function findEmailKey(address: string): string | undefined {
 }
 
 /**
- * Returns what addresses have in common that lead to one mailbox, for counting mails to it: their key without a tag
+ * Returns what addresses have in common that lead to one mailbox, for counting e-mails to it: their key without a tag
  * (`ann+list@…`), which many mail servers ignore. What is no address is returned as it is.
  */
 export function findMailboxKey(address: string): string {

@@ -45,7 +45,7 @@ export abstract class PlatformConfig {
     key: string | null;
     /** Absolute; null: they are not written to files. */
     dir: string | null;
-    /** Who gets one by mail each day. */
+    /** Who gets one by e-mail each day. */
     mailTo: string | null;
   };
   /** Where traces go, without a trailing slash; null: nowhere. */

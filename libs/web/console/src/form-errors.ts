@@ -17,7 +17,7 @@ export function toFormErrors(error: unknown): FormErrors {
   };
 }
 
-/** Creates the error of an address with too many mails. @param seconds until the next one is allowed */
+/** Creates the error of an address with too many e-mails. @param seconds until the next one is allowed */
 export function createTooManyMailsErrors(seconds: number): FormErrors {
   const hours = Math.ceil(seconds / 3_600);
   const wait = hours === 1 ? 'in an hour' : `in ${hours} hours`;

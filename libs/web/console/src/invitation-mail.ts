@@ -12,7 +12,7 @@ type Invitation = {
   inviter: string;
 };
 
-/** Writes the mail of an invitation, in English like the console. */
+/** Writes the e-mail of an invitation, in English like the console. */
 export function createInvitationMail(
   { email, secret, role, store, inviter }: Invitation,
   { publicUrl }: { publicUrl: string },

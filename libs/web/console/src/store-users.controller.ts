@@ -132,7 +132,7 @@ export class StoreUsersController {
       return this.send(request, reply, user, store, { values, formErrors: toFormErrors(error) });
     }
     if (this.config.mail !== null) return this.done(reply, store, 'invited');
-    // Without mail, the inviting user has to pass on the link, which is shown this once.
+    // Without e-mail, the inviting user has to pass on the link, which is shown this once.
     const link = `${this.config.publicUrl}/app/invitations/${invited.secret}`;
     await this.pages.send(request, reply, {
       view: linkView,

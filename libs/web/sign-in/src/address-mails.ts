@@ -6,7 +6,7 @@ import {
 import { toSingleLine } from '#messages/card-message-texts.js';
 import type { Mail } from '#messages/mail.js';
 
-/** Writes the mail to the new address. */
+/** Writes the e-mail to the new address. */
 export function createAddressMail(
   { name, email, token, isTaken }: AddressLink,
   publicUrl: string,
@@ -28,7 +28,7 @@ If it was not you, ignore this e-mail.
   return {
     to: email,
     subject,
-    // Anybody can enter this address, so the recipient may not have asked for the mail.
+    // Anybody can enter this address, so the recipient may not have asked for the e-mail.
     text: `Hello ${toSingleLine(name)},
 
 somebody, most likely you, wants to use this address for their account. Open this link within ${ADDRESS_LINK_HOURS} hours, and sign in

@@ -19,7 +19,7 @@ import { createResetMail } from './reset-mail.js';
 
 const TOKEN_BYTES = 32;
 const MAX_PER_HOUR = 3;
-/** Longer than storing a mail takes, so that the response time does not reveal whether a user exists. */
+/** Longer than storing an e-mail takes, so that the response time does not reveal whether a user exists. */
 const RESPONSE_DELAY_MS = 400;
 
 type UserRow = { id: number; name: string; email: string };

@@ -8,7 +8,7 @@ export function createResetMail(
   return {
     to: email,
     subject: 'A new password for Inkpad',
-    // Anybody can enter this address, so the recipient may not have asked for the mail.
+    // Anybody can enter this address, so the recipient may not have asked for the e-mail.
     text: `Hello ${toSingleLine(name)},
 
 somebody, most likely you, has asked for a new password. Open this link within an hour to set it:
