@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { customerCard, stamp } from '../dist/libs/loyalty/stamping/src/customer-card.js';
 import { createDataSource, getPool } from '../dist/libs/platform/database/src/data-source.js';
-import { versionOf } from '../dist/libs/platform/event-store/src/port/codec.js';
+import { getCurrentVersion } from '../dist/libs/platform/event-store/src/port/codec.js';
 import { PostgresEventStore } from '../dist/libs/platform/event-store/src/postgres/postgres-event-store.js';
 import { readConfig } from '../dist/libs/configuration/src/config.js';
 import { template } from './inkpad.mjs';
@@ -62,7 +62,7 @@ async function append(card, decided) {
   const events = decided.map((event) => {
     const fact = { ...event, id: randomUUID(), meta };
     state = customerCard.evolve(state, fact);
-    return { ...fact, version: versionOf(customerCard, event.type) };
+    return { ...fact, version: getCurrentVersion(customerCard, event.type) };
   });
   const [head] = await store.commit({
     accountId,

@@ -4,7 +4,7 @@ import { customerCard, issue, stamp } from '../dist/libs/loyalty/stamping/src/cu
 import { customerSubjects } from '../dist/libs/loyalty/stamping/src/customer-subjects.js';
 import { MasterKeys } from '../dist/libs/platform/database/src/master-keys.js';
 import { createDataSource, getPool } from '../dist/libs/platform/database/src/data-source.js';
-import { versionOf } from '../dist/libs/platform/event-store/src/port/codec.js';
+import { getCurrentVersion } from '../dist/libs/platform/event-store/src/port/codec.js';
 import { PersonalKeys } from '../dist/libs/platform/event-store/src/personal-keys/personal-keys.js';
 import { PostgresEventStore } from '../dist/libs/platform/event-store/src/postgres/postgres-event-store.js';
 import { readConfig } from '../dist/libs/configuration/src/config.js';
@@ -67,7 +67,7 @@ function write(aggregate, table, id, decide) {
     for (const event of decide(state, now)) {
       const fact = { ...event, id: randomUUID(), meta };
       state = aggregate.evolve(state, fact);
-      written.push({ ...fact, version: versionOf(aggregate, event.type) });
+      written.push({ ...fact, version: getCurrentVersion(aggregate, event.type) });
     }
   }
   const row = { table, id, projectionVersion: aggregate.projectionVersion, state };
