@@ -1,5 +1,5 @@
 import { parseArgs } from 'node:util';
-import { Refusal, pause } from '../scripts/processes.mjs';
+import { Refusal, sleep } from '../scripts/processes.mjs';
 import { cpuTime, cpuTimeOfFamily } from './cpu-time.mjs';
 import {
   MEANING,
@@ -171,7 +171,7 @@ async function drain(stage, sink, side, expectedCount, faults, onPoll = () => {}
   release(side.dispatcher);
   const began = now();
   await arrived(stage, sink, side, count, onPoll);
-  while ((await side.state()).unfinished > 0) await pause(POLL_MS, stage.abort.signal);
+  while ((await side.state()).unfinished > 0) await sleep(POLL_MS, stage.abort.signal);
   const end = now();
   const [node, store] = used().map((then, i) =>
     then === null ? null : (then - before[i]) / count,
@@ -203,7 +203,7 @@ async function arrived(stage, sink, side, count, onPoll) {
     if (now() - last.at > SILENCE_MS) {
       throw new Error(`${side.name}: only ${received} of ${count} deliveries arrived`);
     }
-    await pause(POLL_MS, stage.abort.signal);
+    await sleep(POLL_MS, stage.abort.signal);
   }
 }
 
@@ -238,13 +238,13 @@ async function idle(stage, sink, news, sides, faults) {
         questions.push(at - one.startedAt);
         responded.push(at - one.done);
       }
-      if (i >= 0) await pause(Math.random() * 2 * IDLE_PAUSE_MS);
+      if (i >= 0) await sleep(Math.random() * 2 * IDLE_PAUSE_MS);
     }
     rows.push([
       side.name,
       ...[questions, responded].flatMap((v) => [0.5, 0.99].map((q) => ms(quantile(v, q)))),
     ]);
-    while ((await side.state()).unfinished > 0) await pause(POLL_MS, stage.abort.signal);
+    while ((await side.state()).unfinished > 0) await sleep(POLL_MS, stage.abort.signal);
     if ((await side.state()).failed > 0) faults.push(`${side.name}: single deliveries failed`);
     await hold(stage, side.dispatcher);
   }

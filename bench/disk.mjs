@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { statSync } from 'node:fs';
 import { createServer } from 'node:http';
 import { parseArgs } from 'node:util';
-import { Refusal, pause, readIfThere } from '../scripts/processes.mjs';
+import { Refusal, sleep, readFileIfExists } from '../scripts/processes.mjs';
 import { median, table, whole } from './figures.mjs';
 import { startInkpad } from './inkpad.mjs';
 import { onStage } from './stage.mjs';
@@ -83,7 +83,7 @@ async function prepare(stage, eventStoreDb) {
 }
 
 const inMebibytes = ({ pid }) =>
-  `${whole(Number(/VmHWM:\s*(\d+)/.exec(readIfThere(`/proc/${pid}/status`) ?? '')?.[1]) / 1_024)} MiB`;
+  `${whole(Number(/VmHWM:\s*(\d+)/.exec(readFileIfExists(`/proc/${pid}/status`) ?? '')?.[1]) / 1_024)} MiB`;
 
 class Fill {
   cards = [];
@@ -211,7 +211,7 @@ class Fill {
       const [{ pending, done }] = await this.ask(PROGRESS);
       quiet = pending === 0 && done === before ? quiet + 1 : 0;
       before = done;
-      await pause(LOOK_EVERY_MS, this.stage.abort.signal);
+      await sleep(LOOK_EVERY_MS, this.stage.abort.signal);
     }
     const [{ wal }] = await this.ask(`select pg_current_wal_insert_lsn() - '0/0' as wal`);
     await this.ask('vacuum');

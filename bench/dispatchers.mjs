@@ -4,7 +4,7 @@ import { cpus, loadavg } from 'node:os';
 import { selfSigned } from '../test/support/emulators/eventstoredb/certificate.mjs';
 import { pin } from './cores.mjs';
 import { join } from 'node:path';
-import { Refusal, pause, readIfThere } from '../scripts/processes.mjs';
+import { Refusal, sleep, readFileIfExists } from '../scripts/processes.mjs';
 import { Connection, postRequest } from './connection.mjs';
 import { startInkpad } from './inkpad.mjs';
 import { stampBody } from './stamp-body.mjs';
@@ -115,9 +115,9 @@ export async function startInkpadDispatcher(
     append,
     async plant(task) {
       await append(task);
-      while ((await deliveries()).planned < planted) await pause(POLL_MS, stage.abort.signal);
+      while ((await deliveries()).planned < planted) await sleep(POLL_MS, stage.abort.signal);
       while (!follow && (await subscriptionsBehind(stage, service.url)) > 0) {
-        await pause(POLL_MS, stage.abort.signal);
+        await sleep(POLL_MS, stage.abort.signal);
       }
       if (rendered) await planter({ ask: 'render' });
     },
@@ -288,7 +288,7 @@ export function refuseWithoutRedis() {
 export async function hold(stage, ...dispatchers) {
   for (let tries = 1; tries <= HOLD_TRIES; tries++) {
     for (const dispatcher of dispatchers) dispatcher.kill('SIGSTOP');
-    await pause(SETTLE_MS, stage.abort.signal);
+    await sleep(SETTLE_MS, stage.abort.signal);
     const [{ open }] = await stage.query(
       stage.postgres.ownerUrl,
       `select count(*)::int as open from pg_stat_activity
@@ -296,7 +296,7 @@ export async function hold(stage, ...dispatchers) {
     );
     if (open === 0) return;
     release(...dispatchers);
-    await pause(SETTLE_MS, stage.abort.signal);
+    await sleep(SETTLE_MS, stage.abort.signal);
   }
   throw new Error('a dispatcher could not be held outside of its transactions');
 }
@@ -307,7 +307,7 @@ export function release(...dispatchers) {
 
 /** Resident memory in MB. */
 export function memoryOf({ dispatcher }) {
-  const status = readIfThere(`/proc/${dispatcher.pid}/status`);
+  const status = readFileIfExists(`/proc/${dispatcher.pid}/status`);
   const kilobytes = status
     ? /VmRSS:\s*(\d+)/.exec(status)[1]
     : execFileSync('ps', ['-o', 'rss=', '-p', String(dispatcher.pid)], { encoding: 'utf8' });

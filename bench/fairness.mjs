@@ -1,5 +1,5 @@
 import { parseArgs } from 'node:util';
-import { Refusal, pause } from '../scripts/processes.mjs';
+import { Refusal, sleep } from '../scripts/processes.mjs';
 import {
   MEANING,
   hold,
@@ -108,8 +108,8 @@ async function besideFlood(bench, sides) {
   const added = [];
   for (const side of sides) {
     await side.goLive();
-    await withSingles(bench, side, () => pause((WARM_UP_SINGLES / SINGLES_PER_SECOND) * 1000));
-    const alone = await withSingles(bench, side, () => pause(plan.seconds * 1000));
+    await withSingles(bench, side, () => sleep((WARM_UP_SINGLES / SINGLES_PER_SECOND) * 1000));
+    const alone = await withSingles(bench, side, () => sleep(plan.seconds * 1000));
     const took = {};
     const beside = await withSingles(bench, side, async () => {
       const began = now();
@@ -147,7 +147,7 @@ async function withSingles({ stage, sink, plan }, side, act) {
   let over = false;
   const cause = async () => {
     for (let next = now(); !over; next = Math.max(next + 1000 / SINGLES_PER_SECOND, now())) {
-      await pause(next - now());
+      await sleep(next - now());
       singles.push(await side.single());
     }
   };
@@ -237,7 +237,7 @@ async function arrived({ stage, sink, plan }, [from, to], count) {
     const { received } = await sink.ask({ ask: 'count', from, to });
     if (received >= count) return true;
     if (now() > deadline) return false;
-    await pause(POLL_MS, stage.abort.signal);
+    await sleep(POLL_MS, stage.abort.signal);
   }
 }
 
@@ -247,7 +247,7 @@ async function settled({ stage }, side) {
   while ((await side.state()).unfinished > 0) {
     stage.abort.signal.throwIfAborted();
     if (now() > deadline) throw new Error(`${side.name} does not finish`);
-    await pause(10 * POLL_MS, stage.abort.signal);
+    await sleep(10 * POLL_MS, stage.abort.signal);
   }
 }
 

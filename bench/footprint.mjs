@@ -2,7 +2,7 @@ import { execFile } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { parseArgs, promisify } from 'node:util';
-import { Refusal, pause } from '../scripts/processes.mjs';
+import { Refusal, sleep } from '../scripts/processes.mjs';
 import { cpuTime } from './cpu-time.mjs';
 import { loadNow } from './dispatchers.mjs';
 import { table, us, whole } from './figures.mjs';
@@ -66,18 +66,18 @@ async function measure(stage, plan) {
     );
     return row.done;
   };
-  while (!(await followed())) await pause(WATCH_EVERY_MS, stage.abort.signal);
+  while (!(await followed())) await sleep(WATCH_EVERY_MS, stage.abort.signal);
   await untilQuiet(stage, first.pid);
   await stage.stop(first.child);
 
   const api = await timed(() => startApi(stage, service, { flags: plan.flags }));
   const dispatcher = await timed(() => startDispatcher(stage, service, plan));
   await untilQuiet(stage, dispatcher.pid);
-  await pause(plan.idleSeconds * 1_000, stage.abort.signal);
+  await sleep(plan.idleSeconds * 1_000, stage.abort.signal);
   const idle = { api: memoryOf(api.pid), dispatcher: memoryOf(dispatcher.pid) };
   const busy = await underLoad(stage, service, { api, dispatcher }, plan);
   await untilQuiet(stage, dispatcher.pid);
-  await pause(plan.idleSeconds * 1_000, stage.abort.signal);
+  await sleep(plan.idleSeconds * 1_000, stage.abort.signal);
   const after = { api: memoryOf(api.pid), dispatcher: memoryOf(dispatcher.pid) };
 
   console.log(
@@ -113,7 +113,7 @@ async function measure(stage, plan) {
 /** Until a process no longer has anything to catch up with. */
 async function untilQuiet(stage, pid) {
   for (let before = cpuTime(pid), used = Infinity; used > QUIET_US;) {
-    await pause(1_000, stage.abort.signal);
+    await sleep(1_000, stage.abort.signal);
     const after = cpuTime(pid);
     used = after - before;
     before = after;
@@ -155,7 +155,7 @@ async function underLoad(stage, service, processes, { seconds }) {
       for (const [name, { pid }] of Object.entries(processes)) {
         peaks[name] = Math.max(peaks[name], memoryOf(pid));
       }
-      await pause(WATCH_EVERY_MS, stage.abort.signal);
+      await sleep(WATCH_EVERY_MS, stage.abort.signal);
     }
   };
   const stamping = stage

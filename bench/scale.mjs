@@ -1,5 +1,5 @@
 import { parseArgs } from 'node:util';
-import { Refusal, pause } from '../scripts/processes.mjs';
+import { Refusal, sleep } from '../scripts/processes.mjs';
 import { cpuTime, cpuTimeOf, cpuTimeOfFamily } from './cpu-time.mjs';
 import { hold, loadNow, now, release, startInkpadDispatcher, startSink } from './dispatchers.mjs';
 import { median, ms, quantile, spread, table, us, whole } from './figures.mjs';
@@ -175,7 +175,7 @@ async function followed(stage, url) {
        from (select count(*) from es.events) as e`,
     );
     if (done) return;
-    await pause(POLL_MS * 5, stage.abort.signal);
+    await sleep(POLL_MS * 5, stage.abort.signal);
   }
 }
 
@@ -231,7 +231,7 @@ async function drain(stage, { sink, side, dispatchers, faults }, count) {
       release(...dispatchers);
       began = now();
       await arrived(stage, sink, count);
-      while ((await side.state()).unfinished > 0) await pause(POLL_MS, stage.abort.signal);
+      while ((await side.state()).unfinished > 0) await sleep(POLL_MS, stage.abort.signal);
     },
   );
   const end = now();
@@ -264,7 +264,7 @@ async function arrived(stage, sink, count) {
     if (now() - last.at > SILENCE_MS) {
       throw new Error(`only ${received} of ${count} deliveries arrived`);
     }
-    await pause(POLL_MS, stage.abort.signal);
+    await sleep(POLL_MS, stage.abort.signal);
   }
 }
 

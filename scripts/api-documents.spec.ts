@@ -5,17 +5,17 @@ import { Ajv2020 } from 'ajv/dist/2020.js';
 import formats from 'ajv-formats';
 import { DeclaresTag, tags } from '#http/endpoint.js';
 import type { OpenApiDocument } from '#docs/openapi-document.js';
-import { apiDocuments, describedApi } from './api-documents.js';
+import { renderApiDocuments, createOpenApi } from './api-documents.js';
 
 let document: OpenApiDocument;
 
 beforeAll(async () => {
-  document = await describedApi();
+  document = await createOpenApi();
 });
 
 describe('the OpenAPI document', () => {
   it('matches the code, and so does what is generated from it (if not: npm run openapi)', async () => {
-    const texts = Object.entries(await apiDocuments(document));
+    const texts = Object.entries(await renderApiDocuments(document));
     const stale = texts.filter(
       ([path, text]) => !existsSync(path) || readFileSync(path, 'utf8') !== text,
     );
@@ -27,7 +27,7 @@ describe('the OpenAPI document', () => {
     const declared = tags.get('Posters');
     if (!declared) throw new Error('no tag Posters');
     tags.delete('Posters');
-    await expect(describedApi()).rejects.toThrow(
+    await expect(createOpenApi()).rejects.toThrow(
       'get /api/v1/accounts/{account_id}/posters: no controller declares the tag Posters',
     );
     expect(() => DeclaresTag(declared)(class {})).not.toThrow();

@@ -7,7 +7,7 @@ import { readSecretFiles } from '#configuration/secret-files.js';
 import { toCanonicalJson } from '#event-store/port/canonical-json.js';
 import type { Table } from './backup-tables.js';
 import type { Place } from './log-places.js';
-import { sha256Of, type SealedFile } from './sealed-file.js';
+import { computeSha256, type SealedFile } from './sealed-file.js';
 
 export const FORMAT = 'inkpad-backup/1';
 export const MANIFEST = 'manifest.json';
@@ -39,13 +39,15 @@ export type Manifest = {
   mac: string;
 };
 
-export const keyFor = (id: string): string => `backup ${id}`;
+export const getKeyContext = (id: string): string => `backup ${id}`;
 
 export function sealKey(key: Buffer, id: string, masterKey: MasterKey): string {
-  return new Keyring([masterKey], masterKey).seal(PURPOSE, key, keyFor(id)).toString('base64');
+  return new Keyring([masterKey], masterKey)
+    .seal(PURPOSE, key, getKeyContext(id))
+    .toString('base64');
 }
 
-export function macOf(manifest: Omit<Manifest, 'mac'>, key: Buffer): string {
+export function computeMac(manifest: Omit<Manifest, 'mac'>, key: Buffer): string {
   return createHmac('sha256', key).update(toCanonicalJson(manifest)).digest('hex');
 }
 
@@ -79,25 +81,25 @@ export function openManifest(manifest: Manifest, keys: MasterKey[]): Buffer {
   const missing = manifest.master_keys.filter(
     (expected) => !keys.some(({ fingerprint }) => fingerprint.toString('hex') === expected),
   );
-  if (missing.length > 0) throw keyMissing(missing, keys);
+  if (missing.length > 0) throw createMissingKeyError(missing, keys);
   const [first] = keys;
   if (!first) throw new Error('a backup names the key that it is sealed with');
   let key: Buffer;
   try {
     const sealed = Buffer.from(manifest.key, 'base64');
-    key = new Keyring(keys, first).open(PURPOSE, sealed, keyFor(manifest.id));
+    key = new Keyring(keys, first).open(PURPOSE, sealed, getKeyContext(manifest.id));
   } catch (cause) {
     throw new ConfigError(`${MANIFEST} was changed: its key cannot be decrypted.`, { cause });
   }
   const { mac, ...signed } = manifest;
-  const [theirs, own] = [mac, macOf(signed, key)].map((text) => Buffer.from(text, 'hex'));
+  const [theirs, own] = [mac, computeMac(signed, key)].map((text) => Buffer.from(text, 'hex'));
   if (!theirs || !own || theirs.length !== own.length || !timingSafeEqual(theirs, own)) {
     throw new ConfigError(`${MANIFEST} was changed after the backup was made.`);
   }
   return key;
 }
 
-function keyMissing(missing: string[], keys: MasterKey[]): ConfigError {
+function createMissingKeyError(missing: string[], keys: MasterKey[]): ConfigError {
   const ids = missing.map((fingerprint) => fingerprint.slice(0, 8)).join(' and ');
   const has = keys.map(({ fingerprint }) => getKeyId(fingerprint)).join(' and ');
   return new ConfigError(
@@ -109,7 +111,7 @@ function keyMissing(missing: string[], keys: MasterKey[]): ConfigError {
  * The master keys of the settings, or of the data folder. Unlike a start, this makes none.
  * @throws ConfigError
  */
-export function givenMasterKeys(environment: NodeJS.ProcessEnv): MasterKey[] {
+export function readMasterKeys(environment: NodeJS.ProcessEnv): MasterKey[] {
   const { settings, errors } = readSecretFiles(
     Object.fromEntries(
       Object.entries(environment).filter(([name, value]) => value && name.startsWith('MASTER_KEY')),
@@ -131,7 +133,7 @@ export function givenMasterKeys(environment: NodeJS.ProcessEnv): MasterKey[] {
 export async function checkFiles(folder: string, manifest: Manifest): Promise<void> {
   for (const { file, sha256 } of [...manifest.tables, ...manifest.local]) {
     const path = join(folder, file);
-    const checksum = existsSync(path) ? await sha256Of(path) : null;
+    const checksum = existsSync(path) ? await computeSha256(path) : null;
     if (checksum === sha256) continue;
     throw new ConfigError(
       `${path} is ${checksum === null ? 'missing' : 'not what was backed up'}: the backup is damaged. Nothing was changed.`,

@@ -6,7 +6,7 @@ import { TX } from './log-places.js';
  * Tables that the service fills again by itself: drawn images, which dispatchers there are, and how far phone numbers have been adapted,
  * which begins with the rows of the stores.
  */
-const LEFT_OUT = [
+const EXCLUDED_TABLES = [
   'public.migrations',
   'public.phone_normalizations',
   'public.strip_images',
@@ -17,7 +17,7 @@ const LEFT_OUT = [
 export type Table = { name: string; columns: string[] };
 
 /** Parents of partitions stand for all their days. Other tables in these schemas belong to somebody else. */
-const TABLES = `
+const TABLES_SQL = `
   select n.nspname || '.' || c.relname as name,
     array(select a.attname::text from pg_attribute a
           where a.attrelid = c.oid and a.attnum > 0 and not a.attisdropped and a.attgenerated = ''
@@ -28,41 +28,41 @@ const TABLES = `
     and n.nspname || '.' || c.relname <> all ($1)
   order by 1`;
 
-export async function tablesIn(client: pg.ClientBase): Promise<Table[]> {
-  return (await client.query<Table>(TABLES, [LEFT_OUT])).rows;
+export async function listTables(client: pg.ClientBase): Promise<Table[]> {
+  return (await client.query<Table>(TABLES_SQL, [EXCLUDED_TABLES])).rows;
 }
 
 /**
  * Transaction ids mean nothing on another server: there the events stand in the same order before all that it writes
  * itself, as after `rebase-positions`. The number in `history` is the event's place in the log.
  */
-const INSTEAD: Record<string, Record<string, string>> = {
+const COLUMN_EXPRESSIONS: Record<string, Record<string, string>> = {
   'es.events': { tx: `'${TX}'::xid8`, pos: 'row_number() over (order by t.tx, t.pos)' },
   'public.history': { position: createPositionSql(TX, 't.seq + 1') },
 };
 
-export function copyOut(
+export function createCopyOutSql(
   { name, columns }: Table,
   positions: 'of any server' | 'as they are',
 ): string {
-  const instead = positions === 'of any server' ? (INSTEAD[name] ?? {}) : {};
-  const values = columns.map((column) => instead[column] ?? `t.${quoted(column)}`);
-  return `copy (select ${values.join(', ')} from ${sqlName(name)} t) to stdout`;
+  const instead = positions === 'of any server' ? (COLUMN_EXPRESSIONS[name] ?? {}) : {};
+  const values = columns.map((column) => instead[column] ?? `t.${quoteIdentifier(column)}`);
+  return `copy (select ${values.join(', ')} from ${quoteName(name)} t) to stdout`;
 }
 
-export function copyIn({ name, columns }: Table): string {
-  return `copy ${sqlName(name)} (${columns.map(quoted).join(', ')}) from stdin`;
+export function createCopyInSql({ name, columns }: Table): string {
+  return `copy ${quoteName(name)} (${columns.map(quoteIdentifier).join(', ')}) from stdin`;
 }
 
 /** Safe in SQL, whatever a manifest says. */
-export function sqlName(name: string): string {
-  return name.split('.').map(quoted).join('.');
+export function quoteName(name: string): string {
+  return name.split('.').map(quoteIdentifier).join('.');
 }
 
-const quoted = (name: string): string => `"${name.replaceAll('"', '""')}"`;
+const quoteIdentifier = (name: string): string => `"${name.replaceAll('"', '""')}"`;
 
 /** Each table after those that it refers to. */
-export async function inOrderOfReferences<T extends Table>(
+export async function sortByReferences<T extends Table>(
   client: pg.ClientBase,
   tables: T[],
 ): Promise<T[]> {
@@ -87,7 +87,7 @@ export async function inOrderOfReferences<T extends Table>(
 }
 
 /** By name. They are read after the tables, so none is behind an id that is in use. */
-export async function sequencesIn(client: pg.ClientBase): Promise<Record<string, string>> {
+export async function readSequences(client: pg.ClientBase): Promise<Record<string, string>> {
   const { rows } = await client.query<{ name: string; value: string }>(
     `select schemaname || '.' || sequencename as name, last_value::text as value
      from pg_sequences where schemaname in ('es', 'public') and last_value is not null order by 1`,
@@ -96,7 +96,7 @@ export async function sequencesIn(client: pg.ClientBase): Promise<Record<string,
 }
 
 /** The days (YYYYMMDD) for which there are partitions. */
-export async function daysIn(client: pg.ClientBase): Promise<string[]> {
+export async function listPartitionDays(client: pg.ClientBase): Promise<string[]> {
   const { rows } = await client.query<{ day: string }>(
     `select distinct right(c.relname, 8) as day from pg_inherits i join pg_class c on c.oid = i.inhrelid
      where c.relnamespace = 'public'::regnamespace and c.relname ~ '^webhook_[a-z]+_[0-9]{8}$' order by 1`,

@@ -13,11 +13,25 @@ import { VERSION } from '#kernel/version.js';
 import { connectFirst, describeDatabase } from '#database/first-connection.js';
 import { createDatabaseClient } from '#database/database-client.js';
 import { findKeyState } from '#database/master-keys.js';
-import { checkFiles, FORMAT, macOf, MANIFEST, readManifest, sealKey } from './backup-manifest.js';
+import {
+  checkFiles,
+  FORMAT,
+  computeMac,
+  MANIFEST,
+  readManifest,
+  sealKey,
+} from './backup-manifest.js';
 import type { Manifest } from './backup-manifest.js';
-import { copyOut, daysIn, sequencesIn, sqlName, tablesIn, type Table } from './backup-tables.js';
-import { placesIn } from './log-places.js';
-import { runScript, sayWhere } from './run-script.js';
+import {
+  createCopyOutSql,
+  listPartitionDays,
+  readSequences,
+  quoteName,
+  listTables,
+  type Table,
+} from './backup-tables.js';
+import { readPlaces } from './log-places.js';
+import { runScript, printInstallation } from './run-script.js';
 import { writeSealed } from './sealed-file.js';
 
 const USAGE = 'Usage: npm run backup [-- FOLDER] [-- --check FOLDER]';
@@ -30,22 +44,22 @@ const LISTED_TRIES = 5;
  * tables in the same snapshot. Everything but the manifest is sealed.
  */
 runScript(async () => {
-  const { folder, check } = optionsIn(process.argv.slice(2));
+  const { folder, check } = parseOptions(process.argv.slice(2));
   if (check) {
     const manifest = readManifest(folder);
     await checkFiles(folder, manifest);
-    console.log(`${folder} is complete: ${described(manifest)}`);
+    console.log(`${folder} is complete: ${describeBackup(manifest)}`);
     return;
   }
   const config = readConfig(process.env);
-  sayWhere(config);
+  printInstallation(config);
   if (existsSync(folder)) throw new ConfigError(`${folder} already exists. Choose a new folder.`);
   const manifest = await backUp(config, folder);
-  console.log(`${folder}: ${described(manifest)}`);
-  console.log(whatOpensIt(config, manifest));
+  console.log(`${folder}: ${describeBackup(manifest)}`);
+  console.log(describeKeys(config, manifest));
 });
 
-function optionsIn(args: string[]): { folder: string; check: boolean } {
+function parseOptions(args: string[]): { folder: string; check: boolean } {
   const byTime = `inkpad-${new Date().toISOString().slice(0, 19).replaceAll(/[-:]/g, '')}Z`;
   try {
     const { values, positionals } = parseArgs({
@@ -91,17 +105,17 @@ async function write(client: pg.Client, config: Config, folder: string): Promise
   const local = LOCAL.map((name) => ({ name, path: join(config.dataDir, name) }))
     .filter(({ path }) => existsSync(path))
     .map(({ name, path }) => ({ name, content: readFileSync(path) }));
-  const tables = await inOneSnapshot(client);
+  const tables = await openSnapshot(client);
   const state = await findKeyState(client);
   if (!state)
     throw new ConfigError('This database is empty: the service has never been started on it.');
-  const sealing = keyIn(config, state.fingerprint);
+  const sealing = findMasterKey(config, state.fingerprint);
   const [id, key] = [randomUUID(), randomBytes(32)];
-  const head = await headOf(client);
+  const head = await readDatabaseFacts(client);
   const written: Manifest['tables'] = [];
   for (const table of tables) {
     const file = `${table.name}.sealed`;
-    const rows = copyStreams.to(copyOut(table, 'of any server'));
+    const rows = copyStreams.to(createCopyOutSql(table, 'of any server'));
     const sealed = await writeSealed(join(folder, file), key, table.name, client.query(rows));
     // Waits for the server's last word on the copy, which says how many there were.
     await client.query('select');
@@ -129,13 +143,13 @@ async function write(client: pg.Client, config: Config, folder: string): Promise
     master_keys: [state.fingerprint, state.previous].flatMap((key) => key?.toString('hex') ?? []),
     key: sealKey(key, id, sealing),
     tables: written,
-    sequences: await sequencesIn(client),
-    days: await daysIn(client),
-    places: await placesIn(client),
+    sequences: await readSequences(client),
+    days: await listPartitionDays(client),
+    places: await readPlaces(client),
     local: files,
   } as const satisfies Omit<Manifest, 'mac'>;
   await client.query('commit');
-  const whole = { ...manifest, mac: macOf(manifest, key) };
+  const whole = { ...manifest, mac: computeMac(manifest, key) };
   await writeManifest(join(folder, MANIFEST), whole);
   return whole;
 }
@@ -144,18 +158,18 @@ async function write(client: pg.Client, config: Config, folder: string): Promise
  * Locks come before the snapshot: a table that is exchanged or dropped between the two would look empty. They keep
  * nobody from reading or writing. The transaction writes nothing, so no reader of the log waits for it.
  */
-async function inOneSnapshot(client: pg.Client): Promise<Table[]> {
+async function openSnapshot(client: pg.Client): Promise<Table[]> {
   for (let tries = 1; ; tries++) {
-    const tables = await tablesIn(client);
+    const tables = await listTables(client);
     await client.query('begin transaction isolation level repeatable read read only');
     await client.query(
       `set local statement_timeout = 0; set local idle_in_transaction_session_timeout = 0; set local lock_timeout = '60s'`,
     );
     await client.query(
-      `lock table ${tables.map(({ name }) => sqlName(name)).join(', ')} in access share mode`,
+      `lock table ${tables.map(({ name }) => quoteName(name)).join(', ')} in access share mode`,
     );
     // The first query of the transaction, which takes the snapshot.
-    const there = await tablesIn(client);
+    const there = await listTables(client);
     if (JSON.stringify(there) === JSON.stringify(tables)) return tables;
     await client.query('rollback');
     if (tries === LISTED_TRIES) {
@@ -173,7 +187,7 @@ type DatabaseFacts = {
   last: Manifest['log']['last'];
 };
 
-async function headOf(client: pg.Client): Promise<DatabaseFacts> {
+async function readDatabaseFacts(client: pg.Client): Promise<DatabaseFacts> {
   const { rows } = await client.query<DatabaseFacts>(
     `select now() as at, current_setting('server_version') as server,
        array(select name from migrations order by id) as migrations,
@@ -184,7 +198,7 @@ async function headOf(client: pg.Client): Promise<DatabaseFacts> {
   return rows[0];
 }
 
-function keyIn({ masterKey, masterKeyPrevious }: Config, fingerprint: Buffer): MasterKey {
+function findMasterKey({ masterKey, masterKeyPrevious }: Config, fingerprint: Buffer): MasterKey {
   const keys = [masterKey, masterKeyPrevious].flatMap((key) => (key ? [createMasterKey(key)] : []));
   const sealing = keys.find((key) => key.fingerprint.equals(fingerprint));
   if (sealing) return sealing;
@@ -212,18 +226,18 @@ async function syncFolder(path: string): Promise<void> {
   }
 }
 
-function described({ taken_at, log, tables, local, database }: Manifest): string {
+function describeBackup({ taken_at, log, tables, local, database }: Manifest): string {
   const bytes = [...tables, ...local].reduce((sum, file) => sum + file.bytes, 0);
   const rows = tables.reduce((sum, table) => sum + table.rows, 0);
   const count = (n: number) => n.toLocaleString('en');
-  return `${database} as it was at ${taken_at}: ${count(log.events)} events, ${count(rows)} rows in ${tables.length} tables, ${sized(bytes)}`;
+  return `${database} as it was at ${taken_at}: ${count(log.events)} events, ${count(rows)} rows in ${tables.length} tables, ${formatSize(bytes)}`;
 }
 
-function sized(bytes: number): string {
+function formatSize(bytes: number): string {
   return bytes < 1e6 ? `${Math.ceil(bytes / 1e3)} kB` : `${(bytes / 1e6).toFixed(1)} MB`;
 }
 
-function whatOpensIt(config: Config, { master_keys: keys }: Manifest): string {
+function describeKeys(config: Config, { master_keys: keys }: Manifest): string {
   const ids = keys.map((fingerprint) => fingerprint.slice(0, 8)).join(' and ');
   const where = config.masterKeyFile ? config.masterKeyFile.path : 'MASTER_KEY of your settings';
   return `Without the master key ${ids} nobody can open it, you neither. The key is not in it: keep a copy of ${where} elsewhere.`;

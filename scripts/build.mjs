@@ -1,8 +1,8 @@
 import crypto from 'node:crypto';
 import fs from 'node:fs';
 import path from 'node:path';
-import { copyViews, drawGuides, GUIDES, guidesIn, viewsIn, watchViews } from './views.mjs';
-import { Refusal, inWords, launch, readIfThere, readJson } from './processes.mjs';
+import { copyViews, renderGuides, GUIDES, listGuides, listViews, watchViews } from './views.mjs';
+import { Refusal, describeExit, launch, readFileIfExists, readJson } from './processes.mjs';
 
 const sourceFolders = ['apps', 'libs', 'scripts', 'clients/typescript/src'];
 
@@ -12,15 +12,15 @@ const sourceFolders = ['apps', 'libs', 'scripts', 'clients/typescript/src'];
  * @param {boolean} watching the compiler is going to run anyway
  */
 export function findWork(root, watching) {
-  const build = !watching && buildIsNeeded(root);
-  return { build, install: installIsNeeded(root, build || watching) };
+  const build = !watching && needsBuild(root);
+  return { build, install: needsInstall(root, build || watching) };
 }
 
 /**
  * npm writes its own lock file last; comparing that with package-lock.json accepts a manual
  * installation and rejects an interrupted one.
  */
-function installIsNeeded(root, withTools) {
+function needsInstall(root, withTools) {
   const installed = readJson(path.join(root, 'node_modules', '.package-lock.json'))?.packages;
   if (!installed) return true;
   const locked = readJson(path.join(root, 'package-lock.json'))?.packages;
@@ -39,37 +39,37 @@ function installIsNeeded(root, withTools) {
   return names.some((name) => !installed[`node_modules/${name}`]);
 }
 
-function buildIsNeeded(root) {
-  const marker = readIfThere(markerOf(root));
-  if (marker !== null) return marker !== hashOfSources(root);
+function needsBuild(root) {
+  const marker = readFileIfExists(getMarkerPath(root));
+  if (marker !== null) return marker !== hashSources(root);
   // A manual build leaves no marker, but all its files are newer than their sources.
-  const sources = sourcesOf(root);
+  const sources = listSources(root);
   if (!sources.every((file) => isBuilt(root, file))) return true;
-  fs.writeFileSync(markerOf(root), hashOfSources(root));
+  fs.writeFileSync(getMarkerPath(root), hashSources(root));
   return false;
 }
 
 /** Returns the path of the marker that `npm start` leaves after a build. */
-export function markerOf(root) {
+export function getMarkerPath(root) {
   return path.join(root, 'dist', '.built');
 }
 
-function sourcesOf(root) {
+function listSources(root) {
   const { exclude = [] } = readJson(path.join(root, 'tsconfig.build.json')) ?? {};
   const left = ['.d.ts', ...exclude.map((pattern) => pattern.replace(/^\*\*\/\*/, ''))];
   const compiled = sourceFolders
     .map((folder) => path.join(root, folder))
     .filter((folder) => fs.existsSync(folder))
-    .flatMap((folder) => filesIn(folder))
+    .flatMap((folder) => listFiles(folder))
     .filter((file) => /\.(ts|json)$/.test(file) && !left.some((end) => file.endsWith(end)));
-  const drawn = [...viewsIn(root), ...guidesIn(root)].map((file) => path.join(root, file));
+  const drawn = [...listViews(root), ...listGuides(root)].map((file) => path.join(root, file));
   return [...compiled, ...drawn];
 }
 
-function filesIn(folder) {
+function listFiles(folder) {
   return fs.readdirSync(folder, { withFileTypes: true }).flatMap((entry) => {
     const full = path.join(folder, entry.name);
-    return entry.isDirectory() ? filesIn(full) : [full];
+    return entry.isDirectory() ? listFiles(full) : [full];
   });
 }
 
@@ -82,13 +82,13 @@ function isBuilt(root, source) {
   return built !== undefined && built.mtimeMs >= fs.statSync(source).mtimeMs;
 }
 
-function hashOfSources(root) {
+function hashSources(root) {
   const settings = fs
     .readdirSync(root)
     .filter((name) => /^(tsconfig.*|package(-lock)?)\.json$/.test(name))
     .map((name) => path.join(root, name));
   const hash = crypto.createHash('sha256');
-  for (const file of [...sourcesOf(root), ...settings].sort()) {
+  for (const file of [...listSources(root), ...settings].sort()) {
     const content = fs.readFileSync(file);
     hash.update(`${path.relative(root, file)}\0${content.length}\0`).update(content);
   }
@@ -113,9 +113,9 @@ export async function install(around) {
 export async function build(around) {
   around.say('building …');
   // Computed first: edits made during the build are not in it.
-  const hash = hashOfSources(around.root);
+  const hash = hashSources(around.root);
   await runNpm(around, ['run', 'build'], 'build.log');
-  fs.writeFileSync(markerOf(around.root), hash);
+  fs.writeFileSync(getMarkerPath(around.root), hash);
 }
 
 async function runNpm({ root, dataDir, signal, onStep }, args, logName) {
@@ -127,7 +127,7 @@ async function runNpm({ root, dataDir, signal, onStep }, args, logName) {
   const end = await npm.result;
   onStep(null);
   if (end.code === 0) return;
-  const what = end.error?.code === 'ENOENT' ? 'npm was not found' : inWords(end);
+  const what = end.error?.code === 'ENOENT' ? 'npm was not found' : describeExit(end);
   throw new Refusal(`"npm ${args.join(' ')}" failed (${what}); see ${logFile}.`);
 }
 
@@ -137,10 +137,10 @@ async function runNpm({ root, dataDir, signal, onStep }, args, logName) {
  *   the first compilation without errors resolves `ready`; `onRebuilt` is called after each later one
  */
 export function watchBuild({ root, say, onRebuilt }) {
-  fs.rmSync(markerOf(root), { force: true });
+  fs.rmSync(getMarkerPath(root), { force: true });
   const compiler = path.join(root, 'node_modules', 'typescript', 'bin', 'tsc');
   copyViews(root);
-  void drawGuides(root);
+  void renderGuides(root);
   watchViews(root, onRebuilt);
   let onFirst = () => {};
   let wasGood = false;
@@ -167,7 +167,7 @@ export function watchBuild({ root, say, onRebuilt }) {
     watcher.exited.then((how) => {
       clearTimeout(settle);
       reject(
-        new Refusal(`The compiler exited (${inWords(how)}); run "npm run build" for details.`),
+        new Refusal(`The compiler exited (${describeExit(how)}); run "npm run build" for details.`),
       );
     });
   });

@@ -17,7 +17,7 @@ const PRODUCT_WORDS = new Set([
   ...fs
     .readdirSync(path.join(root, 'libs/loyalty'))
     .flatMap((name) => (ALSO_OF_PLATFORM.has(name) ? [] : [name, name.replace(/s$/, '')])),
-  ...words(`
+  ...splitWords(`
     loyalty membership memberships shop shops signup signups stamp stamped stampings stamps store stores user users
     wallet wallets webhook webhooks`),
 ]);
@@ -34,7 +34,7 @@ const OTHER_MEANINGS = new Set([
 
 const errors = [];
 const owners = readOwners();
-for (const file of ['libs', 'apps', 'scripts'].flatMap(filesIn)) {
+for (const file of ['libs', 'apps', 'scripts'].flatMap(listFiles)) {
   const text = fs.readFileSync(path.join(root, file), 'utf8');
   if (file.startsWith(PLATFORM)) checkWords(file, text);
   else if (/\bstate\s*->/.test(text)) checkPaths(file, text);
@@ -45,7 +45,7 @@ if (errors.length > 0) {
   process.exitCode = 1;
 }
 
-function filesIn(folder) {
+function listFiles(folder) {
   return fs
     .readdirSync(path.join(root, folder), { recursive: true })
     .map((name) => `${folder}/${name}`)
@@ -54,7 +54,7 @@ function filesIn(folder) {
 }
 
 /** Lists the words of a text; the parts of an identifier are words of their own. */
-function words(text) {
+function splitWords(text) {
   return text
     .replaceAll(/([a-z0-9])([A-Z])/g, '$1 $2')
     .replaceAll(/([A-Z]+)([A-Z][a-z])/g, '$1 $2')
@@ -68,9 +68,9 @@ function checkWords(file, text) {
   const isStoreAVariable = /\bEventStore\b/.test(text);
   for (const [i, line] of text.split('\n').entries()) {
     const code = isStoreAVariable
-      ? line.replace(/^(?!\s*(?:\/?\*|\/\/)).*/, withoutVariable)
+      ? line.replace(/^(?!\s*(?:\/?\*|\/\/)).*/, removeVariables)
       : line;
-    for (const word of new Set(productWordsIn(code))) {
+    for (const word of new Set(findProductWords(code))) {
       errors.push(
         `${file}:${i + 1} "${word}" belongs to the product: the platform must not know it`,
       );
@@ -78,12 +78,12 @@ function checkWords(file, text) {
   }
 }
 
-function withoutVariable(code) {
+function removeVariables(code) {
   return code.replaceAll(/(?<!['"`\w])store(?!['"`\w])/g, '_');
 }
 
-function productWordsIn(line) {
-  const list = words(line);
+function findProductWords(line) {
+  const list = splitWords(line);
   return list.filter((word, i) => {
     const pairs = [`${list[i - 1]} ${word}`, `${word} ${list[i + 1]}`];
     return PRODUCT_WORDS.has(word) && !pairs.some((pair) => OTHER_MEANINGS.has(pair));
@@ -93,7 +93,7 @@ function productWordsIn(line) {
 /** Reads which context has which table: each says so in a file of its entities. */
 function readOwners() {
   const tables = new Map();
-  for (const file of filesIn('libs').filter((name) => name.endsWith('.entity.ts'))) {
+  for (const file of listFiles('libs').filter((name) => name.endsWith('.entity.ts'))) {
     const text = fs.readFileSync(path.join(root, file), 'utf8');
     for (const [, table] of text.matchAll(/\btable: '(\w+)'/g))
       tables.set(table, path.dirname(file));
@@ -105,7 +105,7 @@ function checkPaths(file, text) {
   const source = ts.createSourceFile(file, text, ts.ScriptTarget.ES2022, true);
   const visit = (node) => {
     if (ts.isStringLiteralLike(node) || ts.isTemplateExpression(node)) {
-      for (const table of tablesWithPaths(node.getText(source))) {
+      for (const table of findTablesWithPaths(node.getText(source))) {
         const owner = owners.get(table);
         if (owner === undefined || owner === path.dirname(file)) continue;
         const { line } = source.getLineAndCharacterOfPosition(node.getStart(source));
@@ -119,7 +119,7 @@ function checkPaths(file, text) {
 }
 
 /** Finds the tables of a statement whose `state` it takes apart. */
-function tablesWithPaths(sql) {
+function findTablesWithPaths(sql) {
   const named = [...sql.matchAll(/\b(?:from|join|update)\s+(\w+)(?:\s+as)?(?:\s+(\w+))?/gi)];
   const tables = new Set();
   for (const [, alias] of sql.matchAll(/(?:\b(\w+)[.])?\bstate\s*->/g)) {

@@ -20,7 +20,7 @@ const problems = (await lint({ ref: DOCUMENT, config })).map(
 );
 
 const document = JSON.parse(readFileSync(DOCUMENT, 'utf8'));
-problems.push(...silentIn(document, '#'));
+problems.push(...findUndescribed(document, '#'));
 
 for (const problem of problems) console.error(problem);
 if (problems.length > 0) console.error(`${problems.length} faults in ${DOCUMENT}`);
@@ -28,11 +28,11 @@ else console.log(`${DOCUMENT} has no faults, and a sentence about every field`);
 process.exitCode = problems.length === 0 ? 0 : 1;
 
 /** Fields without a description, wherever a schema stands. */
-function silentIn(value, pointer) {
+function findUndescribed(value, pointer) {
   if (typeof value !== 'object' || value === null) return [];
   return Object.entries(value).flatMap(([key, one]) => {
     if (key === 'example' || key === 'examples' || key === 'default') return [];
-    const inside = silentIn(one, `${pointer}/${key}`);
+    const inside = findUndescribed(one, `${pointer}/${key}`);
     if (key !== 'properties') return inside;
     const silent = Object.entries(one)
       .filter(([, field]) => field.description === undefined)

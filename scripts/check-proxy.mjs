@@ -23,14 +23,14 @@ names.on('message', (query, { port, address }) =>
 names.bind(0, '127.0.0.1');
 await once(names, 'listening');
 
-const apiPort = await freePort('127.0.0.2');
+const apiPort = await findFreePort('127.0.0.2');
 const apis = await Promise.all(['127.0.0.2', '127.0.0.3'].map(startApi));
 const [proxyPort, healthPort, httpPort, tlsPort] = await Promise.all(
-  Array.from({ length: 4 }, () => freePort('127.0.0.1')),
+  Array.from({ length: 4 }, () => findFreePort('127.0.0.1')),
 );
 const folder = fs.mkdtempSync(path.join(os.tmpdir(), 'inkpad-proxy-'));
 const config = path.join(folder, 'Caddyfile');
-fs.writeFileSync(config, localCaddyfile());
+fs.writeFileSync(config, createLocalCaddyfile());
 let output = '';
 let caddy = startCaddy({
   SITE_ADDRESS: `http://:${proxyPort}`,
@@ -39,13 +39,13 @@ let caddy = startCaddy({
 });
 
 try {
-  await until('it responds', async () => (await servers(1)).has('127.0.0.2'));
+  await waitUntil('it responds', async () => (await findServers(1)).has('127.0.0.2'));
 
   addresses = ['127.0.0.2', '127.0.0.3'];
-  await until('a new api gets requests', async () => (await servers(10)).size === 2);
+  await waitUntil('a new api gets requests', async () => (await findServers(10)).size === 2);
 
   seen.length = 0;
-  await ask('GET', '/', { 'x-forwarded-for': '6.6.6.6', 'x-request-id': 'till-1' });
+  await sendToProxy('GET', '/', { 'x-forwarded-for': '6.6.6.6', 'x-request-id': 'till-1' });
   assert.equal(seen[0].headers['x-forwarded-for'], '127.0.0.1', 'X-Forwarded-For is overwritten');
   assert.equal(seen[0].headers['x-request-id'], 'till-1', 'X-Request-Id is passed on');
 
@@ -57,7 +57,7 @@ try {
   );
 
   seen.length = 0;
-  assert.equal(await ask('POST', '/dies'), null, 'no response is passed on as no response');
+  assert.equal(await sendToProxy('POST', '/dies'), null, 'no response is passed on as no response');
   assert.equal(seen.length, 1, 'a write is not sent twice');
 
   await restart({
@@ -65,9 +65,9 @@ try {
     DOMAIN: 'invalid',
     TRUSTED_PROXIES: '127.0.0.1/32 ::1/128',
   });
-  await until('it responds again', async () => (await ask('GET', '/')) !== null);
+  await waitUntil('it responds again', async () => (await sendToProxy('GET', '/')) !== null);
   seen.length = 0;
-  await ask('GET', '/', { 'x-forwarded-for': '6.6.6.6' });
+  await sendToProxy('GET', '/', { 'x-forwarded-for': '6.6.6.6' });
   assert.equal(
     seen[0].headers['x-forwarded-for'],
     '6.6.6.6, 127.0.0.1',
@@ -75,7 +75,7 @@ try {
   );
 
   await restart({ SITE_ADDRESS: 'localhost', DOMAIN: 'localhost', TRUSTED_PROXIES: '' });
-  await until('a domain has TLS by itself', async () => (await askOverTls()) !== null);
+  await waitUntil('a domain has TLS by itself', async () => (await sendOverTls()) !== null);
   const redirected = await send('GET', '/join?x=1', {}, { port: httpPort });
   assert.equal(redirected.status, 308, 'http leads to https');
   assert.equal(redirected.headers.location, 'https://localhost/join?x=1');
@@ -90,7 +90,7 @@ try {
     assert.equal(seen.length, 0, 'and reaches no api');
   }
   seen.length = 0;
-  const secure = await askOverTls();
+  const secure = await sendOverTls();
   assert.equal(secure.status, 200, 'the api responds over TLS');
   assert.equal(seen[0].headers['x-forwarded-proto'], 'https');
   assert.equal(
@@ -100,22 +100,22 @@ try {
   );
   const { fingerprint } = secure;
   await restart({ SITE_ADDRESS: 'localhost', DOMAIN: 'localhost', TRUSTED_PROXIES: '' });
-  await until('it is back', async () => (await askOverTls()) !== null);
-  assert.equal((await askOverTls()).fingerprint, fingerprint, 'certificates are kept in /data');
+  await waitUntil('it is back', async () => (await sendOverTls()) !== null);
+  assert.equal((await sendOverTls()).fingerprint, fingerprint, 'certificates are kept in /data');
   await restart({ SITE_ADDRESS: `http://:${proxyPort}`, DOMAIN: 'invalid', TRUSTED_PROXIES: '' });
-  await until('it is back in plain http', async () => (await ask('GET', '/')) !== null);
+  await waitUntil('it is back in plain http', async () => (await sendToProxy('GET', '/')) !== null);
 
   await stop(apis[0]);
-  await until('requests that one api does not accept go to the other', async () => {
-    const addresses = await Promise.all(Array.from({ length: 10 }, () => ask('POST', '/')));
+  await waitUntil('requests that one api does not accept go to the other', async () => {
+    const addresses = await Promise.all(Array.from({ length: 10 }, () => sendToProxy('POST', '/')));
     return addresses.every((address) => address === '127.0.0.3');
   });
 
   addresses = [];
   await stop(apis[1]);
-  await until(
+  await waitUntil(
     'without any api the response is 503',
-    async () => (await ask('POST', '/')) === '503',
+    async () => (await sendToProxy('POST', '/')) === '503',
   );
   const { headers, body } = await send('POST', '/api/v1/accounts');
   assert.match(headers['content-type'], /^application\/json/, 'the 503 is JSON');
@@ -160,7 +160,7 @@ async function end(process) {
 }
 
 /** The committed file, with only addresses and ports replaced. */
-function localCaddyfile() {
+function createLocalCaddyfile() {
   const resolver = `resolvers udp/127.0.0.1:${names.address().port}`;
   return [
     ['admin off', `admin off\n\thttp_port ${httpPort}\n\thttps_port ${tlsPort}`],
@@ -196,7 +196,7 @@ async function stop(server) {
 }
 
 /** @returns {Promise<string | null>} which api responded; null when none did */
-async function ask(method, url, headers = {}) {
+async function sendToProxy(method, url, headers = {}) {
   try {
     const { status, body } = await send(method, url, headers);
     return status === 200 ? body : `${status}`;
@@ -216,7 +216,7 @@ async function send(method, url, headers = {}, where = { port: proxyPort }) {
 }
 
 /** Trusts nobody but the authority that Caddy has made for localhost. */
-async function askOverTls() {
+async function sendOverTls() {
   const root = path.join(folder, '.local/share/caddy/pki/authorities/local/root.crt');
   if (!fs.existsSync(root)) return null;
   const options = { host: 'localhost', port: tlsPort, ca: fs.readFileSync(root), agent: false };
@@ -234,12 +234,14 @@ async function askOverTls() {
   }
 }
 
-async function servers(requests) {
-  const addresses = await Promise.all(Array.from({ length: requests }, () => ask('GET', '/')));
+async function findServers(requests) {
+  const addresses = await Promise.all(
+    Array.from({ length: requests }, () => sendToProxy('GET', '/')),
+  );
   return new Set(addresses);
 }
 
-async function until(what, holds) {
+async function waitUntil(what, holds) {
   const deadline = Date.now() + patience;
   while (!(await holds())) {
     if (Date.now() > deadline) throw new Error(`timed out after ${patience} ms: ${what}`);
@@ -247,7 +249,7 @@ async function until(what, holds) {
   }
 }
 
-async function freePort(address) {
+async function findFreePort(address) {
   const server = http.createServer().listen(0, address);
   await once(server, 'listening');
   const { port } = server.address();

@@ -44,14 +44,14 @@ function readRules() {
     const where = `${DOCUMENT}:${i + 1}`;
     if (!/^[A-Z]+-\d{2,}$/.test(bold)) faults.push(`${where} ${bold} is not an id`);
     else if (rules.has(bold)) faults.push(`${where} ${bold} appears twice`);
-    else rules.set(bold, { line: i + 1, title: `${bold} ${firstSentence(lines, i)}` });
+    else rules.set(bold, { line: i + 1, title: `${bold} ${readFirstSentence(lines, i)}` });
   }
   if (rules.size === 0) faults.push(`${DOCUMENT} has no rules`);
   return rules;
 }
 
 /** Reads the first sentence of the list item that begins in line i, as plain text without its full stop. */
-function firstSentence(lines, i) {
+function readFirstSentence(lines, i) {
   const end = lines.findIndex((line, n) => n > i && !/^ +[^ -]/.test(line));
   const item = lines.slice(i, end).map((line) => line.trim());
   const text = item.join(' ').replace(/^- \*\*.*?\*\* /, '');

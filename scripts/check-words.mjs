@@ -40,7 +40,7 @@ const decisions = new Set(
 );
 const RULE = new RegExp(`\\b(?:${prefixes})-\\d{2,}\\b`, 'g');
 const faults = [];
-const texts = new Map(filesIn(root).map((file) => [file, read(file)]));
+const texts = new Map(listFiles(root).map((file) => [file, read(file)]));
 const classes = new Set(
   [...texts].flatMap(([file, text]) =>
     /[.](ts|mjs)$/.test(file) ? (text.match(/(?<=^[^*/'`\n]*\bclass )\w+/gm) ?? []) : [],
@@ -128,7 +128,7 @@ function read(file) {
 }
 
 /** The files of the project that people read, from its root. */
-function filesIn(folder) {
+function listFiles(folder) {
   const ours = fs.readdirSync(folder).filter((name) => /[.](md|yml|mjs|cjs)$/.test(name));
   const nested = FOLDERS.filter((name) => fs.existsSync(path.join(folder, name))).flatMap((name) =>
     fs

@@ -41,7 +41,7 @@ export function addCheckpointCommands(program: Command): void {
     .description('proves that the newest checkpoint continues an earlier one (clients/verifier)')
     .requiredOption('--from <file>', 'the file with the earlier checkpoint')
     .action(({ from }: { from: string }) => {
-      runScript(async () => console.log(JSON.stringify(await consistency(from))));
+      runScript(async () => console.log(JSON.stringify(await proveConsistency(from))));
     });
 }
 
@@ -60,8 +60,8 @@ function createKey(file: string, name: string): object {
   return { name, verifier_key: renderVerifierKey(signer), file };
 }
 
-async function consistency(file: string): Promise<object> {
-  const first = textOf(file);
+async function proveConsistency(file: string): Promise<object> {
+  const first = readText(file);
   return withServices(async (app) => {
     const config = app.get(Config);
     const pool = app.get(pg.Pool);
@@ -84,7 +84,7 @@ async function consistency(file: string): Promise<object> {
   });
 }
 
-function textOf(file: string): string {
+function readText(file: string): string {
   try {
     return readFileSync(file, 'utf8');
   } catch (cause) {

@@ -7,11 +7,11 @@ import { AuditService } from '#history/audit.service.js';
 import { AuditedWrites } from '#event-store/commands/audited-writes.service.js';
 import { sealedColumns } from '../apps/sealed-columns.js';
 import { addCheckpointCommands } from './checkpoint-commands.js';
-import { example, positive, time, type TimeOption } from './command.js';
-import { erasuresIn, linesOfInput, repeatErasures } from './erasures.js';
+import { addExamples, parsePositive, parseTimeOption, type TimeOption } from './command.js';
+import { listErasures, readInputLines, repeatErasures } from './erasures.js';
 import { addGeocodeCommands } from './geocode-commands.js';
 import { addHistoryCommands } from './history-commands.js';
-import { operator } from './operator.js';
+import { getOperator } from './operator.js';
 import { addPhoneCommands } from './phone-commands.js';
 import { addRetirementCommands } from './retirement-commands.js';
 import { runScript } from './run-script.js';
@@ -20,7 +20,7 @@ import { addStoreCommands } from './store-commands.js';
 import { addTokenCommands } from './token-commands.js';
 import { addUserCommands } from './user-commands.js';
 
-const by = operator();
+const by = getOperator();
 
 const program = new Command('npm run -s cli --')
   .description(
@@ -84,7 +84,7 @@ program
   .action(() => {
     runScript(() =>
       withServices(async (app) => {
-        for await (const one of erasuresIn(app.get(Pool))) console.log(JSON.stringify(one));
+        for await (const one of listErasures(app.get(Pool))) console.log(JSON.stringify(one));
       }),
     );
   });
@@ -96,7 +96,7 @@ program
   )
   .action(() => {
     runScript(async () => {
-      const repeated = await withServices((app) => repeatErasures(app, by, linesOfInput()));
+      const repeated = await withServices((app) => repeatErasures(app, by, readInputLines()));
       console.log(JSON.stringify(repeated));
     });
   });
@@ -114,17 +114,17 @@ type AuditOptions = {
 program
   .command('audit:list')
   .description('lists changes of users, tokens and webhook subscriptions, newest first')
-  .option('--account <id>', 'the store; if omitted, entries that concern no store', positive)
+  .option('--account <id>', 'the store; if omitted, entries that concern no store', parsePositive)
   .option('--type <type>', 'for example token.created')
   .option('--actor <type:id>', 'for example token:5')
   .option(
     '--from <time>',
     'recorded at or after this time, ISO 8601, or since that day',
-    time('start'),
+    parseTimeOption('start'),
   )
-  .option('--to <time>', 'recorded before this time, or until that day', time('next'))
-  .option('--before <n>', 'only entries before audit_<n>', positive)
-  .option('--limit <n>', 'maximum number of entries', positive, 100)
+  .option('--to <time>', 'recorded before this time, or until that day', parseTimeOption('next'))
+  .option('--before <n>', 'only entries before audit_<n>', parsePositive)
+  .option('--limit <n>', 'maximum number of entries', parsePositive, 100)
   .action(({ account, type, actor, from, to, before, limit }: AuditOptions) => {
     runScript(async () => {
       const entries = await withServices(async (app) => {
@@ -161,7 +161,7 @@ const EXAMPLES: Record<string, string> = {
 };
 for (const command of program.commands) {
   const examples = EXAMPLES[command.name()];
-  if (examples !== undefined) example(command, examples);
+  if (examples !== undefined) addExamples(command, examples);
 }
 
 program.parse();

@@ -11,7 +11,7 @@ import { runScript } from './run-script.js';
 import { withServices } from './script-services.js';
 
 /** Runs a command and prints its result as one JSON object on standard output. */
-export function run(
+export function runCommand(
   work: (bus: CommandBus, app: INestApplicationContext) => Promise<object>,
 ): void {
   runScript(async () => {
@@ -21,7 +21,7 @@ export function run(
 }
 
 /** Runs a command like `run`, but asks for input before it connects. */
-export function runAfter<T>(
+export function runCommandAfterInput<T>(
   ask: () => Promise<T>,
   work: (bus: CommandBus, input: T) => Promise<object>,
 ): void {
@@ -33,7 +33,7 @@ export function runAfter<T>(
 }
 
 /** Prints rows as one JSON object with a list. */
-export function list(name: string, read: (pool: pg.Pool) => Promise<object[]>): void {
+export function runList(name: string, read: (pool: pg.Pool) => Promise<object[]>): void {
   runScript(async () => {
     const items = await withServices((app) => read(app.get(Pool)));
     console.log(JSON.stringify({ [name]: items }));
@@ -41,7 +41,7 @@ export function list(name: string, read: (pool: pg.Pool) => Promise<object[]>): 
 }
 
 /** Adds examples below the options in --help. */
-export function example(command: Command, ...lines: string[]): Command {
+export function addExamples(command: Command, ...lines: string[]): Command {
   const text = lines.map((line) => `  npm run -s cli -- ${line}`).join('\n');
   return command.addHelpText('after', `\nExample${lines.length > 1 ? 's' : ''}:\n${text}`);
 }
@@ -50,7 +50,7 @@ export function example(command: Command, ...lines: string[]): Command {
 export type TimeOption = (timeZone: string) => Date;
 
 /** Parses an option that is a time as the API reads it. @param moment of its day that a date without a time means */
-export function time(moment: MomentOfDay): (text: string) => TimeOption {
+export function parseTimeOption(moment: MomentOfDay): (text: string) => TimeOption {
   return (text) => {
     const parse: TimeOption = (timeZone) => {
       const read = readTime(moment)(text, timeZone);
@@ -76,7 +76,7 @@ export function warnOfUnconfirmedAddress(email: string): void {
   );
 }
 
-export function positive(text: string): number {
+export function parsePositive(text: string): number {
   const number = Number(normalizeNumber(text));
   if (!Number.isSafeInteger(number) || number < 1) {
     throw new InvalidArgumentError('must be a positive integer');

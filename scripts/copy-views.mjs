@@ -1,12 +1,12 @@
 import fs from 'node:fs';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { markerOf } from './build.mjs';
-import { copyViews, drawGuides } from './views.mjs';
+import { getMarkerPath } from './build.mjs';
+import { copyViews, renderGuides } from './views.mjs';
 
 /** After the compiler: what pages are drawn from, which it does not copy. */
 const root = path.dirname(path.dirname(fileURLToPath(import.meta.url)));
 copyViews(root);
-await drawGuides(root);
+await renderGuides(root);
 // It says what an earlier build was made of, so the next start would build again.
-fs.rmSync(markerOf(root), { force: true });
+fs.rmSync(getMarkerPath(root), { force: true });

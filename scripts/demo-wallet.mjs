@@ -40,10 +40,10 @@ try {
 }
 
 async function show() {
-  const { phone, google, call, path } = await cardOnTwoPhones();
+  const { phone, google, call, path } = await playOnTwoPhones();
   const untilShown = async (count) => {
-    await until(() => phone.messages.length >= count, 'a message on the phone');
-    await until(() => google.notices.length >= count, 'a notification by Google');
+    await waitUntil(() => phone.messages.length >= count, 'a message on the phone');
+    await waitUntil(() => google.notices.length >= count, 'a notification by Google');
     say(`  the phone shows:  ${phone.messages.at(-1)}`);
     say(`  Google notifies:  ${google.notices.at(-1).text}`);
   };
@@ -57,7 +57,7 @@ async function show() {
   say('One more, without a notification');
   const { rounds } = phone;
   await call('POST', `${path}/stamp`, { stamps: 1, skip_notifications: true });
-  await until(() => phone.rounds > rounds, 'the silent update');
+  await waitUntil(() => phone.rounds > rounds, 'the silent update');
   await wait(QUIET_MS, undefined, { signal: stop.signal });
   expect(phone.messages.length, 2, 'messages on the phone');
   expect(google.notices.length, 2, 'notifications by Google');
@@ -67,8 +67,8 @@ async function show() {
   expect(`${wallet.apple.state} ${wallet.google.state}`, 'installed installed', 'in GET …/wallet');
 }
 
-async function cardOnTwoPhones() {
-  const certificates = certificatesOf();
+async function playOnTwoPhones() {
+  const certificates = readCertificates();
   const apns = await Apns.start(certificates);
   undo.push(() => apns.stop());
   const google = await startGoogleWallet({ allowHttp: true });
@@ -84,7 +84,7 @@ async function cardOnTwoPhones() {
     ...google.environment,
   });
   const reaches = (url) => url.replace(PUBLIC_URL, baseUrl);
-  const call = caller(baseUrl, token);
+  const call = createCaller(baseUrl, token);
   const store = `/api/v1/accounts/${accountId}`;
 
   const card = await call('POST', `${store}/cards`, {
@@ -120,7 +120,7 @@ async function cardOnTwoPhones() {
   return { phone, google, call, path };
 }
 
-function certificatesOf() {
+function readCertificates() {
   try {
     return appleCertificates();
   } catch (cause) {
@@ -130,12 +130,12 @@ function certificatesOf() {
 
 /** The credentials are those that `npm start` prints on its first start. */
 async function startInkpad(settings) {
-  const port = await freePort();
+  const port = await findFreePort();
   say('Starting an Inkpad of its own, which takes a few seconds …');
   const inkpad = spawn(process.execPath, ['scripts/start.mjs'], {
     env: {
       ...process.env,
-      ...noSettings(),
+      ...createEmptyEnvironment(),
       ...settings,
       INKPAD_PARENT_PID: String(process.pid),
       DATA_DIR: dataDir,
@@ -152,7 +152,7 @@ async function startInkpad(settings) {
     inkpad.kill('SIGINT');
     await ended;
   });
-  await until(() => {
+  await waitUntil(() => {
     if (inkpad.exitCode !== null) throw new Error(`Inkpad did not start:\n${output}`);
     return output.includes('API token: ');
   }, 'Inkpad to start');
@@ -165,13 +165,13 @@ async function startInkpad(settings) {
 }
 
 /** Empty, so that neither the environment nor .env leads it to a database that is in use. */
-function noSettings() {
+function createEmptyEnvironment() {
   const settings = readFileSync('.env.example', 'utf8').matchAll(/^#([A-Z0-9_]+)=/gm);
   const names = [...settings].flatMap(([, name]) => [name, `${name}_FILE`]);
   return Object.fromEntries(['NODE_ENV', ...names].map((name) => [name, '']));
 }
 
-function caller(baseUrl, token) {
+function createCaller(baseUrl, token) {
   return async (method, path, body) => {
     const response = await fetch(baseUrl + path, {
       method,
@@ -185,7 +185,7 @@ function caller(baseUrl, token) {
   };
 }
 
-async function until(holds, what) {
+async function waitUntil(holds, what) {
   for (const deadline = Date.now() + PATIENCE_MS; !holds(); await wait(50)) {
     if (stop.signal.aborted) throw new Error('it was stopped');
     if (Date.now() > deadline) throw new Error(`waited in vain for ${what}`);
@@ -196,7 +196,7 @@ function expect(actual, expected, what) {
   if (actual !== expected) throw new Error(`${actual} ${what} instead of ${expected}`);
 }
 
-async function freePort() {
+async function findFreePort() {
   const server = createServer().listen(0, '127.0.0.1');
   await once(server, 'listening');
   const { port } = server.address();

@@ -6,7 +6,7 @@ import {
   type WebhookEvent,
   type WebhookRequest,
 } from '../clients/typescript/src/webhooks.js';
-import { localService, type LocalService } from './local-service.js';
+import { readLocalService, type LocalService } from './local-service.js';
 
 /**
  * Plays the main scenario against a running `npm start`: a shop creates a card and a reward, enrols a
@@ -18,7 +18,7 @@ const WAIT_MS = 20_000;
 
 let service: LocalService;
 try {
-  service = localService();
+  service = readLocalService();
 } catch (error) {
   console.error(error instanceof Error ? error.message : String(error));
   process.exit(1);
@@ -43,7 +43,7 @@ const receiver = createServer((request, response) => {
 });
 
 try {
-  await story();
+  await runDemo();
   console.log('\nEverything works as expected.');
 } catch (error) {
   console.error(
@@ -55,7 +55,7 @@ try {
   receiver.close();
 }
 
-async function story(): Promise<void> {
+async function runDemo(): Promise<void> {
   await inkpad.getStatus().catch((cause: unknown) => {
     // Any response comes from a service that runs; the client's own errors have no status.
     if (cause instanceof InkpadError && cause.status > 0) throw cause;
@@ -63,7 +63,7 @@ async function story(): Promise<void> {
       cause,
     });
   });
-  say(`The service is running at ${service.base_url}`);
+  print(`The service is running at ${service.base_url}`);
 
   await new Promise<void>((listening) => receiver.listen(0, '127.0.0.1', listening));
   const { port } = receiver.address() as AddressInfo;
@@ -72,26 +72,26 @@ async function story(): Promise<void> {
     path: store,
     body: { events: ['*'], target_url, description: 'demo' },
   });
-  say(`A receiver at ${target_url} subscribes to every event`);
+  print(`A receiver at ${target_url} subscribes to every event`);
   try {
-    await play(secret);
+    await runScenes(secret);
   } finally {
     await inkpad.deleteWebhookSubscription({ path: { ...store, id } });
   }
-  say('The subscription has been deleted');
+  print('The subscription has been deleted');
 }
 
-async function play(secret: string): Promise<void> {
+async function runScenes(secret: string): Promise<void> {
   const card = await inkpad.createCard({
     path: store,
     body: { card: { name: 'Coffee card', stamps_required: 5, initial_stamps: 1 } },
   });
-  say('The shop creates a card for 5 stamps, the first of them a welcome gift');
+  print('The shop creates a card for 5 stamps, the first of them a welcome gift');
   const reward = await inkpad.createReward({
     path: store,
     body: { reward: { card_id: card.id, name: 'Free coffee', stamps_required: 5 } },
   });
-  say('… and adds a reward: a free coffee for 5 stamps');
+  print('… and adds a reward: a free coffee for 5 stamps');
 
   const customer = await inkpad.createCustomer({
     path: store,
@@ -102,38 +102,35 @@ async function play(secret: string): Promise<void> {
   });
   if (!customer.customer_card) throw new Error('expected that the customer gets the card');
   const path = { ...store, customer_id: customer.id, id: customer.customer_card.id };
-  say('Anna joins and gets the card');
+  print('Anna joins and gets the card');
 
   for (let visit = 1; visit <= 4; visit++) {
     const body = { stamps: 1, external_ref: `demo ${Date.now()} ${visit}` };
     const stamped = await inkpad.stampCustomerCard({ path, body });
-    expect(
-      stamped.stamps_count === visit + 1,
-      `there are ${visit + 1} stamps after visit ${visit}`,
-    );
-    say(`Visit ${visit}: ${'●'.repeat(visit + 1)}${'○'.repeat(4 - visit)}`);
+    check(stamped.stamps_count === visit + 1, `there are ${visit + 1} stamps after visit ${visit}`);
+    print(`Visit ${visit}: ${'●'.repeat(visit + 1)}${'○'.repeat(4 - visit)}`);
     if (visit === 4) {
       const again = await inkpad.stampCustomerCard({ path, body });
-      expect(again.stamps_count === 5, 'a repeated receipt adds nothing');
-      say('The till sends the last receipt twice: it counts once');
-      expect(stamped.available_rewards[0]?.id === reward.id, 'the reward is available');
+      check(again.stamps_count === 5, 'a repeated receipt adds nothing');
+      print('The till sends the last receipt twice: it counts once');
+      check(stamped.available_rewards[0]?.id === reward.id, 'the reward is available');
     }
   }
 
   const body = { reward_id: reward.id };
   const { redemption } = await inkpad.redeemReward({ path, body });
-  expect(redemption.stamps_remaining === 0, 'the redemption deducts the five stamps');
-  say(`Anna gets her ${redemption.reward_name.toLowerCase()}`);
+  check(redemption.stamps_remaining === 0, 'the redemption deducts the five stamps');
+  print(`Anna gets her ${redemption.reward_name.toLowerCase()}`);
   const refusal = await inkpad.redeemReward({ path, body }).catch((error: unknown) => error);
   const isRefused = refusal instanceof InkpadError && refusal.code === 'insufficient_stamps';
-  expect(isRefused, `a second redemption is refused (got ${String(refusal)})`);
-  say('A second redemption is refused: the stamps are spent');
+  check(isRefused, `a second redemption is refused (got ${String(refusal)})`);
+  print('A second redemption is refused: the stamps are spent');
 
   const customerCard = await inkpad.getCustomerCard({ path });
-  expect(customerCard.stamps_count === 0, 'the card is empty when read back');
+  check(customerCard.stamps_count === 0, 'the card is empty when read back');
   const { stamp_count } = await inkpad.getCustomer({ path: { ...store, id: customer.id } });
-  expect(stamp_count === 0, 'the customer has no stamps left');
-  say('Reading the card and the customer confirms it');
+  check(stamp_count === 0, 'the customer has no stamps left');
+  print('Reading the card and the customer confirms it');
   await checkReceived(secret);
 }
 
@@ -149,26 +146,26 @@ async function checkReceived(secret: string): Promise<void> {
     'reward.unlocked',
     'reward.redeemed',
   ];
-  await untilReceived(expected.length);
-  say(`The receiver got ${received.length} webhooks:`);
-  const events = received.map((webhook) => verified(webhook, secret));
+  await waitForWebhooks(expected.length);
+  print(`The receiver got ${received.length} webhooks:`);
+  const events = received.map((webhook) => verifyAndPrint(webhook, secret));
   const types = events.map((event) => event.type);
-  expect(types.join() === expected.join(), `the events arrive in order (got ${types.join(', ')})`);
+  check(types.join() === expected.join(), `the events arrive in order (got ${types.join(', ')})`);
   const ids = new Set(events.map((event) => event.id));
-  expect(ids.size === expected.length, 'every event has a unique id');
+  check(ids.size === expected.length, 'every event has a unique id');
 }
 
-function verified(webhook: WebhookRequest, secret: string): WebhookEvent {
+function verifyAndPrint(webhook: WebhookRequest, secret: string): WebhookEvent {
   const event = verifyWebhook(webhook, secret);
   console.log(`    ✓ ${event.type.padEnd(22)} ${event.id}  signature valid`);
   return event;
 }
 
-async function untilReceived(count: number): Promise<void> {
+async function waitForWebhooks(count: number): Promise<void> {
   const deadline = performance.now() + WAIT_MS;
   while (received.length < count) {
     const left = deadline - performance.now();
-    expect(left > 0, `${count} webhooks arrive within 20 s (got ${received.length})`);
+    check(left > 0, `${count} webhooks arrive within 20 s (got ${received.length})`);
     await new Promise<void>((wake) => {
       const timer = setTimeout(wake, left);
       news = () => {
@@ -179,10 +176,10 @@ async function untilReceived(count: number): Promise<void> {
   }
 }
 
-function expect(holds: boolean, what: string): void {
+function check(holds: boolean, what: string): void {
   if (!holds) throw new Error(`expected that ${what}`);
 }
 
-function say(line: string): void {
+function print(line: string): void {
   console.log(`  ${line}`);
 }

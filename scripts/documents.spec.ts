@@ -5,7 +5,7 @@ import { ModulesContainer } from '@nestjs/core';
 import { existsSync, readFileSync, readdirSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { SETTINGS } from '#configuration/settings.js';
-import { previewedApi } from './api-documents.js';
+import { createPreviewApp } from './api-documents.js';
 
 /** Checks that every route, command, script, setting and link that a document names exists. */
 
@@ -108,7 +108,7 @@ function exampleSettings(): Set<string> {
 type Route = { method: string; path: string[] };
 
 async function routesOfApi(): Promise<Route[]> {
-  const app = await previewedApi();
+  const app = await createPreviewApp();
   return [...app.get(ModulesContainer).values()].flatMap(({ controllers }) =>
     [...controllers.values()].flatMap(({ metatype }) => (metatype ? routesOf(metatype) : [])),
   );

@@ -5,26 +5,26 @@ import net from 'node:net';
 import path from 'node:path';
 import {
   checkCompleted,
-  clusterOf,
+  getClusterPaths,
   databaseName,
-  hashOf,
+  hashText,
   locate,
-  makeDatabase,
-  makeDataDir,
+  createDatabase,
+  createDataDir,
   ownerName,
   serviceName,
 } from './postgres-data.mjs';
-import { environment, isRoot } from './postgres-programs.mjs';
+import { getEnvironment, isRoot } from './postgres-programs.mjs';
 import {
   Refusal,
-  inWords,
+  describeExit,
   launch,
   listProcesses,
-  pause,
-  readIfThere,
+  sleep,
+  readFileIfExists,
   readJson,
   sendSignal,
-  until,
+  waitUntil,
   writeJson,
 } from './processes.mjs';
 
@@ -63,14 +63,14 @@ export async function startPostgres({
   tie = false,
   signal,
 }) {
-  const home = makeDataDir(dataDir);
+  const home = createDataDir(dataDir);
   const server = locate(home, log);
-  if (!server.record.completed) await makeDatabase(server, settings, log, signal);
+  if (!server.record.completed) await createDatabase(server, settings, log, signal);
   checkCompleted(server);
   // Saved before any role has its password.
   writeJson(server.recordFile, server.record);
 
-  const running = postmasterOf(server);
+  const running = readPostmasterPid(server);
   if (running) {
     throw new Refusal(`PostgreSQL is already running on ${server.data} (process ${running}).`);
   }
@@ -81,11 +81,11 @@ export async function startPostgres({
   const port = await choosePort(server, wantedPort, log);
   const logFile = path.join(home, 'postgres.log');
   const { child, logStart } = launchServer(server, logFile, {
-    ...ownSettings(server, port),
+    ...createSettings(server, port),
     ...settings,
   });
-  if (tie) tieTo(child);
-  await untilReady({ child, server, logFile, logStart, log, signal });
+  if (tie) stopWithParent(child);
+  await waitUntilReady({ child, server, logFile, logStart, log, signal });
 
   /** @param {{ mode?: 'fast' | 'immediate', hurry?: AbortSignal }} [how] */
   async function stop({ mode = 'fast', hurry } = {}) {
@@ -123,17 +123,17 @@ export async function stopLeftoverPostgres(dataDir) {
   if (!record) return false;
   const data = path.resolve(home, record.data);
   // A copied data folder still names the original's database, which is not ours to stop.
-  if (path.isAbsolute(record.data) && !data.includes(hashOf(home))) return false;
+  if (path.isAbsolute(record.data) && !data.includes(hashText(home))) return false;
   const owner = fs.statSync(data, { throwIfNoEntry: false })?.uid;
   // Missing, or another user's; the start itself reports that.
   if (owner === undefined || (!isRoot() && owner !== process.getuid())) return false;
-  const server = { data, postgres: recordedProgram(data), cluster: clusterOf(data) };
-  const pid = postmasterOf(server);
+  const server = { data, postgres: readRecordedProgram(data), cluster: getClusterPaths(data) };
+  const pid = readPostmasterPid(server);
   if (!pid) return false;
-  const gone = () => postmasterOf(server) !== pid;
+  const gone = () => readPostmasterPid(server) !== pid;
   for (const kind of /** @type {const} */ (['SIGINT', 'SIGQUIT', 'SIGKILL'])) {
     sendSignal(pid, kind);
-    if (await until(gone, { patience: 15_000 })) break;
+    if (await waitUntil(gone, { patience: 15_000 })) break;
   }
   await endOrphans(server);
   return true;
@@ -141,17 +141,17 @@ export async function stopLeftoverPostgres(dataDir) {
 
 /** @returns the server while it starts, and where its part of the log begins */
 function launchServer(server, logFile, settings) {
-  boundLog(logFile);
+  limitLog(logFile);
   const logHandle = fs.openSync(logFile, 'a', 0o600);
   const logStart = fs.fstatSync(logHandle).size;
-  const child = launch(server.postgres, ['-D', server.data, ...asArguments(settings)], {
+  const child = launch(server.postgres, ['-D', server.data, ...toArguments(settings)], {
     ...server.account,
     cwd: server.data,
-    env: environment(),
+    env: getEnvironment(),
     output: logHandle,
   });
   fs.closeSync(logHandle);
-  const watch = setInterval(() => boundLog(logFile), 60_000).unref();
+  const watch = setInterval(() => limitLog(logFile), 60_000).unref();
   child.exited.then(() => clearInterval(watch));
   return { child, logStart };
 }
@@ -163,15 +163,15 @@ async function removeFiles({ home, data, outside, recordFile }, logFile) {
 }
 
 /** The program that the last server on this data was started with; an update may have moved it. */
-function recordedProgram(data) {
-  return readIfThere(path.join(data, 'postmaster.opts'))?.split(' "')[0] ?? null;
+function readRecordedProgram(data) {
+  return readFileIfExists(path.join(data, 'postmaster.opts'))?.split(' "')[0] ?? null;
 }
 
 /** @returns {number | null} the pid of the server that runs on the data */
-function postmasterOf({ data, postgres }) {
-  const pid = Number(readIfThere(path.join(data, 'postmaster.pid'))?.split('\n')[0]);
+function readPostmasterPid({ data, postgres }) {
+  const pid = Number(readFileIfExists(path.join(data, 'postmaster.pid'))?.split('\n')[0]);
   if (!pid) return null;
-  const programs = [postgres, recordedProgram(data)].filter((program) => program !== null);
+  const programs = [postgres, readRecordedProgram(data)].filter((program) => program !== null);
   const running = listProcesses().find((process) => process.pid === pid);
   return programs.some((program) => running?.command.startsWith(`${program} -D ${data} `))
     ? pid
@@ -185,9 +185,9 @@ function postmasterOf({ data, postgres }) {
 async function endOrphans({ cluster }) {
   const orphans = () =>
     listProcesses().filter(({ command }) => command.startsWith(`postgres: ${cluster}: `));
-  if (await until(() => orphans().length === 0, { patience: 3_000 })) return;
+  if (await waitUntil(() => orphans().length === 0, { patience: 3_000 })) return;
   for (const { pid } of orphans()) sendSignal(pid, 'SIGKILL');
-  await until(() => orphans().length === 0, { patience: 5_000 });
+  await waitUntil(() => orphans().length === 0, { patience: 5_000 });
 }
 
 async function choosePort(server, preferred, log) {
@@ -221,7 +221,7 @@ function isFree(port) {
   });
 }
 
-function ownSettings(server, port) {
+function createSettings(server, port) {
   return {
     ...defaultSettings,
     listen_addresses: '127.0.0.1',
@@ -234,25 +234,25 @@ function ownSettings(server, port) {
   };
 }
 
-function asArguments(settings) {
+function toArguments(settings) {
   return Object.entries(settings).flatMap(([name, value]) => ['-c', `${name}=${value}`]);
 }
 
-async function untilReady({ child, server, logFile, logStart, log, signal }) {
+async function waitUntilReady({ child, server, logFile, logStart, log, signal }) {
   let end = null;
   child.exited.then((how) => (end = how));
   const patient = Date.now() + 10_000;
   let hasTold = false;
   while (end === null && !signal?.aborted) {
     const [pid, , , , , , , status] = (
-      readIfThere(path.join(server.data, 'postmaster.pid')) ?? ''
+      readFileIfExists(path.join(server.data, 'postmaster.pid')) ?? ''
     ).split('\n');
     if (Number(pid) === child.pid && status?.trim() === 'ready') return;
     if (!hasTold && Date.now() > patient) {
       hasTold = true;
       log(`PostgreSQL is still recovering; see ${logFile}.`);
     }
-    await pause(20, signal);
+    await sleep(20, signal);
   }
   if (end === null) {
     await child.stop({ signal: 'SIGINT', harder: 'SIGQUIT' });
@@ -264,12 +264,12 @@ async function untilReady({ child, server, logFile, logStart, log, signal }) {
     .filter((line) => /(FATAL|PANIC): /.test(line))
     .at(-1);
   throw new Refusal(
-    `PostgreSQL did not start: ${reason?.replace(/^.*?(FATAL|PANIC): +/, '') ?? inWords(end)} (see ${logFile}).`,
+    `PostgreSQL did not start: ${reason?.replace(/^.*?(FATAL|PANIC): +/, '') ?? describeExit(end)} (see ${logFile}).`,
   );
 }
 
 /** The server itself appends to this file, even after its starter was killed, so it is emptied in place. */
-function boundLog(logFile) {
+function limitLog(logFile) {
   const stats = fs.statSync(logFile, { throwIfNoEntry: false });
   if (!stats || stats.size < logLimit) return;
   fs.copyFileSync(logFile, `${logFile}.1`);
@@ -277,7 +277,7 @@ function boundLog(logFile) {
 }
 
 /** When this process ends, even by kill -9, the pipe to a small shell closes, and the shell stops the server. */
-function tieTo(child) {
+function stopWithParent(child) {
   if (child.pid === undefined) return;
   const guard = spawn('/bin/sh', ['-c', 'cat >/dev/null; kill -INT "$1"', 'sh', `${child.pid}`], {
     detached: true,

@@ -1,8 +1,8 @@
 import fs from 'node:fs';
 import path from 'node:path';
 import { startPostgres, stopLeftoverPostgres } from './embedded-postgres.mjs';
-import { makeDataDir } from './postgres-data.mjs';
-import { Refusal, inWords, launch, readJson, stopLeftover, takeLock } from './processes.mjs';
+import { createDataDir } from './postgres-data.mjs';
+import { Refusal, describeExit, launch, readJson, stopLeftover, takeLock } from './processes.mjs';
 
 /**
  * Runs a script that needs api and dispatcher stopped on the database of a data folder, which runs for as long and is
@@ -15,7 +15,7 @@ import { Refusal, inWords, launch, readJson, stopLeftover, takeLock } from './pr
 export async function runOnDataFolder({ program, args, command, settings, mayBeNew = false }) {
   const { dataDir: named, publicUrl } = settings;
   if (!mayBeNew) refuseWithoutDatabase(named, command);
-  const dataDir = makeDataDir(named);
+  const dataDir = createDataDir(named);
   const lock = takeLock(dataDir, command);
   if (lock.holder) throw new Refusal(describeHolder(dataDir, lock.holder, command));
   const stop = stopOnSignals();
@@ -23,7 +23,7 @@ export async function runOnDataFolder({ program, args, command, settings, mayBeN
   try {
     await stopLeftovers(dataDir);
     postgres = await startPostgres({ dataDir, log: console.error, tie: true, signal: stop });
-    return await runScript(
+    return await runProgramOnData(
       { program, args, command, signal: stop },
       {
         DATA_DIR: dataDir,
@@ -54,8 +54,8 @@ export async function stopLeftovers(dataDir) {
 }
 
 /** @returns {Promise<number>} */
-export async function runScript({ program, args, command, signal }, settings = {}) {
-  if (signal.aborted) throw endedEarly(command, 'it was stopped');
+export async function runProgramOnData({ program, args, command, signal }, settings = {}) {
+  if (signal.aborted) throw createEarlyEndError(command, 'it was stopped');
   const child = launch(process.execPath, [program, ...args], {
     cwd: process.cwd(),
     env: { ...process.env, ...settings },
@@ -63,7 +63,7 @@ export async function runScript({ program, args, command, signal }, settings = {
     output: (line, stream) => (stream === 'stdout' ? console.log : console.error)(line),
   });
   const end = await child.result;
-  if (end.code === null) throw endedEarly(command, inWords(end));
+  if (end.code === null) throw createEarlyEndError(command, describeExit(end));
   return end.code;
 }
 
@@ -91,6 +91,6 @@ function describeHolder(dataDir, { pid, command: other }, command) {
     : `Inkpad is running on ${dataDir} (process ${pid}): stop it, then run ${command} again.`;
 }
 
-function endedEarly(command, why) {
+function createEarlyEndError(command, why) {
   return new Refusal(`${command} ended early (${why}): run it again.`);
 }

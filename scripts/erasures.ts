@@ -14,7 +14,7 @@ type Erased = { account_id: number; customer_id: number };
 export type Repeated = { erased: number; unknown: number };
 
 /** Everybody who was erased, oldest id first; nothing personal. */
-export async function* erasuresIn(pool: Pool): AsyncGenerator<Erased & { erased_at: Date }> {
+export async function* listErasures(pool: Pool): AsyncGenerator<Erased & { erased_at: Date }> {
   for (let after = 0; ;) {
     const { rows } = await pool.query<Erased & { erased_at: Date }>(
       `select account_id, subject_id as customer_id, erased_at from es.erasures
@@ -52,7 +52,7 @@ export async function repeatErasures(
     }
   };
   for await (const line of list) {
-    const one = erasureIn(line);
+    const one = parseErasure(line);
     if (one) await erase(one);
   }
   for (let after = 0; ;) {
@@ -65,13 +65,13 @@ export async function repeatErasures(
 }
 
 /** The lines of standard input; none when it is a terminal. */
-export function linesOfInput(): AsyncIterable<string> {
+export function readInputLines(): AsyncIterable<string> {
   const { stdin } = process;
   return stdin.isTTY ? (async function* () {})() : createInterface({ input: stdin });
 }
 
 /** Any line that is no erasure is passed over, so that a whole log may be given. */
-function erasureIn(line: string): Erased | undefined {
+function parseErasure(line: string): Erased | undefined {
   let content: unknown;
   try {
     content = JSON.parse(line);

@@ -11,8 +11,8 @@ import { getErrorMessage } from '#kernel/errors.js';
 import { readSecretFiles } from '#configuration/secret-files.js';
 import { EventStoreDbConnection } from '#event-store/eventstoredb/eventstoredb-connection.js';
 import { classifyFault } from '#event-store/eventstoredb/eventstoredb-faults.js';
-import { createUser, userOf } from './event-store-user.js';
-import { hostsOf, runScript } from './run-script.js';
+import { createUser, parseUser } from './event-store-user.js';
+import { getHosts, runScript } from './run-script.js';
 
 const ALL = '$all';
 const SETTINGS = '$settings';
@@ -29,7 +29,7 @@ type Settings = { $userStreamAcl?: Acl; $systemStreamAcl?: Acl };
  * granted already is not written again.
  */
 runScript(async () => {
-  const named = userIn(process.argv.slice(2));
+  const named = parseUserOption(process.argv.slice(2));
   const { settings, errors } = readSecretFiles(process.env);
   if (errors.length > 0) throw new ConfigError(errors.join('\n'));
   const url = settings['EVENT_STORE_ADMIN_URL'];
@@ -39,9 +39,9 @@ runScript(async () => {
     );
   }
   const connection = new EventStoreDbConnection(url, 'EVENT_STORE_ADMIN_URL');
-  console.error(`EventStoreDB: ${hostsOf(url)}`);
+  console.error(`EventStoreDB: ${getHosts(url)}`);
   try {
-    const user = named ?? (await createdUser(url, settings['EVENT_STORE_URL']));
+    const user = named ?? (await createLoginUser(url, settings['EVENT_STORE_URL']));
     await connection.call((client) => grantLog(client, user));
     await connection.call((client) => grantStreams(client, user));
     console.log(
@@ -58,7 +58,7 @@ runScript(async () => {
   }
 });
 
-function userIn(args: string[]): string | undefined {
+function parseUserOption(args: string[]): string | undefined {
   const usage =
     'Usage: npm run event-store-access [-- --user <name of a user that exists>]; without it, for the user of EVENT_STORE_URL';
   try {
@@ -70,9 +70,9 @@ function userIn(args: string[]): string | undefined {
   throw new ConfigError(usage);
 }
 
-async function createdUser(adminUrl: string, url: string | undefined): Promise<string> {
-  const user = userOf(url ?? '', 'EVENT_STORE_URL');
-  const admin = userOf(adminUrl, 'EVENT_STORE_ADMIN_URL');
+async function createLoginUser(adminUrl: string, url: string | undefined): Promise<string> {
+  const user = parseUser(url ?? '', 'EVENT_STORE_URL');
+  const admin = parseUser(adminUrl, 'EVENT_STORE_ADMIN_URL');
   if (user.name === admin.name) {
     throw new ConfigError(
       `EVENT_STORE_URL names the administrator ${admin.name}: choose a user that only Inkpad uses.`,
@@ -86,7 +86,7 @@ async function grantLog(client: EventStoreDBClient, user: string): Promise<void>
   const { metadata } = await client.getStreamMetadata(ALL);
   const { acl } = metadata ?? {};
   const readers = typeof acl === 'object' ? acl.readRoles : undefined;
-  const readRoles = rolesWith(readers, user);
+  const readRoles = addRoles(readers, user);
   if (isDeepStrictEqual(readers, readRoles)) return;
   await client.setStreamMetadata(ALL, {
     ...metadata,
@@ -96,15 +96,15 @@ async function grantLog(client: EventStoreDBClient, user: string): Promise<void>
 
 /** The default of all streams, because ours are too many for a list each. */
 async function grantStreams(client: EventStoreDBClient, user: string): Promise<void> {
-  const settings = await settingsIn(client);
+  const settings = await readSettings(client);
   const acl = settings.$userStreamAcl ?? {};
   const $userStreamAcl = {
     ...acl,
-    $r: rolesWith(acl.$r, user),
-    $w: rolesWith(acl.$w, user),
-    $d: rolesWith(acl.$d),
-    $mr: rolesWith(acl.$mr, user),
-    $mw: rolesWith(acl.$mw),
+    $r: addRoles(acl.$r, user),
+    $w: addRoles(acl.$w, user),
+    $d: addRoles(acl.$d),
+    $mr: addRoles(acl.$mr, user),
+    $mw: addRoles(acl.$mw),
   };
   if (isDeepStrictEqual(acl, $userStreamAcl)) return;
   const event = jsonEvent({
@@ -115,7 +115,7 @@ async function grantStreams(client: EventStoreDBClient, user: string): Promise<v
   await client.appendToStream(SETTINGS, event);
 }
 
-async function settingsIn(client: EventStoreDBClient): Promise<Settings> {
+async function readSettings(client: EventStoreDBClient): Promise<Settings> {
   try {
     const reading = client.readStream(SETTINGS, {
       direction: BACKWARDS,
@@ -130,7 +130,7 @@ async function settingsIn(client: EventStoreDBClient): Promise<Settings> {
 }
 
 /** Administrators and those users, beside whoever else was let in by name: what was open to all is closed. */
-function rolesWith(roles: Roles | undefined, ...users: string[]): string[] {
+function addRoles(roles: Roles | undefined, ...users: string[]): string[] {
   const named = [roles ?? []].flat().filter((role) => role !== '$all');
   return [...new Set([ADMINS, ...named, ...users])];
 }

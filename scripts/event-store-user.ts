@@ -9,7 +9,7 @@ const DEFAULT_PORT = 2113;
 export type EventStoreUser = { name: string; password: string };
 
 /** As the client reads it. @throws ConfigError where the connection string names no user or no password */
-export function userOf(url: string, setting: string): EventStoreUser {
+export function parseUser(url: string, setting: string): EventStoreUser {
   const [, name, password] = /^esdb(?:\+discover)?:\/\/([^:@/?]+):([^@/?]+)@/.exec(url) ?? [];
   if (name === undefined || password === undefined) {
     throw new ConfigError(`${setting} must name a user and a password: esdb://name:password@host`);
@@ -24,8 +24,8 @@ export function userOf(url: string, setting: string): EventStoreUser {
  * @throws ConfigError where the server refuses
  */
 export async function createUser(adminUrl: string, user: EventStoreUser): Promise<void> {
-  const admin = userOf(adminUrl, 'EVENT_STORE_ADMIN_URL');
-  const { hosts, ca } = serverOf(adminUrl);
+  const admin = parseUser(adminUrl, 'EVENT_STORE_ADMIN_URL');
+  const { hosts, ca } = parseServer(adminUrl);
   const agent = new Agent({ connect: { ...(ca && { ca }), timeout: TIMEOUT_MS } });
   try {
     const status = await tryHosts(hosts, async (host) => {
@@ -48,14 +48,14 @@ export async function createUser(adminUrl: string, user: EventStoreUser): Promis
       await body.dump();
       return statusCode;
     });
-    refuse(status, user.name);
+    assertUserCreated(status, user.name);
   } finally {
     await agent.close();
   }
 }
 
 /** Where the client connects to, and which authority it trusts. */
-function serverOf(url: string): { hosts: string[]; ca: Buffer | null } {
+function parseServer(url: string): { hosts: string[]; ca: Buffer | null } {
   const [, hosts = '', options = ''] =
     /^esdb(?:\+discover)?:\/\/(?:[^@/?]*@)?([^/?]+)\/?(?:\?(.*))?$/.exec(url.trim()) ?? [];
   const variables = new Map(
@@ -86,7 +86,7 @@ async function tryHosts<T>(hosts: string[], ask: (host: string) => Promise<T>): 
   );
 }
 
-function refuse(status: number, name: string): void {
+function assertUserCreated(status: number, name: string): void {
   if (status === 201) return;
   if (status === 409) {
     throw new ConfigError(

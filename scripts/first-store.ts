@@ -6,7 +6,7 @@ import { CreateAccount } from '#accounts/account.commands.js';
 import { CreateUser, RemoveUser } from '#identity/identity.commands.js';
 import { CreateToken } from '#identity/token.commands.js';
 import { AddMember } from '#identity/member.commands.js';
-import { operator } from './operator.js';
+import { getOperator } from './operator.js';
 import { withServices } from './script-services.js';
 
 const EMAIL = 'owner@inkpad.local';
@@ -22,7 +22,7 @@ export function createFirstStore(): Promise<FirstStore> {
   return withServices(async (app) => {
     const source = app.get(DataSource);
     const bus = app.get(CommandBus);
-    const by = operator();
+    const by = getOperator();
 
     // An interrupted setup cannot be continued: its password is lost.
     const interrupted: unknown[] = await source.query(

@@ -7,7 +7,7 @@ import { GeocodingQueue } from '#geocoding/geocoding-queue.service.js';
 import { PostcodesImport } from '#geocoding/postcodes-import.service.js';
 import { runScript } from './run-script.js';
 import { withServices } from './script-services.js';
-import { linesOf } from './zipped-text.js';
+import { readLines } from './zipped-text.js';
 
 const SAID_EVERY_LINES = 100_000;
 
@@ -26,7 +26,7 @@ export function addGeocodeCommands(program: Command): void {
           const pool = app.get(Pool);
           let reportedCount = 0;
           const imported = await new PostcodesImport(pool).run(
-            linesOf(file),
+            readLines(file),
             basename(file),
             (lines) => {
               if (lines - reportedCount < SAID_EVERY_LINES) return;

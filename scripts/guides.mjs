@@ -37,45 +37,45 @@ const NAMES = { background: 'Another shell', arrives: 'What arrives' };
 const CHOICES = { sh: 'curl', ts: 'TypeScript', js: 'Node.js', python: 'Python' };
 
 /** @param {string} file from the root of the project */
-export function drawGuide(file, text) {
+export function renderGuide(file, text) {
   const headings = [];
   const marked = new Marked({
-    renderer: rendererFor(file, headings),
-    extensions: [{ name: 'samples', renderer: drawSamples }],
+    renderer: createRenderer(file, headings),
+    extensions: [{ name: 'samples', renderer: renderSamples }],
   });
   const tokens = marked.lexer(text);
-  const html = marked.parser(withSamples(tokens));
+  const html = marked.parser(groupSamples(tokens));
   return {
-    path: pathOf(file),
-    title: titleOf(tokens, file),
-    summary: plain(tokens.find(({ type }) => type === 'paragraph')),
+    path: getPath(file),
+    title: getTitle(tokens, file),
+    summary: getPlainText(tokens.find(({ type }) => type === 'paragraph')),
     html,
     headings,
-    sections: sectionsOf(tokens),
-    menu: file === `${FOLDER}/README.md` ? menuOf(tokens) : [],
+    sections: listSections(tokens),
+    menu: file === `${FOLDER}/README.md` ? listMenu(tokens) : [],
   };
 }
 
-function pathOf(file) {
+function getPath(file) {
   return PLACES[file] ?? (file.startsWith(FOLDER) ? `/docs/${path.basename(file, '.md')}` : null);
 }
 
-function rendererFor(file, headings) {
+function createRenderer(file, headings) {
   return {
     heading({ tokens, depth }) {
       const text = this.parser.parseInline(tokens);
-      const id = slugOf(plain({ tokens }));
+      const id = createSlug(getPlainText({ tokens }));
       if (depth === 1) return `<h1>${text}</h1>\n`;
-      headings.push({ id, text: plain({ tokens }), depth });
+      headings.push({ id, text: getPlainText({ tokens }), depth });
       return `<h${depth} id="${id}"><a class="anchor" href="#${id}">${text}</a></h${depth}>\n`;
     },
     link({ href, tokens }) {
       const text = this.parser.parseInline(tokens);
-      const target = targetOf(href, file);
-      return target === null ? text : `<a href="${escaped(target)}">${text}</a>`;
+      const target = resolveTarget(href, file);
+      return target === null ? text : `<a href="${escapeHtml(target)}">${text}</a>`;
     },
     code({ text, lang = '' }) {
-      return drawCode(text, lang);
+      return renderCode(text, lang);
     },
     table({ header, rows }) {
       const cells = (row, tag) =>
@@ -89,19 +89,19 @@ function rendererFor(file, headings) {
 }
 
 /** A link to a document that is no page of the service is no link there. */
-function targetOf(href, from) {
+function resolveTarget(href, from) {
   if (/^(https?:|#)/.test(href)) return href;
   const [file, hash] = href.split('#');
-  const target = pathOf(path.posix.normalize(path.posix.join(path.posix.dirname(from), file)));
+  const target = getPath(path.posix.normalize(path.posix.join(path.posix.dirname(from), file)));
   return target === null ? null : `%ROOT%${target}${hash === undefined ? '' : `#${hash}`}`;
 }
 
 /** Puts samples that say the same into one token. */
-function withSamples(tokens) {
+function groupSamples(tokens) {
   const grouped = [];
   for (const token of tokens) {
     const last = grouped.at(-1);
-    const choice = token.type === 'code' ? choiceOf(token.lang ?? '') : undefined;
+    const choice = token.type === 'code' ? findChoice(token.lang ?? '') : undefined;
     if (choice === undefined) {
       // Blank lines between two samples.
       if (token.type !== 'space' || last?.type !== 'samples') grouped.push(token);
@@ -115,15 +115,15 @@ function withSamples(tokens) {
 }
 
 /** @returns {string | undefined} which of CHOICES it is; commands that start a program say so */
-function choiceOf(info) {
+function findChoice(info) {
   const [language, , choice = language] = info.split(' ');
   return Object.hasOwn(CHOICES, choice) ? choice : undefined;
 }
 
-function drawSamples({ samples }) {
+function renderSamples({ samples }) {
   const [{ text, lang }] = samples;
-  if (samples.length === 1) return drawCode(text, lang);
-  const drawn = samples.map((one) => drawCode(one.text, one.lang, one.choice));
+  if (samples.length === 1) return renderCode(text, lang);
+  const drawn = samples.map((one) => renderCode(one.text, one.lang, one.choice));
   return `<div class="samples">\n${drawn.join('')}</div>\n`;
 }
 
@@ -131,33 +131,33 @@ function drawSamples({ samples }) {
  * @param {string} info the language, and the name of a file or what it is
  * @param {string} [choice] where it is one of several samples
  */
-function drawCode(text, info, choice) {
+function renderCode(text, info, choice) {
   const [language, name] = info.split(' ');
   const highlighter = LANGUAGES[language] ?? language;
   const code = hljs.getLanguage(highlighter)
     ? hljs.highlight(text, { language: highlighter }).value
-    : escaped(text);
+    : escapeHtml(text);
   const label = NAMES[name] ?? name ?? (choice && CHOICES[choice]) ?? LABELS[language] ?? '';
   const html = code.replaceAll(ADDRESS, '<span class="address">%ADDRESS%</span>');
-  return `<figure class="code ${language}"${choice ? sampleMarks(choice, label) : ''}><figcaption>${escaped(label)}</figcaption><pre tabindex="0"><code>${html}</code></pre></figure>\n`;
+  return `<figure class="code ${language}"${choice ? renderSampleAttributes(choice, label) : ''}><figcaption>${escapeHtml(label)}</figcaption><pre tabindex="0"><code>${html}</code></pre></figure>\n`;
 }
 
 /** For the script that shows one of several. */
-function sampleMarks(choice, label) {
+function renderSampleAttributes(choice, label) {
   const title = CHOICES[choice];
   // As samples of the reference have it; who reads TypeScript reads JavaScript.
   const language = { sh: 'shell', ts: 'typescript', js: 'typescript' }[choice] ?? choice;
   return ` data-language="${language}" data-title="${title}"${label === title ? ' data-plain' : ''}`;
 }
 
-function titleOf(tokens, file) {
+function getTitle(tokens, file) {
   const title = tokens.find(({ type, depth }) => type === 'heading' && depth === 1);
   if (!title) throw new Error(`${file} has no title`);
-  return plain(title);
+  return getPlainText(title);
 }
 
 /** The lists of links of the first page, by their headings. */
-function menuOf(tokens) {
+function listMenu(tokens) {
   const groups = [];
   for (const token of tokens) {
     if (token.type === 'heading' && token.depth === 2)
@@ -166,38 +166,38 @@ function menuOf(tokens) {
     for (const item of token.items) {
       const link = item.tokens[0].tokens.find(({ type }) => type === 'link');
       const target = path.posix.normalize(path.posix.join(FOLDER, link.href));
-      groups.at(-1).links.push({ path: pathOf(target), name: plain(link) });
+      groups.at(-1).links.push({ path: getPath(target), name: getPlainText(link) });
     }
   }
   return groups;
 }
 
 /** Collects the searchable text below each heading. */
-function sectionsOf(tokens) {
+function listSections(tokens) {
   const sections = [];
   for (const token of tokens) {
     if (token.type === 'heading') {
-      const text = plain(token);
-      sections.push({ id: token.depth === 1 ? null : slugOf(text), heading: text, text: '' });
+      const text = getPlainText(token);
+      sections.push({ id: token.depth === 1 ? null : createSlug(text), heading: text, text: '' });
     } else if (sections.length > 0 && token.type !== 'html') {
-      sections.at(-1).text += ` ${plain(token)}`;
+      sections.at(-1).text += ` ${getPlainText(token)}`;
     }
   }
   return sections.map((section) => ({ ...section, text: section.text.trim() }));
 }
 
 /** The text of a token without its marks. */
-function plain(token) {
+function getPlainText(token) {
   if (token === undefined) return '';
   const { type, tokens, items, header, rows, text = '' } = token;
-  const all = (list) => list.map(plain).join(' ');
+  const all = (list) => list.map(getPlainText).join(' ');
   if (type === 'table') return [header, ...rows].map(all).join(' ');
   if (items) return all(items);
-  if (tokens) return tokens.map(plain).join('').replaceAll(/\s+/g, ' ');
-  return unescaped(text);
+  if (tokens) return tokens.map(getPlainText).join('').replaceAll(/\s+/g, ' ');
+  return unescapeHtml(text);
 }
 
-function unescaped(text) {
+function unescapeHtml(text) {
   return text
     .replaceAll('&lt;', '<')
     .replaceAll('&gt;', '>')
@@ -207,7 +207,7 @@ function unescaped(text) {
 }
 
 /** As GitHub makes them, so that links into a page lead to the same place in both. */
-function slugOf(text) {
+function createSlug(text) {
   return text
     .toLowerCase()
     .replaceAll(/[^\p{L}\p{N}\s_-]/gu, '')
@@ -215,7 +215,7 @@ function slugOf(text) {
     .replaceAll(/\s/g, '-');
 }
 
-function escaped(text) {
+function escapeHtml(text) {
   return text
     .replaceAll('&', '&amp;')
     .replaceAll('<', '&lt;')

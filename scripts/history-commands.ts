@@ -15,17 +15,17 @@ import { HistoryExport } from '#transparency/history-export.service.js';
 import { HistoryImport } from '#transparency/history-import.service.js';
 import { Tree } from '#transparency/tree.service.js';
 import { readModels } from '../apps/read-models.js';
-import { positive } from './command.js';
+import { parsePositive } from './command.js';
 import { runScript } from './run-script.js';
 import { withServices } from './script-services.js';
-import { verifierFrom } from './verify-checkpoints.js';
+import { parseVerifierKey } from './verify-checkpoints.js';
 
 /** Takes the history of a store from one instance to another. */
 export function addHistoryCommands(program: Command): void {
   program
     .command('history:export')
     .description('writes the history of a store with proofs, one JSON object per line')
-    .requiredOption('--account <id>', 'the store', positive)
+    .requiredOption('--account <id>', 'the store', parsePositive)
     .requiredOption('--out <file>', 'must not exist yet')
     .option(
       '--personal',
@@ -49,10 +49,10 @@ export function addHistoryCommands(program: Command): void {
     .action((options: { in: string; key: string }) => {
       runScript(async () => {
         if (!existsSync(options.in)) throw new ConfigError(`--in: ${options.in} does not exist`);
-        const verifier = verifierFrom(options.key);
+        const verifier = parseVerifierKey(options.key);
         const lines = () =>
           createInterface({ input: createReadStream(options.in), crlfDelay: Infinity });
-        const done = await withServices((app) => importing(app).run(lines, verifier));
+        const done = await withServices((app) => createImport(app).run(lines, verifier));
         const { accountId, events, streams, customers } = done;
         console.log(JSON.stringify({ account_id: accountId, events, streams, customers }));
         console.error('The store has no members yet: add the first one with member:add.');
@@ -60,7 +60,7 @@ export function addHistoryCommands(program: Command): void {
     });
 }
 
-function importing(app: INestApplicationContext): HistoryImport {
+function createImport(app: INestApplicationContext): HistoryImport {
   return new HistoryImport(
     app.get(pg.Pool),
     app.get(EventStore),

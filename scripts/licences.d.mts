@@ -4,6 +4,6 @@ type Component = {
   licenses?: { expression?: string; license?: { id?: string; name?: string } }[];
 };
 
-export function licencesOf(document: {
+export function listLicences(document: {
   components: Component[];
 }): { line: string; allowed: boolean }[];

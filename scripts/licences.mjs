@@ -28,7 +28,7 @@ const EXCEPTIONS = [
 ];
 
 /** @returns {{ line: string, allowed: boolean }[]} of the components of a CycloneDX document, by name */
-export function licencesOf({ components }) {
+export function listLicences({ components }) {
   return components
     .map(({ name, version, licenses = [] }) => {
       const named = licenses.map(

@@ -1,8 +1,8 @@
 import { describe, expect, it } from '@jest/globals';
-import { licencesOf } from './licences.mjs';
+import { listLicences } from './licences.mjs';
 
 const component = (licenses?: Parameters<typeof licencesOf>[0]['components'][0]['licenses']) =>
-  licencesOf({ components: [{ name: 'a', version: '1.0.0', ...(licenses && { licenses }) }] });
+  listLicences({ components: [{ name: 'a', version: '1.0.0', ...(licenses && { licenses }) }] });
 
 describe('licences', () => {
   it.each([
@@ -47,12 +47,12 @@ describe('licences', () => {
     ['x-@img/sharp-libvips-linux-x64', 'LGPL-3.0-or-later', false],
   ])('of %s may be %s: %s', (name, id, allowed) => {
     const components = [{ name, version: '1.0.0', licenses: [{ license: { id } }] }];
-    expect(licencesOf({ components })).toMatchObject([{ allowed }]);
+    expect(listLicences({ components })).toMatchObject([{ allowed }]);
   });
 
   it('are sorted by package', () => {
     const components = ['b', 'a'].map((name) => ({ name, version: '1.0.0' }));
-    expect(licencesOf({ components }).map(({ line }) => line)).toEqual([
+    expect(listLicences({ components }).map(({ line }) => line)).toEqual([
       'a 1.0.0: none',
       'b 1.0.0: none',
     ]);

@@ -7,7 +7,7 @@ export type LocalService = { base_url: string; api_token: string; account_id: nu
  * URL and token of a running `npm start`.
  * @throws with a message for the terminal
  */
-export function localService(): LocalService {
+export function readLocalService(): LocalService {
   const path = join(resolve(process.env['DATA_DIR'] || '.data'), 'local.json');
   try {
     const { base_url, api_token, account_id } = JSON.parse(

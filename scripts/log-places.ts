@@ -27,19 +27,19 @@ const PLACES = `
     order by e.tx desc, e.pos desc limit 1
   ) e on true`;
 
-const MOVED = (table: string, column: string) => `
+const createMoveSql = (table: string, column: string) => `
   update ${table} t
   set ${column} = ${createPositionSql(TX, 'coalesce(e.pos, 0)')}
   from unnest($1::text[], $2::uuid[]) as p (position, event_id)
   left join es.events e on e.event_id = p.event_id
   where t.${column} = p.position`;
 
-export async function placesIn(client: pg.ClientBase): Promise<Place[]> {
+export async function readPlaces(client: pg.ClientBase): Promise<Place[]> {
   return (await client.query<Place>(PLACES)).rows;
 }
 
 /** Notes the positions that the same events have now. */
 export async function movePlaces(client: pg.ClientBase, places: Place[]): Promise<void> {
   const mapped = [places.map((place) => place.position), places.map((place) => place.event_id)];
-  for (const [table, column] of NOTED) await client.query(MOVED(table, column), mapped);
+  for (const [table, column] of NOTED) await client.query(createMoveSql(table, column), mapped);
 }

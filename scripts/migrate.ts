@@ -1,11 +1,11 @@
 import { readConfig } from '#configuration/config.js';
 import { migrate } from '#database/migrate.js';
 import { migrations } from '../apps/schema/migrations.js';
-import { runScript, sayWhere } from './run-script.js';
+import { runScript, printInstallation } from './run-script.js';
 
 runScript(async () => {
   const config = readConfig(process.env, 'migrate');
-  sayWhere({ ...config, databaseUrl: config.databaseMigrationUrl });
+  printInstallation({ ...config, databaseUrl: config.databaseMigrationUrl });
   const done = await migrate(config, migrations);
   console.log(done.length > 0 ? `migrated: ${done.join(', ')}` : 'the database is up to date');
 });

@@ -24,7 +24,7 @@ import { PostgresEventStore } from '#event-store/postgres/postgres-event-store.j
 import { ReadModels } from '#event-store/read-models/read-models.js';
 import { customerSubjects } from '#stamping/customer-subjects.js';
 import { readModels } from '../apps/read-models.js';
-import { runScript, sayWhere } from './run-script.js';
+import { runScript, printInstallation } from './run-script.js';
 import { refuseWhileConnected, withServicesStopped } from './stopped-services.js';
 
 type Engine = 'postgres' | 'eventstoredb';
@@ -44,16 +44,16 @@ const MARKERS: Record<Engine, string> = {
  * May be killed at any time and run again. Rows and claims are in PostgreSQL either way.
  */
 runScript(async () => {
-  const to = targetIn(process.argv.slice(2));
+  const to = parseTarget(process.argv.slice(2));
   const config = readConfig(process.env);
   if (config.eventStoreUrl === null) {
     throw new ConfigError('EVENT_STORE_URL must be set: one of the two engines is EventStoreDB.');
   }
-  sayWhere(config);
+  printInstallation(config);
   await withServicesStopped(config.databaseUrl, SCRIPT, (guard) => move(guard, config, to));
 });
 
-function targetIn(args: string[]): Engine {
+function parseTarget(args: string[]): Engine {
   const usage = new ConfigError('Usage: npm run move-events -- --to eventstoredb | --to postgres');
   let to: string | undefined;
   try {
@@ -71,24 +71,24 @@ async function move(guard: pg.Client, config: Config, to: Engine): Promise<void>
   );
   const pool = getPool(database);
   const postgres = new PostgresEventStore(pool, config);
-  const keys = await personalKeys(pool, config);
+  const keys = await createPersonalKeys(pool, config);
   const eventstoredb = new EventStoreDbEventStore(pool, keys, config, readModels);
   const [from, target] = to === 'postgres' ? [eventstoredb, postgres] : [postgres, eventstoredb];
   try {
     await refuseOpenIntents(guard);
-    await untilAllIsReadable(guard);
+    await waitUntilReadable(guard);
     if (to === 'eventstoredb') await eventstoredb.claimForOurs();
     const copied = await copy(from, target);
-    await untilAllIsReadable(guard);
+    await waitUntilReadable(guard);
     const moved = await isMoved(guard, to);
     const {
       events,
       streams: heads,
       places,
-    } = await compare(from, target, moved ? [] : await positionsIn(guard));
-    if (to === 'postgres') await bringUpRows(pool, config, target, heads);
+    } = await compare(from, target, moved ? [] : await readPositions(guard));
+    if (to === 'postgres') await catchUpReadModels(pool, config, target, heads);
     await refuseWhileConnected(guard, createApplicationName(config, COPY));
-    if (!moved) await takePlaces(pool, to, target, places);
+    if (!moved) await applyPlaces(pool, to, target, places);
     console.log(
       `${to} holds all ${events} events of ${heads.size} streams, ${copied} of them copied in this run; order, ids and hashes match`,
     );
@@ -109,7 +109,7 @@ async function refuseOpenIntents(guard: pg.Client): Promise<void> {
 }
 
 /** Readers stop below the oldest transaction running anywhere on the server. */
-async function untilAllIsReadable(guard: pg.Client): Promise<void> {
+async function waitUntilReadable(guard: pg.Client): Promise<void> {
   for (const deadline = performance.now() + READABLE_WITHIN_MS; ;) {
     const { rowCount } = await guard.query(
       `select from (select e.tx from es.events e order by e.tx desc, e.pos desc limit 1) last
@@ -128,11 +128,11 @@ async function untilAllIsReadable(guard: pg.Client): Promise<void> {
 /** @returns how many events the target did not have */
 async function copy(from: EventStore, target: EventStore): Promise<number> {
   const heads = new Map<string, Head>();
-  for await (const { stream, revision, hash } of eventsOf(target)) {
+  for await (const { stream, revision, hash } of readEvents(target)) {
     heads.set(stream, { revision, hash });
   }
   let copied = 0;
-  for await (const group of groupAppends(missing(eventsOf(from), heads))) {
+  for await (const group of groupAppends(findMissing(readEvents(from), heads))) {
     await append(target, group[0].stream, heads, group);
     copied += group.length;
   }
@@ -140,7 +140,7 @@ async function copy(from: EventStore, target: EventStore): Promise<number> {
 }
 
 /** @throws when an event that both have is not the same */
-async function* missing(
+async function* findMissing(
   events: AsyncIterable<StoredEvent>,
   heads: Map<string, Head>,
 ): AsyncIterable<StoredEvent> {
@@ -148,7 +148,7 @@ async function* missing(
     const head = heads.get(event.stream);
     if (!head || event.revision > head.revision) yield event;
     else if (event.revision === head.revision && event.hash !== head.hash) {
-      throw differs(event.stream);
+      throw createDifferenceError(event.stream);
     }
   }
 }
@@ -172,7 +172,7 @@ async function append(
     ({ revision, hash }, i) => chained[i]?.revision === revision && chained[i]?.hash === hash,
   );
   // Checked before writing: an append cannot be undone.
-  if (!fits) throw differs(stream);
+  if (!fits) throw createDifferenceError(stream);
   const [head] = await target.commit({
     accountId: events[0]?.meta.accountId ?? 0,
     writes: [{ stream, expected, events: added }],
@@ -200,17 +200,17 @@ async function compare(
   const streams = new Map<string, Head>();
   let events = 0;
   let place: Position | null = null;
-  const copies = eventsOf(target);
+  const copies = readEvents(target);
   const pass = (next?: Position) => {
     for (let p = open[0]; p && (!next || isAfter(next, p)); p = open[0]) {
       places.set(formatPosition(p), place);
       open.shift();
     }
   };
-  for await (const event of eventsOf(from)) {
+  for await (const event of readEvents(from)) {
     const { value } = await copies.next();
     if (value?.id !== event.id || value.stream !== event.stream || value.hash !== event.hash) {
-      throw differs(event.stream);
+      throw createDifferenceError(event.stream);
     }
     pass(event.position);
     place = value.position;
@@ -219,17 +219,17 @@ async function compare(
   }
   pass();
   const { value: extra } = await copies.next();
-  if (extra) throw differs(extra.stream);
+  if (extra) throw createDifferenceError(extra.stream);
   return { events, streams, places };
 }
 
-function differs(stream: string): ConfigError {
+function createDifferenceError(stream: string): ConfigError {
   return new ConfigError(
     `The two histories differ at ${stream}: one has events that the other lacks, or in a different order. Nothing was switched.`,
   );
 }
 
-async function* eventsOf(store: EventStore): AsyncGenerator<StoredEvent, undefined> {
+async function* readEvents(store: EventStore): AsyncGenerator<StoredEvent, undefined> {
   for (let after = BEGINNING; ;) {
     const page = await store.readAll(after, BATCH);
     yield* page;
@@ -240,13 +240,13 @@ async function* eventsOf(store: EventStore): AsyncGenerator<StoredEvent, undefin
 }
 
 /** With PostgreSQL, unlike with EventStoreDB, no row may lag behind its stream. */
-async function bringUpRows(
+async function catchUpReadModels(
   pool: pg.Pool,
   config: Config,
   store: EventStore,
   streams: Map<string, Head>,
 ): Promise<void> {
-  const rows = new ReadModels(pool, store, await personalKeys(pool, config));
+  const rows = new ReadModels(pool, store, await createPersonalKeys(pool, config));
   for (const tables of readModels) {
     const prefix = `${tables.aggregate.name}-`;
     const { rows: knownStreams } = await pool.query<{ id: number; revision: number }>(
@@ -269,7 +269,7 @@ async function isMoved(guard: pg.Client, to: Engine): Promise<boolean> {
   return rowCount !== 0;
 }
 
-async function positionsIn(guard: pg.Client): Promise<Position[]> {
+async function readPositions(guard: pg.Client): Promise<Position[]> {
   const { rows } = await guard.query<{ position: string }>(
     `select position from es.checkpoints where subscription <> all ($1)
      union select active_from from webhook_subscriptions where active_from is not null
@@ -281,7 +281,7 @@ async function positionsIn(guard: pg.Client): Promise<Position[]> {
   return rows.map((row) => parsePosition(row.position));
 }
 
-async function takePlaces(
+async function applyPlaces(
   pool: pg.Pool,
   to: Engine,
   target: EventStore,
@@ -318,7 +318,7 @@ async function takePlaces(
         [...mapped, formatPosition(BEGINNING)],
       );
     }
-    await takePlacesOfHistory(client, target);
+    await applyHistoryPositions(client, target);
     await client.query('insert into es.checkpoints (subscription, position) values ($1, $2)', [
       MARKERS[to],
       formatPosition(BEGINNING),
@@ -327,7 +327,7 @@ async function takePlaces(
 }
 
 /** The entries stay as they are, and their numbers too: the order of the log is the same. */
-async function takePlacesOfHistory(client: pg.ClientBase, target: EventStore): Promise<void> {
+async function applyHistoryPositions(client: pg.ClientBase, target: EventStore): Promise<void> {
   let page: StoredEvent[] = [];
   const flush = async () => {
     await client.query(
@@ -337,14 +337,14 @@ async function takePlacesOfHistory(client: pg.ClientBase, target: EventStore): P
     );
     page = [];
   };
-  for await (const event of eventsOf(target)) {
+  for await (const event of readEvents(target)) {
     page.push(event);
     if (page.length === BATCH) await flush();
   }
   await flush();
 }
 
-async function personalKeys(pool: pg.Pool, config: Config): Promise<PersonalKeys> {
+async function createPersonalKeys(pool: pg.Pool, config: Config): Promise<PersonalKeys> {
   const masterKeys = new MasterKeys(pool, config);
   await masterKeys.onModuleInit();
   return new PersonalKeys(pool, masterKeys, customerSubjects);

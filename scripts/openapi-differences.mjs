@@ -28,19 +28,19 @@ const lines = [
   'security',
 ].flatMap((part) => {
   const of = (document) =>
-    meaning(
+    normalizeNode(
       part.split('/').reduce((at, key) => at?.[key], document),
       document,
     );
-  return differences(of(before), of(after), part);
+  return findDifferences(of(before), of(after), part);
 });
 for (const difference of lines) console.log(difference);
 console.log(lines.length === 0 ? 'no difference in meaning' : `${lines.length} differences`);
 process.exitCode = lines.length === 0 ? 0 : 1;
 
 /** Resolves references and normalizes equivalent spellings. */
-function meaning(value, document, isMap = false) {
-  if (Array.isArray(value)) return value.map((one) => meaning(one, document));
+function normalizeNode(value, document, isMap = false) {
+  if (Array.isArray(value)) return value.map((one) => normalizeNode(one, document));
   if (typeof value !== 'object' || value === null) return value;
   if (value.$ref !== undefined && !isMap) {
     const { $ref, ...beside } = value;
@@ -48,17 +48,21 @@ function meaning(value, document, isMap = false) {
       .split('/')
       .slice(1)
       .reduce((at, key) => at[key], document);
-    return meaning({ ...target, ...beside }, document);
+    return normalizeNode({ ...target, ...beside }, document);
   }
   const resolved = {};
   for (const [key, one] of Object.entries(value)) {
     if (!isMap && WORDS.has(key)) continue;
-    resolved[key] = meaning(one, document, !isMap && (key === 'properties' || key === 'headers'));
+    resolved[key] = normalizeNode(
+      one,
+      document,
+      !isMap && (key === 'properties' || key === 'headers'),
+    );
   }
-  return isMap ? resolved : normal(resolved);
+  return isMap ? resolved : normalizeSchema(resolved);
 }
 
-function normal(schema) {
+function normalizeSchema(schema) {
   const { const: only, oneOf, ...rest } = schema;
   if (only !== undefined) rest.enum = [only];
   if (oneOf?.every((one) => Object.keys(one).join() === 'type'))
@@ -77,25 +81,25 @@ function isOpen(additional) {
   );
 }
 
-function differences(a, b, path) {
+function findDifferences(a, b, path) {
   if (isObject(a) && isObject(b)) {
     return [...new Set([...Object.keys(a), ...Object.keys(b)])].flatMap((key) => {
-      if (!(key in a)) return [`${path}/${key}: new: ${short(b[key])}`];
-      if (!(key in b)) return [`${path}/${key}: gone: ${short(a[key])}`];
-      return differences(a[key], b[key], `${path}/${key}`);
+      if (!(key in a)) return [`${path}/${key}: new: ${shorten(b[key])}`];
+      if (!(key in b)) return [`${path}/${key}: gone: ${shorten(a[key])}`];
+      return findDifferences(a[key], b[key], `${path}/${key}`);
     });
   }
   if (Array.isArray(a) && Array.isArray(b) && a.length === b.length) {
-    return a.flatMap((one, i) => differences(one, b[i], `${path}/${i}`));
+    return a.flatMap((one, i) => findDifferences(one, b[i], `${path}/${i}`));
   }
-  return Object.is(a, b) ? [] : [`${path}: ${short(a)} is now ${short(b)}`];
+  return Object.is(a, b) ? [] : [`${path}: ${shorten(a)} is now ${shorten(b)}`];
 }
 
 function isObject(value) {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
-function short(value) {
+function shorten(value) {
   const text = JSON.stringify(value) ?? 'nothing';
   return text.length > 120 ? `${text.slice(0, 120)}…` : text;
 }

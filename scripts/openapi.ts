@@ -1,8 +1,8 @@
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { dirname } from 'node:path';
-import { apiDocuments, describedApi } from './api-documents.js';
+import { renderApiDocuments, createOpenApi } from './api-documents.js';
 
-for (const [path, text] of Object.entries(await apiDocuments(await describedApi()))) {
+for (const [path, text] of Object.entries(await renderApiDocuments(await createOpenApi()))) {
   mkdirSync(dirname(path), { recursive: true });
   writeFileSync(path, text);
 }

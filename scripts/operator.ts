@@ -3,16 +3,16 @@ import { userInfo } from 'node:os';
 import type { AuditedWriter } from '#event-store/commands/audited-writes.service.js';
 
 /** Identifies the operating-system user of this program for the history and the audit log. */
-export function operator(): AuditedWriter {
+export function getOperator(): AuditedWriter {
   return {
-    actor: { type: 'system', id: 0, name: userName() },
+    actor: { type: 'system', id: 0, name: getUserName() },
     channel: 'cli',
     requestId: randomUUID(),
   };
 }
 
 /** Containers often run as a number without a name. */
-function userName(): string {
+function getUserName(): string {
   try {
     const { uid, username } = userInfo();
     // Root could write anything anyway; nobody else is to name another one.

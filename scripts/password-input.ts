@@ -27,17 +27,17 @@ export async function readPassword(options: PasswordOptions): Promise<string | u
   if (passwordStdin)
     return ((await text(process.stdin)).split('\n', 1)[0] ?? '').replace(/\r$/, '');
   // Without a terminal nobody can be asked, and scripts have always got one that is made.
-  return process.stdin.isTTY ? typedTwice() : undefined;
+  return process.stdin.isTTY ? promptTwice() : undefined;
 }
 
-async function typedTwice(): Promise<string> {
-  const first = await typed('New password: ');
-  if ((await typed('Again: ')) !== first) throw new ConfigError('The two passwords differ.');
+async function promptTwice(): Promise<string> {
+  const first = await promptHidden('New password: ');
+  if ((await promptHidden('Again: ')) !== first) throw new ConfigError('The two passwords differ.');
   return first;
 }
 
 /** Reads a line without echoing it; the question goes to standard error. */
-async function typed(question: string): Promise<string> {
+async function promptHidden(question: string): Promise<string> {
   const nowhere = new Writable({ write: (_chunk, _encoding, done) => done() });
   const lines = createInterface({ input: process.stdin, output: nowhere, terminal: true });
   process.stderr.write(question);

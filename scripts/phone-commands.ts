@@ -1,6 +1,6 @@
 import type { Command } from 'commander';
 import { PhoneConflicts } from '#customers/phone-conflicts.service.js';
-import { example, positive } from './command.js';
+import { addExamples, parsePositive } from './command.js';
 import { runScript } from './run-script.js';
 import { withServices } from './script-services.js';
 
@@ -8,13 +8,13 @@ type Conflict = { account_id: number; customer_id: number; held_by: number; phon
 
 /** Lists customers that share a phone number. */
 export function addPhoneCommands(program: Command): void {
-  example(
+  addExamples(
     program
       .command('phones:conflicts')
       .description(
         'lists customers whose phone number belongs to another customer once it is read in the store’s country; merge the two, or change one',
       )
-      .option('--store <id>', 'only of this store, as store:list shows it', positive),
+      .option('--store <id>', 'only of this store, as store:list shows it', parsePositive),
     'phones:conflicts --store 1',
   ).action(({ store }: { store?: number }) => {
     runScript(async () => {

@@ -18,10 +18,10 @@ const TARGET = path.join(
 );
 
 // Only there once the project has been built.
-const built = (file) =>
+const readBuilt = (file) =>
   import(new URL(`../dist/libs/outbound/geocoding/src/${file}`, import.meta.url));
-const { toPlaceKey } = await built('place-key.js');
-const { COUNTRIES_WITH_REGIONS } = await built('regions.js');
+const { toPlaceKey } = await readBuilt('place-key.js');
+const { COUNTRIES_WITH_REGIONS } = await readBuilt('regions.js');
 
 /** As addresses abbreviate them, and regions.ts names them; GeoNames numbers those of Australia and Canada. */
 const STATES = {
@@ -67,8 +67,11 @@ const WRITINGS = Object.entries({
   Hiragana: 'JP',
   Katakana: 'JP',
   Thai: 'TH',
-}).map(([script, countries]) => ({ letters: lettersOf(script), countries: countries.split(' ') }));
-const LATIN = lettersOf('Latin');
+}).map(([script, countries]) => ({
+  letters: createLettersPattern(script),
+  countries: countries.split(' '),
+}));
+const LATIN = createLettersPattern('Latin');
 
 const [source] = process.argv.slice(2);
 if (!source) {
@@ -76,8 +79,8 @@ if (!source) {
   process.exit(1);
 }
 const lines = Object.values(JSON.parse(fs.readFileSync(source, 'utf8')))
-  .map(lineOf)
-  .sort(byCountryAndName);
+  .map(createLine)
+  .sort(compareByCountryAndName);
 fs.mkdirSync(path.dirname(TARGET), { recursive: true });
 const compressed = zlib.brotliCompressSync(`${lines.join('\n')}\n`, {
   params: { [zlib.constants.BROTLI_PARAM_LGWIN]: 24 },
@@ -85,17 +88,24 @@ const compressed = zlib.brotliCompressSync(`${lines.join('\n')}\n`, {
 fs.writeFileSync(TARGET, compressed);
 console.log(`${lines.length} places, ${compressed.length} bytes: ${TARGET}`);
 
-function lineOf({ name, alternatenames, countrycode: country, admin1code, population, ...place }) {
+function createLine({
+  name,
+  alternatenames,
+  countrycode: country,
+  admin1code,
+  population,
+  ...place
+}) {
   const code = STATES[country] ? STATES[country][admin1code] : admin1code;
   const state = (COUNTRIES_WITH_REGIONS.has(country) && code) || '';
-  const others = alternatenames.filter((other) => isName(other) && isReadIn(country, other));
+  const others = alternatenames.filter((other) => isName(other) && isUsedIn(country, other));
   const keys = new Set([name, ...others].map(toPlaceKey).filter((key) => key !== ''));
   const degrees = [place.latitude, place.longitude].map((angle) => Number(angle.toFixed(3)));
   return [country, state, population, ...degrees, [...keys].join('|')].join('\t');
 }
 
 /** Compares lines so that similar ones stand together and compress well. */
-function byCountryAndName(a, b) {
+function compareByCountryAndName(a, b) {
   const [one, other] = [a, b].map(
     (line) => `${line.slice(0, 2)}${line.slice(line.lastIndexOf('\t'))}`,
   );
@@ -107,13 +117,13 @@ function isName(name) {
   return !/^[\p{Lu}\d]{1,3}$/u.test(name) && !/^\p{Ll}/u.test(name);
 }
 
-function isReadIn(country, name) {
+function isUsedIn(country, name) {
   if (LATIN.test(name)) return true;
   return WRITINGS.some(
     ({ letters, countries }) => countries.includes(country) && letters.test(name),
   );
 }
 
-function lettersOf(script) {
+function createLettersPattern(script) {
   return new RegExp(`^[\\p{Script=${script}}\\p{Script=Common}\\p{Script=Inherited}]+$`, 'u');
 }

@@ -5,7 +5,7 @@ const METRICS_PORTS = { api: 9464, dispatcher: 9465 };
 
 /** @throws Refusal */
 export async function checkPort(port) {
-  const fault = await portFault(port);
+  const fault = await findPortError(port);
   if (fault === 'EADDRINUSE') {
     throw new Refusal(
       `Port ${port} is already used by another program; choose another one, for example with PORT=${port + 1} npm start.`,
@@ -24,10 +24,10 @@ export async function checkMonitoringPorts() {
   const ports = [
     ['HEALTH_PORT', Number(health)],
     ['METRICS_PORT', Number(metrics)],
-    ['METRICS_PORT', dispatcherPort(Number(metrics))],
+    ['METRICS_PORT', findDispatcherPort(Number(metrics))],
   ].filter(([, port]) => port > 0 && port <= 65_535);
   for (const [name, port] of ports) {
-    const fault = await portFault(port);
+    const fault = await findPortError(port);
     if (!fault) continue;
     const why = fault === 'EACCES' ? 'is not for this user' : 'is already used by another program';
     throw new Refusal(`${name}: port ${port} ${why}; choose another one, or 0 for any.`);
@@ -35,7 +35,7 @@ export async function checkMonitoringPorts() {
 }
 
 /** @returns {Promise<string | undefined>} why this port cannot be listened on */
-async function portFault(port) {
+async function findPortError(port) {
   for (const host of ['127.0.0.1', '::']) {
     const code = await new Promise((resolve) => {
       const server = net.createServer();
@@ -51,14 +51,14 @@ async function portFault(port) {
  * A port that is configured is the api's; the dispatcher gets the next one. Empty without one: the programs take the usual
  * port, or any other if they find it taken, also by another Inkpad that started in the same second.
  */
-export async function metricsPort(name) {
+export async function readMetricsPort(name) {
   const setting = process.env.METRICS_PORT;
-  if (setting) return name === 'dispatcher' ? String(dispatcherPort(Number(setting))) : setting;
-  return (await portFault(METRICS_PORTS[name])) ? '0' : '';
+  if (setting) return name === 'dispatcher' ? String(findDispatcherPort(Number(setting))) : setting;
+  return (await findPortError(METRICS_PORTS[name])) ? '0' : '';
 }
 
 /** The next port that no other setting names; 0, which is any, where there is none. */
-function dispatcherPort(setting) {
+function findDispatcherPort(setting) {
   // Anything else the programs refuse.
   if (!Number.isInteger(setting) || setting < 1) return setting;
   const named = new Set([process.env.PORT || 3000, process.env.HEALTH_PORT].map(Number));

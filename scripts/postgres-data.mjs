@@ -2,23 +2,23 @@ import crypto from 'node:crypto';
 import fs from 'node:fs';
 import path from 'node:path';
 import {
-  accountFor,
+  chooseAccount,
   canEnter,
-  environment,
+  getEnvironment,
   isRoot,
   placePrograms,
-  rootPlace,
+  createRootFolder,
 } from './postgres-programs.mjs';
 import {
   Refusal,
-  inWords,
+  describeExit,
   launch,
   listProcesses,
-  makeFolder,
-  readIfThere,
+  createFolder,
+  readFileIfExists,
   readJson,
   sendSignal,
-  until,
+  waitUntil,
   writeJson,
 } from './processes.mjs';
 
@@ -29,10 +29,10 @@ export const ownerName = 'inkpad';
 export const serviceName = 'inkpad_app';
 
 /** @param {string} dataDir @returns {string} its real path */
-export function makeDataDir(dataDir) {
+export function createDataDir(dataDir) {
   try {
     // As root, PostgreSQL's own user must be able to pass through it; each file inside is protected by itself.
-    makeFolder(dataDir, isRoot() ? 0o711 : 0o700);
+    createFolder(dataDir, isRoot() ? 0o711 : 0o700);
     const home = fs.realpathSync(dataDir);
     fs.readdirSync(home);
     fs.accessSync(home, fs.constants.R_OK | fs.constants.W_OK | fs.constants.X_OK);
@@ -50,17 +50,17 @@ export function locate(home, log) {
   const previous = readJson(recordFile);
   const inside = path.join(home, 'postgres');
   let data = previous ? path.resolve(home, previous.data) : inside;
-  const account = isRoot() ? accountFor(data) : {};
+  const account = isRoot() ? chooseAccount(data) : {};
   if (!previous && !canEnter(account, home))
-    data = path.join(rootPlace(), hashOf(home), 'postgres');
+    data = path.join(createRootFolder(), hashText(home), 'postgres');
   const record = previous ?? {
     data: data === inside ? 'postgres' : data,
-    password: newPassword(),
+    password: createPassword(),
     port: null,
     completed: null,
   };
   // Folders that were made when there was one role for everything have none.
-  record.service_password ??= newPassword();
+  record.service_password ??= createPassword();
 
   const owner = fs.existsSync(data) ? fs.statSync(data).uid : null;
   if (!isRoot() && owner !== null && owner !== process.getuid()) {
@@ -75,13 +75,13 @@ export function locate(home, log) {
   }
   const around = path.dirname(data);
   const outside = data !== inside;
-  if (outside) makeFolder(around, 0o711);
+  if (outside) createFolder(around, 0o711);
   if (!canEnter(account, around)) {
     throw new Refusal(
       `The database in ${data} cannot be reached by the user that it must run as (uid ${account.uid}); move the data folder back to where it was, or let that user pass through the folders above it.`,
     );
   }
-  if (!previous) clearTheWay(data, outside, recordFile, log);
+  if (!previous) moveUnusableDataAway(data, outside, recordFile, log);
   const { native, version } = placePrograms(account);
   return {
     home,
@@ -93,19 +93,19 @@ export function locate(home, log) {
     major: version.split('.')[0],
     initdb: path.join(native, 'bin', 'initdb'),
     postgres: path.join(native, 'bin', 'postgres'),
-    cluster: clusterOf(data),
+    cluster: getClusterPaths(data),
   };
 }
 
 /** Created next to its final place and renamed when complete, so that whatever is in that place is complete. */
-export async function makeDatabase(server, settings, log, signal) {
+export async function createDatabase(server, settings, log, signal) {
   const { data, account, record } = server;
   const fresh = `${data}.new`;
   const passwordFile = `${fresh}.password`;
   writeJson(server.recordFile, record);
   if (!fs.existsSync(data) || fs.readdirSync(data).length === 0) {
     if (fs.existsSync(fresh)) {
-      await endMaking(server, fresh);
+      await stopInitdb(server, fresh);
       await removeInUse(fresh);
       log('The first start was interrupted while it created the database; creating it again.');
     }
@@ -140,7 +140,7 @@ export async function makeDatabase(server, settings, log, signal) {
 }
 
 export function checkCompleted({ data, major }) {
-  const version = readIfThere(path.join(data, 'PG_VERSION'))?.trim();
+  const version = readFileIfExists(path.join(data, 'PG_VERSION'))?.trim();
   if (version === major && fs.existsSync(path.join(data, 'global', 'pg_control'))) return;
   throw new Refusal(
     version && version !== major
@@ -149,20 +149,20 @@ export function checkCompleted({ data, major }) {
   );
 }
 
-export function clusterOf(data) {
-  return `inkpad-${hashOf(data)}`;
+export function getClusterPaths(data) {
+  return `inkpad-${hashText(data)}`;
 }
 
-function newPassword() {
+function createPassword() {
   return crypto.randomBytes(24).toString('base64url');
 }
 
-export function hashOf(text) {
+export function hashText(text) {
   return crypto.createHash('sha256').update(text).digest('hex').slice(0, 16);
 }
 
 /** Without a record, data found in this place cannot be used, but must not be lost either. */
-function clearTheWay(data, outside, recordFile, log) {
+function moveUnusableDataAway(data, outside, recordFile, log) {
   if (!fs.existsSync(data) || fs.readdirSync(data).length === 0) return;
   const whole = ['PG_VERSION', 'global/pg_control'].every((file) =>
     fs.existsSync(path.join(data, file)),
@@ -182,7 +182,7 @@ function clearTheWay(data, outside, recordFile, log) {
 }
 
 /** An initdb that outlived its killed starter would write into the folder while it is being removed. */
-async function endMaking(server, fresh) {
+async function stopInitdb(server, fresh) {
   const making = () =>
     listProcesses().filter(
       ({ command }) =>
@@ -190,14 +190,14 @@ async function endMaking(server, fresh) {
         command.startsWith(`${server.postgres} --single -D ${fresh} `),
     );
   for (const { pid } of making()) sendSignal(pid, 'SIGKILL');
-  await until(() => making().length === 0, { patience: 5_000 });
+  await waitUntil(() => making().length === 0, { patience: 5_000 });
 }
 
 /** Removes a folder that children of a killed initdb may use for another moment. */
 async function removeInUse(folder) {
   const doomed = `${folder}.${crypto.randomBytes(4).toString('hex')}`;
   fs.renameSync(folder, doomed);
-  const removed = await until(
+  const removed = await waitUntil(
     () => {
       try {
         fs.rmSync(doomed, { recursive: true, force: true });
@@ -217,7 +217,7 @@ async function runTool(server, signal, program, args, input) {
   const child = launch(program, args, {
     ...server.account,
     cwd: path.dirname(server.data),
-    env: environment(),
+    env: getEnvironment(),
     input,
     signal,
     output: (line) => lines.push(line),
@@ -229,7 +229,7 @@ async function runTool(server, signal, program, args, input) {
   const trouble = troubles.find((line) => line.includes('No space left')) ?? troubles.at(-1);
   if (end.code === 0 && !trouble) return;
   throw new Refusal(
-    `The database could not be created in ${server.data}: ${trouble ?? lines.at(-1) ?? inWords(end)}`,
+    `The database could not be created in ${server.data}: ${trouble ?? lines.at(-1) ?? describeExit(end)}`,
   );
 }
 

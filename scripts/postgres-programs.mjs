@@ -2,30 +2,30 @@ import { spawnSync } from 'node:child_process';
 import fs from 'node:fs';
 import { createRequire } from 'node:module';
 import path from 'node:path';
-import { Refusal, birthOf, readJson } from './processes.mjs';
+import { Refusal, getStartTime, readJson } from './processes.mjs';
 
 /** The programs of the PostgreSQL that npm installed, in a place where the user that they run as can reach them. */
 
 export function placePrograms(account) {
   const { native, version } = findPackage();
   linkLibraries(native);
-  const inPlace = trial(account, native);
+  const inPlace = tryPrograms(account, native);
   if (inPlace.status === 0) return { native, version };
   if (!isRoot()) {
     throw new Refusal(
-      `The PostgreSQL in ${native} cannot run here (${lastLine(inPlace.stderr) || inPlace.error}); set DATABASE_URL to use another server.`,
+      `The PostgreSQL in ${native} cannot run here (${getLastLine(inPlace.stderr) || inPlace.error}); set DATABASE_URL to use another server.`,
     );
   }
-  const copy = copyPrograms(native, path.join(rootPlace(), `postgresql-${version}`));
-  const elsewhere = trial(account, copy);
+  const copy = copyPrograms(native, path.join(createRootFolder(), `postgresql-${version}`));
+  const elsewhere = tryPrograms(account, copy);
   if (elsewhere.status === 0) return { native: copy, version };
   throw new Refusal(
-    `The PostgreSQL in ${copy} cannot run as the user with uid ${account.uid} (${lastLine(elsewhere.stderr) || elsewhere.error}); set DATABASE_URL to use another server.`,
+    `The PostgreSQL in ${copy} cannot run as the user with uid ${account.uid} (${getLastLine(elsewhere.stderr) || elsewhere.error}); set DATABASE_URL to use another server.`,
   );
 }
 
 /** PostgreSQL refuses to run as root; an existing database must be run as its owner. */
-export function accountFor(data) {
+export function chooseAccount(data) {
   if (fs.existsSync(data)) {
     const { uid, gid } = fs.statSync(data);
     if (uid !== 0) return { uid, gid };
@@ -43,7 +43,7 @@ export function accountFor(data) {
 }
 
 /** A folder that belongs to root and that every user can pass through, for what cannot be under root's own. */
-export function rootPlace() {
+export function createRootFolder() {
   for (const place of ['/var/lib/inkpad', '/var/tmp/inkpad']) {
     try {
       fs.mkdirSync(place, { mode: 0o711 });
@@ -61,7 +61,7 @@ export function rootPlace() {
 }
 
 export function canEnter(account, folder) {
-  return shellAs(account, 'cd "$1"', folder).status === 0;
+  return runShellAs(account, 'cd "$1"', folder).status === 0;
 }
 
 export function isRoot() {
@@ -69,7 +69,7 @@ export function isRoot() {
 }
 
 /** None of the caller's PG… variables may reach the server. */
-export function environment() {
+export function getEnvironment() {
   return { PATH: process.env.PATH ?? '/usr/bin:/bin', LC_ALL: 'C', TZ: 'UTC' };
 }
 
@@ -105,7 +105,7 @@ function copyPrograms(native, copy) {
   const place = path.dirname(copy);
   for (const name of fs.readdirSync(place)) {
     const maker = Number(/\.new-(\d+)$/.exec(name)?.[1]);
-    if (maker && (maker === process.pid || birthOf(maker) === null)) {
+    if (maker && (maker === process.pid || getStartTime(maker) === null)) {
       fs.rmSync(path.join(place, name), { recursive: true, force: true });
     }
   }
@@ -133,8 +133,8 @@ function openForAll(folder) {
   }
 }
 
-function trial(account, native) {
-  return shellAs(
+function tryPrograms(account, native) {
+  return runShellAs(
     account,
     '"$1/bin/postgres" --version && test -x "$1/bin/initdb" && test -r "$1/share/postgresql/postgres.bki" && test -r "$1"/lib/postgresql/plpgsql.*',
     native,
@@ -142,15 +142,15 @@ function trial(account, native) {
 }
 
 /** Tested in a shell as that user, because permission bits, access lists and mount options all matter. */
-function shellAs(account, script, argument) {
+function runShellAs(account, script, argument) {
   return spawnSync('/bin/sh', ['-c', script, 'sh', argument], {
     ...account,
     cwd: '/',
-    env: environment(),
+    env: getEnvironment(),
     encoding: 'utf8',
   });
 }
 
-function lastLine(text) {
+function getLastLine(text) {
   return (text ?? '').trim().split('\n').at(-1);
 }

@@ -1,4 +1,4 @@
-export function lastMessage(lines: string[]): string | undefined;
-export function makeFolder(folder: string, mode: number): void;
-export function birthOf(pid: number): string | null;
+export function findLastMessage(lines: string[]): string | undefined;
+export function createFolder(folder: string, mode: number): void;
+export function getStartTime(pid: number): string | null;
 export function listProcesses(): { pid: number; command: string }[];

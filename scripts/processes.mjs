@@ -8,7 +8,7 @@ import readline from 'node:readline';
 export class Refusal extends Error {}
 
 /** @returns {string | null} null for a fault of our own, which cannot be found without its stack */
-export function inOneSentence(error) {
+export function describeInOneSentence(error) {
   if (error instanceof Refusal) return error.message;
   const { code, message } = error;
   if (['ENOSPC', 'EDQUOT'].includes(code)) return `No space is left on the disk (${message}).`;
@@ -19,7 +19,7 @@ export function inOneSentence(error) {
 const onLinux = fs.existsSync('/proc/self/stat');
 
 /** @param {number} ms @param {AbortSignal} [signal] ends the pause early */
-export function pause(ms, signal) {
+export function sleep(ms, signal) {
   return new Promise((resolve) => {
     if (signal?.aborted) return resolve();
     const end = () => {
@@ -37,17 +37,17 @@ export function pause(ms, signal) {
  * @param {() => unknown} condition may be async
  * @param {{ patience: number, every?: number, signal?: AbortSignal }} options
  */
-export async function until(condition, { patience, every = 25, signal }) {
+export async function waitUntil(condition, { patience, every = 25, signal }) {
   const deadline = Date.now() + patience;
   while (!(await condition())) {
     if (Date.now() >= deadline || signal?.aborted) return false;
-    await pause(every, signal);
+    await sleep(every, signal);
   }
   return true;
 }
 
 /** @param {string} file */
-export function readIfThere(file) {
+export function readFileIfExists(file) {
   try {
     return fs.readFileSync(file, 'utf8');
   } catch (error) {
@@ -59,7 +59,7 @@ export function readIfThere(file) {
 
 /** @param {string} file */
 export function readJson(file) {
-  const text = readIfThere(file);
+  const text = readFileIfExists(file);
   if (text === null) return null;
   try {
     return JSON.parse(text);
@@ -69,9 +69,9 @@ export function readJson(file) {
 }
 
 /** Node's own `recursive` never ends where nothing can be made, such as under /proc. */
-export function makeFolder(folder, mode) {
+export function createFolder(folder, mode) {
   if (fs.existsSync(folder)) return;
-  makeFolder(path.dirname(folder), mode);
+  createFolder(path.dirname(folder), mode);
   try {
     fs.mkdirSync(folder, { mode });
   } catch (error) {
@@ -99,23 +99,23 @@ export function writeJson(file, value) {
  * @param {number} pid
  * @returns {string | null}
  */
-export function birthOf(pid) {
+export function getStartTime(pid) {
   if (!onLinux) {
-    const [state, ...began] = psLines(['-o', 'stat=,lstart=', '-p', String(pid)])[0] ?? ['Z'];
+    const [state, ...began] = runPs(['-o', 'stat=,lstart=', '-p', String(pid)])[0] ?? ['Z'];
     return state.startsWith('Z') ? null : began.join(' ');
   }
-  const stat = readIfThere(`/proc/${pid}/stat`);
+  const stat = readFileIfExists(`/proc/${pid}/stat`);
   if (stat === null) return null;
   // The name in parentheses may itself contain spaces and parentheses.
   const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
   if (fields[0] === 'Z' || fields[0] === 'X') return null;
-  return `${readIfThere('/proc/sys/kernel/random/boot_id')?.trim() ?? ''}/${fields[19]}`;
+  return `${readFileIfExists('/proc/sys/kernel/random/boot_id')?.trim() ?? ''}/${fields[19]}`;
 }
 
 /** @returns {{ pid: number, command: string }[]} */
 export function listProcesses() {
   if (!onLinux) {
-    return psLines(['-axww', '-o', 'pid=,command=']).map(([pid, ...command]) => ({
+    return runPs(['-axww', '-o', 'pid=,command=']).map(([pid, ...command]) => ({
       pid: Number(pid),
       command: command.join(' '),
     }));
@@ -125,12 +125,12 @@ export function listProcesses() {
     .filter((name) => /^\d+$/.test(name))
     .map((name) => ({
       pid: Number(name),
-      command: (readIfThere(`/proc/${name}/cmdline`) ?? '').replaceAll('\0', ' '),
+      command: (readFileIfExists(`/proc/${name}/cmdline`) ?? '').replaceAll('\0', ' '),
     }))
     .filter(({ command }) => command !== '');
 }
 
-function psLines(args) {
+function runPs(args) {
   try {
     const output = execFileSync('ps', args, {
       encoding: 'utf8',
@@ -168,12 +168,12 @@ export function sendSignal(pid, signal) {
  */
 export async function stopLeftover(left, signal) {
   if (!left?.pid || !left.birth) return false;
-  const gone = () => birthOf(left.pid) !== left.birth;
+  const gone = () => getStartTime(left.pid) !== left.birth;
   if (gone()) return false;
   sendSignal(left.pid, signal);
-  if (!(await until(gone, { patience: 15_000 })) && !gone()) {
+  if (!(await waitUntil(gone, { patience: 15_000 })) && !gone()) {
     sendSignal(left.pid, 'SIGKILL');
-    await until(gone, { patience: 5_000 });
+    await waitUntil(gone, { patience: 5_000 });
   }
   return true;
 }
@@ -209,7 +209,7 @@ export function launch(command, args, { output, input, signal: giveUp, ...option
     ? exited
     : Promise.race([
         new Promise((resolve) => child.once('close', resolve)),
-        exited.then(() => pause(500)),
+        exited.then(() => sleep(500)),
       ]);
   if (!toFile) {
     for (const stream of ['stdout', 'stderr']) {
@@ -230,9 +230,9 @@ export function launch(command, args, { output, input, signal: giveUp, ...option
     if (child.pid === undefined) return;
     const running = () => child.exitCode === null && child.signalCode === null;
     if (running()) child.kill(signal);
-    if (await until(() => !running(), { patience, signal: hurry })) return;
+    if (await waitUntil(() => !running(), { patience, signal: hurry })) return;
     child.kill(harder);
-    if (await until(() => !running(), { patience: 5_000 })) return;
+    if (await waitUntil(() => !running(), { patience: 5_000 })) return;
     sendSignal(-child.pid, 'SIGKILL');
     await exited;
   }
@@ -241,7 +241,7 @@ export function launch(command, args, { output, input, signal: giveUp, ...option
   exited.then(() => giveUp?.removeEventListener('abort', end));
   return {
     pid: child.pid,
-    birth: child.pid ? birthOf(child.pid) : null,
+    birth: child.pid ? getStartTime(child.pid) : null,
     exited,
     result,
     stop,
@@ -250,7 +250,7 @@ export function launch(command, args, { output, input, signal: giveUp, ...option
 }
 
 /** @param {{ code: number | null, signal: string | null, error: Error | null }} how */
-export function inWords({ code, signal, error }) {
+export function describeExit({ code, signal, error }) {
   if (error) return error.message;
   return signal ? `killed by ${signal}` : `exit code ${code}`;
 }
@@ -261,7 +261,7 @@ export function inWords({ code, signal, error }) {
  * @param {string[]} lines
  * @returns {string | undefined}
  */
-export function lastMessage(lines) {
+export function findLastMessage(lines) {
   const output = lines.filter((line) => line.trim() !== '');
   if (hasTrace(output)) return output.find((line) => /^\S*error\b/i.test(line));
   const last = output.findLastIndex((line) => !/^\s/.test(line));
@@ -298,7 +298,7 @@ export function keepRunning(name, begin, { say, onChange, first }) {
         onChange();
         // With all its output, where that is read here.
         keeper.end = await (keeper.current.result ?? keeper.current.exited);
-        end = inWords(keeper.end);
+        end = describeExit(keeper.end);
       } catch (error) {
         end = error.message;
       }
@@ -312,7 +312,7 @@ export function keepRunning(name, begin, { say, onChange, first }) {
       keeper.ends += 1;
       if (Date.now() - since >= longEnough) delay = firstPause;
       say(`${name} exited (${end}); restarting it in ${delay / 1000} s`);
-      await pause(delay, stopping.signal);
+      await sleep(delay, stopping.signal);
       delay = Math.min(delay * 2, longestPause);
     }
   }
@@ -331,7 +331,7 @@ export function keepRunning(name, begin, { say, onChange, first }) {
     while (!over) {
       await keeper.current?.stop(how);
       // It may be just starting when the stop is requested.
-      await Promise.race([end, pause(20)]);
+      await Promise.race([end, sleep(20)]);
     }
   }
   return keeper;
@@ -355,7 +355,7 @@ export function takeLock(dataDir, command) {
   const own = path.join(dataDir, `starter.lock.own-${crypto.randomBytes(6).toString('hex')}`);
   fs.writeFileSync(
     own,
-    JSON.stringify({ pid: process.pid, birth: birthOf(process.pid), command }),
+    JSON.stringify({ pid: process.pid, birth: getStartTime(process.pid), command }),
     {
       mode: 0o600,
     },
@@ -363,10 +363,10 @@ export function takeLock(dataDir, command) {
   try {
     for (;;) {
       const highest = numbers()[0] ?? 0;
-      const text = highest > 0 ? readIfThere(fileOf(highest)) : null;
+      const text = highest > 0 ? readFileIfExists(fileOf(highest)) : null;
       // A power failure can leave an empty lock; its holder is certainly gone.
       const holder = text ? JSON.parse(text) : null;
-      if (holder && birthOf(holder.pid) === holder.birth) return { holder };
+      if (holder && getStartTime(holder.pid) === holder.birth) return { holder };
       try {
         fs.linkSync(own, fileOf(highest + 1));
       } catch (error) {

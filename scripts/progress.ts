@@ -44,7 +44,7 @@ export class Progress {
     const total = Math.max(this.total, this.done);
     const left = rate > 0 ? Math.ceil((total - this.done) / rate) : 0;
     const percent = total === 0 ? 100 : Math.floor((100 * this.done) / total);
-    return `${percent} % (${whole(this.done)} of ${whole(total)} ${this.what}), ${whole(rate)}/s, ${duration(left)} left`;
+    return `${percent} % (${formatCount(this.done)} of ${formatCount(total)} ${this.what}), ${formatCount(rate)}/s, ${formatDuration(left)} left`;
   }
 
   private bar(): string {
@@ -54,11 +54,11 @@ export class Progress {
   }
 }
 
-function whole(count: number): string {
+function formatCount(count: number): string {
   return Math.round(count).toLocaleString('en');
 }
 
-function duration(seconds: number): string {
+function formatDuration(seconds: number): string {
   if (seconds < 60) return `${seconds} s`;
   const minutes = Math.floor(seconds / 60);
   if (minutes < 60) return `${minutes} min ${seconds % 60} s`;

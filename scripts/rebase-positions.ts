@@ -4,8 +4,8 @@ import { ConfigError } from '#kernel/config-error.js';
 import { isConnectionLoss } from '#database/connection.js';
 import { createPositionSql } from '#event-store/port/position.js';
 import { MOVED_TO_EVENTSTOREDB } from '#event-store/log/positions-check.js';
-import { movePlaces, placesIn, TX } from './log-places.js';
-import { runScript, sayWhere } from './run-script.js';
+import { movePlaces, readPlaces, TX } from './log-places.js';
+import { runScript, printInstallation } from './run-script.js';
 import { refuseWhileConnected, withServicesStopped } from './stopped-services.js';
 
 /** Statements that give the new table, once it has the old name, everything that the old one had. */
@@ -45,7 +45,7 @@ runScript(async () => {
     );
   }
   const { databaseMigrationUrl } = config;
-  sayWhere({ ...config, databaseUrl: databaseMigrationUrl });
+  printInstallation({ ...config, databaseUrl: databaseMigrationUrl });
   const events = await withServicesStopped(databaseMigrationUrl, 'rebase-positions', rebase);
   console.log(`${events} events are in their original order, at positions of this server`);
 });
@@ -53,7 +53,7 @@ runScript(async () => {
 async function rebase(client: pg.Client): Promise<number> {
   await client.query('begin');
   try {
-    const events = await rebaseIn(client);
+    const events = await rebaseInTransaction(client);
     await client.query('commit');
     return events;
   } catch (error) {
@@ -62,7 +62,7 @@ async function rebase(client: pg.Client): Promise<number> {
   }
 }
 
-async function rebaseIn(client: pg.Client): Promise<number> {
+async function rebaseInTransaction(client: pg.Client): Promise<number> {
   await client.query(
     'lock table es.events, es.streams, es.checkpoints, webhook_subscriptions, webhook_active_spans, webhook_replays, history in access exclusive mode',
   );
@@ -76,14 +76,14 @@ async function rebaseIn(client: pg.Client): Promise<number> {
       'The history was moved to EventStoreDB, whose positions need no rebasing.',
     );
   }
-  const places = await placesIn(client);
+  const places = await readPlaces(client);
   const { rows: remade } = await client.query<{ statement: string }>(REMADE);
-  const before = await countOf(client);
+  const before = await countEvents(client);
 
   await client.query(
     'create table es.events_rebased (like es.events including all excluding indexes)',
   );
-  const columns = await columnsOf(client);
+  const columns = await listColumns(client);
   await client.query(
     `insert into es.events_rebased (tx, pos, ${columns})
      select '${TX}'::xid8, row_number() over (order by e.tx, e.pos), ${columns} from es.events e
@@ -104,11 +104,11 @@ async function rebaseIn(client: pg.Client): Promise<number> {
      where $1::bigint > 0`,
     [before],
   );
-  await check(client, before);
+  await assertOrderPossible(client, before);
   return before;
 }
 
-async function columnsOf(client: pg.Client): Promise<string> {
+async function listColumns(client: pg.Client): Promise<string> {
   const { rows } = await client.query<{ columns: string }>(
     `select string_agg(quote_ident(attname), ', ' order by attnum) as columns from pg_attribute
      where attrelid = 'es.events'::regclass and attnum > 0 and not attisdropped
@@ -118,14 +118,14 @@ async function columnsOf(client: pg.Client): Promise<string> {
   return rows[0].columns;
 }
 
-async function countOf(client: pg.Client): Promise<number> {
+async function countEvents(client: pg.Client): Promise<number> {
   const { rows } = await client.query<{ n: number }>('select count(*) as n from es.events');
   return rows[0]?.n ?? 0;
 }
 
 /** @throws if the new order is impossible for a stream; that rolls everything back */
-async function check(client: pg.Client, before: number): Promise<void> {
-  const after = await countOf(client);
+async function assertOrderPossible(client: pg.Client, before: number): Promise<void> {
+  const after = await countEvents(client);
   if (after !== before) throw new Error(`only ${after} of ${before} events were copied`);
   const { rows } = await client.query<{ stream_id: string }>(
     `select stream_id from (

@@ -14,7 +14,7 @@ const SESSION = `
   set idle_in_transaction_session_timeout = '10s'`;
 
 /** A connection of the tables' owner whose unqualified names mean the shadows. */
-export async function ownerClient({ databaseMigrationUrl }: Config): Promise<DatabaseClient> {
+export async function connectAsOwner({ databaseMigrationUrl }: Config): Promise<DatabaseClient> {
   const client = createDatabaseClient(databaseMigrationUrl, 'rebuild', { query_timeout: 0 });
   await connectFirst(databaseMigrationUrl, () => client.connect());
   await client.query(`set search_path = ${STAGING}`);
@@ -23,8 +23,8 @@ export async function ownerClient({ databaseMigrationUrl }: Config): Promise<Dat
 }
 
 /** For filling the shadows: what is written is lost with the server, but a commit that follows waits for the disk. */
-export async function fillingClient(config: Config): Promise<DatabaseClient> {
-  const client = await ownerClient(config);
+export async function connectForFilling(config: Config): Promise<DatabaseClient> {
+  const client = await connectAsOwner(config);
   await client.query('set synchronous_commit = off');
   return client;
 }

@@ -6,7 +6,7 @@ import { EventTypes } from '#event-store/port/event-types.js';
 import { HistoryStagingBuilder } from '#history/history-staging.service.js';
 import { LeafOrder } from '#transparency/leaf-order.js';
 import { Tree } from '#transparency/tree.service.js';
-import { fillingClient } from './rebuild-client.js';
+import { connectForFilling } from './rebuild-client.js';
 import { runScript } from './run-script.js';
 import { withServices } from './script-services.js';
 
@@ -18,7 +18,7 @@ const port = parentPort;
 if (port) {
   runScript(() =>
     withServices(async (app) => {
-      const client = await fillingClient(app.get(Config));
+      const client = await connectForFilling(app.get(Config));
       try {
         const { edge } = await new Tree(app.get(Pool)).read();
         const order = new LeafOrder(edge);

@@ -5,7 +5,7 @@ import { PersonalKeys } from '#event-store/personal-keys/personal-keys.js';
 import { StagingBuilder } from '#event-store/verification/staging-builder.js';
 import type { StreamRange } from '#event-store/verification/stream-replay.js';
 import { readModels } from '../apps/read-models.js';
-import { fillingClient } from './rebuild-client.js';
+import { connectForFilling } from './rebuild-client.js';
 import { withServices } from './script-services.js';
 
 /** The data that a thread starts with. @property tables names of the read models to fill */
@@ -16,7 +16,7 @@ const port = parentPort;
 if (port) {
   const { tables, claims } = workerData as Filling;
   await withServices(async (app) => {
-    const client = await fillingClient(app.get(Config));
+    const client = await connectForFilling(app.get(Config));
     try {
       const filler = new StagingBuilder(
         client,

@@ -25,7 +25,7 @@ import { Verification } from '#event-store/verification/verification.js';
 import { HistoryStagingBuilder } from '#history/history-staging.service.js';
 import { readModels } from '../apps/read-models.js';
 import { Progress } from './progress.js';
-import { ownerClient } from './rebuild-client.js';
+import { connectAsOwner } from './rebuild-client.js';
 import type { HistoryFilled } from './rebuild-history-worker.js';
 import type { Filling } from './rebuild-worker.js';
 import { runScript } from './run-script.js';
@@ -51,14 +51,14 @@ NAME is one of: ${[...readModels.map(({ table }) => table), CLAIMS.name, HISTORY
  * differences, then swaps the tables in within one transaction; with `--check` it only prints. Exits 1 if anything differed.
  */
 runScript(async () => {
-  const { wish, check } = wishIn(process.argv.slice(2));
+  const { wish, check } = parseWish(process.argv.slice(2));
   const differences = await withServices((app) => rebuild(app, wish, check));
   if (differences > 0) process.exitCode = 1;
 });
 
 async function rebuild(app: INestApplicationContext, wish: Wish, check: boolean): Promise<number> {
   const store = app.get(EventStore);
-  const client = await ownerClient(app.get(Config));
+  const client = await connectAsOwner(app.get(Config));
   try {
     const keys = app.get(PersonalKeys);
     const rows = new Verification(app.get(Pool), store, app.get(ReadModels), keys, readModels);
@@ -91,8 +91,8 @@ async function rebuild(app: INestApplicationContext, wish: Wish, check: boolean)
   }
 }
 
-function wishIn(args: string[]): { wish: Wish; check: boolean } {
-  const { check = false, table } = optionsIn(args);
+function parseWish(args: string[]): { wish: Wish; check: boolean } {
+  const { check = false, table } = parseOptions(args);
   if (table === undefined) return { wish: ALL, check };
   const tables = readModels.filter((rows) => rows.table === table);
   const wish = { readModels: tables, claims: table === CLAIMS.name, history: table === HISTORY };
@@ -100,7 +100,7 @@ function wishIn(args: string[]): { wish: Wish; check: boolean } {
   return { wish, check };
 }
 
-function optionsIn(args: string[]): { check?: boolean; table?: string } {
+function parseOptions(args: string[]): { check?: boolean; table?: string } {
   try {
     return parseArgs({ args, options: { check: { type: 'boolean' }, table: { type: 'string' } } })
       .values;
@@ -138,7 +138,7 @@ async function fillHistory(progress: Progress): Promise<string | undefined> {
 /** Folding is CPU-bound. */
 async function fillRows(work: Rebuild, claims: boolean, progress: Progress): Promise<void> {
   if (work.stagedReadModels.length === 0) return;
-  const parts = partsOf(work.readStreamRanges());
+  const parts = splitPages(work.readStreamRanges());
   const threads = Math.min(availableParallelism(), MOST_THREADS);
   const filling: Filling = { tables: work.stagedReadModels.map(({ table }) => table), claims };
   await Promise.all(
@@ -166,7 +166,7 @@ function startThread(module: string, workerData?: Filling): Worker {
   });
 }
 
-async function* partsOf(pages: AsyncIterable<StreamRange[]>): AsyncGenerator<StreamRange[]> {
+async function* splitPages(pages: AsyncIterable<StreamRange[]>): AsyncGenerator<StreamRange[]> {
   for await (const page of pages) {
     for (let i = 0; i < page.length; i += STREAMS_PER_BATCH) {
       yield page.slice(i, i + STREAMS_PER_BATCH);

@@ -1,9 +1,9 @@
 import fs from 'node:fs';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { runOnDataFolder, runScript, stopOnSignals } from './embedded-run.mjs';
+import { runOnDataFolder, runProgramOnData, stopOnSignals } from './embedded-run.mjs';
 import { endWithParent } from './npm-parent.mjs';
-import { Refusal, inOneSentence } from './processes.mjs';
+import { Refusal, describeInOneSentence } from './processes.mjs';
 import { readSettings } from './start-settings.mjs';
 
 /** `npm run restore`: into DATABASE_URL, or into the data folder of `npm start`, whose database it starts meanwhile. */
@@ -16,7 +16,7 @@ async function main(args) {
   if (!fs.existsSync(program))
     throw new Refusal('Inkpad is not built: run npm ci && npm run build first.');
   const signal = stopOnSignals();
-  const run = (more) => runScript({ program, args: [...args, ...more], command, signal });
+  const run = (more) => runProgramOnData({ program, args: [...args, ...more], command, signal });
   if (settings.databaseUrl || args.length !== 1) return run([]);
   // Before a folder is made for it.
   const code = await run(['--check']);
@@ -29,6 +29,6 @@ endWithParent();
 try {
   process.exitCode = await main(process.argv.slice(2));
 } catch (error) {
-  console.error(inOneSentence(error) ?? error.stack);
+  console.error(describeInOneSentence(error) ?? error.stack);
   process.exitCode = 1;
 }

@@ -21,12 +21,12 @@ import {
   markUnfinishedRestore,
 } from '#database/unfinished-restore.js';
 import { migrations } from '../apps/schema/migrations.js';
-import { checkFiles, givenMasterKeys, openManifest, readManifest } from './backup-manifest.js';
+import { checkFiles, readMasterKeys, openManifest, readManifest } from './backup-manifest.js';
 import type { Manifest } from './backup-manifest.js';
-import { copyIn, inOrderOfReferences, sqlName, tablesIn } from './backup-tables.js';
+import { createCopyInSql, sortByReferences, quoteName, listTables } from './backup-tables.js';
 import { movePlaces } from './log-places.js';
 import { Progress } from './progress.js';
-import { runScript, sayWhere } from './run-script.js';
+import { runScript, printInstallation } from './run-script.js';
 import { readSealed } from './sealed-file.js';
 import { withServicesStopped } from './stopped-services.js';
 
@@ -41,11 +41,11 @@ type Opened = { folder: string; manifest: Manifest; key: Buffer; masterKeys: Mas
  * its tables.
  */
 runScript(async () => {
-  const { folder, step } = optionsIn(process.argv.slice(2));
+  const { folder, step } = parseOptions(process.argv.slice(2));
   const backup = await openBackup(folder, step !== 'into data folder');
   if (step === 'check') return;
   const config = readConfig(process.env);
-  sayWhere({ ...config, databaseUrl: config.databaseMigrationUrl });
+  printInstallation({ ...config, databaseUrl: config.databaseMigrationUrl });
   const { manifest } = backup;
   await withServicesStopped(config.databaseMigrationUrl, 'restore', async (guard) => {
     await refuseUsed(guard, describeDatabase(config.databaseMigrationUrl));
@@ -59,10 +59,10 @@ runScript(async () => {
   });
   console.log('verifying …');
   await verify();
-  console.log(whatIsLeft(manifest));
+  console.log(describeRemainingSteps(manifest));
 });
 
-function optionsIn(args: string[]): {
+function parseOptions(args: string[]): {
   folder: string;
   step: 'check' | 'into data folder' | 'into database';
 } {
@@ -88,7 +88,7 @@ function optionsIn(args: string[]): {
 
 async function openBackup(folder: string, reading: boolean): Promise<Opened> {
   const manifest = readManifest(folder);
-  const masterKeys = givenMasterKeys(process.env);
+  const masterKeys = readMasterKeys(process.env);
   const key = openManifest(manifest, masterKeys);
   const names = getMigrationNames(migrations);
   const newer = manifest.migrations.filter((name) => !names.includes(name));
@@ -127,7 +127,7 @@ async function load(
   { folder, manifest, key }: Opened,
   last: () => Promise<void>,
 ): Promise<void> {
-  const here = new Map((await tablesIn(client)).map((table) => [table.name, table.columns]));
+  const here = new Map((await listTables(client)).map((table) => [table.name, table.columns]));
   for (const { name, columns } of manifest.tables) {
     if (columns.every((column) => here.get(name)?.includes(column))) continue;
     throw new ConfigError(`The backup has a table ${name} that Inkpad does not have.`);
@@ -143,11 +143,11 @@ async function load(
         [`${day} 00:00Z`],
       );
     }
-    const tables = await inOrderOfReferences(client, manifest.tables);
+    const tables = await sortByReferences(client, manifest.tables);
     // Migrations put first rows into some tables; a backup brings them along.
-    for (const { name } of tables.toReversed()) await emptied(client, name);
+    for (const { name } of tables.toReversed()) await emptyTable(client, name);
     for (const table of tables) {
-      const into = client.query(copyStreams.from(copyIn(table)));
+      const into = client.query(copyStreams.from(createCopyInSql(table)));
       await pipeline(readSealed(join(folder, table.file), key, table.name), into);
       if (into.rowCount !== table.rows) {
         throw new Error(`${into.rowCount} of ${table.rows} rows of ${table.name} were taken`);
@@ -155,7 +155,7 @@ async function load(
       progress.add(table.rows);
     }
     for (const [name, value] of Object.entries(manifest.sequences)) {
-      await client.query('select setval($1::regclass, $2::bigint)', [sqlName(name), value]);
+      await client.query('select setval($1::regclass, $2::bigint)', [quoteName(name), value]);
     }
     await movePlaces(client, manifest.places);
     await last();
@@ -168,9 +168,9 @@ async function load(
   }
 }
 
-async function emptied(client: pg.Client, name: string): Promise<void> {
-  const { rowCount } = await client.query(`select from ${sqlName(name)} limit 1`);
-  if (rowCount !== 0) await client.query(`delete from ${sqlName(name)}`);
+async function emptyTable(client: pg.Client, name: string): Promise<void> {
+  const { rowCount } = await client.query(`select from ${quoteName(name)} limit 1`);
+  if (rowCount !== 0) await client.query(`delete from ${quoteName(name)}`);
 }
 
 /** Restores local files, except those that exist already. */
@@ -205,7 +205,7 @@ async function verify(): Promise<void> {
   }
 }
 
-function whatIsLeft({ taken_at: at, log }: Manifest): string {
+function describeRemainingSteps({ taken_at: at, log }: Manifest): string {
   return `
 Restored: everything as it was at ${at}, ${log.events.toLocaleString('en')} events.
 

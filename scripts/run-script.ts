@@ -8,13 +8,13 @@ import { findDatabaseError, SQLSTATE } from '#database/sqlstate.js';
 /** An error that the user can fix is printed as one sentence; any other is a bug and shows its stack. */
 export function runScript(work: () => Promise<void>): void {
   work().catch((error: unknown) => {
-    console.error(expected(error) ?? error);
+    console.error(describeExpectedError(error) ?? error);
     // Not exitCode: connections that are still open would keep the process alive.
     process.exit(1);
   });
 }
 
-function expected(error: unknown): string | undefined {
+function describeExpectedError(error: unknown): string | undefined {
   if (error instanceof RejectedError || error instanceof NotFoundError) return error.message;
   if (isConnectionLoss(error)) return `The connection to the database was lost: ${error.message}.`;
   const refused = findDatabaseError(error);
@@ -25,13 +25,13 @@ function expected(error: unknown): string | undefined {
 }
 
 /** So that nobody changes another installation than the one they meant. Standard output is for the result. */
-export function sayWhere({ databaseUrl, eventStoreUrl, publicUrl }: Config): void {
+export function printInstallation({ databaseUrl, eventStoreUrl, publicUrl }: Config): void {
   const events =
-    eventStoreUrl === null ? '' : `, events in EventStoreDB at ${hostsOf(eventStoreUrl)}`;
+    eventStoreUrl === null ? '' : `, events in EventStoreDB at ${getHosts(eventStoreUrl)}`;
   console.error(`database: ${describeDatabase(databaseUrl)}${events}; service: ${publicUrl}`);
 }
 
 /** Without user and password. */
-export function hostsOf(eventStoreUrl: string): string {
+export function getHosts(eventStoreUrl: string): string {
   return /^[^:]+:\/\/(?:.*@)?([^/?]+)/.exec(eventStoreUrl)?.[1] ?? '';
 }

@@ -2,7 +2,7 @@ import fs from 'node:fs';
 import path from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
 import { endWithParent } from './npm-parent.mjs';
-import { Refusal, inOneSentence } from './processes.mjs';
+import { Refusal, describeInOneSentence } from './processes.mjs';
 import { loadEnvironment, readSettings } from './start-settings.mjs';
 
 /** Runs a built script with the settings of .env, as `npm start` has them: node scripts/run.mjs NAME [arguments] */
@@ -32,7 +32,9 @@ try {
     await import(pathToFileURL(file).href);
   }
 } catch (error) {
-  process.stderr.write(`${inOneSentence(error) ?? missingPart(error) ?? error.stack}\n`);
+  process.stderr.write(
+    `${describeInOneSentence(error) ?? describeMissingPart(error) ?? error.stack}\n`,
+  );
   process.exitCode = 1;
 }
 
@@ -45,7 +47,7 @@ async function runAlone() {
 }
 
 /** @returns {string | null} */
-function missingPart({ code, message }) {
+function describeMissingPart({ code, message }) {
   if (code !== 'ERR_MODULE_NOT_FOUND') return null;
   const [missing] = message.split(' imported from ');
   return `Inkpad is not installed and built completely (${missing}): run npm start, or npm ci && npm run build.`;

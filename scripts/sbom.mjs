@@ -1,7 +1,7 @@
 import { spawnSync } from 'node:child_process';
 import fs from 'node:fs';
 import path from 'node:path';
-import { licencesOf } from './licences.mjs';
+import { listLicences } from './licences.mjs';
 
 /**
  * Writes two lists of what is shipped into a folder: sbom.cdx.json (CycloneDX) and licences.txt. Fails when a licence
@@ -17,7 +17,7 @@ const { status, stdout, stderr, error } = spawnSync(
 );
 if (status !== 0) throw new Error(`npm sbom failed:\n${stderr}`, { cause: error });
 
-const licences = licencesOf(JSON.parse(stdout));
+const licences = listLicences(JSON.parse(stdout));
 fs.mkdirSync(folder, { recursive: true });
 fs.writeFileSync(path.join(folder, 'sbom.cdx.json'), stdout);
 fs.writeFileSync(

@@ -13,7 +13,7 @@ import { CustomersModule } from '#customers/customers.module.js';
 import { AuditModule } from '#history/audit.module.js';
 import { customerSubjects } from '#stamping/customer-subjects.js';
 import { plainTables, readModels } from '../apps/read-models.js';
-import { sayWhere } from './run-script.js';
+import { printInstallation } from './run-script.js';
 
 @Module({})
 class ScriptModule {
@@ -46,7 +46,7 @@ export async function withServices<R>(
 ): Promise<R> {
   const config = readConfig(process.env);
   // The threads of a script work where the script does.
-  if (isMainThread) sayWhere(config);
+  if (isMainThread) printInstallation(config);
   const app = await NestFactory.createApplicationContext(ScriptModule.forRoot(config), {
     logger: new ScriptLog(),
     abortOnError: false,

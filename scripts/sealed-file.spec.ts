@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Readable } from 'node:stream';
 import { buffer } from 'node:stream/consumers';
-import { readSealed, sha256Of, writeSealed, type SealedFile } from './sealed-file.js';
+import { readSealed, computeSha256, writeSealed, type SealedFile } from './sealed-file.js';
 
 const key = randomBytes(32);
 /** Does not compress, so it takes three chunks. */
@@ -41,7 +41,7 @@ describe('a sealed file', () => {
     expect((await read()).equals(content)).toBe(true);
     const sha256 = createHash('sha256').update(bytes).digest('hex');
     expect(written).toEqual({ bytes: bytes.length, sha256 });
-    expect(await sha256Of(path)).toBe(sha256);
+    expect(await computeSha256(path)).toBe(sha256);
   });
 
   it('may be empty', async () => {

@@ -34,11 +34,16 @@ export async function writeSealed(
     await pipeline(plain, createGzip({ level: LEVEL }), async (zipped: AsyncIterable<Buffer>) => {
       let number = 0;
       let buffered: Buffer | undefined;
-      for await (const chunk of chunksOf(zipped)) {
-        if (buffered) await putChunk(file, written, sealed(key, name, number++, buffered, false));
+      for await (const chunk of splitIntoChunks(zipped)) {
+        if (buffered)
+          await writeChunk(file, written, sealChunk(key, name, number++, buffered, false));
         buffered = chunk;
       }
-      await putChunk(file, written, sealed(key, name, number, buffered ?? Buffer.alloc(0), true));
+      await writeChunk(
+        file,
+        written,
+        sealChunk(key, name, number, buffered ?? Buffer.alloc(0), true),
+      );
     });
     await file.sync();
     return { bytes: written.bytes, sha256: written.hash.digest('hex') };
@@ -51,20 +56,20 @@ export async function writeSealed(
 export function readSealed(path: string, key: Buffer, name: string): Readable {
   const unzipped = createGunzip();
   // An error of either ends the other, and with it whoever reads.
-  pipeline(Readable.from(openedChunks(path, key, name)), unzipped).catch((error: unknown) =>
+  pipeline(Readable.from(openChunks(path, key, name)), unzipped).catch((error: unknown) =>
     unzipped.destroy(error as Error),
   );
   return unzipped;
 }
 
 /** Of a file as it is, without opening it. */
-export async function sha256Of(path: string): Promise<string> {
+export async function computeSha256(path: string): Promise<string> {
   const hash = createHash('sha256');
   await pipeline(createReadStream(path, { highWaterMark: CHUNK_BYTES }), hash);
   return hash.digest('hex');
 }
 
-async function* chunksOf(stream: AsyncIterable<Buffer>): AsyncGenerator<Buffer> {
+async function* splitIntoChunks(stream: AsyncIterable<Buffer>): AsyncGenerator<Buffer> {
   let pieces: Buffer[] = [];
   let size = 0;
   for await (const piece of stream) {
@@ -80,14 +85,20 @@ async function* chunksOf(stream: AsyncIterable<Buffer>): AsyncGenerator<Buffer> 
   if (size > 0) yield Buffer.concat(pieces);
 }
 
-function sealed(key: Buffer, name: string, number: number, chunk: Buffer, last: boolean): Buffer {
-  const closed = seal(key, chunk, contextOf(name, number, last));
+function sealChunk(
+  key: Buffer,
+  name: string,
+  number: number,
+  chunk: Buffer,
+  last: boolean,
+): Buffer {
+  const closed = seal(key, chunk, createSealContext(name, number, last));
   const length = Buffer.alloc(LENGTH_BYTES);
   length.writeUInt32BE((closed.length | (last ? LAST : 0)) >>> 0);
   return Buffer.concat([length, closed]);
 }
 
-async function putChunk(
+async function writeChunk(
   file: FileHandle,
   written: { bytes: number; hash: Hash },
   chunk: Buffer,
@@ -97,15 +108,15 @@ async function putChunk(
   written.bytes += chunk.length;
 }
 
-async function* openedChunks(path: string, key: Buffer, name: string): AsyncGenerator<Buffer> {
+async function* openChunks(path: string, key: Buffer, name: string): AsyncGenerator<Buffer> {
   const file = await open(path, 'r');
   try {
     for (let number = 0, last = false; !last; number++) {
-      const length = (await exactly(file, LENGTH_BYTES, path)).readUInt32BE();
+      const length = (await readExactly(file, LENGTH_BYTES, path)).readUInt32BE();
       last = length >= LAST;
       const size = last ? length - LAST : length;
       if (size > MOST_BYTES) throw new Error(`${path} is damaged`);
-      yield unseal(key, await exactly(file, size, path), contextOf(name, number, last));
+      yield unseal(key, await readExactly(file, size, path), createSealContext(name, number, last));
     }
     const { bytesRead } = await file.read(Buffer.alloc(1), 0, 1);
     if (bytesRead !== 0) throw new Error(`${path} has more than was written into it`);
@@ -114,7 +125,7 @@ async function* openedChunks(path: string, key: Buffer, name: string): AsyncGene
   }
 }
 
-async function exactly(file: FileHandle, length: number, path: string): Promise<Buffer> {
+async function readExactly(file: FileHandle, length: number, path: string): Promise<Buffer> {
   const buffer = Buffer.alloc(length);
   for (let have = 0; have < length;) {
     const { bytesRead } = await file.read(buffer, have, length - have);
@@ -124,6 +135,6 @@ async function exactly(file: FileHandle, length: number, path: string): Promise<
   return buffer;
 }
 
-function contextOf(name: string, number: number, last: boolean): string {
+function createSealContext(name: string, number: number, last: boolean): string {
   return JSON.stringify([name, number, last]);
 }

@@ -8,22 +8,22 @@ import { build, findWork, install, watchBuild } from './build.mjs';
 import { startPostgres } from './embedded-postgres.mjs';
 import { stopLeftovers } from './embedded-run.mjs';
 import { endWithParent } from './npm-parent.mjs';
-import { makeDataDir } from './postgres-data.mjs';
+import { createDataDir } from './postgres-data.mjs';
 import {
   Refusal,
-  birthOf,
+  getStartTime,
   hasTrace,
-  inOneSentence,
-  inWords,
+  describeInOneSentence,
+  describeExit,
   keepRunning,
-  lastMessage,
+  findLastMessage,
   launch,
-  pause,
+  sleep,
   readJson,
   takeLock,
   writeJson,
 } from './processes.mjs';
-import { checkMonitoringPorts, checkPort, metricsPort } from './ports.mjs';
+import { checkMonitoringPorts, checkPort, readMetricsPort } from './ports.mjs';
 import { EVERYWHERE, LOOPBACK, isLocal, readSettings } from './start-settings.mjs';
 
 const root = path.dirname(path.dirname(fileURLToPath(import.meta.url)));
@@ -53,7 +53,7 @@ const complaints = {};
 
 async function main() {
   const settings = readSettings(root);
-  const dataDir = makeDataDir(settings.dataDir);
+  const dataDir = createDataDir(settings.dataDir);
   const lock = takeLock(dataDir);
   if (lock.holder) throw new Refusal(describeHolder(dataDir, lock.holder));
   const runFile = path.join(dataDir, 'run.json');
@@ -77,7 +77,7 @@ async function main() {
 async function run(settings) {
   const { port, publicUrl, host, insecureTargets, databaseUrl, dataDir, runFile } = settings;
   const started = new Date().toISOString();
-  const birth = birthOf(process.pid);
+  const birth = getStartTime(process.pid);
   const base = { starter: { pid: process.pid, birth, started }, base_url: publicUrl };
   const record = () => writeJson(runFile, { ...base, ...describeRunning(databaseUrl) });
   const onStep = (step) => {
@@ -118,25 +118,25 @@ async function run(settings) {
   const localFile = path.join(dataDir, 'local.json');
   // Setting up only needs the tables, as the two programs do: it need not hold them up.
   const setup = runScript('setup', env, dataDir, onStep).then((lines) => {
-    const { created, ...credentials } = lastJson(lines);
+    const { created, ...credentials } = parseLastJson(lines);
     return { created, local: keepLocalFile(localFile, publicUrl, created ? credentials : null) };
   });
   say('starting api and dispatcher …');
   for (const name of Object.keys(programs)) {
     running[name] = keepRunning(name, () => startProgram(name, env), { say, onChange: record });
   }
-  const live = untilLive(host, port);
+  const live = waitUntilLive(host, port);
   // Thrown below, once the token is kept: it is told only once.
   live.catch(() => undefined);
   const { created, local } = await setup;
   await live;
-  if (insecureTargets) sayWhoGetsIn(host);
-  welcome(publicUrl, { localFile, local, created });
+  if (insecureTargets) warnAboutInsecureTargets(host);
+  printWelcome(publicUrl, { localFile, local, created });
   await stopped;
 }
 
 /** Anyone who may create subscriptions could then reach what listens only for this machine. */
-function sayWhoGetsIn(host) {
+function warnAboutInsecureTargets(host) {
   const why = 'webhooks may go to http and loopback targets';
   if (!process.env.HOST) say(`listening on ${host} only, since ${why}; HOST changes that`);
   else if (!isLocal(host)) {
@@ -230,7 +230,7 @@ async function runScript(name, env, dataDir, onStep) {
   stopAsked.signal.throwIfAborted();
   const logFile = path.join(dataDir, `${name}.log`);
   fs.writeFileSync(logFile, [...lines, ...errors, ''].join('\n'), { mode: 0o600 });
-  const reason = lastMessage(errors) ?? inWords(end);
+  const reason = findLastMessage(errors) ?? describeExit(end);
   if (errors.length > 0 && !hasTrace(errors)) throw new Refusal(reason);
   throw new Refusal(`The script "${name}" failed (see ${logFile}): ${reason}`);
 }
@@ -239,7 +239,7 @@ async function startProgram(name, env) {
   let output = [];
   const program = launch(process.execPath, [path.join(root, programs[name])], {
     cwd: root,
-    env: { ...env, METRICS_PORT: await metricsPort(name) },
+    env: { ...env, METRICS_PORT: await readMetricsPort(name) },
     output: (line, stream) => {
       show(name, line);
       if (stream === 'stderr') output = [...output.slice(-complaintLines), line];
@@ -250,7 +250,7 @@ async function startProgram(name, env) {
 }
 
 /** Not the API itself, which responds with 410 once it is retired. */
-async function untilLive(host, port) {
+async function waitUntilLive(host, port) {
   const at = [EVERYWHERE, '::'].includes(host) ? LOOPBACK : host;
   const url = `http://${net.isIPv6(at) ? `[${at}]` : at}:${port}/health/live`;
   const deadline = Date.now() + responseTimeoutMs;
@@ -260,7 +260,7 @@ async function untilLive(host, port) {
     if (Date.now() > deadline) {
       throw new Refusal(`The api does not respond on port ${port}; see its output above.`);
     }
-    await pause(30, stopAsked.signal);
+    await sleep(30, stopAsked.signal);
   }
   stopAsked.signal.throwIfAborted();
 }
@@ -269,10 +269,12 @@ async function untilLive(host, port) {
 function refuseUnusable() {
   for (const name of Object.keys(programs)) {
     const { end, ends } = running[name];
-    const reason = lastMessage(complaints[name] ?? []);
+    const reason = findLastMessage(complaints[name] ?? []);
     if (end?.code === unusable) throw new Refusal(reason ?? `The ${name} refused its settings.`);
     if (ends < endsBeforeGivingUp) continue;
-    throw new Refusal(`The ${name} exited ${ends} times while starting: ${reason ?? inWords(end)}`);
+    throw new Refusal(
+      `The ${name} exited ${ends} times while starting: ${reason ?? describeExit(end)}`,
+    );
   }
 }
 
@@ -289,7 +291,7 @@ function isLive(url) {
   });
 }
 
-function lastJson(lines) {
+function parseLastJson(lines) {
   const line = lines.filter((text) => text.startsWith('{')).at(-1);
   if (!line) throw new Refusal('The script "setup" did not print what it has set up.');
   return JSON.parse(line);
@@ -305,7 +307,7 @@ function keepLocalFile(file, publicUrl, initial) {
 }
 
 /** The token is shown only once, because output may be stored or forwarded where no token belongs. */
-function welcome(publicUrl, { localFile, local, created }) {
+function printWelcome(publicUrl, { localFile, local, created }) {
   const elsewhere = local
     ? `the one created at the first start, in ${localFile}`
     : 'the one created at the first start, which is not in this data folder';
@@ -389,6 +391,6 @@ try {
   await main();
 } catch (error) {
   process.exitCode = 1;
-  process.stderr.write(`${inOneSentence(error) ?? error.stack}\n`);
+  process.stderr.write(`${describeInOneSentence(error) ?? error.stack}\n`);
 }
 if (stopAsked.signal.aborted) say('stopped');

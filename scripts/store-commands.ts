@@ -8,10 +8,10 @@ import { ROLES, type Role } from '#identity/roles.js';
 import type { AuditedWriter } from '#event-store/commands/audited-writes.service.js';
 import {
   parseEmailKey,
-  example,
-  list,
-  positive,
-  run,
+  addExamples,
+  runList,
+  parsePositive,
+  runCommand,
   warnOfUnconfirmedAddress,
 } from './command.js';
 
@@ -36,17 +36,17 @@ type StoreOptions = {
 };
 
 export function addStoreCommands(program: Command, by: AuditedWriter): void {
-  example(
+  addExamples(
     program
       .command('store:list')
       .description('lists stores with their members')
       .option('--user <email>', 'only those of this user', parseEmailKey),
     'store:list --user grace@shop.example',
   ).action(({ user }: { user?: string }) => {
-    list('stores', async (pool) => (await pool.query(STORES, [user ?? null])).rows);
+    runList('stores', async (pool) => (await pool.query(STORES, [user ?? null])).rows);
   });
 
-  example(
+  addExamples(
     program
       .command('store:create')
       .description('creates a store with a user as its owner')
@@ -62,7 +62,7 @@ export function addStoreCommands(program: Command, by: AuditedWriter): void {
     "store:create --name 'Corner Café' --user grace@shop.example --time-zone Europe/Berlin --country DE",
   ).action((options: StoreOptions) => {
     const { name, personal, timeZone, locale, country } = options;
-    run(async (bus, app) => {
+    runCommand(async (bus, app) => {
       const owner = await getPresentUser(app.get(DataSource).manager, options.user);
       const attributes = {
         name,
@@ -83,48 +83,48 @@ export function addStoreCommands(program: Command, by: AuditedWriter): void {
 
 function addMemberCommands(program: Command, by: AuditedWriter): void {
   const role = () => new Option('--role <role>', 'docs/roles.md').choices(ROLES);
-  example(
-    about(program.command('member:add').description('adds a user to a store')).addOption(
+  addExamples(
+    addMemberOptions(program.command('member:add').description('adds a user to a store')).addOption(
       role().default('owner'),
     ),
     'member:add --store 1 --user grace@shop.example --role staff',
   ).action(({ store, user, role }: { store: number; user: string; role: Role }) => {
-    run(async (bus) => {
+    runCommand(async (bus) => {
       const { userId, isConfirmed } = await bus.execute(new AddMember(by, store, user, role));
       if (!isConfirmed) warnOfUnconfirmedAddress(user);
       return { account_id: store, user_id: userId, role, email_confirmed: isConfirmed };
     });
   });
 
-  example(
-    about(
+  addExamples(
+    addMemberOptions(
       program.command('member:role').description('changes what a member may do in the store'),
     ).addOption(role().makeOptionMandatory()),
     'member:role --store 1 --user grace@shop.example --role manager',
   ).action(({ store, user, role }: { store: number; user: string; role: Role }) => {
-    run(async (bus) => {
+    runCommand(async (bus) => {
       const { userId } = await bus.execute(new ChangeRole(by, store, user, role));
       return { account_id: store, user_id: userId, role };
     });
   });
 
-  example(
-    about(
+  addExamples(
+    addMemberOptions(
       program
         .command('member:remove')
         .description('removes a user from a store, and the store from their tokens'),
     ),
     'member:remove --store 1 --user grace@shop.example',
   ).action(({ store, user }: { store: number; user: string }) => {
-    run(async (bus) => {
+    runCommand(async (bus) => {
       const { userId } = await bus.execute(new RemoveMember(by, store, user));
       return { account_id: store, user_id: userId };
     });
   });
 }
 
-function about(command: Command): Command {
+function addMemberOptions(command: Command): Command {
   return command
-    .requiredOption('--store <id>', 'as store:list shows it', positive)
+    .requiredOption('--store <id>', 'as store:list shows it', parsePositive)
     .requiredOption('--user <email>', 'the member', normalizeEmailAddress);
 }

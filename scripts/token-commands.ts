@@ -2,7 +2,15 @@ import type { Command } from 'commander';
 import { normalizeEmailAddress } from '#kernel/email-address.js';
 import { CreateToken, LimitToken, RevokeToken } from '#identity/token.commands.js';
 import type { AuditedWriter } from '#event-store/commands/audited-writes.service.js';
-import { parseEmailKey, example, list, positive, run, time, type TimeOption } from './command.js';
+import {
+  parseEmailKey,
+  addExamples,
+  runList,
+  parsePositive,
+  runCommand,
+  parseTimeOption,
+  type TimeOption,
+} from './command.js';
 
 /** Tokens themselves are known to nobody: only their hashes are stored. */
 const TOKENS = `
@@ -15,7 +23,7 @@ const TOKENS = `
   order by t.id`;
 
 export function addTokenCommands(program: Command, by: AuditedWriter): void {
-  example(
+  addExamples(
     program
       .command('token:list')
       .description('lists active API tokens with owner, creation and last use')
@@ -23,10 +31,10 @@ export function addTokenCommands(program: Command, by: AuditedWriter): void {
       .option('--all', 'includes revoked and expired tokens', false),
     'token:list --user grace@shop.example',
   ).action(({ user, all }: { user?: string; all: boolean }) => {
-    list('tokens', async (pool) => (await pool.query(TOKENS, [all, user ?? null])).rows);
+    runList('tokens', async (pool) => (await pool.query(TOKENS, [all, user ?? null])).rows);
   });
 
-  example(
+  addExamples(
     program
       .command('token:create')
       .description('creates an API token and prints it; it is never shown again')
@@ -35,39 +43,39 @@ export function addTokenCommands(program: Command, by: AuditedWriter): void {
       .option(
         '--expires <time>',
         'when it stops working, ISO 8601, or the last day in UTC; never if omitted',
-        time('end'),
+        parseTimeOption('end'),
       ),
     'token:create --user grace@shop.example --name till --expires 2027-12-31',
   ).action(({ user, name, expires }: { user: string; name: string; expires?: TimeOption }) => {
-    run(async (bus) => {
+    runCommand(async (bus) => {
       const command = new CreateToken(by, user, name, expires?.('UTC') ?? null);
       const { tokenId, token } = await bus.execute(command);
       return { token_id: tokenId, api_token: token };
     });
   });
 
-  example(
+  addExamples(
     program
       .command('token:limit')
       .description('gives a token its own rate limit instead of RATE_LIMIT_PER_MINUTE')
-      .requiredOption('--token-id <id>', 'as token:list shows it', positive)
-      .requiredOption('--per-minute <n>', 'requests', positive),
+      .requiredOption('--token-id <id>', 'as token:list shows it', parsePositive)
+      .requiredOption('--per-minute <n>', 'requests', parsePositive),
     'token:limit --token-id 5 --per-minute 1200',
   ).action(({ tokenId, perMinute }: { tokenId: number; perMinute: number }) => {
-    run(async (bus) => {
+    runCommand(async (bus) => {
       await bus.execute(new LimitToken(by, tokenId, perMinute));
       return { token_id: tokenId, per_minute: perMinute };
     });
   });
 
-  example(
+  addExamples(
     program
       .command('token:revoke')
       .description('revokes a token; takes effect within a second in every process')
-      .requiredOption('--token-id <id>', 'as token:list shows it', positive),
+      .requiredOption('--token-id <id>', 'as token:list shows it', parsePositive),
     'token:revoke --token-id 5',
   ).action(({ tokenId }: { tokenId: number }) => {
-    run(async (bus) => {
+    runCommand(async (bus) => {
       await bus.execute(new RevokeToken(by, tokenId));
       return { token_id: tokenId, revoked: true };
     });

@@ -12,7 +12,13 @@ import {
 import { SecondFactors } from '#identity/second-factors.service.js';
 import { SetPassword, UnlinkCompany, UpdateUser } from '#identity/user.commands.js';
 import type { AuditedWriter } from '#event-store/commands/audited-writes.service.js';
-import { example, list, positive, run, runAfter } from './command.js';
+import {
+  addExamples,
+  runList,
+  parsePositive,
+  runCommand,
+  runCommandAfterInput,
+} from './command.js';
 import { readPassword, type PasswordOptions } from './password-input.js';
 import { runScript } from './run-script.js';
 import { withServices } from './script-services.js';
@@ -45,15 +51,15 @@ export function addUserCommands(program: Command, by: AuditedWriter): void {
 }
 
 function addList(program: Command): void {
-  example(
+  addExamples(
     program
       .command('user:list')
       .description('lists users with their stores and the number of their active tokens')
-      .option('--store <id>', 'only members of this store', positive)
+      .option('--store <id>', 'only members of this store', parsePositive)
       .option('--removed', 'includes removed users', false),
     'user:list --store 1',
   ).action(({ store, removed }: { store?: number; removed: boolean }) => {
-    list('users', async (pool) => (await pool.query(USERS, [removed, store ?? null])).rows);
+    runList('users', async (pool) => (await pool.query(USERS, [removed, store ?? null])).rows);
   });
 }
 
@@ -67,15 +73,15 @@ function addCreate(program: Command, by: AuditedWriter): void {
       normalizeEmailAddress,
     )
     .requiredOption('--name <name>', 'the name that others see');
-  example(
-    withPassword(command),
+  addExamples(
+    addPasswordOptions(command),
     "user:create --email grace@shop.example --name 'Grace Hopper'",
     "user:create --email grace@shop.example --name 'Grace Hopper' --generate",
   ).action((options: PasswordOptions & { email: string; name: string }) => {
-    runAfter(
+    runCommandAfterInput(
       () => readPassword(options),
       async (bus, typedPassword) => {
-        const password = typedPassword ?? newPassword();
+        const password = typedPassword ?? createPassword();
         const { userId } = await bus.execute(
           new CreateUser(by, options.email, options.name, password),
         );
@@ -94,23 +100,23 @@ function addChanges(program: Command, by: AuditedWriter): void {
     .command('user:set-password')
     .description('changes the password, and ends all sessions and reset links')
     .requiredOption('--email <email>', 'address of the user', normalizeEmailAddress);
-  example(
-    withPassword(command),
+  addExamples(
+    addPasswordOptions(command),
     'user:set-password --email grace@shop.example',
     'user:set-password --email grace@shop.example --password-stdin < password.txt',
   ).action((options: PasswordOptions & { email: string }) => {
     const { email } = options;
-    runAfter(
+    runCommandAfterInput(
       () => readPassword(options),
       async (bus, typedPassword) => {
-        const password = typedPassword ?? newPassword();
+        const password = typedPassword ?? createPassword();
         const { userId } = await bus.execute(new SetPassword(by, email, password));
         return { user_id: userId, email, ...(typedPassword === undefined && { password }) };
       },
     );
   });
 
-  example(
+  addExamples(
     program
       .command('user:set-email')
       .description('changes the address, and ends all sessions and reset links')
@@ -118,7 +124,7 @@ function addChanges(program: Command, by: AuditedWriter): void {
       .requiredOption('--to <email>', 'the new one', normalizeEmailAddress),
     'user:set-email --email grace@old.example --to grace@shop.example',
   ).action(({ email, to }: { email: string; to: string }) => {
-    run(async (bus) => {
+    runCommand(async (bus) => {
       const change = new UpdateUser(by, email, { email: to });
       const { userId } = await bus.execute(change);
       return { user_id: userId, email: to };
@@ -128,7 +134,7 @@ function addChanges(program: Command, by: AuditedWriter): void {
 
 /** For people who cannot sign in any more. */
 function addUnlocking(program: Command, by: AuditedWriter): void {
-  example(
+  addExamples(
     program
       .command('user:unlink-company')
       .description(
@@ -137,13 +143,13 @@ function addUnlocking(program: Command, by: AuditedWriter): void {
       .requiredOption('--email <email>', 'address of the user', normalizeEmailAddress),
     'user:unlink-company --email grace@shop.example',
   ).action(({ email }: { email: string }) => {
-    run(async (bus) => {
+    runCommand(async (bus) => {
       const { userId, unlinked } = await bus.execute(new UnlinkCompany(by, email));
       return { user_id: userId, email, unlinked };
     });
   });
 
-  example(
+  addExamples(
     program
       .command('user:remove-codes')
       .description(
@@ -164,7 +170,7 @@ function addUnlocking(program: Command, by: AuditedWriter): void {
 }
 
 function addRemovals(program: Command, by: AuditedWriter): void {
-  example(
+  addExamples(
     program
       .command('user:remove')
       .description(
@@ -173,7 +179,7 @@ function addRemovals(program: Command, by: AuditedWriter): void {
       .requiredOption('--email <email>', 'address of the user', normalizeEmailAddress),
     'user:remove --email grace@shop.example',
   ).action(({ email }: { email: string }) => {
-    run(async (bus, app) => {
+    runCommand(async (bus, app) => {
       const { userId, summary } = await bus.execute(new RemoveUser(by, email));
       const ids = summary.stores.map(({ account_id }) => account_id);
       const { rows } = await app.get(Pool).query<SubscriptionCount>(ENABLED_SUBSCRIPTIONS, [ids]);
@@ -182,7 +188,7 @@ function addRemovals(program: Command, by: AuditedWriter): void {
         webhook_subscriptions:
           rows.find(({ account_id }) => account_id === store.account_id)?.count ?? 0,
       }));
-      for (const line of stores.flatMap(inWords)) console.error(line);
+      for (const line of stores.flatMap(describeSteps)) console.error(line);
       return {
         user_id: userId,
         tokens_ended: summary.tokensEnded,
@@ -194,7 +200,7 @@ function addRemovals(program: Command, by: AuditedWriter): void {
 }
 
 /** Describes what an operator still has to do about a store. */
-function inWords({
+function describeSteps({
   account_id: id,
   owners,
   webhook_subscriptions: subscriptions,
@@ -209,7 +215,7 @@ function inWords({
   ];
 }
 
-function withPassword(command: Command): Command {
+function addPasswordOptions(command: Command): Command {
   return command
     .option(
       '--password <password>',
@@ -219,6 +225,6 @@ function withPassword(command: Command): Command {
     .option('--generate', 'generates one and prints it');
 }
 
-function newPassword(): string {
+function createPassword(): string {
   return randomBytes(12).toString('base64url');
 }

@@ -14,7 +14,7 @@ import { OrphanedStreams } from '#event-store/verification/orphaned-streams.js';
 import { Verification } from '#event-store/verification/verification.js';
 import { customerSubjects } from '#stamping/customer-subjects.js';
 import { plainTables, readModels } from '../apps/read-models.js';
-import { sayWhere } from './run-script.js';
+import { printInstallation } from './run-script.js';
 
 export type VerificationServices = {
   config: Config;
@@ -35,7 +35,7 @@ export async function withVerification<R>(
   const config = readConfig(process.env);
   if (isMainThread) {
     Logger.overrideLogger(new ScriptLog());
-    sayWhere(config);
+    printInstallation(config);
   }
   const source = createDataSource(config, 'script');
   await connectFirst(config.databaseUrl, () => source.initialize());

@@ -19,7 +19,7 @@ export async function verifyCheckpoints(
   key: string | undefined,
 ): Promise<{ summary: string; faults: string[] }> {
   if (!existsSync(dir)) throw new ConfigError(`--checkpoints: there is no folder ${dir}`);
-  const verifier = key === undefined ? ownKey(config) : verifierFrom(key);
+  const verifier = key === undefined ? getOwnKey(config) : parseVerifierKey(key);
   const verification = new CheckpointVerification(store, new Tree(pool));
   const { checkpoints, coveredCount, errors } = await verification.verify(
     new CheckpointFiles(dir),
@@ -34,14 +34,14 @@ export async function verifyCheckpoints(
   };
 }
 
-function ownKey(config: Config): Verifier {
+function getOwnKey(config: Config): Verifier {
   const signer = loadCheckpointSigner(config, false);
   if (!signer) throw new ConfigError('--checkpoints needs --key, since CHECKPOINT_KEY is not set.');
   return signer;
 }
 
 /** @param key itself, or a file that holds it @throws ConfigError */
-export function verifierFrom(key: string): Verifier {
+export function parseVerifierKey(key: string): Verifier {
   const verifier = parseVerifier(existsSync(key) ? readFileSync(key, 'utf8') : key);
   if (!verifier) throw new ConfigError('--key: must be a verifier key, or a file that holds one');
   return verifier;

@@ -33,7 +33,7 @@ type Sum = Omit<VerificationResult, 'faults'> & { faults: number };
  * read models that do not match their events; `--checkpoints DIR` also checks the history against signed checkpoints.
  */
 runScript(async () => {
-  const { repair = false, checkpoints, key } = optionsIn(process.argv.slice(2));
+  const { repair = false, checkpoints, key } = parseOptions(process.argv.slice(2));
   const reported = new Set<string>();
   let covered = '';
   let numbered = 0;
@@ -58,7 +58,7 @@ runScript(async () => {
     const [{ events, errors }, strays] = await Promise.all([
       new HistoryVerification(pool, store).verify(),
       services.strays.find(repair),
-      verifySlices({ verification, slices: slicesIn(pool), repair }, add),
+      verifySlices({ verification, slices: listSlices(pool), repair }, add),
     ]);
     numbered = events;
     add({ faults: errors });
@@ -79,7 +79,7 @@ runScript(async () => {
   if (sum.faults > 0) process.exitCode = 1;
 });
 
-function optionsIn(args: string[]) {
+function parseOptions(args: string[]) {
   const options = {
     repair: { type: 'boolean' },
     checkpoints: { type: 'string' },
@@ -95,7 +95,7 @@ function optionsIn(args: string[]) {
 }
 
 /** Ids are dense, so a range of ids holds about as many rows. */
-async function* slicesIn(pool: pg.Pool): AsyncGenerator<IdRange> {
+async function* listSlices(pool: pg.Pool): AsyncGenerator<IdRange> {
   for (const { table } of readModels) {
     for (let from = 0; ;) {
       const { rows } = await pool.query<{ last: number | null }>(

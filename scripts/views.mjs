@@ -10,7 +10,7 @@ const guides = 'docs/guides';
 export const GUIDES = 'docs/guides.json';
 
 /** @returns {string[]} those files, from the root of the project */
-export function viewsIn(root) {
+export function listViews(root) {
   return folders.flatMap((folder) => {
     const full = path.join(root, folder);
     if (!fs.existsSync(full)) return [];
@@ -23,7 +23,7 @@ export function viewsIn(root) {
 
 /** Into dist, beside the code that reads them. */
 export function copyViews(root) {
-  for (const file of viewsIn(root)) {
+  for (const file of listViews(root)) {
     const target = path.join(root, 'dist', file);
     fs.mkdirSync(path.dirname(target), { recursive: true });
     fs.copyFileSync(path.join(root, file), target);
@@ -31,7 +31,7 @@ export function copyViews(root) {
 }
 
 /** @returns {string[]} the documents that are pages of the service too, from the root of the project */
-export function guidesIn(root) {
+export function listGuides(root) {
   const full = path.join(root, guides);
   if (!fs.existsSync(full)) return [];
   const names = fs.readdirSync(full).filter((name) => name.endsWith('.md'));
@@ -39,10 +39,10 @@ export function guidesIn(root) {
 }
 
 /** Into dist. What draws them is only there once the packages are installed. */
-export async function drawGuides(root) {
-  const { drawGuide } = await import('./guides.mjs');
-  const drawn = guidesIn(root).map((file) =>
-    drawGuide(file, fs.readFileSync(path.join(root, file), 'utf8')),
+export async function renderGuides(root) {
+  const { renderGuide } = await import('./guides.mjs');
+  const drawn = listGuides(root).map((file) =>
+    renderGuide(file, fs.readFileSync(path.join(root, file), 'utf8')),
   );
   const target = path.join(root, 'dist', GUIDES);
   fs.mkdirSync(path.dirname(target), { recursive: true });
@@ -58,7 +58,7 @@ export function watchViews(root, onCopied) {
     });
   }
   watch(path.join(root, 'docs'), /^(guides[/\\].+|webhooks)[.]md$/, () => {
-    void drawGuides(root).then(onCopied);
+    void renderGuides(root).then(onCopied);
   });
 }
 

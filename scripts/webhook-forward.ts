@@ -20,7 +20,7 @@ const OF_A_CONNECTION = new Set([
 ]);
 
 /** The receiver's response to a webhook, or 502 when there was none. */
-export type Forwarded = {
+export type ForwardedResponse = {
   status: number;
   headers: Record<string, string>;
   body: Buffer;
@@ -38,32 +38,32 @@ export async function forward(
   webhook: { headers: IncomingHttpHeaders; body: Buffer },
   timeoutMs: number,
   ending: AbortSignal,
-): Promise<Forwarded> {
+): Promise<ForwardedResponse> {
   const start = performance.now();
   const deadline = AbortSignal.timeout(timeoutMs);
   const took = () => `${Math.round(performance.now() - start)} ms`;
   try {
     const response = await request(url, {
       method: 'POST',
-      headers: passedOn(webhook.headers),
+      headers: selectRequestHeaders(webhook.headers),
       body: webhook.body,
       signal: AbortSignal.any([deadline, ending]),
     });
-    const body = await beginningOf(response.body);
+    const body = await readStart(response.body);
     return {
       status: response.statusCode,
-      headers: forwardedHeaders(response.headers),
+      headers: selectResponseHeaders(response.headers),
       body,
       note: `${url} responded with ${response.statusCode} in ${took()}`,
     };
   } catch (error) {
-    const reason = deadline.aborted ? `no response within ${timeoutMs} ms` : faultOf(error);
+    const reason = deadline.aborted ? `no response within ${timeoutMs} ms` : describeError(error);
     const note = `${url} FAILED after ${took()}: ${reason}`;
     return { status: 502, headers: {}, body: Buffer.from(note), note };
   }
 }
 
-function passedOn(headers: IncomingHttpHeaders): Record<string, string | string[]> {
+function selectRequestHeaders(headers: IncomingHttpHeaders): Record<string, string | string[]> {
   return Object.fromEntries(
     Object.entries(headers).flatMap(([name, value]) =>
       value === undefined || OF_A_CONNECTION.has(name) ? [] : [[name, value]],
@@ -72,7 +72,7 @@ function passedOn(headers: IncomingHttpHeaders): Record<string, string | string[
 }
 
 /** Headers that Inkpad evaluates or that describe the body. */
-function forwardedHeaders(headers: IncomingHttpHeaders): Record<string, string> {
+function selectResponseHeaders(headers: IncomingHttpHeaders): Record<string, string> {
   return Object.fromEntries(
     ['content-type', 'retry-after'].flatMap((name) => {
       const value = headers[name];
@@ -81,7 +81,7 @@ function forwardedHeaders(headers: IncomingHttpHeaders): Record<string, string> 
   );
 }
 
-async function beginningOf(body: AsyncIterable<Buffer>): Promise<Buffer> {
+async function readStart(body: AsyncIterable<Buffer>): Promise<Buffer> {
   const chunks: Buffer[] = [];
   let bytes = 0;
   for await (const chunk of body) {
@@ -92,7 +92,7 @@ async function beginningOf(body: AsyncIterable<Buffer>): Promise<Buffer> {
   return Buffer.concat(chunks).subarray(0, BODY_READ);
 }
 
-function faultOf(error: unknown): string {
+function describeError(error: unknown): string {
   if (error instanceof errors.SocketError) return 'the connection was closed without a response';
   const { code } = Object(error) as { code?: unknown };
   if (code === 'ECONNREFUSED') return 'nothing listens there';

@@ -6,7 +6,7 @@ import type { AddressInfo } from 'node:net';
 import { setTimeout as wait } from 'node:timers/promises';
 import { Webhook, WebhookVerificationError } from 'standardwebhooks';
 import { getErrorMessage } from '#kernel/errors.js';
-import { localService } from './local-service.js';
+import { readLocalService } from './local-service.js';
 import { forward } from './webhook-forward.js';
 import type { EnvelopeJson } from '#public-events/event-feed.dto.js';
 
@@ -49,36 +49,36 @@ type Subscription = { id: number; secret: string; remove: () => Promise<void> };
 const options = new Command('webhooks:listen')
   .description('Verifies and prints the webhooks it receives. Press Ctrl-C to stop.')
   .option('--host <address>', 'address to listen on', '127.0.0.1')
-  .option('--port <n>', 'port to listen on; any free one by default', natural, 0)
+  .option('--port <n>', 'port to listen on; any free one by default', parseNatural, 0)
   .addOption(
     new Option('--secret <whsec_…>', 'signing secret of an existing subscription')
       .env('WEBHOOK_SECRET')
-      .argParser(signingSecret),
+      .argParser(parseSigningSecret),
   )
   .option(
     '--url <url>',
     'URL of the service, with --token and --account; default: that of npm start',
   )
   .addOption(new Option('--token <ink_…>').env('INKPAD_TOKEN'))
-  .option('--account <id>', 'id of the store', natural)
+  .option('--account <id>', 'id of the store', parseNatural)
   .option('--target-url <url>', 'public URL of this listener, if it is behind a tunnel')
   .option('--events <names>', 'event names, separated by commas', (names) => names.split(','), [
     '*',
   ])
-  .option('--status <n>', 'status to return; default 204, or 500 for failures', httpStatus)
-  .option('--fail <n>', 'fail the first n attempts of each event only', natural)
-  .option('--delay <ms>', 'delay before each response', natural, 0)
-  .option('--retry-after <s>', 'Retry-After header of failures, which are then 503', natural)
+  .option('--status <n>', 'status to return; default 204, or 500 for failures', parseHttpStatus)
+  .option('--fail <n>', 'fail the first n attempts of each event only', parseNatural)
+  .option('--delay <ms>', 'delay before each response', parseNatural, 0)
+  .option('--retry-after <s>', 'Retry-After header of failures, which are then 503', parseNatural)
   .option('--drop', 'close the connection instead of responding')
   .addOption(
     new Option(
       '--forward-to <url>',
       'send each verified webhook on to this URL, and respond as it does',
     )
-      .argParser(webAddress)
+      .argParser(parseUrl)
       .conflicts(['status', 'fail', 'retryAfter', 'drop']),
   )
-  .option('--forward-timeout <ms>', 'how long that may take; then 502', natural, 10_000)
+  .option('--forward-timeout <ms>', 'how long that may take; then 502', parseNatural, 10_000)
   .addHelpText(
     'after',
     `
@@ -141,7 +141,7 @@ async function listen(): Promise<void> {
 }
 
 async function subscribe(target_url: string): Promise<Subscription> {
-  const { base_url, api_token, account_id } = service();
+  const { base_url, api_token, account_id } = findService();
   console.error(`service: ${base_url}, store ${account_id}`);
   const path = `/api/v1/accounts/${account_id}/webhook_subscriptions`;
   const call = async (method: string, rest: string, body?: object) => {
@@ -174,9 +174,9 @@ async function subscribe(target_url: string): Promise<Subscription> {
   };
 }
 
-function service() {
+function findService() {
   const { url, token, account } = options;
-  if (url === undefined && token === undefined && account === undefined) return localService();
+  if (url === undefined && token === undefined && account === undefined) return readLocalService();
   if (url === undefined || token === undefined || account === undefined) {
     throw new Error(
       '--url, --token and --account must be given together (or use --secret, or npm start).',
@@ -192,11 +192,11 @@ async function receive(request: IncomingMessage, response: ServerResponse): Prom
   const { headers } = request;
   const id = headers['webhook-id'];
   if (request.method !== 'POST' || typeof id !== 'string') {
-    console.log(`${time()}  ${request.method} ${request.url}: not a webhook`);
+    console.log(`${formatTime()}  ${request.method} ${request.url}: not a webhook`);
     response.writeHead(400).end();
     return;
   }
-  const fault = faultOf(await secretKnown, body, headers);
+  const fault = findSignatureError(await secretKnown, body, headers);
   const attempts = (seen.get(id)?.attempts ?? 0) + 1;
   const isDuplicate = seen.get(id)?.wasAccepted === true;
   seen.set(id, { attempts, wasAccepted: isDuplicate });
@@ -213,7 +213,7 @@ async function receive(request: IncomingMessage, response: ServerResponse): Prom
     ...(isDuplicate ? ['DUPLICATE: already got a 2xx'] : []),
     result.note,
   ];
-  show(body.toString(), id, String(headers['service-event']), notes.join(', '));
+  printEvent(body.toString(), id, String(headers['service-event']), notes.join(', '));
 
   await wait(options.delay, undefined, { signal: ending.signal });
   if (result.status === undefined) request.socket.destroy();
@@ -226,7 +226,7 @@ async function createResponse(
 ): Promise<ListenerResponse> {
   const { forwardTo, forwardTimeout, retryAfter } = options;
   if (forwardTo !== undefined) return forward(forwardTo, webhook, forwardTimeout, ending.signal);
-  const status = statusOf(attempt);
+  const status = chooseStatus(attempt);
   if (status === undefined) return { ...NOTHING, status, note: 'dropped' };
   const isPutOff = retryAfter !== undefined && status >= 300;
   return {
@@ -237,15 +237,15 @@ async function createResponse(
   };
 }
 
-function show(body: string, id: string, event: string, notes: string): void {
-  const { type, data, changed } = contentOf(body, id, event);
-  console.log(`${time()}  ${type}  ${id}  ${notes}`);
-  console.log(indented(data));
-  if (changed !== undefined) console.log(`  previous_attributes\n${indented(changed)}`);
+function printEvent(body: string, id: string, event: string, notes: string): void {
+  const { type, data, changed } = parseContent(body, id, event);
+  console.log(`${formatTime()}  ${type}  ${id}  ${notes}`);
+  console.log(indent(data));
+  if (changed !== undefined) console.log(`  previous_attributes\n${indent(changed)}`);
 }
 
 /** @returns undefined to drop the connection */
-function statusOf(attempt: number): number | undefined {
+function chooseStatus(attempt: number): number | undefined {
   const { status, fail, retryAfter, drop } = options;
   const isToFail = fail === undefined || attempt <= fail;
   if (!isToFail) return 204;
@@ -255,7 +255,7 @@ function statusOf(attempt: number): number | undefined {
   return fail === undefined ? 204 : 500;
 }
 
-function faultOf(
+function findSignatureError(
   secret: string,
   body: Buffer,
   headers: IncomingMessage['headers'],
@@ -271,7 +271,7 @@ function faultOf(
 }
 
 /** An envelope contains its own id; anything else comes from a flat subscription. */
-function contentOf(
+function parseContent(
   body: string,
   id: string,
   header: string,
@@ -292,32 +292,32 @@ function contentOf(
   return { type, data, changed };
 }
 
-function indented(value: unknown): string {
+function indent(value: unknown): string {
   const text = typeof value === 'string' ? value : JSON.stringify(value, undefined, 2);
   return text.replaceAll(/^/gm, '    ');
 }
 
-function time(): string {
+function formatTime(): string {
   return new Date().toTimeString().slice(0, 8);
 }
 
-function signingSecret(text: string): string {
+function parseSigningSecret(text: string): string {
   if (/^whsec_[A-Za-z0-9+/]+={0,2}$/.test(text)) return text;
   throw new InvalidArgumentError('must be whsec_ followed by base64');
 }
 
-function webAddress(text: string): string {
+function parseUrl(text: string): string {
   if (URL.canParse(text) && /^https?:/i.test(text)) return text;
   throw new InvalidArgumentError('must be an http or https URL');
 }
 
-function natural(text: string): number {
+function parseNatural(text: string): number {
   if (!/^\d{1,9}$/.test(text)) throw new InvalidArgumentError('must be a whole number');
   return Number(text);
 }
 
-function httpStatus(text: string): number {
-  const status = natural(text);
+function parseHttpStatus(text: string): number {
+  const status = parseNatural(text);
   if (status < 200 || status > 599) throw new InvalidArgumentError('must be from 200 to 599');
   return status;
 }

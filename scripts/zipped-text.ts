@@ -18,24 +18,24 @@ type Entry = { name: string; method: number; compressed: number; offset: number 
  * line that is read.
  * @throws ConfigError
  */
-export async function* linesOf(file: string): AsyncGenerator<string> {
-  const text = file.toLowerCase().endsWith('.zip') ? await unzipped(file) : createReadStream(file);
+export async function* readLines(file: string): AsyncGenerator<string> {
+  const text = file.toLowerCase().endsWith('.zip') ? await openText(file) : createReadStream(file);
   let fault: unknown;
   text.on('error', (error: unknown) => (fault = error));
   for await (const line of createInterface({ input: text, crlfDelay: Infinity })) yield line;
   if (fault) throw new ConfigError(`${file} cannot be read: ${String(fault)}`, { cause: fault });
 }
 
-async function unzipped(file: string): Promise<Readable> {
+async function openText(file: string): Promise<Readable> {
   const handle = await open(file);
   try {
     const { size } = await handle.stat();
-    const texts = (await entriesOf(handle, size, file)).filter(
+    const texts = (await readEntries(handle, size, file)).filter(
       ({ name }) => name.endsWith('.txt') && name.toLowerCase() !== 'readme.txt',
     );
     const [entry] = texts;
     if (!entry || texts.length > 1) throw new ConfigError(`${file} must hold one text file`);
-    const header = await bytesAt(handle, entry.offset, 30);
+    const header = await readBytes(handle, entry.offset, 30);
     const start = entry.offset + 30 + header.readUInt16LE(26) + header.readUInt16LE(28);
     const stored = createReadStream(file, { start, end: start + entry.compressed - 1 });
     if (entry.method === 0) return stored;
@@ -48,9 +48,9 @@ async function unzipped(file: string): Promise<Readable> {
   }
 }
 
-async function entriesOf(handle: FileHandle, size: number, file: string): Promise<Entry[]> {
+async function readEntries(handle: FileHandle, size: number, file: string): Promise<Entry[]> {
   const length = Math.min(size, LONGEST_END);
-  const tail = await bytesAt(handle, size - length, length);
+  const tail = await readBytes(handle, size - length, length);
   const at = tail.lastIndexOf(Buffer.from([0x50, 0x4b, 0x05, 0x06]));
   if (at < 0 || tail.length < at + 22 || tail.readUInt32LE(at) !== END) {
     throw new ConfigError(`${file} is no zip file, or is incomplete`);
@@ -59,7 +59,7 @@ async function entriesOf(handle: FileHandle, size: number, file: string): Promis
   if (bytes > MOST_ENTRIES_BYTES || start + bytes > size) {
     throw new ConfigError(`${file} is not a zip file of GeoNames`);
   }
-  const list = await bytesAt(handle, start, bytes);
+  const list = await readBytes(handle, start, bytes);
   const entries: Entry[] = [];
   for (let i = 0; i + 46 <= list.length && list.readUInt32LE(i) === ENTRY;) {
     const nameLength = list.readUInt16LE(i + 28);
@@ -74,7 +74,7 @@ async function entriesOf(handle: FileHandle, size: number, file: string): Promis
   return entries;
 }
 
-async function bytesAt(handle: FileHandle, position: number, length: number): Promise<Buffer> {
+async function readBytes(handle: FileHandle, position: number, length: number): Promise<Buffer> {
   const { buffer, bytesRead } = await handle.read(Buffer.alloc(length), 0, length, position);
   return buffer.subarray(0, bytesRead);
 }

@@ -16,7 +16,14 @@ export type SampleRequest = {
 };
 
 /** Runs as it is pasted, with the address and the token in two variables of the shell. */
-export function curlSample({ method, url, query, body, picture, open }: SampleRequest): string {
+export function renderCurlSample({
+  method,
+  url,
+  query,
+  body,
+  picture,
+  open,
+}: SampleRequest): string {
   const search = new URLSearchParams(
     Object.entries(query).map(([name, value]): [string, string] => [name, String(value)]),
   ).toString();
@@ -25,7 +32,7 @@ export function curlSample({ method, url, query, body, picture, open }: SampleRe
     ...(open ? [] : ['-H "Authorization: Bearer $INKPAD_TOKEN"']),
     ...(body === undefined
       ? []
-      : ["-H 'Content-Type: application/json'", `-d '${quoted(JSON.stringify(body))}'`]),
+      : ["-H 'Content-Type: application/json'", `-d '${quoteForShell(JSON.stringify(body))}'`]),
     ...(picture ? ["-H 'Content-Type: image/png'", '--data-binary @strip.png'] : []),
   ];
   return lines.join(' \\\n  ');
@@ -38,7 +45,7 @@ const PICTURE = `new Blob(
   )`;
 
 /** The same with the client of clients/typescript. */
-export function typescriptSample({
+export function renderTypescriptSample({
   id,
   path,
   query,
@@ -52,7 +59,7 @@ export function typescriptSample({
     ...(body !== undefined && { body }),
   });
   const parameters = [
-    ...params.map(([name, value]) => `  ${name}: ${literal(value)},\n`),
+    ...params.map(([name, value]) => `  ${name}: ${renderTypescriptLiteral(value)},\n`),
     ...(picture ? [`  body: ${PICTURE},\n`] : []),
   ].join('');
   return `import { createClient } from '@inkpad/client';
@@ -65,7 +72,7 @@ ${hasResponse ? 'const response = ' : ''}await inkpad.${id}(${parameters && `{\n
 }
 
 /** The same with the client of clients/python. */
-export function pythonSample({
+export function renderPythonSample({
   id,
   path,
   query,
@@ -74,11 +81,11 @@ export function pythonSample({
   hasResponse,
 }: SampleRequest): string {
   const ids = Object.entries({ ...path, ...query }).map(
-    ([name, value]) => `${pythonArgument(name)}=${pythonLiteral(value)}`,
+    ([name, value]) => `${toPythonArgument(name)}=${renderPythonLiteral(value)}`,
   );
   const parameters = [
     ...ids,
-    ...(body === undefined ? [] : [`body=${pythonLiteral(body)}`]),
+    ...(body === undefined ? [] : [`body=${renderPythonLiteral(body)}`]),
     ...(picture ? ['body=open("strip.png", "rb").read()'] : []),
   ].map((one) => `    ${one},\n`);
   return `import os
@@ -86,7 +93,7 @@ export function pythonSample({
 from inkpad import Inkpad
 
 inkpad = Inkpad(base_url=os.environ["INKPAD_URL"], token=os.environ["INKPAD_TOKEN"])
-${hasResponse ? 'response = ' : ''}inkpad.${pythonMethod(id)}(${parameters.length === 0 ? '' : `\n${parameters.join('')}`})${hasResponse ? '\nprint(response)' : ''}`;
+${hasResponse ? 'response = ' : ''}inkpad.${toPythonMethod(id)}(${parameters.length === 0 ? '' : `\n${parameters.join('')}`})${hasResponse ? '\nprint(response)' : ''}`;
 }
 
 /** Names that Python keeps for itself; an argument has an underscore after it then, as PEP 8 has it. */
@@ -97,38 +104,38 @@ const KEYWORDS = new Set(
 );
 
 /** `stampCustomerCard` is called `stamp_customer_card` in Python. */
-export function pythonMethod(operationId: string): string {
+export function toPythonMethod(operationId: string): string {
   return operationId.replaceAll(/[A-Z]/g, (capital) => `_${capital.toLowerCase()}`);
 }
 
-export function pythonArgument(name: string): string {
+export function toPythonArgument(name: string): string {
   return KEYWORDS.has(name) ? `${name}_` : name;
 }
 
-function pythonLiteral(value: unknown): string {
+function renderPythonLiteral(value: unknown): string {
   if (value === null) return 'None';
   if (typeof value === 'boolean') return value ? 'True' : 'False';
-  if (Array.isArray(value)) return `[${value.map(pythonLiteral).join(', ')}]`;
+  if (Array.isArray(value)) return `[${value.map(renderPythonLiteral).join(', ')}]`;
   // JSON's strings and numbers are Python's as well.
   if (typeof value !== 'object') return JSON.stringify(value);
   const fields = Object.entries(value).map(
-    ([key, one]) => `${JSON.stringify(key)}: ${pythonLiteral(one)}`,
+    ([key, one]) => `${JSON.stringify(key)}: ${renderPythonLiteral(one)}`,
   );
   return `{${fields.join(', ')}}`;
 }
 
-function quoted(json: string): string {
+function quoteForShell(json: string): string {
   return json.replaceAll("'", String.raw`'\''`);
 }
 
 /** JSON as people write it in TypeScript. */
-function literal(value: unknown): string {
-  if (Array.isArray(value)) return `[${value.map(literal).join(', ')}]`;
+function renderTypescriptLiteral(value: unknown): string {
+  if (Array.isArray(value)) return `[${value.map(renderTypescriptLiteral).join(', ')}]`;
   if (typeof value === 'string') return `'${value.replaceAll(/[\\']/g, String.raw`\$&`)}'`;
   if (typeof value !== 'object' || value === null) return JSON.stringify(value);
   const fields = Object.entries(value).map(([key, one]) => {
-    const name = /^[A-Za-z_]\w*$/.test(key) ? key : literal(key);
-    return `${name}: ${literal(one)}`;
+    const name = /^[A-Za-z_]\w*$/.test(key) ? key : renderTypescriptLiteral(key);
+    return `${name}: ${renderTypescriptLiteral(one)}`;
   });
   return fields.length === 0 ? '{}' : `{ ${fields.join(', ')} }`;
 }

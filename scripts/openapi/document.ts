@@ -6,12 +6,12 @@ import { applySwaggerDecorators } from '#http/documentation.js';
 import { endpoints, publishedEvents, tags } from '#http/endpoint.js';
 import { ErrorBody, ProblemBody } from '#docs/error.dto.js';
 import {
-  operationObject,
-  refusalResponses,
-  webhookObject,
+  createOperation,
+  createRefusalResponses,
+  createWebhook,
   type FoundOperation,
 } from './operation.js';
-import { innerDtos, reachable, Schemas } from './schemas.js';
+import { listInnerDtos, collectReachable, Schemas } from './schemas.js';
 
 const DESCRIPTION = `Loyalty stamp cards for local businesses. Every request except the status needs
 \`Authorization: Bearer <API_TOKEN>\`. Every error is JSON with \`error\`, \`code\`, usually a
@@ -26,12 +26,12 @@ The examples take the service's address and a token from two shell variables:
  * fields may be added to responses within v1.
  * @throws Error that names an operation without a declaration or an example
  */
-export function openApiDocument(app: INestApplication, publicUrl: string): OpenApiDocument {
+export function createOpenApiDocument(app: INestApplication, publicUrl: string): OpenApiDocument {
   applySwaggerDecorators(swagger);
   const document = swagger.SwaggerModule.createDocument(
     app,
     new swagger.DocumentBuilder().setOpenAPIVersion('3.1.0').build(),
-    { autoTagControllers: false, extraModels: [ErrorBody, ProblemBody, ...innerDtos()] },
+    { autoTagControllers: false, extraModels: [ErrorBody, ProblemBody, ...listInnerDtos()] },
   );
   const schemas = new Schemas(document.components?.schemas ?? {});
   // Pages and the requests of phones and wallets are not described.
@@ -40,16 +40,16 @@ export function openApiDocument(app: INestApplication, publicUrl: string): OpenA
     mapValues(operations as Record<string, FoundOperation>, (operation, method) => {
       const spec = endpoints.get(operation.operationId ?? '');
       if (!spec) throw new Error(`${method} ${path} has no @Endpoint`);
-      return within(`${method} ${path}`, () => {
+      return addErrorContext(`${method} ${path}`, () => {
         if (!tags.has(spec.tag)) throw new Error(`no controller declares the tag ${spec.tag}`);
-        return operationObject(spec, { method, path }, operation, schemas);
+        return createOperation(spec, { method, path }, operation, schemas);
       });
     }),
   );
   const webhooks = mapValues(Object.fromEntries(publishedEvents), (spec, type) =>
-    within(type, () => webhookObject(spec, schemas)),
+    addErrorContext(type, () => createWebhook(spec, schemas)),
   );
-  const responses = refusalResponses();
+  const responses = createRefusalResponses();
   return {
     openapi: '3.1.0',
     info: {
@@ -69,7 +69,7 @@ export function openApiDocument(app: INestApplication, publicUrl: string): OpenA
       securitySchemes: {
         token: { type: 'http', scheme: 'bearer', description: 'An API token of a user' },
       },
-      schemas: reachable(schemas.components, paths, webhooks, responses),
+      schemas: collectReachable(schemas.components, paths, webhooks, responses),
       responses,
       headers: HEADERS,
       parameters: PARAMETERS,
@@ -84,7 +84,7 @@ function mapValues<T, R>(
   return Object.fromEntries(Object.entries(record).map(([key, value]) => [key, map(value, key)]));
 }
 
-function within<R>(what: string, make: () => R): R {
+function addErrorContext<R>(what: string, make: () => R): R {
   try {
     return make();
   } catch (error) {

@@ -2,7 +2,7 @@ import { STATUS_CODES } from 'node:http';
 import type { EndpointSpec, PublishedEvent } from '#http/endpoint.js';
 import { ERROR_PAGE } from '#http/error-response.js';
 import { findRequiredRoles } from '#identity/roles.js';
-import { curlSample, pythonSample, typescriptSample } from './code-samples.js';
+import { renderCurlSample, renderPythonSample, renderTypescriptSample } from './code-samples.js';
 import {
   INPUT_HEADERS,
   COMMON_HEADERS,
@@ -10,7 +10,7 @@ import {
   type PARAMETERS,
 } from '#docs/openapi-headers.js';
 import { REFUSALS } from './refusals.js';
-import { published, Schemas, type JsonSchema } from './schemas.js';
+import { toPublished, Schemas, type JsonSchema } from './schemas.js';
 
 /** Describes the ids in paths. */
 const PATH_IDS: Partial<Record<string, string>> = {
@@ -44,7 +44,7 @@ export type FoundOperation = {
 type Route = { method: string; path: string };
 
 /** The refusals that operations share, by name. */
-export function refusalResponses(): Record<string, OpenApiObject> {
+export function createRefusalResponses(): Record<string, OpenApiObject> {
   return Object.fromEntries(
     Object.entries(REFUSALS).map(([status, refusal]) => {
       const { name, code, description, error, errors, resolution, headers = [] } = refusal;
@@ -68,7 +68,7 @@ export function refusalResponses(): Record<string, OpenApiObject> {
         name,
         {
           description,
-          headers: headerRefs([
+          headers: createHeaderRefs([
             ...COMMON_HEADERS,
             ...(INPUT_STATUSES.has(status) ? INPUT_HEADERS : []),
             ...headers,
@@ -87,7 +87,7 @@ export function refusalResponses(): Record<string, OpenApiObject> {
 }
 
 /** An operation as @nestjs/swagger describes it, with what it cannot express: samples, headers, refusals. */
-export function operationObject(
+export function createOperation(
   spec: EndpointSpec,
   route: Route,
   operation: FoundOperation,
@@ -95,9 +95,9 @@ export function operationObject(
 ): OpenApiObject {
   const method = route.method.toUpperCase();
   const writes = method !== 'GET';
-  const parameters = (operation.parameters ?? []).map(parameterObject);
+  const parameters = (operation.parameters ?? []).map(createParameter);
   const query = parameters.filter((one) => one.in === 'query');
-  const body = bodyOf(operation, schemas);
+  const body = findBodySchema(operation, schemas);
   const example = body && schemas.example(body, 'input');
   return {
     operationId: spec.id,
@@ -106,11 +106,11 @@ export function operationObject(
     description: describe(spec),
     ...(spec.isPublic && { security: [] }),
     parameters: [
-      ...pathParameters(spec, parameters),
+      ...sortPathParameters(spec, parameters),
       ...query,
-      ...(writes ? [parameterRef('IdempotencyKey')] : []),
-      parameterRef('RequestId'),
-      parameterRef('Prefer'),
+      ...(writes ? [createParameterRef('IdempotencyKey')] : []),
+      createParameterRef('RequestId'),
+      createParameterRef('Prefer'),
     ],
     ...(body && {
       requestBody: {
@@ -130,16 +130,16 @@ export function operationObject(
         ),
       },
     }),
-    responses: responsesOf(spec, operation, schemas, {
+    responses: createResponses(spec, operation, schemas, {
       writes,
       isForSome: findRequiredRoles(spec.id) !== null,
       isDryRun: query.some(({ name }) => name === 'dry_run'),
     }),
-    'x-codeSamples': samplesOf(spec, { ...route, method }, parameters, example),
+    'x-codeSamples': createSamples(spec, { ...route, method }, parameters, example),
   };
 }
 
-function responsesOf(
+function createResponses(
   spec: EndpointSpec,
   operation: FoundOperation,
   schemas: Schemas,
@@ -172,7 +172,7 @@ function responsesOf(
       spec.status,
       {
         description: success?.description,
-        headers: headerRefs(headers),
+        headers: createHeaderRefs(headers),
         ...(schema && {
           content: {
             'application/json': { schema, example: schemas.example(schema, 'output') },
@@ -189,7 +189,7 @@ function responsesOf(
 
 /** In the order of the path. */
 /** @throws Error when @nestjs/swagger lacks a parameter that the operation declares */
-function pathParameters({ path = [] }: EndpointSpec, parameters: Parameter[]): Parameter[] {
+function sortPathParameters({ path = [] }: EndpointSpec, parameters: Parameter[]): Parameter[] {
   return path.map((part) => {
     const name = typeof part === 'string' ? part : part.name;
     const parameter = parameters.find((one) => one.in === 'path' && one.name === name);
@@ -207,38 +207,38 @@ function describe(spec: EndpointSpec): string {
 }
 
 /** How it is called in each language, in the words of an extension that renderers know. */
-function samplesOf(
+function createSamples(
   spec: EndpointSpec,
   { method, path }: Route,
   parameters: Parameter[],
   body: unknown,
 ): OpenApiObject[] {
-  const ids = examplesOf(pathParameters(spec, parameters));
+  const ids = collectExamples(sortPathParameters(spec, parameters));
   const sample = {
     id: spec.id,
     method,
     url: path.replaceAll(/\{(\w+)\}/g, (_, name: string) => String(ids[name])),
     path: ids,
-    query: examplesOf(parameters.filter((one) => one.in === 'query')),
+    query: collectExamples(parameters.filter((one) => one.in === 'query')),
     body,
     picture: spec.picture !== undefined,
     open: spec.isPublic === true,
     hasResponse: spec.response !== undefined,
   };
   return [
-    { lang: 'shell', label: 'curl', source: curlSample(sample) },
-    { lang: 'typescript', label: 'TypeScript', source: typescriptSample(sample) },
-    { lang: 'python', label: 'Python', source: pythonSample(sample) },
+    { lang: 'shell', label: 'curl', source: renderCurlSample(sample) },
+    { lang: 'typescript', label: 'TypeScript', source: renderTypescriptSample(sample) },
+    { lang: 'python', label: 'Python', source: renderPythonSample(sample) },
   ];
 }
 
 /** By name, of those that have one. */
-function examplesOf(parameters: Parameter[]): Record<string, unknown> {
+function collectExamples(parameters: Parameter[]): Record<string, unknown> {
   const examples = parameters.filter(({ example }) => example !== undefined);
   return Object.fromEntries(examples.map(({ name, example }) => [name, example]));
 }
 
-export function webhookObject(
+export function createWebhook(
   { type, summary, ...shapes }: PublishedEvent,
   schemas: Schemas,
 ): OpenApiObject {
@@ -253,7 +253,7 @@ export function webhookObject(
       description:
         'Sent to the target_url of each subscription to this event. /docs/webhooks says how to verify and respond to it.',
       security: [],
-      parameters: webhookHeaders(type),
+      parameters: createWebhookHeaders(type),
       requestBody: {
         required: true,
         content: {
@@ -275,7 +275,7 @@ export function webhookObject(
   };
 }
 
-function webhookHeaders(type: string): OpenApiObject[] {
+function createWebhookHeaders(type: string): OpenApiObject[] {
   const header = (name: string, description: string, example: string) => ({
     name,
     in: 'header',
@@ -300,16 +300,16 @@ function webhookHeaders(type: string): OpenApiObject[] {
   ];
 }
 
-function bodyOf({ requestBody }: FoundOperation, schemas: Schemas): JsonSchema | undefined {
+function findBodySchema({ requestBody }: FoundOperation, schemas: Schemas): JsonSchema | undefined {
   const ref = requestBody?.content['application/json']?.schema['$ref'];
   return typeof ref === 'string' ? schemas.body(ref.split('/').at(-1) ?? '') : undefined;
 }
 
 /** A query field is declared like one of a body; some keywords belong to the parameter instead. */
-function parameterObject(parameter: Parameter): Parameter {
+function createParameter(parameter: Parameter): Parameter {
   const { name, in: place, required, example, schema } = parameter;
   const description = parameter.description ?? (place === 'path' ? PATH_IDS[name] : undefined);
-  const { examples, ...rest } = published(schema);
+  const { examples, ...rest } = toPublished(schema);
   const exampleValue = example ?? (Array.isArray(examples) ? (examples[0] as unknown) : undefined);
   return {
     name,
@@ -323,10 +323,10 @@ function parameterObject(parameter: Parameter): Parameter {
   };
 }
 
-function headerRefs(names: string[]): OpenApiObject {
+function createHeaderRefs(names: string[]): OpenApiObject {
   return Object.fromEntries(names.map((name) => [name, { $ref: `#/components/headers/${name}` }]));
 }
 
-function parameterRef(name: keyof typeof PARAMETERS): OpenApiObject {
+function createParameterRef(name: keyof typeof PARAMETERS): OpenApiObject {
   return { $ref: `#/components/parameters/${name}` };
 }

@@ -21,7 +21,7 @@ export const REFUSALS: Record<number, Refusal> = Object.fromEntries(
     const refusal: Refusal = {
       name: response,
       code,
-      description: descriptionOf(status, code),
+      description: describeRefusal(status, code),
       error,
       ...example,
       ...(resolution !== undefined && {
@@ -34,7 +34,7 @@ export const REFUSALS: Record<number, Refusal> = Object.fromEntries(
 );
 
 /** Joins the first code of a status with the others, which are named. */
-function descriptionOf(status: number, first: DocumentedErrorCode): string {
+function describeRefusal(status: number, first: DocumentedErrorCode): string {
   const others = entries
     .filter(([code, entry]) => entry.status === status && code !== first)
     .map(([code, { meaning }]) => `${code}: ${meaning}`);

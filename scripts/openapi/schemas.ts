@@ -12,7 +12,7 @@ export class Schemas {
   constructor(document: Record<string, unknown>) {
     const inOrder = Object.entries(document).sort(([a], [b]) => (a < b ? -1 : 1));
     this.components = Object.fromEntries(
-      inOrder.map(([name, schema]) => [name, published(schema as JsonSchema)]),
+      inOrder.map(([name, schema]) => [name, toPublished(schema as JsonSchema)]),
     );
   }
 
@@ -22,7 +22,7 @@ export class Schemas {
 
   /** @throws Error when the class has no @Dto */
   static refTo(dto: Type): JsonSchema {
-    return Schemas.ref(nameOf(dto));
+    return Schemas.ref(getDtoName(dto));
   }
 
   /**
@@ -32,9 +32,9 @@ export class Schemas {
   body(name: string): JsonSchema {
     const { wrapper, inside } = dtosByName.get(name) ?? {};
     if (wrapper === undefined) return Schemas.ref(name);
-    const inner = inside ? nameOf(inside) : name;
-    const own = propertiesOf(this.components[inner]);
-    const beside = Object.entries(propertiesOf(this.components[name])).filter(
+    const inner = inside ? getDtoName(inside) : name;
+    const own = getProperties(this.components[inner]);
+    const beside = Object.entries(getProperties(this.components[name])).filter(
       ([field]) => !(field in own),
     );
     return {
@@ -48,7 +48,7 @@ export class Schemas {
   }
 
   resolve(schema: JsonSchema): JsonSchema {
-    const name = nameIn(schema);
+    const name = getComponentName(schema);
     return (name === undefined ? undefined : this.components[name]) ?? schema;
   }
 
@@ -58,7 +58,7 @@ export class Schemas {
    * @throws Error that names the field that has none
    */
   example(unresolved: JsonSchema, io: 'input' | 'output', path = ''): unknown {
-    const name = nameIn(unresolved);
+    const name = getComponentName(unresolved);
     const whole = name === undefined ? undefined : dtosByName.get(name)?.example;
     if (whole !== undefined) return whole;
     const schema = this.resolve(unresolved);
@@ -95,17 +95,17 @@ export class Schemas {
   }
 }
 
-function nameOf(dto: Type): string {
+function getDtoName(dto: Type): string {
   for (const [name, { dto: candidate }] of dtosByName) if (candidate === dto) return name;
   throw new Error(`${dto.name} has no @Dto`);
 }
 
-function propertiesOf(schema: JsonSchema | undefined): Record<string, JsonSchema> {
+function getProperties(schema: JsonSchema | undefined): Record<string, JsonSchema> {
   return (schema?.['properties'] ?? {}) as Record<string, JsonSchema>;
 }
 
 /** The component that a schema refers to. */
-function nameIn({ $ref }: JsonSchema): string | undefined {
+function getComponentName({ $ref }: JsonSchema): string | undefined {
   return typeof $ref === 'string' ? $ref.slice(REF.length) : undefined;
 }
 
@@ -113,22 +113,22 @@ function nameIn({ $ref }: JsonSchema): string | undefined {
  * OpenAPI 3.1 wants examples as a list, null among the values of a nullable enum, no empty `required`, and
  * `$ref` beside its siblings.
  */
-export function published(value: unknown): JsonSchema {
-  return publishedIn(value) as JsonSchema;
+export function toPublished(value: unknown): JsonSchema {
+  return publishValue(value) as JsonSchema;
 }
 
 const VALUES = new Set(['examples', 'default', 'enum', 'const']);
 
-function publishedIn(value: unknown): unknown {
-  if (Array.isArray(value)) return value.map(publishedIn);
+function publishValue(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(publishValue);
   if (typeof value !== 'object' || value === null) return value;
   const { example, required, properties, allOf, ...rest } = value as JsonSchema;
   const flat: JsonSchema = Array.isArray(allOf) ? { ...(allOf[0] as JsonSchema) } : {};
   for (const [key, one] of Object.entries(rest))
-    flat[key] = VALUES.has(key) ? one : publishedIn(one);
+    flat[key] = VALUES.has(key) ? one : publishValue(one);
   if (properties !== undefined) {
     flat['properties'] = Object.fromEntries(
-      Object.entries(properties as object).map(([name, one]) => [name, publishedIn(one)]),
+      Object.entries(properties as object).map(([name, one]) => [name, publishValue(one)]),
     );
   }
   if (Array.isArray(required) && required.length > 0) flat['required'] = required;
@@ -141,12 +141,12 @@ function publishedIn(value: unknown): unknown {
 }
 
 /** Classes that no controller names, because they stand inside the wrapper of another. */
-export function innerDtos(): Type[] {
+export function listInnerDtos(): Type[] {
   return [...dtosByName.values()].flatMap(({ inside }) => inside ?? []);
 }
 
 /** Collects the schemas that are referenced, directly or through others. */
-export function reachable(
+export function collectReachable(
   components: Record<string, JsonSchema>,
   ...from: unknown[]
 ): Record<string, JsonSchema> {

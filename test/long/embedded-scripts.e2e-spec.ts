@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { chmodSync, existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { birthOf, listProcesses } from '../../scripts/processes.mjs';
+import { getStartTime, listProcesses } from '../../scripts/processes.mjs';
 import { eventually } from '../support/jest/eventually.js';
 import { startEventStoreDb, type EventStoreDb } from '../support/emulators/eventstoredb/server.mjs';
 import { freePort, startProgram, type Program } from '../support/services/program.js';
@@ -93,7 +93,7 @@ describe('a script that needs api and dispatcher stopped, on the database of npm
       const { api, dispatcher } = readRun();
       await stop('SIGKILL');
       expect((await run(REBASE)).status).toBe(0);
-      expect([api, dispatcher].map((left) => birthOf(left?.pid ?? 0))).toEqual([null, null]);
+      expect([api, dispatcher].map((left) => getStartTime(left?.pid ?? 0))).toEqual([null, null]);
       expectNothingRuns();
     },
     SLOW,

@@ -5,7 +5,7 @@ import fs from 'node:fs';
 import { createServer, type AddressInfo, type Server } from 'node:net';
 import os from 'node:os';
 import path from 'node:path';
-import { lastMessage } from '../../scripts/processes.mjs';
+import { findLastMessage } from '../../scripts/processes.mjs';
 import { testDatabase, type TestDatabase } from '../support/database/database.js';
 import { eventually } from '../support/jest/eventually.js';
 import { freePort } from '../support/services/program.js';
@@ -222,7 +222,7 @@ describe('what cannot be used', () => {
     const [settingsOf, , last] = FAULTS[name] ?? [];
     const { code, out, errorOutput } = await ended(what, { ...settings(), ...settingsOf?.() });
     expect(out + errorOutput).not.toMatch(/^ +at /m);
-    expect(lastMessage(errorOutput.split('\n'))).toMatch(last ?? '');
+    expect(findLastMessage(errorOutput.split('\n'))).toMatch(last ?? '');
     expect([1, 78]).toContain(code);
   });
 
@@ -242,7 +242,7 @@ describe('what cannot be used', () => {
       POSTER_FONT_BOLD: '/no/such/font',
     });
     await fresh.close();
-    expect([code, lastMessage(errorOutput.split('\n'))]).toEqual([
+    expect([code, findLastMessage(errorOutput.split('\n'))]).toEqual([
       1,
       expect.stringMatching(/^POSTER_FONT_BOLD: /),
     ]);

@@ -2,7 +2,7 @@ import { chmodSync, existsSync, mkdtempSync, readdirSync, rmSync } from 'node:fs
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { stopLeftoverPostgres } from '../../../scripts/embedded-postgres.mjs';
-import { birthOf } from '../../../scripts/processes.mjs';
+import { getStartTime } from '../../../scripts/processes.mjs';
 
 /**
  * Imported once by the process that runs tests: whatever it and the processes that it starts put into the temporary
@@ -26,7 +26,7 @@ process.on('exit', () => {
 async function removeAbandoned() {
   for (const name of readdirSync(place)) {
     const pid = name.startsWith(prefix) && /^\d+/.exec(name.slice(prefix.length))?.[0];
-    if (!pid || birthOf(Number(pid)) !== null) continue;
+    if (!pid || getStartTime(Number(pid)) !== null) continue;
     for (const dataDir of serversIn(join(place, name))) await stopLeftoverPostgres(dataDir);
     remove(join(place, name));
   }
