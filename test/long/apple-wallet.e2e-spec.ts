@@ -33,7 +33,7 @@ beforeEach(() => world.apns.register(TOKEN));
 
 afterAll(() => world.apns.stop());
 
-describe('the connection to the push service', () => {
+describe('the connection to Apple’s push service', () => {
   let client: ApnsClient;
 
   const open = (
@@ -41,7 +41,7 @@ describe('the connection to the push service', () => {
     settings: NodeJS.ProcessEnv = {},
   ): ApnsClient => {
     const { apple } = testConfig('postgres://u:p@localhost/x', { ...world.settings, ...settings });
-    if (!apple) throw new Error('the settings are those of Apple');
+    if (!apple) throw new Error('the settings of Apple Wallet are missing');
     return new ApnsClient(apple, { ...APNS_TIMEOUTS, ...times });
   };
 
@@ -50,11 +50,13 @@ describe('the connection to the push service', () => {
     world.apns.respondWith(null);
   });
 
-  it('carries many pushes', async () => {
+  it('carries a hundred pushes at once', async () => {
     client = open();
     const before = world.apns.connections;
-    const answers = await Promise.all(Array.from({ length: 100 }, () => client.push(TOKEN, NEVER)));
-    expect(new Set(answers.map(({ status }) => status))).toEqual(new Set([200]));
+    const responses = await Promise.all(
+      Array.from({ length: 100 }, () => client.push(TOKEN, NEVER)),
+    );
+    expect(new Set(responses.map(({ status }) => status))).toEqual(new Set([200]));
     expect(world.apns.connections - before).toBe(1);
     expect(world.apns.pushes.at(-1)?.headers).toMatchObject({
       'apns-topic': 'pass.example.inkpad',
@@ -63,23 +65,23 @@ describe('the connection to the push service', () => {
     });
   });
 
-  it('reconnects after GOAWAY and after an outage of the service', async () => {
+  it('is opened again after GOAWAY and after an outage of the service', async () => {
     client = open();
     await client.push(TOKEN, NEVER);
     world.apns.goAway();
-    const countRequests = () =>
+    const pushAgain = () =>
       client.push(TOKEN, NEVER).then(
         ({ status }) => status,
         () => 0,
       );
-    await eventually(countRequests, (status) => status === 200);
+    await eventually(pushAgain, (status) => status === 200);
     await world.apns.stop();
     await expect(client.push(TOKEN, NEVER)).rejects.toThrow();
     await world.apns.restart();
-    await eventually(countRequests, (status) => status === 200);
+    await eventually(pushAgain, (status) => status === 200);
   });
 
-  it('is given up when the service falls silent: a push has an end, and a ping finds out', async () => {
+  it('is closed when the service stops answering: by the time limit of a push, or a ping without a reply', async () => {
     client = open({ responseTimeoutMs: 200 });
     await client.push(TOKEN, NEVER);
     world.apns.fallSilent();
@@ -101,20 +103,20 @@ describe('the connection to the push service', () => {
     expect(world.apns.connections - before).toBe(2);
   });
 
-  it('ends a push when the process must end', async () => {
+  it('rejects a push as soon as its signal is aborted', async () => {
     client = open();
     await client.push(TOKEN, NEVER);
     world.apns.fallSilent();
-    const cut = new AbortController();
-    const pending = client.push(TOKEN, cut.signal);
-    cut.abort();
+    const abort = new AbortController();
+    const pending = client.push(TOKEN, abort.signal);
+    abort.abort();
     await expect(pending).rejects.toThrow(/aborted/);
-    await expect(client.push(TOKEN, cut.signal)).rejects.toThrow();
+    await expect(client.push(TOKEN, abort.signal)).rejects.toThrow();
     await world.apns.stop();
     await world.apns.restart();
   });
 
-  it('takes a token of the push service in place of the certificate, and another when it has expired', async () => {
+  it('authenticates with a provider token instead of a certificate, and with a new token once Apple calls it expired', async () => {
     const { privateKey, publicKey } = generateKeyPairSync('ec', { namedCurve: 'prime256v1' });
     const pem = publicKey.export({ type: 'spki', format: 'pem' }).toString();
     world.apns.trust('KEY1234567', pem, TEAM);
@@ -137,7 +139,7 @@ describe('the connection to the push service', () => {
   });
 });
 
-describe('passes on phones', () => {
+describe('a phone with Apple Wallet passes', () => {
   let service: LocalService;
   let store: Client;
   let dispatcher: Program;
@@ -161,7 +163,12 @@ describe('passes on phones', () => {
 
   afterEach(() => world.apns.respondWith(null));
 
-  async function owner(): Promise<{ phone: Phone; serial: string; path: string; id: number }> {
+  async function enrolWithPhone(): Promise<{
+    phone: Phone;
+    serial: string;
+    path: string;
+    id: number;
+  }> {
     const { customerCard, path } = await enrol(store, { card: { stamps_required: 9 } });
     const phone = world.phone(service.baseUrl);
     const serial = await phone.add(customerCard.apple_wallet_url);
@@ -170,25 +177,25 @@ describe('passes on phones', () => {
 
   const stamp = (path: string) => store.post(`${path}/stamp`, { stamps: 1 });
 
-  async function untilMessages(phone: Phone, count: number): Promise<void> {
+  async function waitForMessages(phone: Phone, count: number): Promise<void> {
     await eventually(
       () => phone.messages,
       (messages) => messages.length >= count,
     );
-    await untilSent();
+    await waitUntilSent();
     expect(phone.messages).toHaveLength(count);
     expect(phone.complaints).toEqual([]);
   }
 
-  async function untilSent(): Promise<void> {
-    const left = async () =>
+  async function waitUntilSent(): Promise<void> {
+    const countUpdates = async () =>
       (await service.database.query<{ left: number }>('select count(*) as left from pass_updates'))
         .rows[0]?.left;
-    await eventually(left, (count) => Number(count) === 0);
+    await eventually(countUpdates, (count) => Number(count) === 0);
   }
 
-  it('get one push for several passes and stamps in a row', async () => {
-    const one = await owner();
+  it('gets at most two pushes for four stamps on two passes', async () => {
+    const one = await enrolWithPhone();
     const { customerCard, path } = await enrol(store);
     await one.phone.add(customerCard.apple_wallet_url);
     const before = world.apns.pushes.length;
@@ -197,13 +204,13 @@ describe('passes on phones', () => {
       () => one.phone.messages,
       (messages) => messages.filter((message) => message.includes('2 stamps')).length === 2,
     );
-    await untilSent();
+    await waitUntilSent();
     const pushes = world.apns.pushes.slice(before).filter((push) => push.token === one.phone.pushToken); // prettier-ignore
     expect(pushes.length).toBeLessThanOrEqual(2);
   });
 
-  it('are told after an outage of the push service, and the newest state at once', async () => {
-    const { phone, path } = await owner();
+  it('gets one push with the newest balance after an outage of the push service', async () => {
+    const { phone, path } = await enrolWithPhone();
     await world.apns.stop();
     await stamp(path);
     await stamp(path);
@@ -212,15 +219,15 @@ describe('passes on phones', () => {
     expect(failing.last_error).toContain('Apple: ');
     expect(phone.messages).toEqual([]);
     await world.apns.restart();
-    await untilMessages(phone, 1);
+    await waitForMessages(phone, 1);
     expect(phone.messages).toEqual(['You have 2 stamps.']);
     expect(await wallet()).toMatchObject({ state: 'installed', last_error: null });
   });
 
-  it('are told of a stamp whose push was under way when the dispatcher was killed', async () => {
-    const { phone, path } = await owner();
+  it('gets the push that was in flight when the dispatcher was killed', async () => {
+    const { phone, path } = await enrolWithPhone();
     await stamp(path);
-    await untilMessages(phone, 1);
+    await waitForMessages(phone, 1);
     world.apns.fallSilent();
     await stamp(path);
     await eventually(
@@ -236,11 +243,11 @@ describe('passes on phones', () => {
     await world.apns.stop();
     await world.apns.restart();
     dispatcher = startDispatcher();
-    await untilMessages(phone, 2);
+    await waitForMessages(phone, 2);
     expect(phone.messages.at(-1)).toBe('You have 2 stamps.');
   });
 
-  it('are told of a stamp that came between the download and the registration', async () => {
+  it('gets a push for a stamp made between the download of the pass and its registration', async () => {
     const { customerCard, path } = await enrol(store, { card: { stamps_required: 9 } });
     const phone = world.phone(service.baseUrl);
     await fetch(service.baseUrl + new URL(customerCard.apple_wallet_url).pathname, {
@@ -262,7 +269,7 @@ describe('passes on phones', () => {
       () => world.apns.pushes.length,
       (count) => count > before,
     );
-    await untilSent();
+    await waitUntilSent();
     await eventually(
       () => phone.rounds,
       (rounds) => rounds > 0,
@@ -270,7 +277,7 @@ describe('passes on phones', () => {
     expect(phone.complaints).toEqual([]);
   });
 
-  describe('register', () => {
+  describe('while it registers', () => {
     const device = { libraryId: 'registering', passTypeId: 'pass.example.inkpad' };
     let devices: AppleDevices;
     let card: CustomerCard;
@@ -288,27 +295,27 @@ describe('passes on phones', () => {
 
     afterEach(() => devices.unregister(device, card.id));
 
-    it('and are told of a change that is being noted meanwhile', async () => {
+    it('gets a push for a change of the pass whose transaction is still open', async () => {
       const before = world.apns.pushes.length;
-      const noting = new pg.Client(service.database.url);
-      await noting.connect();
+      const writer = new pg.Client(service.database.url);
+      await writer.connect();
       try {
-        await noting.query('begin');
-        await noting.query(
+        await writer.query('begin');
+        await writer.query(
           `update passes set tag = nextval('pass_tags'), changed_at = clock_timestamp()
            where customer_card_id = ${card.id}`,
         );
         let isRegistered = false;
-        const registered = devices.register(device, TOKEN, card).finally(() => {
+        const registration = devices.register(device, TOKEN, card).finally(() => {
           isRegistered = true;
         });
         const countBlocked = async () =>
           (await service.database.query('select 1 from pg_locks where not granted')).rowCount;
         await eventually(async () => isRegistered || (await countBlocked()) !== 0, Boolean);
-        await noting.query('commit');
-        await registered;
+        await writer.query('commit');
+        await registration;
       } finally {
-        await noting.end();
+        await writer.end();
       }
       await eventually(
         () => world.apns.pushes.length,
@@ -316,7 +323,7 @@ describe('passes on phones', () => {
       );
     });
 
-    it('wholly or not at all', async () => {
+    it('can register again after a registration failed halfway', async () => {
       await service.database.query('alter table pass_installations rename to away');
       await expect(devices.register(device, TOKEN, card)).rejects.toThrow();
       await service.database.query('alter table away rename to pass_installations');
@@ -324,25 +331,25 @@ describe('passes on phones', () => {
     });
   });
 
-  it('are forgotten when Apple says that they are gone, and not when they have come back since', async () => {
-    const one = await owner();
-    const installed = async () =>
+  it('is unregistered when Apple reports its token as gone, unless it has registered since', async () => {
+    const one = await enrolWithPhone();
+    const isInstalled = async () =>
       (await store.get<{ pass_installed: boolean }>(one.path)).body.pass_installed;
     // It was gone an hour ago, and has registered since.
     world.apns.unregister(one.phone.pushToken, Date.now() - 60 * 60_000);
     await stamp(one.path);
-    await untilSent();
-    expect(await installed()).toBe(true);
+    await waitUntilSent();
+    expect(await isInstalled()).toBe(true);
     world.apns.unregister(one.phone.pushToken, Date.now() + 60_000);
     await stamp(one.path);
-    await eventually(installed, (value) => !value);
+    await eventually(isInstalled, (value) => !value);
     const { rows } = await service.database.query('select from apple_devices where push_token = $1', [one.phone.pushToken]); // prettier-ignore
     expect(rows).toEqual([]);
     await one.phone.renewPushToken();
-    expect(await installed()).toBe(true);
+    expect(await isInstalled()).toBe(true);
   });
 
-  describe('while Apple refuses', () => {
+  describe('a push that Apple refuses', () => {
     let pushes: ApplePushes;
     let registry: Registry;
     let target: string;
@@ -352,7 +359,7 @@ describe('passes on phones', () => {
       registry = new Registry();
       const certificate = new AppleCertificate(config, new Registry());
       pushes = new ApplePushes(certificate, service.app.get(AppleDevices, { strict: false }), registry); // prettier-ignore
-      const one = await owner();
+      const one = await enrolWithPhone();
       const [pushTarget] = await pushes.findTargets([one.id]);
       target = pushTarget?.target ?? '';
     });
@@ -361,10 +368,10 @@ describe('passes on phones', () => {
 
     const send = (): Promise<PassOutcome> =>
       pushes.send({ channel: 'apple', target, accountId: 1, attempts: 1 }, NEVER);
-    const refused = async () =>
+    const readRefusedMetric = async () =>
       (await registry.getSingleMetricAsString('inkpad_apple_pushes_refused')).trim().split(' ').at(-1); // prettier-ignore
 
-    it('for a while, its time is kept', async () => {
+    it('is retried when Retry-After says after a 429, retried after a 503, and not retried after a 400', async () => {
       world.apns.respondWith({ status: 429, reason: 'TooManyRequests', headers: { 'retry-after': '7' } }); // prettier-ignore
       expect(await send()).toEqual({
         kind: 'failed',
@@ -379,11 +386,11 @@ describe('passes on phones', () => {
       expect(await send()).toEqual({ kind: 'done' });
     });
 
-    it('the certificate, nothing is pushed for five minutes', async () => {
-      expect(await refused()).toBe('0');
+    it('because of the certificate pauses all pushes for five minutes', async () => {
+      expect(await readRefusedMetric()).toBe('0');
       world.apns.respondWith({ status: 403, reason: 'BadCertificate' });
       expect(await send()).toMatchObject({ kind: 'failed', retryInMs: 5 * 60_000 });
-      expect(await refused()).toBe('1');
+      expect(await readRefusedMetric()).toBe('1');
       world.apns.respondWith(null);
       const before = world.apns.pushes.length;
       expect(await send()).toMatchObject({ kind: 'failed', error: 'Apple: 403 BadCertificate' });

@@ -28,7 +28,7 @@ const VERIFY = 'dist/scripts/verify.js';
 const SLOW = 600_000;
 const NAME = 'Annabella';
 
-/** One installation, from its first start to the one that goes on elsewhere. The steps build on each other. */
+/** One installation, from its first start to its restored copy. The tests build on each other. */
 let files: string;
 let first: string;
 let backup: string;
@@ -36,12 +36,12 @@ let receiver: Receiver;
 let port: number;
 let store: Client;
 let path: string;
-const started: Program[] = [];
+const programs: Program[] = [];
 
 type Local = { api_token: string; account_id: number };
 type Stamped = { reference: string };
 
-/** Empty counts as not given, and wins over a .env file. */
+/** Sets variables to be empty, which counts as unset and overrides a .env file. */
 const settings = (dataDir: string): NodeJS.ProcessEnv => ({
   HOME: files,
   DATABASE_URL: '',
@@ -55,24 +55,24 @@ const settings = (dataDir: string): NodeJS.ProcessEnv => ({
 const run = (script: string, args: string[], environment: NodeJS.ProcessEnv) =>
   runNode([script, ...args], environment);
 
-const idOf = ({ headers }: Received) => String(headers['webhook-id']);
+const getEventId = ({ headers }: Received) => String(headers['webhook-id']);
 
 async function start(dataDir: string): Promise<Program> {
   const service = startProgram('scripts/start.mjs', settings(dataDir));
-  started.push(service);
-  let ended = false;
-  void service.exitCode.then(() => (ended = true));
-  await eventually(service.output, (text) => ended || text.includes('Ctrl-C stops Inkpad.'));
-  if (ended) throw new Error(`the start failed:\n${service.output()}`);
+  programs.push(service);
+  let hasEnded = false;
+  void service.exitCode.then(() => (hasEnded = true));
+  await eventually(service.output, (text) => hasEnded || text.includes('Ctrl-C stops Inkpad.'));
+  if (hasEnded) throw new Error(`the start failed:\n${service.output()}`);
   return service;
 }
 
-/** Stamps with a receipt number, one after the other, until it is told to stop. */
-function stampOn(name: string): { stop: () => Promise<Stamped[]>; acknowledged: Stamped[] } {
+/** Adds stamps with receipt numbers, one after the other, until `stop` is called. */
+function startStamping(name: string): { stop: () => Promise<Stamped[]>; acknowledged: Stamped[] } {
   const acknowledged: Stamped[] = [];
-  let going = true;
-  const done = (async () => {
-    for (let n = 0; going; n++) {
+  let isRunning = true;
+  const stamping = (async () => {
+    for (let n = 0; isRunning; n++) {
       const reference = `${name}-${n}`;
       const { status, text } = await store.post(`${path}/stamp`, {
         stamps: 1,
@@ -86,26 +86,26 @@ function stampOn(name: string): { stop: () => Promise<Stamped[]>; acknowledged: 
   return {
     acknowledged,
     stop: async () => {
-      going = false;
-      await done;
+      isRunning = false;
+      await stamping;
       return acknowledged;
     },
   };
 }
 
-/** Receipt numbers of the stamps that the card's history has. */
-async function referencesIn(client: Client): Promise<string[]> {
-  const remainders: string[] = [];
+/** Lists the receipt numbers of the stamps in the card's history. */
+async function listReferences(client: Client): Promise<string[]> {
+  const references: string[] = [];
   let next: string | undefined = `${path}/events?limit=100`;
   while (next) {
-    const answer: ApiResponse<{ external_ref?: string | null }[]> = await client.get(next);
-    const { status, body, headers } = answer;
+    const response: ApiResponse<{ external_ref?: string | null }[]> = await client.get(next);
+    const { status, body, headers } = response;
     expect(status).toBe(200);
-    for (const { external_ref: reference } of body) if (reference) remainders.push(reference);
+    for (const { external_ref: reference } of body) if (reference) references.push(reference);
     const link: string | undefined = /<([^>]+)>; rel="next"/.exec(headers.get('link') ?? '')?.[1];
     next = link && new URL(link).pathname + new URL(link).search;
   }
-  return remainders;
+  return references;
 }
 
 beforeAll(async () => {
@@ -131,19 +131,19 @@ beforeAll(async () => {
 }, SLOW);
 
 afterAll(async () => {
-  await Promise.all(started.map((service) => service.kill('SIGINT')));
+  await Promise.all(programs.map((service) => service.kill('SIGINT')));
   await receiver.stop();
   rmSync(files, { recursive: true, force: true });
 }, SLOW);
 
 describe('npm run backup and npm run restore', () => {
   let before: Stamped[];
-  let delivered: string[];
+  let deliveredIds: string[];
 
   it(
-    'back up a service while it stamps',
+    'back up a service while it adds stamps',
     async () => {
-      const early = stampOn('before');
+      const early = startStamping('before');
       await eventually(
         () => early.acknowledged.length,
         (n) => n >= 20,
@@ -163,9 +163,9 @@ describe('npm run backup and npm run restore', () => {
         ({ rowCount }) => rowCount === before.length,
       );
       await database.end();
-      delivered = receiver.events.map(idOf);
+      deliveredIds = receiver.events.map(getEventId);
 
-      const meanwhile = stampOn('meanwhile');
+      const meanwhile = startStamping('meanwhile');
       const program = startProgram(BACKUP, settings(first), [backup]);
       expect([await program.exitCode, program.output()]).toEqual([0, expect.any(String)]);
       const all = await meanwhile.stop();
@@ -175,7 +175,7 @@ describe('npm run backup and npm run restore', () => {
     SLOW,
   );
 
-  it('reveal no name, token or key to somebody with only the folder', () => {
+  it('write no name, token or key into the backup in clear', () => {
     const secrets = [
       NAME,
       store.token ?? '',
@@ -189,7 +189,7 @@ describe('npm run backup and npm run restore', () => {
     }
   });
 
-  it('overwrite no backup', () => {
+  it('refuse a folder that exists, and leave the backup in it as it is', () => {
     const manifest = readFileSync(join(backup, 'manifest.json'));
     expect(run(BACKUP, [backup], settings(first))).toEqual({
       status: 1,
@@ -199,16 +199,16 @@ describe('npm run backup and npm run restore', () => {
     expect(run(BACKUP, ['--check', backup], settings(first)).status).toBe(0);
   });
 
-  it('restore with the right key alone, and change nothing before they have it', () => {
+  it('refuse to restore without the backup’s master key, and create no data folder', () => {
     const target = join(files, 'other key');
     const other = randomBytes(32).toString('base64');
     for (const key of ['', other]) {
-      const refused = run('scripts/restore.mjs', [backup], {
+      const refusal = run('scripts/restore.mjs', [backup], {
         ...settings(target),
         MASTER_KEY: key,
       });
-      expect(refused.status).toBe(1);
-      expect(refused.output).toMatch(
+      expect(refusal.status).toBe(1);
+      expect(refusal.output).toMatch(
         /This backup can be opened with the master key [0-9a-f]{8} alone/,
       );
       expect(existsSync(target)).toBe(false);
@@ -216,9 +216,12 @@ describe('npm run backup and npm run restore', () => {
   });
 
   it.each([
-    ['a file that is missing', (folder: string) => rmSync(join(folder, 'es.events.sealed'))],
     [
-      'a file in which a bit was changed',
+      'a backup without one of its files',
+      (folder: string) => rmSync(join(folder, 'es.events.sealed')),
+    ],
+    [
+      'a backup with a changed bit in a file',
       (folder: string) => {
         const file = join(folder, 'public.customers.sealed');
         const content = readFileSync(file);
@@ -227,7 +230,7 @@ describe('npm run backup and npm run restore', () => {
       },
     ],
     [
-      'a manifest that was changed',
+      'a backup with a changed manifest',
       (folder: string) => {
         const file = join(folder, 'manifest.json');
         const manifest = JSON.parse(readFileSync(file, 'utf8')) as { tables: { name: string }[] };
@@ -235,42 +238,42 @@ describe('npm run backup and npm run restore', () => {
         writeFileSync(file, JSON.stringify(manifest));
       },
     ],
-    ['no manifest', (folder: string) => rmSync(join(folder, 'manifest.json'))],
-  ])('change nothing for %s', (what, change) => {
+    ['a backup without a manifest', (folder: string) => rmSync(join(folder, 'manifest.json'))],
+  ])('refuse to restore %s, and create no data folder', (what, change) => {
     const [damaged, target] = [join(files, what), join(files, `into ${what}`)];
     cpSync(backup, damaged, { recursive: true });
     change(damaged);
-    const refused = run('scripts/restore.mjs', [damaged], {
+    const refusal = run('scripts/restore.mjs', [damaged], {
       ...settings(target),
       MASTER_KEY_FILE: join(first, 'master.key'),
     });
-    expect(refused.status).toBe(1);
-    expect(refused.output).toMatch(/missing|not what was backed up|was changed/);
+    expect(refusal.status).toBe(1);
+    expect(refusal.output).toMatch(/missing|not what was backed up|was changed/);
     expect(existsSync(target)).toBe(false);
   });
 
   it(
-    'do not restore into a folder that is in use',
+    'refuse to restore into the data folder of a running service',
     () => {
-      const refused = run('scripts/restore.mjs', [backup], settings(first));
-      expect(refused.status).toBe(1);
-      expect(refused.output).toContain(`Inkpad is running on ${first}`);
+      const refusal = run('scripts/restore.mjs', [backup], settings(first));
+      expect(refusal.status).toBe(1);
+      expect(refusal.output).toContain(`Inkpad is running on ${first}`);
     },
     SLOW,
   );
 
   it(
-    'bring back every stamp from before the backup, and go on with the same token',
+    'restore every stamp from before the backup, the token, the receipt numbers, and which webhooks were delivered',
     async () => {
-      await Promise.all(started.map((service) => service.kill('SIGINT')));
+      await Promise.all(programs.map((service) => service.kill('SIGINT')));
       const second = join(files, 'second');
-      const restored = run('scripts/restore.mjs', [backup], {
+      const restoration = run('scripts/restore.mjs', [backup], {
         ...settings(second),
         MASTER_KEY_FILE: join(first, 'master.key'),
       });
-      expect([restored.status, restored.output]).toEqual([0, expect.any(String)]);
-      expect(restored.output).toContain('every read model matches its events');
-      expect(restored.output).toContain('erasure:repeat');
+      expect([restoration.status, restoration.output]).toEqual([0, expect.any(String)]);
+      expect(restoration.output).toContain('every read model matches its events');
+      expect(restoration.output).toContain('erasure:repeat');
       const again = run('scripts/restore.mjs', [backup], settings(second));
       expect(again.status).toBe(1);
       expect(again.output).toMatch(/is in use[.] Restore into an empty database/);
@@ -279,10 +282,10 @@ describe('npm run backup and npm run restore', () => {
       await start(second);
       const local = JSON.parse(readFileSync(join(second, 'local.json'), 'utf8')) as Local;
       expect(local.api_token).toBe(store.token);
-      const there = new Set(await referencesIn(store));
+      const there = new Set(await listReferences(store));
       expect(before.filter(({ reference }) => !there.has(reference))).toEqual([]);
 
-      // A receipt number of then still counts once.
+      // A receipt number from before the backup still counts once.
       const customerCard = await store.get<{ stamps_count: number }>(path);
       await store.post(`${path}/stamp`, { stamps: 1, external_ref: before[0]?.reference });
       expect((await store.get<{ stamps_count: number }>(path)).body.stamps_count).toBe(
@@ -290,19 +293,19 @@ describe('npm run backup and npm run restore', () => {
       );
 
       await store.post(`${path}/stamp`, { stamps: 1, external_ref: 'afterwards' });
-      const sent = await eventually(
+      const webhooks = await eventually(
         () => receiver.received.slice(from),
         (received) => received.some(({ text }) => text.includes('"afterwards"')),
       );
-      expect(sent.map(idOf).filter((id) => delivered.includes(id))).toEqual([]);
-      const verified = run(VERIFY, [], settings(second));
-      expect(verified.status).toBe(0);
+      expect(webhooks.map(getEventId).filter((id) => deliveredIds.includes(id))).toEqual([]);
+      const verification = run(VERIFY, [], settings(second));
+      expect(verification.status).toBe(0);
     },
     SLOW,
   );
 });
 
-describe('a process that is killed', () => {
+describe('killing', () => {
   let server: EmbeddedPostgres;
   let database: pg.Client;
   let environment: NodeJS.ProcessEnv;
@@ -327,9 +330,9 @@ describe('a process that is killed', () => {
   }, SLOW);
 
   it(
-    'while it restores leaves a database that nothing starts on, and that can be restored again',
+    'npm run restore leaves a database on which no program starts, and into which it can be run again',
     async () => {
-      // Migrated and never used is empty as well.
+      // A migrated database that was never used counts as empty.
       expect(run('dist/scripts/migrate.js', [], environment).status).toBe(0);
       await database.query('begin; lock table webhook_attempts in exclusive mode');
       const killed = startProgram(RESTORE, environment, [backup]);
@@ -338,29 +341,29 @@ describe('a process that is killed', () => {
       await eventually(waiting, ({ rowCount }) => rowCount !== 0);
       await killed.kill('SIGKILL');
       await database.query('rollback');
-      const says =
+      const message =
         'A restore into this database was not finished: run npm run restore again, or begin with a new database.';
       for (const program of [
         'dist/scripts/migrate.js',
         'dist/apps/api/src/main.js',
         'dist/apps/dispatcher/src/main.js',
       ]) {
-        const refused = run(program, [], environment);
+        const refusal = run(program, [], environment);
         const code = program.includes('/main.js') ? 78 : 1;
-        expect([program, refused.status]).toEqual([program, code]);
-        expect(refused.output).toContain(says);
+        expect([program, refusal.status]).toEqual([program, code]);
+        expect(refusal.output).toContain(message);
       }
 
-      // The connection of the killed one may live a moment longer than it.
+      // The killed program's connection may outlive it for a moment.
       await eventually(
         () => database.query(`select from pg_stat_activity where application_name like 'inkpad %'`),
         ({ rowCount }) => rowCount === 0,
       );
-      // Nor is one half done whose files of the data folder cannot be kept.
+      // A restore that cannot write the files of the data folder is undone as a whole.
       const dataDir = mkdtempSync(join(files, 'data-'));
       symlinkSync(join(dataDir, 'nowhere', 'local.json'), join(dataDir, 'local.json'));
-      const refused = run(RESTORE, [backup], { ...environment, DATA_DIR: dataDir });
-      expect([refused.status, refused.output]).toEqual([1, expect.stringContaining('EEXIST')]);
+      const refusal = run(RESTORE, [backup], { ...environment, DATA_DIR: dataDir });
+      expect([refusal.status, refusal.output]).toEqual([1, expect.stringContaining('EEXIST')]);
       const again = run(RESTORE, [backup], environment);
       expect([again.status, again.output]).toEqual([0, expect.any(String)]);
       expect(run(VERIFY, [], environment).status).toBe(0);
@@ -369,7 +372,7 @@ describe('a process that is killed', () => {
   );
 
   it(
-    'while it backs up leaves nothing that looks like a backup',
+    'npm run backup leaves no folder under the backup’s name, and it can be run again',
     async () => {
       const target = join(files, 'killed');
       await database.query('begin');

@@ -17,7 +17,7 @@ afterAll(async () => {
   await Promise.all([mails?.goAway(), service?.stop()]);
 });
 
-it('card links survive a dispatcher that is killed while it sends: none is lost, none planned twice', async () => {
+it('a card link by e-mail is sent exactly once although the dispatcher is killed while it sends it', async () => {
   const settings = { SMTP_URL: mails.url, MAIL_FROM: 'Inkpad <inkpad@shop.example>' };
   const email = 'anna@mail.example';
   mails.hang(true);
@@ -30,7 +30,7 @@ it('card links survive a dispatcher that is killed while it sends: none is lost,
     customer: { email },
     links: true,
   });
-  const messages = async () =>
+  const findMessages = async () =>
     (
       await service.database.query(
         'select state, attempts from card_messages where customer_id = $1',
@@ -43,12 +43,12 @@ it('card links survive a dispatcher that is killed while it sends: none is lost,
   );
   await dispatcher.kill('SIGKILL');
   mails.hang(false);
-  expect(await messages()).toEqual([{ state: 'queued', attempts: 1 }]);
-  // The lease of the one that died runs out.
+  expect(await findMessages()).toEqual([{ state: 'queued', attempts: 1 }]);
+  // Expires the killed dispatcher's lease.
   await service.database.query(`update card_messages set due_at = now() where state = 'queued'`);
   const follower = new MessageFollower(service, settings);
   await follower.untilSettled();
   await follower.stop();
   expect(mails.received.filter(({ to }) => to === email)).toHaveLength(1);
-  expect(await messages()).toEqual([{ state: 'sent', attempts: 2 }]);
+  expect(await findMessages()).toEqual([{ state: 'sent', attempts: 2 }]);
 });

@@ -20,7 +20,7 @@ async function cli(
   return { code: await program.exitCode, output: program.output() };
 }
 
-async function answer<T = Record<string, unknown>>(args: string[], input?: string): Promise<T> {
+async function runJson<T = Record<string, unknown>>(args: string[], input?: string): Promise<T> {
   const { code, output } = await cli(args, input);
   if (code !== 0) throw new Error(output);
   return JSON.parse(output.split('\n').find((line) => line.startsWith('{')) ?? '') as T;
@@ -29,26 +29,34 @@ async function answer<T = Record<string, unknown>>(args: string[], input?: strin
 const GRACE = 'grace@shop.example';
 const ADA = 'ada@shop.example';
 
-/** The steps build on each other. */
-describe('the CLI', () => {
+/** The tests build on each other. */
+describe('npm run cli', () => {
   let store: number;
   let tokenId: number;
 
-  it('generates and prints a password without a terminal', async () => {
-    const user = await answer(['user:create', '--email', GRACE, '--name', 'Grace']);
+  it('generates a password for a new user without a terminal, and prints it', async () => {
+    const user = await runJson(['user:create', '--email', GRACE, '--name', 'Grace']);
     expect(user).toEqual({ user_id: 1, email: GRACE, password: expect.stringMatching(/^.{16}$/) });
   });
 
-  it('takes a password from standard input, and does not print it', async () => {
+  it('reads a password from standard input with --password-stdin, and does not print it', async () => {
     const args = ['user:create', '--email', ADA, '--name', 'Ada', '--password-stdin'];
-    expect(await answer(args, 'right horse\nmore\n')).toEqual({ user_id: 2, email: ADA });
-    expect(await passwordIs(ADA, 'right horse')).toBe(true);
-    const spelt = ['user:set-password', '--email', `\u202A${ADA}\u200B`, '--password-stdin'];
-    expect(await answer(spelt, 're\u0301al\u00A0horse \r\n')).toEqual({ user_id: 2, email: ADA });
-    expect(await passwordIs(ADA, 'réal horse ')).toBe(true);
+    expect(await runJson(args, 'right horse\nmore\n')).toEqual({ user_id: 2, email: ADA });
+    expect(await isPassword(ADA, 'right horse')).toBe(true);
+    const otherSpelling = [
+      'user:set-password',
+      '--email',
+      `\u202A${ADA}\u200B`,
+      '--password-stdin',
+    ];
+    expect(await runJson(otherSpelling, 're\u0301al\u00A0horse \r\n')).toEqual({
+      user_id: 2,
+      email: ADA,
+    });
+    expect(await isPassword(ADA, 'réal horse ')).toBe(true);
   });
 
-  it('warns of a password given as an argument', async () => {
+  it('warns that a password given as an argument can be seen by others', async () => {
     const { code, output } = await cli([
       'user:set-password',
       '--email',
@@ -60,21 +68,21 @@ describe('the CLI', () => {
       0,
       expect.stringMatching(/^warning: a password given as an argument is seen/),
     ]);
-    expect(await passwordIs(ADA, 'left horse!')).toBe(true);
+    expect(await isPassword(ADA, 'left horse!')).toBe(true);
   });
 
   it.each([
     ['user:create', '--email', 'x@shop.example', '--name', 'X'],
     ['user:set-password', '--email', ADA],
-  ])('refuses a short password: %s', async (...args) => {
+  ])('%s refuses a password with fewer than 10 characters', async (...args) => {
     expect(await cli([...args, '--password-stdin'], 'too short\n')).toEqual({
       code: 1,
-      said: 'password must have at least 10 characters\n',
+      output: 'password must have at least 10 characters\n',
     });
   });
 
-  it('lists stores, users and tokens, and no secrets', async () => {
-    const createdStore = await answer<{ account_id: number }>([
+  it('lists stores, users and tokens, without the tokens themselves', async () => {
+    const createdStore = await runJson<{ account_id: number }>([
       'store:create',
       '--name',
       'Café',
@@ -94,7 +102,7 @@ describe('the CLI', () => {
     expect(added.code).toBe(0);
     expect(added.output).toContain(`${ADA} was never confirmed`);
     expect(added.output).toContain('"email_confirmed":false');
-    const token = await answer<{ token_id: number; api_token: string }>([
+    const token = await runJson<{ token_id: number; api_token: string }>([
       'token:create',
       '--user',
       GRACE,
@@ -103,7 +111,7 @@ describe('the CLI', () => {
     ]);
     tokenId = token.token_id;
 
-    expect(await answer(['store:list'])).toEqual({
+    expect(await runJson(['store:list'])).toEqual({
       stores: [
         {
           account_id: store,
@@ -115,7 +123,7 @@ describe('the CLI', () => {
         },
       ],
     });
-    expect(await answer(['store:list', '--user', 'nobody@shop.example'])).toEqual({ stores: [] });
+    expect(await runJson(['store:list', '--user', 'nobody@shop.example'])).toEqual({ stores: [] });
     const user = (user_id: number, email: string, name: string, role: string, tokens: number) => ({
       user_id,
       email,
@@ -126,11 +134,11 @@ describe('the CLI', () => {
       stores: [{ account_id: store, role }],
       tokens,
     });
-    expect(await answer(['user:list', '--store', `${store}`])).toEqual({
+    expect(await runJson(['user:list', '--store', `${store}`])).toEqual({
       users: [user(1, GRACE, 'Grace', 'owner', 1), user(2, ADA, 'Ada', 'staff', 0)],
     });
-    const listed = await cli(['token:list', '--user', GRACE]);
-    expect(JSON.parse(listed.output)).toEqual({
+    const listing = await cli(['token:list', '--user', GRACE]);
+    expect(JSON.parse(listing.output)).toEqual({
       tokens: [
         {
           token_id: tokenId,
@@ -145,10 +153,10 @@ describe('the CLI', () => {
         },
       ],
     });
-    expect(listed.output).not.toContain(token.api_token.slice(4));
+    expect(listing.output).not.toContain(token.api_token.slice(4));
   });
 
-  it('changes an address, and ends sessions and links for a new password', async () => {
+  it('user:set-email changes the address, and ends the user’s sessions and password reset links', async () => {
     await database.query(
       `insert into sessions (user_id, sha256, awaits_code, created_at, seen_at, expires_at)
        values (2, sha256('a'), false, now(), now(), now() + interval '1 day')`,
@@ -158,7 +166,7 @@ describe('the CLI', () => {
        values (sha256('b'), 2, now(), now() + interval '1 hour')`,
     );
     const to = 'ada@new.example';
-    expect(await answer(['user:set-email', '--email', ADA, '--to', to])).toEqual({
+    expect(await runJson(['user:set-email', '--email', ADA, '--to', to])).toEqual({
       user_id: 2,
       email: to,
     });
@@ -167,7 +175,7 @@ describe('the CLI', () => {
          (select count(*)::int from password_resets where used_at is null) as links`,
     );
     expect(rows).toEqual([{ sessions: 0, links: 0 }]);
-    const { entries } = await answer<{ entries: object[] }>([
+    const { entries } = await runJson<{ entries: object[] }>([
       'audit:list',
       '--account',
       `${store}`,
@@ -184,32 +192,32 @@ describe('the CLI', () => {
         },
       }),
     ]);
-    await answer(['user:set-email', '--email', to, '--to', ADA]);
+    await runJson(['user:set-email', '--email', to, '--to', ADA]);
   });
 
-  it('finds a user in another spelling of the address, and unlinks nobody from a company', async () => {
+  it('finds a user by another spelling of the e-mail address', async () => {
     const to = 'ada@Müller.example';
-    const changed = { user_id: 2, email: to };
-    expect(await answer(['user:set-email', '--email', ADA, '--to', to])).toEqual(changed);
-    const spelt = 'ADA@xn--mller-kva.example';
-    expect(await answer(['user:unlink-company', '--email', spelt])).toEqual({
+    const result = { user_id: 2, email: to };
+    expect(await runJson(['user:set-email', '--email', ADA, '--to', to])).toEqual(result);
+    const otherSpelling = 'ADA@xn--mller-kva.example';
+    expect(await runJson(['user:unlink-company', '--email', otherSpelling])).toEqual({
       user_id: 2,
-      email: spelt,
+      email: otherSpelling,
       unlinked: 0,
     });
-    const back = ['user:set-email', '--email', spelt, '--to', ADA];
-    expect(await answer(back)).toEqual({ user_id: 2, email: ADA });
+    const back = ['user:set-email', '--email', otherSpelling, '--to', ADA];
+    expect(await runJson(back)).toEqual({ user_id: 2, email: ADA });
   });
 
   it.each([
     [['user:set-email', '--email', ADA, '--to', GRACE], 'email is used by another user\n'],
     [['user:set-email', '--email', ADA, '--to', 'nothing'], 'email is not an e-mail address\n'],
     [['user:remove', '--email', 'nobody@shop.example'], 'User nobody@shop.example not found\n'],
-  ])('says in one sentence what it refuses, and ends with 1: %j', async (args, output) => {
+  ])('%j exits with 1 and one sentence that says why', async (args, output) => {
     expect(await cli(args)).toEqual({ code: 1, output });
   });
 
-  it('says what a removed user leaves', async () => {
+  it('user:remove names the stores without an owner, and lists and revokes the user’s tokens', async () => {
     const { code, output } = await cli(['user:remove', '--email', GRACE]);
     expect(code).toBe(0);
     expect(output).toContain(
@@ -223,16 +231,16 @@ describe('the CLI', () => {
         { account_id: store, name: 'Café', owners: 0, members: 1, webhook_subscriptions: 0 },
       ],
     });
-    expect(await answer(['token:list'])).toEqual({ tokens: [] });
-    const all = await answer<{ tokens: object[] }>(['token:list', '--all']);
+    expect(await runJson(['token:list'])).toEqual({ tokens: [] });
+    const all = await runJson<{ tokens: object[] }>(['token:list', '--all']);
     expect(all.tokens).toHaveLength(1);
-    const left = await answer<{ users: { user_id: number }[] }>(['user:list']);
-    expect(left.users.map(({ user_id }) => user_id)).toEqual([2]);
-    const removed = await answer<{ users: object[] }>(['user:list', '--removed']);
-    expect(removed.users).toHaveLength(2);
+    const remaining = await runJson<{ users: { user_id: number }[] }>(['user:list']);
+    expect(remaining.users.map(({ user_id }) => user_id)).toEqual([2]);
+    const allUsers = await runJson<{ users: object[] }>(['user:list', '--removed']);
+    expect(allUsers.users).toHaveLength(2);
   });
 
-  it('describes every command and option, with an example', async () => {
+  it('--help describes every command and option, with an example of each command', async () => {
     const { code, output } = await cli(['--help']);
     expect(code).toBe(0);
     const commands = [...output.matchAll(/^ {2}([a-z]+:[a-z-]+)/gm)].map(([, name]) => name ?? '');
@@ -245,7 +253,7 @@ describe('the CLI', () => {
     }
   });
 
-  it('ends with 2 when it is called wrongly', async () => {
+  it('exits with 2 for an invalid option value and for an unknown command', async () => {
     expect(await cli(['token:revoke', '--token-id', 'x'])).toEqual({
       code: 2,
       output: expect.stringMatching(/must be a positive integer/),
@@ -253,23 +261,26 @@ describe('the CLI', () => {
     expect((await cli(['token:nothing'])).code).toBe(2);
   });
 
-  it('makes a store in a country, and lists who shares a phone number there', async () => {
-    await answer(['user:create', '--email', 'bob@shop.example', '--name', 'Bob']);
-    const make = (country: string) =>
+  it('store:create takes a country, and phones:conflicts lists no conflicts without customers', async () => {
+    await runJson(['user:create', '--email', 'bob@shop.example', '--name', 'Bob']);
+    const createStore = (country: string) =>
       cli(['store:create', '--name', 'X', '--user', 'bob@shop.example', '--country', country]);
-    expect(await make('XX')).toEqual({
+    expect(await createStore('XX')).toEqual({
       code: 1,
       output: expect.stringContaining('country is not an ISO 3166-1 country code such as DE'),
     });
-    expect(await make('de')).toEqual({ code: 0, output: expect.stringContaining('account_id') });
+    expect(await createStore('de')).toEqual({
+      code: 0,
+      output: expect.stringContaining('account_id'),
+    });
     const { rows } = await database.query('select country from accounts where country is not null');
     expect(rows).toEqual([{ country: 'DE' }]);
-    expect(await answer(['phones:conflicts'])).toEqual({ conflicts: [] });
-    expect(await answer(['phones:conflicts', '--store', '1'])).toEqual({ conflicts: [] });
+    expect(await runJson(['phones:conflicts'])).toEqual({ conflicts: [] });
+    expect(await runJson(['phones:conflicts', '--store', '1'])).toEqual({ conflicts: [] });
   });
 });
 
-async function passwordIs(email: string, password: string): Promise<boolean> {
+async function isPassword(email: string, password: string): Promise<boolean> {
   const { verify } = await import('@node-rs/argon2');
   const { rows } = await database.query('select password_hash from users where email = $1', [
     email,

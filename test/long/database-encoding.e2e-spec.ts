@@ -21,12 +21,15 @@ it.each([
   ['verify', 1, ['dist/scripts/verify.js']],
   ['rebuild', 1, ['dist/scripts/rebuild.js']],
   ['backup', 1, ['dist/scripts/backup.js', '/tmp/inkpad-no-backup']],
-])('%s refuses a database that is not UTF-8 in one sentence', (_who, code, args) => {
-  const { host } = new URL(url);
-  const { status, output } = runNode(args, testEnvironment(url));
-  expect([status, output.trimEnd().split('\n').at(-1)]).toEqual([
-    code,
-    `The database ${nameIn(url)} at ${host} has the encoding LATIN1, which does not hold every text: create one with create database … encoding 'UTF8' template template0, and name it in DATABASE_URL.`,
-  ]);
-  expect(output).not.toContain('    at ');
-});
+])(
+  '%s refuses a database whose encoding is LATIN1, in one sentence that says what to do',
+  (_who, code, args) => {
+    const { host } = new URL(url);
+    const { status, output } = runNode(args, testEnvironment(url));
+    expect([status, output.trimEnd().split('\n').at(-1)]).toEqual([
+      code,
+      `The database ${nameIn(url)} at ${host} has the encoding LATIN1, which does not hold every text: create one with create database … encoding 'UTF8' template template0, and name it in DATABASE_URL.`,
+    ]);
+    expect(output).not.toContain('    at ');
+  },
+);

@@ -16,14 +16,14 @@ const REBASE = ['rebase-positions'];
 
 type Local = { api_token: string; account_id: number };
 
-/** One installation whose database is that of its data folder. The steps build on each other. */
+/** One installation with an embedded PostgreSQL in its data folder. The tests build on each other. */
 let folder: string;
 let dataDir: string;
 let port: number;
 let eventStoreDb: EventStoreDb;
 let store: Client;
 let path: string;
-const started: Program[] = [];
+const programs: Program[] = [];
 
 beforeAll(async () => {
   folder = mkdtempSync(join(tmpdir(), 'inkpad-embedded-'));
@@ -35,14 +35,14 @@ beforeAll(async () => {
 }, SLOW);
 
 afterAll(async () => {
-  for (const program of started) await program.kill('SIGINT');
+  for (const program of programs) await program.kill('SIGINT');
   await eventStoreDb.stop();
   rmSync(folder, { recursive: true, force: true });
 }, SLOW);
 
-describe('a script that needs api and dispatcher stopped, on the database of npm start', () => {
+describe('on the database of npm start', () => {
   it.each([[TO_EVENTSTOREDB], [TO_POSTGRES], [REBASE]])(
-    'refuses %j where there is no database yet, and makes none',
+    'npm run %j refuses to run before there is a database, and creates none',
     async (command) => {
       expect(await run(command)).toEqual({
         status: 1,
@@ -53,9 +53,9 @@ describe('a script that needs api and dispatcher stopped, on the database of npm
   );
 
   it.each([[TO_EVENTSTOREDB], [REBASE], [['restore', 'backup']]])(
-    'refuses %j while npm start runs, which runs on',
+    'npm run %j refuses to run while npm start is running, and does not stop it',
     async (command) => {
-      if (started.length === 0) await startAndOpenStore();
+      if (programs.length === 0) await startAndOpenStore();
       if (command[0] === 'restore') await backUp();
       const { status, output } = await run(command);
       expect([status, output]).toEqual([
@@ -70,7 +70,7 @@ describe('a script that needs api and dispatcher stopped, on the database of npm
   );
 
   it(
-    'gives events new positions, and leaves nothing running',
+    'npm run rebase-positions renumbers the events, and leaves no process running',
     async () => {
       await stamp();
       await stop('SIGINT');
@@ -88,7 +88,7 @@ describe('a script that needs api and dispatcher stopped, on the database of npm
   );
 
   it(
-    'first stops what a start that was killed has left running',
+    'npm run rebase-positions stops the api and dispatcher that a killed npm start left running',
     async () => {
       const { api, dispatcher } = readRun();
       await stop('SIGKILL');
@@ -104,20 +104,20 @@ describe('a script that needs api and dispatcher stopped, on the database of npm
     ['SIGINT', /ended early \(killed by SIGTERM\): run it again\.\n$/],
     ['SIGKILL', /^/],
   ] as const)(
-    'leaves nothing running when it gets %s midway, and can be run again',
+    'npm run move-events leaves no process running after %s',
     async (signal, message) => {
-      const moving = await beginSlowMove();
-      await moving.kill(signal);
-      expect(moving.output()).toMatch(message);
-      await eventually(runningOnFolder, (running) => running.length === 0);
+      const move = await startSlowMove();
+      await move.kill(signal);
+      expect(move.output()).toMatch(message);
+      await eventually(listProcessesOnFolder, (running) => running.length === 0);
     },
     SLOW,
   );
 
   it(
-    'keeps npm start and other such scripts from the folder meanwhile',
+    'npm run move-events makes npm start and npm run rebase-positions refuse to run until it has ended',
     async () => {
-      const moving = await beginSlowMove();
+      const move = await startSlowMove();
       expect(await run(REBASE)).toEqual({
         status: 1,
         output: expect.stringMatching(
@@ -130,7 +130,7 @@ describe('a script that needs api and dispatcher stopped, on the database of npm
         /^npm run move-events is working on \S+ \(process \d+\): wait until it has ended, then run npm start\.\n$/,
       );
       eventStoreDb.fault.clear();
-      expect([await moving.exitCode, moving.output()]).toEqual([
+      expect([await move.exitCode, move.output()]).toEqual([
         0,
         expect.stringMatching(/eventstoredb holds all \d+ events/),
       ]);
@@ -140,9 +140,9 @@ describe('a script that needs api and dispatcher stopped, on the database of npm
   );
 
   it(
-    'moves the events to EventStoreDB and back',
+    'npm run move-events moves the events to EventStoreDB and back',
     async () => {
-      await start(onEventStoreDb());
+      await start(eventStoreDbSettings());
       await stamp();
       expect(await stampsCount()).toBe(3);
       await stop('SIGINT');
@@ -160,7 +160,7 @@ describe('a script that needs api and dispatcher stopped, on the database of npm
     SLOW,
   );
 
-  it('reports invalid parameters, and leaves nothing running', async () => {
+  it('npm run move-events prints its usage for an unknown --to, and leaves no process running', async () => {
     const { status, output } = await run(['move-events', '--to', 'mongodb']);
     expect([status, output]).toEqual([
       1,
@@ -170,7 +170,7 @@ describe('a script that needs api and dispatcher stopped, on the database of npm
   });
 });
 
-/** Empty counts as not given, and wins over a .env file. */
+/** Sets variables to be empty, which counts as unset and overrides a .env file. */
 function settings(): NodeJS.ProcessEnv {
   return {
     HOME: folder,
@@ -184,7 +184,7 @@ function settings(): NodeJS.ProcessEnv {
   };
 }
 
-function onEventStoreDb(): NodeJS.ProcessEnv {
+function eventStoreDbSettings(): NodeJS.ProcessEnv {
   return {
     ...settings(),
     EVENT_STORE_URL: eventStoreDb.connectionString,
@@ -192,9 +192,9 @@ function onEventStoreDb(): NodeJS.ProcessEnv {
   };
 }
 
-/** As npm runs it. */
-function begin([name = '', ...args]: string[]): Program {
-  const environment = name === 'move-events' ? onEventStoreDb() : settings();
+/** Starts a script as npm does. */
+function startScript([name = '', ...args]: string[]): Program {
+  const environment = name === 'move-events' ? eventStoreDbSettings() : settings();
   return name === 'restore'
     ? startProgram('scripts/restore.mjs', { ...environment, ...masterKey() }, [
         join(folder, 'backup'),
@@ -203,7 +203,7 @@ function begin([name = '', ...args]: string[]): Program {
 }
 
 async function run(command: string[]): Promise<{ status: number | null; output: string }> {
-  const program = begin(command);
+  const program = startScript(command);
   return { status: await program.exitCode, output: program.output() };
 }
 
@@ -219,16 +219,16 @@ async function backUp(): Promise<void> {
   expect(await exitCode).toBe(0);
 }
 
-/** @returns a move that waits for EventStoreDB */
-async function beginSlowMove(): Promise<Program> {
+/** Starts a move that waits for EventStoreDB. */
+async function startSlowMove(): Promise<Program> {
   const appended = eventStoreDb.appended;
   eventStoreDb.fault.delayAnswers(200);
-  const moving = begin(TO_EVENTSTOREDB);
+  const move = startScript(TO_EVENTSTOREDB);
   await eventually(
     () => eventStoreDb.appended,
     (now) => now > appended,
   );
-  return moving;
+  return move;
 }
 
 async function startAndOpenStore(): Promise<void> {
@@ -240,15 +240,15 @@ async function startAndOpenStore(): Promise<void> {
 
 async function start(environment = settings()): Promise<void> {
   const service = startProgram('scripts/start.mjs', environment);
-  started.push(service);
-  let ended = false;
-  void service.exitCode.then(() => (ended = true));
-  await eventually(service.output, (text) => ended || text.includes('Ctrl-C stops Inkpad.'));
-  if (ended) throw new Error(`the start failed:\n${service.output()}`);
+  programs.push(service);
+  let hasEnded = false;
+  void service.exitCode.then(() => (hasEnded = true));
+  await eventually(service.output, (text) => hasEnded || text.includes('Ctrl-C stops Inkpad.'));
+  if (hasEnded) throw new Error(`the start failed:\n${service.output()}`);
 }
 
 async function stop(signal: 'SIGINT' | 'SIGKILL'): Promise<void> {
-  await started.pop()?.kill(signal);
+  await programs.pop()?.kill(signal);
 }
 
 async function stamp(): Promise<void> {
@@ -263,8 +263,8 @@ function readRun(): { api?: { pid: number }; dispatcher?: { pid: number } } {
   return JSON.parse(readFileSync(join(dataDir, 'run.json'), 'utf8')) as ReturnType<typeof readRun>;
 }
 
-/** PostgreSQL names its data where it runs, and its lock the others. */
-function runningOnFolder(): string[] {
+/** Lists the commands of processes that work on the data folder: each names PostgreSQL's data or its lock. */
+function listProcessesOnFolder(): string[] {
   const { data } = JSON.parse(readFileSync(join(dataDir, 'postgres.json'), 'utf8')) as {
     data: string;
   };
@@ -274,7 +274,7 @@ function runningOnFolder(): string[] {
 }
 
 function expectNothingRuns(): void {
-  expect(runningOnFolder()).toEqual([]);
+  expect(listProcessesOnFolder()).toEqual([]);
   expect(readdirSync(dataDir).filter((name) => /^(run\.json|starter\.lock)/.test(name))).toEqual(
     [],
   );

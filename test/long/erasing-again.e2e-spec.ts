@@ -16,7 +16,7 @@ beforeAll(async () => {
 }, SLOW);
 afterAll(() => service.stop(), SLOW);
 
-/** A command of the CLI, with what it reads. @returns what it printed */
+/** Runs a command of the CLI. @returns its output */
 async function cli(command: string, input?: string): Promise<string> {
   const { environment, database } = service;
   const settings = testEnvironment(database.url, environment);
@@ -25,7 +25,7 @@ async function cli(command: string, input?: string): Promise<string> {
   return program.output();
 }
 
-async function newPerson() {
+async function createPerson() {
   const { customer, path: card } = await enrol(store);
   const path = `${store.store}/customers/${customer.id}`;
   return {
@@ -36,7 +36,7 @@ async function newPerson() {
   };
 }
 
-const keyOf = async (id: number): Promise<Buffer | undefined> =>
+const findKey = async (id: number): Promise<Buffer | undefined> =>
   (
     await service.database.query<{ wrapped: Buffer }>(
       'select wrapped from personal_keys where subject_id = $1',
@@ -44,11 +44,11 @@ const keyOf = async (id: number): Promise<Buffer | undefined> =>
     )
   ).rows[0]?.wrapped;
 
-describe('after a restore', () => {
+describe('npm run cli -- erasure:repeat', () => {
   it(
-    'everybody on the list of erasures is erased again, and lines that are none are passed over',
+    'erases every customer in its input from lists and logs, ignores other lines, and counts unknown customers',
     async () => {
-      const [before, since] = [await newPerson(), await newPerson()];
+      const [before, since] = [await createPerson(), await createPerson()];
       await before.erase();
       const lines = (await cli('erasure:list')).trim().split('\n');
       expect(lines.map((line) => JSON.parse(line) as object)).toContainEqual({
@@ -66,26 +66,26 @@ describe('after a restore', () => {
         }),
         JSON.stringify({ account_id: store.accountId, customer_id: 999_999_999 }),
       ];
-      const answer = await cli('erasure:repeat', [...lines, ...log].join('\n'));
-      expect(JSON.parse(answer)).toEqual({ erased: 2, unknown: 1 });
+      const output = await cli('erasure:repeat', [...lines, ...log].join('\n'));
+      expect(JSON.parse(output)).toEqual({ erased: 2, unknown: 1 });
       expect((await since.show()).erased_at).not.toBeNull();
-      expect(await keyOf(since.id)).toBeUndefined();
+      expect(await findKey(since.id)).toBeUndefined();
     },
     SLOW,
   );
 
   it(
-    'a key that came back to a history that is newer is destroyed again',
+    'destroys the key of an erased customer that a restored backup brought back',
     async () => {
-      const person = await newPerson();
-      const key = await keyOf(person.id);
+      const person = await createPerson();
+      const key = await findKey(person.id);
       await person.erase();
       await service.database.query(
         'insert into personal_keys (subject_id, wrapped) values ($1, $2)',
         [person.id, key],
       );
       expect(JSON.parse(await cli('erasure:repeat'))).toEqual({ erased: 1, unknown: 0 });
-      expect(await keyOf(person.id)).toBeUndefined();
+      expect(await findKey(person.id)).toBeUndefined();
       expect((await store.post(`${person.card}/stamp`, { stamps: 1 })).status).toBe(422);
     },
     SLOW,

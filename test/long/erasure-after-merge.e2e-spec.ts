@@ -16,7 +16,7 @@ import {
 } from '../support/services/service.js';
 import { subscribe, useWebhooks } from '../support/services/webhook-dispatcher.js';
 
-// Tests what erasing reaches of a person whose values another customer has held.
+// Erases customers whose data were copied to another customer by a merge.
 
 const SLOW = 300_000;
 
@@ -36,8 +36,8 @@ type Person = { id: number; path: string; card: string; values: string[] };
 
 let people = 0;
 
-/** Values that occur nowhere by chance. The survivor of a merge lacks what only `full` has. */
-async function person({ id: card_id }: CardJson, full: boolean): Promise<Person> {
+/** Creates a customer with values that occur nowhere by chance. Only a `full` one has fields for a survivor to take over. */
+async function createPerson({ id: card_id }: CardJson, full: boolean): Promise<Person> {
   const n = `${++people}q7X`;
   const phone = `+49151999${String(people).padStart(5, '7')}`;
   const birthday = `19${String(30 + people)}-02-03`;
@@ -49,7 +49,7 @@ async function person({ id: card_id }: CardJson, full: boolean): Promise<Person>
       ? { last_name: `Sloot${n}`, email: `e${n}@sloot.example`, phone, birthday }
       : { email: `e${n}@berg.example` }),
   };
-  const customer = answered(
+  const customer = expectSuccess(
     await store.post<CreatedCustomerJson>(`${store.store}/customers`, {
       customer: fields,
       card_id,
@@ -72,31 +72,33 @@ async function person({ id: card_id }: CardJson, full: boolean): Promise<Person>
   };
 }
 
-const newCard = async () =>
-  answered(await store.post<CardJson>(`${store.store}/cards`, { card: { name: 'Coffee' } }));
+const createCard = async () =>
+  expectSuccess(await store.post<CardJson>(`${store.store}/cards`, { card: { name: 'Coffee' } }));
 const merge = async (into: Person, from: Person, action = 'merge') => {
   const headers = { 'idempotency-key': `${action} ${into.id} ${from.id}` };
   const body = { from_customer_id: from.id };
-  return answered(await store.send<CustomerJson>('POST', `${into.path}/${action}`, body, headers));
+  return expectSuccess(
+    await store.send<CustomerJson>('POST', `${into.path}/${action}`, body, headers),
+  );
 };
 const stamp = async (card: string, note: string) =>
-  answered(await store.post(`${card}/stamp`, { stamps: 2, note }));
+  expectSuccess(await store.post(`${card}/stamp`, { stamps: 2, note }));
 const patch = async ({ path }: Person, customer: object) =>
-  answered(
+  expectSuccess(
     await store.send<CustomerJson>('PATCH', path, { customer }, { 'idempotency-key': `p ${path}` }),
   );
 const erase = async ({ path }: Person) =>
   expect((await store.post(`${path}/erase`)).status).toBe(204);
-const show = async ({ path }: Person) => answered(await store.get<CustomerJson>(path));
+const show = async ({ path }: Person) => expectSuccess(await store.get<CustomerJson>(path));
 const find = (values: string[]) => findValues(environment, service.database, values);
 
-function answered<T>({ status, text, body }: ApiResponse<T>): T {
+function expectSuccess<T>({ status, text, body }: ApiResponse<T>): T {
   expect([status, status < 300 ? '' : text]).toEqual([status, '']);
   return body;
 }
 
-/** The planner's statistics are made anew by a dispatcher. */
-const nothingOf = (values: string[]) =>
+/** Waits until no place holds the values: a dispatcher still renews the planner's statistics. */
+const waitUntilGone = (values: string[]) =>
   eventually(
     () => find(values),
     (places) => places.length === 0,
@@ -119,23 +121,23 @@ async function verify(): Promise<void> {
   ]);
 }
 
-const echoing = (received: Received) => ({ status: 200, body: received.text });
+const echo = (received: Received) => ({ status: 200, body: received.text });
 
-describe('erasing somebody', () => {
+describe('erasing a customer', () => {
   it(
-    'who was merged and unmerged leaves nothing of them with the one who had their values',
+    'after a merge and an unmerge removes their data from the other customer too, whose own data stay',
     async () => {
-      const receiver = await receive(echoing);
+      const receiver = await receive(echo);
       await subscribe(store, receiver, { events: ['*'] });
       await startDispatcher();
-      const [card, other] = [await newCard(), await newCard()];
-      const survivor = await person(card, false);
-      const gone = await person(card, true);
-      const further = answered(
+      const [card, other] = [await createCard(), await createCard()];
+      const survivor = await createPerson(card, false);
+      const gone = await createPerson(card, true);
+      const further = expectSuccess(
         await store.post<{ id: number }>(`${gone.path}/customer_cards`, { card_id: other.id }),
       );
       await merge(survivor, gone);
-      // What is written while the survivor has their values, about the survivor and about cards of both.
+      // Writes while the survivor has the other's values: to the survivor, and to cards of both.
       await patch(survivor, {
         first_name: 'Xylophone9Z',
         metadata: { own: 'marzipan8W' },
@@ -156,50 +158,52 @@ describe('erasing somebody', () => {
 
       await erase(gone);
       const own = [...survivor.values.slice(1), 'Xylophone9Z', 'marzipan8W', 'own6V'];
-      await nothingOf(values);
+      await waitUntilGone(values);
       expect(await show(survivor)).toEqual(before);
       expect(new Set((await find(own)).map((where) => where.split(': ')[1]))).toEqual(new Set(own));
       await verify();
 
-      // The survivor goes on: changed, searched, stamped, exported, and sent.
+      // The survivor can still be changed, stamped, exported and sent in webhooks.
       const named = { customer: { last_name: 'Ypsilon3R' } };
-      answered(await store.send('PATCH', survivor.path, named));
+      expectSuccess(await store.send('PATCH', survivor.path, named));
       await stamp(survivor.card, 'dingo2Q');
-      const sent = receiver.received.length;
+      const receivedCount = receiver.received.length;
       const subscriptions = `${store.store}/webhook_subscriptions`;
       const [subscription] = (await store.get<{ id: number }[]>(subscriptions)).body;
-      answered(
+      expectSuccess(
         await store.post(`${subscriptions}/${subscription?.id}/replay`, {
           from: '2020-01-01T00:00:00Z',
         }),
       );
       await eventually(
         () => receiver.received.length,
-        (count) => count >= sent + 14,
+        (count) => count >= receivedCount + 14,
       );
-      const again = receiver.received.slice(sent).map(({ text }) => text);
+      const again = receiver.received.slice(receivedCount).map(({ text }) => text);
       for (const text of again) expect(values.filter((value) => text.includes(value))).toEqual([]);
       type ReceivedEvent = { type: string; data: { id: number; first_name: string } };
       const about = again
         .map((text) => JSON.parse(text) as ReceivedEvent)
         .filter(({ type, data }) => type === 'customer.updated' && data.id === survivor.id);
       expect(about.map(({ data }) => data.first_name)).toEqual(about.map(() => 'Xylophone9Z'));
-      const exported = answered(await store.get<CustomerExportJson>(`${survivor.path}/export`));
-      expect(exported.customer.last_name).toBe('Ypsilon3R');
-      await nothingOf(values);
+      const customerExport = expectSuccess(
+        await store.get<CustomerExportJson>(`${survivor.path}/export`),
+      );
+      expect(customerExport.customer.last_name).toBe('Ypsilon3R');
+      await waitUntilGone(values);
       await verify();
     },
     SLOW,
   );
 
   it(
-    'reaches those into whom their survivor was merged in turn',
+    'removes their data from every customer along a chain of undone merges',
     async () => {
-      const card = await newCard();
+      const card = await createCard();
       const [last, middle, first] = [
-        await person(card, false),
-        await person(card, false),
-        await person(card, true),
+        await createPerson(card, false),
+        await createPerson(card, false),
+        await createPerson(card, true),
       ];
       await merge(middle, first);
       await merge(last, middle);
@@ -208,14 +212,14 @@ describe('erasing somebody', () => {
       await merge(middle, first, 'unmerge');
       const before = [await show(last), await show(middle)];
       await erase(first);
-      await nothingOf([...first.values, 'platypus1P']);
+      await waitUntilGone([...first.values, 'platypus1P']);
       expect([await show(last), await show(middle)]).toEqual(before);
-      // And they can still be merged, unmerged and erased themselves.
+      // The others can still be merged, unmerged and erased.
       await store.post(`${last.path}/merge`, { from_customer_id: middle.id });
       await store.post(`${last.path}/unmerge`, { from_customer_id: middle.id });
       expect((await show(middle)).email).toBe(before[1]?.email);
       await erase(middle);
-      await nothingOf(middle.values);
+      await waitUntilGone(middle.values);
       expect((await show(last)).email).toBe(before[0]?.email);
       await verify();
     },
@@ -223,17 +227,17 @@ describe('erasing somebody', () => {
   );
 
   it(
-    'leaves nothing of them where an erasure before has died with another key begun',
+    'removes their data from a survivor whose key was renewed by an unfinished erasure',
     async () => {
-      const card = await newCard();
-      const [survivor, gone] = [await person(card, false), await person(card, true)];
+      const card = await createCard();
+      const [survivor, gone] = [await createPerson(card, false), await createPerson(card, true)];
       await service.app.get(PersonalKeys).renew(store.accountId, [survivor.id]);
       await merge(survivor, gone);
       await stamp(gone.card, 'numbat6N');
       await merge(survivor, gone, 'unmerge');
       const before = await show(survivor);
       await erase(gone);
-      await nothingOf([...gone.values, 'numbat6N']);
+      await waitUntilGone([...gone.values, 'numbat6N']);
       expect(await show(survivor)).toEqual(before);
       await verify();
     },
@@ -241,23 +245,23 @@ describe('erasing somebody', () => {
   );
 
   it(
-    'who is merged, on either side, leaves nothing of both',
+    'removes the data of both customers of a merge, whichever of them is erased',
     async () => {
       for (const which of ['survivor', 'merged']) {
-        const card = await newCard();
-        const survivor = await person(card, false);
-        const merged = await person(card, true);
-        await merge(survivor, merged);
+        const card = await createCard();
+        const survivor = await createPerson(card, false);
+        const mergedCustomer = await createPerson(card, true);
+        await merge(survivor, mergedCustomer);
         await patch(survivor, { metadata: { more: `okapi0N${which}` } });
-        await stamp(merged.card, `quokka9M${which}`);
-        await erase(which === 'survivor' ? survivor : merged);
+        await stamp(mergedCustomer.card, `quokka9M${which}`);
+        await erase(which === 'survivor' ? survivor : mergedCustomer);
         const values = [
           ...survivor.values,
-          ...merged.values,
+          ...mergedCustomer.values,
           `okapi0N${which}`,
           `quokka9M${which}`,
         ];
-        expect(await nothingOf(values)).toEqual([]);
+        expect(await waitUntilGone(values)).toEqual([]);
       }
       await verify();
     },

@@ -22,7 +22,7 @@ afterEach(async () => {
   await line?.close();
 }, SLOW);
 
-/** Erases somebody, and loses the database right after the commit. @returns how long the response took */
+/** Erases a customer, and loses the database right after the commit. @returns how long the response took */
 async function eraseAndLose(lose: () => unknown): Promise<number> {
   const store = await service.newStore();
   const { customer } = await enrol(store);
@@ -39,33 +39,34 @@ async function eraseAndLose(lose: () => unknown): Promise<number> {
   return performance.now() - lostAt;
 }
 
-const noticesIn = async () => (await database.query('select id from erasure_notices')).rows.length;
+const countNotices = async () =>
+  (await database.query('select id from erasure_notices')).rows.length;
 
-describe('an erasure whose database goes away right after the commit', () => {
+describe('an erasure whose database fails right after the commit', () => {
   it.each([
-    ['says nothing any more', () => line.mute(), () => line.unmute()],
-    ['answers nothing any more', () => line.muteResponses(), () => line.unmute()],
-    ['is gone', () => line.cut(), () => line.mend()],
+    ['requests and responses are lost', () => line.mute(), () => line.unmute()],
+    ['responses are lost', () => line.muteResponses(), () => line.unmute()],
+    ['connections are refused', () => line.cut(), () => line.mend()],
   ])(
-    'is answered after 5 seconds, and announced when it is back (it %s)',
+    'gets its response after 5 seconds, and its notice is written when the database is back (%s)',
     async (_what, lose, restore) => {
-      const milliseconds = await eraseAndLose(lose);
-      expect([milliseconds > 4_000, milliseconds < 6_000]).toEqual([true, true]);
+      const durationMs = await eraseAndLose(lose);
+      expect([durationMs > 4_000, durationMs < 6_000]).toEqual([true, true]);
       await restore();
-      await eventually(noticesIn, (count) => count > 0);
+      await eventually(countNotices, (count) => count > 0);
     },
     SLOW,
   );
 
   it(
-    'is answered as soon as the database is back',
+    'gets its response and its notice as soon as the database is back',
     async () => {
-      const milliseconds = await eraseAndLose(async () => {
+      const durationMs = await eraseAndLose(async () => {
         await line.cut();
         await line.mend();
       });
-      expect(milliseconds).toBeLessThan(4_500);
-      expect(await noticesIn()).toBeGreaterThan(0);
+      expect(durationMs).toBeLessThan(4_500);
+      expect(await countNotices()).toBeGreaterThan(0);
     },
     SLOW,
   );

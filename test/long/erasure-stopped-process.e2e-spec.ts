@@ -18,8 +18,8 @@ beforeAll(async () => {
 }, SLOW);
 afterAll(() => service.stop(), SLOW);
 
-/** Rendered deliveries about somebody, of which the first is under way to a receiver that takes its time. */
-async function waiting(environment: NodeJS.ProcessEnv = {}) {
+/** Prepares five rendered deliveries about a customer, the first of which a receiver holds. */
+async function prepareDeliveries(environment: NodeJS.ProcessEnv = {}) {
   const store = await service.newStore();
   const { receiver, release } = await receiveHeld();
   const subscription = await subscribe(store, receiver);
@@ -27,21 +27,21 @@ async function waiting(environment: NodeJS.ProcessEnv = {}) {
   await stamp(store, path, 5);
   const dispatcher = await startDispatcher(environment);
   await eventually(
-    async () => [await renderedFor(subscription), receiver.received.length],
+    async () => [await countRendered(subscription), receiver.received.length],
     ([bodies = 0, sent = 0]) => bodies === 5 && sent > 0,
   );
   return { store, receiver, release, customer, dispatcher };
 }
 
 async function erase(store: Client, { id }: { id: number }): Promise<number> {
-  const began = performance.now();
+  const startedAt = performance.now();
   const { status } = await store.post(`${store.store}/customers/${id}/erase`);
   expect(status).toBe(204);
-  return performance.now() - began;
+  return performance.now() - startedAt;
 }
 
-/** All that came after the first ones, once all five events have come. */
-async function afterwards(receiver: Receiver, first: number): Promise<string[]> {
+/** Waits for all five events. @returns the requests after the first ones */
+async function waitForRest(receiver: Receiver, first: number): Promise<string[]> {
   await eventually(
     () => receiver.events.length,
     (count) => count === 5,
@@ -57,28 +57,28 @@ function expectRedacted(texts: string[]): void {
   }
 }
 
-describe('while somebody is erased', () => {
+describe('while a customer is erased', () => {
   it(
-    'a dispatcher that stands still delays the response by 5 seconds at most, and sends nothing of them afterwards',
+    'a paused dispatcher delays the response by about 5 seconds, and sends redacted webhooks when it resumes',
     async () => {
-      const { store, receiver, release, customer, dispatcher } = await waiting();
+      const { store, receiver, release, customer, dispatcher } = await prepareDeliveries();
       dispatcher.signal('SIGSTOP');
-      const milliseconds = await erase(store, customer);
-      expect([milliseconds > 2_000, milliseconds < 6_500]).toEqual([true, true]);
+      const durationMs = await erase(store, customer);
+      expect([durationMs > 2_000, durationMs < 6_500]).toEqual([true, true]);
       const first = receiver.received.length;
       dispatcher.signal('SIGCONT');
       release();
-      expectRedacted(await afterwards(receiver, first));
+      expectRedacted(await waitForRest(receiver, first));
       const { customer: other } = await enrol(store);
       expect(await erase(store, other)).toBeLessThan(2_000);
     },
     SLOW,
   );
 
-  // 1. The mail server has been told the recipient, and takes its time. The dispatcher is stopped.
-  // 2. The customer is erased. The mail server asks for the text, and then the dispatcher goes on.
+  // 1. The mail server holds its response to RCPT TO. The dispatcher is paused.
+  // 2. The customer is erased. The mail server accepts the recipient, and the dispatcher resumes.
   it(
-    'a dispatcher that stands still in the middle of an e-mail does not send its text',
+    'a dispatcher paused in the middle of an e-mail to them does not send its text',
     async () => {
       const mails = await MailServer.start();
       try {
@@ -101,7 +101,7 @@ describe('while somebody is erased', () => {
         release();
         dispatcher.signal('SIGCONT');
         await eventually(
-          () => messageStatesOf(customerId),
+          () => findMessageStates(customerId),
           (states) => states.join() === 'dropped',
         );
         expect(mails.received).toEqual([]);
@@ -113,17 +113,19 @@ describe('while somebody is erased', () => {
   );
 
   it.each(['mute', 'muteResponses'] as const)(
-    'a dispatcher that hears nothing of the database sends nothing of them (%s)',
+    'a dispatcher without responses from the database sends redacted webhooks (%s)',
     async (silence) => {
       const line = await DatabaseProxy.to(service.database.url);
       try {
-        const { store, receiver, release, customer } = await waiting({ DATABASE_URL: line.url });
+        const { store, receiver, release, customer } = await prepareDeliveries({
+          DATABASE_URL: line.url,
+        });
         line[silence]();
         expect(await erase(store, customer)).toBeLessThan(6_500);
         const first = receiver.received.length;
         release();
         line.unmute();
-        expectRedacted(await afterwards(receiver, first));
+        expectRedacted(await waitForRest(receiver, first));
       } finally {
         await line.close();
       }
@@ -132,7 +134,7 @@ describe('while somebody is erased', () => {
   );
 });
 
-async function renderedFor({ id }: { id: number }): Promise<number> {
+async function countRendered({ id }: { id: number }): Promise<number> {
   const [row] = await ask<{ count: number }>(
     `select count(*)::int as count from webhook_deliveries d join webhook_bodies b on b.seq = d.event_seq
      where d.subscription_id = $1`,
@@ -141,7 +143,7 @@ async function renderedFor({ id }: { id: number }): Promise<number> {
   return row?.count ?? 0;
 }
 
-async function messageStatesOf(customerId: number): Promise<string[]> {
+async function findMessageStates(customerId: number): Promise<string[]> {
   const rows = await ask<{ state: string }>(
     'select state from card_messages where customer_id = $1',
     customerId,

@@ -17,12 +17,12 @@ import { subscribe, useWebhooks } from '../support/services/webhook-dispatcher.j
 
 const SLOW = 300_000;
 
-/** Longer than any process keeps a key, a text made with it, and a delivery with that text. */
-const FORGOTTEN_MS = 3 * TEXT_CACHE_MS + 500;
+/** Outlasts the caches of keys, of texts made with them, and of deliveries with these texts. They cannot be observed. */
+const CACHED_MS = 3 * TEXT_CACHE_MS + 500;
 
 let service: Service;
 let environment: NodeJS.ProcessEnv;
-/** An api in a process of its own, which logs all that it can. */
+/** An api in a process of its own, with the most verbose log. */
 let api: Program;
 let apiUrl: string;
 const { receive, receiveHeld, startDispatcher } = useWebhooks(() => service);
@@ -82,26 +82,26 @@ const VALUES = [
   'wallaby22',
 ];
 
-const shownIn = (text: string) =>
+const findShown = (text: string) =>
   VALUES.filter((value) => text.toLowerCase().includes(value.toLowerCase()));
 
-/** A receiver that answers with what it was sent, as some do. */
-const echoing = (status: number) => (received: Received) => ({ status, body: received.text });
+/** Responds with the request's body, as some receivers do. */
+const echo = (status: number) => (received: Received) => ({ status, body: received.text });
 
 const everything = { events: ['*'] };
 
-describe('a person who is erased', () => {
+describe('an erased customer', () => {
   it(
-    'is gone from every table, event, stored response, webhook and log, and the history still agrees',
+    'is in no table, event, stored response, later webhook or log, and npm run verify still succeeds',
     async () => {
       const { accountId, token } = await service.newStore();
       const store = new Client(apiUrl, accountId, token);
       const keyed = <T>(method: string, path: string, body: unknown, key: string) =>
         store.send<T>(method, path, body, { 'idempotency-key': key });
 
-      const { card, reward } = await templates(store);
-      const good = await receive(echoing(200));
-      const failing = await receive(echoing(500));
+      const { card, reward } = await createTemplates(store);
+      const good = await receive(echo(200));
+      const failing = await receive(echo(500));
       const { receiver: stuck, release } = await receiveHeld();
       const subscription = await subscribe(store, good, everything);
       await subscribe(store, failing, everything);
@@ -111,7 +111,7 @@ describe('a person who is erased', () => {
         await startDispatcher({ LOG_LEVEL: 'debug' }),
       ];
 
-      const customer = answered(
+      const customer = expectSuccess(
         await keyed<CreatedCustomerJson>(
           'POST',
           `${store.store}/customers`,
@@ -121,12 +121,12 @@ describe('a person who is erased', () => {
       );
       const path = `${store.store}/customers/${customer.id}`;
       const cardPath = `${path}/customer_cards/${customer.customer_card?.id}`;
-      answered(await keyed('PATCH', path, { customer: CHANGES }, 'change'));
-      answered(await keyed('PATCH', path, { customer: CHANGES }, 'change nothing'));
+      expectSuccess(await keyed('PATCH', path, { customer: CHANGES }, 'change'));
+      expectSuccess(await keyed('PATCH', path, { customer: CHANGES }, 'change nothing'));
       const stamping = { stamps: 5, note: 'kangaroo11', external_ref: 'R-1' };
-      answered(await keyed('POST', `${cardPath}/stamp`, stamping, 'stamp'));
+      expectSuccess(await keyed('POST', `${cardPath}/stamp`, stamping, 'stamp'));
       const redeeming = { reward_id: reward, note: 'wallaby22' };
-      answered(await keyed('POST', `${cardPath}/redeem`, redeeming, 'redeem'));
+      expectSuccess(await keyed('POST', `${cardPath}/redeem`, redeeming, 'redeem'));
       const double = { customer: { ...PERSON, first_name: 'Xanthippe7Q' } };
       expect((await keyed('POST', `${store.store}/customers`, double, 'double')).status).toBe(422);
 
@@ -140,7 +140,7 @@ describe('a person who is erased', () => {
         (list) => list.filter(({ status }) => status === 'delivered').length === 6,
       );
       const again = `${deliveries}/${delivered[0]?.id}/redeliver`;
-      answered(await keyed('POST', again, undefined, 'redeliver'));
+      expectSuccess(await keyed('POST', again, undefined, 'redeliver'));
       await eventually(
         () => good.received.length,
         (count) => count === 7,
@@ -160,33 +160,33 @@ describe('a person who is erased', () => {
       const ids = good.events.map(({ headers }) => headers['webhook-id']);
 
       expect((await store.post(`${path}/erase`)).status).toBe(204);
-      const forgotten = performance.now() + FORGOTTEN_MS;
+      const uncachedAt = performance.now() + CACHED_MS;
       await eventually(
         () => performance.now(),
-        (now) => now > forgotten,
+        (now) => now > uncachedAt,
       );
       const seen = [stuck, good, failing].map(({ received }) => received.length);
-      // What has waited so far, what is asked for once more, and what is read.
+      // Deliveries that waited, a replay, a redelivery, and the feed.
       release();
-      answered(
+      expectSuccess(
         await store.post(`${store.store}/webhook_subscriptions/${subscription.id}/replay`, {
           from: '2020-01-01T00:00:00Z',
         }),
       );
-      answered(await store.post(again));
+      expectSuccess(await store.post(again));
       await eventually(
         () => [stuck, good, failing].map(({ received }, i) => received.length - (seen[i] ?? 0)),
         ([waited = 0, repeated = 0, retried = 0]) => waited >= 6 && repeated === 11 && retried > 0,
       );
       const feed = await store.get<{ id: string }[]>(`${store.store}/events`);
-      expect([feed.body.length, shownIn(feed.text)]).toEqual([10, []]);
+      expect([feed.body.length, findShown(feed.text)]).toEqual([10, []]);
       [stuck, good, failing].forEach(({ received }, i) => {
-        for (const { text } of received.slice(seen[i])) expect(shownIn(text)).toEqual([]);
+        for (const { text } of received.slice(seen[i])) expect(findShown(text)).toEqual([]);
       });
-      // The same ids, and other bytes only because of the erasure: what one receiver gets now all of them get.
-      const redacted = textsOf(good, seen[1]);
+      // The ids stay, and all receivers get the same redacted bytes.
+      const redacted = mapTexts(good, seen[1]);
       expect([...redacted.keys()]).toEqual(expect.arrayContaining(ids));
-      for (const [id, text] of textsOf(stuck, seen[0])) expect(redacted.get(id)).toBe(text);
+      for (const [id, text] of mapTexts(stuck, seen[0])) expect(redacted.get(id)).toBe(text);
       expect(JSON.parse(redacted.get(feed.body.at(-1)?.id) ?? '')).toMatchObject({
         type: 'customer.updated',
         data: { id: customer.id, first_name: 'Erased', erased_at: expect.any(String) },
@@ -198,7 +198,7 @@ describe('a person who is erased', () => {
         (places) => places.length === 0,
       );
       expect(await find()).toEqual([]);
-      for (const { output } of [api, ...dispatchers]) expect(shownIn(output())).toEqual([]);
+      for (const { output } of [api, ...dispatchers]) expect(findShown(output())).toEqual([]);
       const verify = startProgram('dist/scripts/verify.js', environment);
       expect([await verify.exitCode, verify.output()]).toEqual([
         0,
@@ -211,7 +211,7 @@ describe('a person who is erased', () => {
 
 const find = () => findValues(environment, service.database, VALUES);
 
-async function templates(store: Client): Promise<{ card: number; reward: number }> {
+async function createTemplates(store: Client): Promise<{ card: number; reward: number }> {
   const { body: card } = await store.post<{ id: number }>(`${store.store}/cards`, {
     card: { name: 'Coffee' },
   });
@@ -221,15 +221,15 @@ async function templates(store: Client): Promise<{ card: number; reward: number 
   // The planner keeps statistics of a column only from a few values on.
   for (const n of [1, 2, 3]) {
     const customer = { first_name: `Ann${n}`, email: `ann${n}@example.com`, phone: `+4915111${n}` };
-    answered(await store.post(`${store.store}/customers`, { customer }));
+    expectSuccess(await store.post(`${store.store}/customers`, { customer }));
   }
   return { card: card.id, reward: reward.id };
 }
 
-function answered<T>({ status, text, body }: ApiResponse<T>): T {
+function expectSuccess<T>({ status, text, body }: ApiResponse<T>): T {
   expect([status, status < 300 ? '' : text]).toEqual([status, '']);
   return body;
 }
 
-const textsOf = ({ received }: Receiver, from = 0) =>
+const mapTexts = ({ received }: Receiver, from = 0) =>
   new Map(received.slice(from).map(({ headers, text }) => [headers['webhook-id'], text]));

@@ -12,8 +12,8 @@ import { enrol } from '../support/fixtures/enrolled-customer.js';
 import { stamp, subscribe, useWebhooks } from '../support/services/webhook-dispatcher.js';
 
 /**
- * The whole way with a user who is no administrator: an administrator's one command creates it and says what it may do,
- * api and dispatcher connect as that user, and what is written stays.
+ * Runs Inkpad as a user that is no administrator: an administrator's command creates and grants it, api and dispatcher
+ * connect as that user, and it cannot delete anything.
  */
 
 const SLOW = 120_000;
@@ -35,41 +35,41 @@ afterAll(async () => {
   await server.stop();
 }, SLOW);
 
-const urlOf = (name: string, password: string) =>
+const createUrl = (name: string, password: string) =>
   `esdb://${name}:${encodeURIComponent(password)}@localhost:${server.port}?tlsCAFile=${authority}`;
 
-async function access(environment: NodeJS.ProcessEnv): Promise<[number | null, string]> {
+async function runAccess(environment: NodeJS.ProcessEnv): Promise<[number | null, string]> {
   const run = startProgram('dist/scripts/event-store-access.js', {
-    EVENT_STORE_ADMIN_URL: urlOf('admin', PASSWORDS.admin),
-    EVENT_STORE_URL: urlOf('inkpad', PASSWORDS.inkpad),
+    EVENT_STORE_ADMIN_URL: createUrl('admin', PASSWORDS.admin),
+    EVENT_STORE_URL: createUrl('inkpad', PASSWORDS.inkpad),
     ...environment,
   });
   return [await run.exitCode, run.output().trim()];
 }
 
 describe('npm run event-store-access', () => {
-  it('refuses what cannot be meant, in one sentence', async () => {
-    expect(await access({ EVENT_STORE_ADMIN_URL: undefined })).toEqual([
+  it('refuses URLs that are missing, wrong or those of an administrator, in one sentence', async () => {
+    expect(await runAccess({ EVENT_STORE_ADMIN_URL: undefined })).toEqual([
       1,
       expect.stringMatching(/^EVENT_STORE_ADMIN_URL must be set: .*$/),
     ]);
-    expect(await access({ EVENT_STORE_URL: undefined })).toEqual([
+    expect(await runAccess({ EVENT_STORE_URL: undefined })).toEqual([
       1,
       'EVENT_STORE_URL must name a user and a password: esdb://name:password@host',
     ]);
-    expect(await access({ EVENT_STORE_URL: urlOf('admin', PASSWORDS.admin) })).toEqual([
+    expect(await runAccess({ EVENT_STORE_URL: createUrl('admin', PASSWORDS.admin) })).toEqual([
       1,
       'EVENT_STORE_URL names the administrator admin: choose a user that only Inkpad uses.',
     ]);
-    expect(await access({ EVENT_STORE_ADMIN_URL: urlOf('admin', 'wrong') })).toEqual([
+    expect(await runAccess({ EVENT_STORE_ADMIN_URL: createUrl('admin', 'wrong') })).toEqual([
       1,
       'EventStoreDB cannot create the user inkpad at EVENT_STORE_ADMIN_URL: access denied',
     ]);
     expect(
-      await access({ EVENT_STORE_ADMIN_URL: `esdb://a:b@localhost:${server.port}?tls=false` }),
+      await runAccess({ EVENT_STORE_ADMIN_URL: `esdb://a:b@localhost:${server.port}?tls=false` }),
     ).toEqual([1, 'EVENT_STORE_ADMIN_URL: EventStoreDB has no users without TLS.']);
     expect(
-      await access({
+      await runAccess({
         EVENT_STORE_ADMIN_URL: `esdb://a:b@localhost:1,localhost:2?tlsCAFile=${authority}`,
       }),
     ).toEqual([
@@ -79,30 +79,30 @@ describe('npm run event-store-access', () => {
     expect(server.appended).toBe(0);
   });
 
-  it('creates the user of EVENT_STORE_URL and grants it, and a second run changes nothing', async () => {
+  it('creates the user of EVENT_STORE_URL and grants it access, and a second run changes nothing', async () => {
     const file = join(mkdtempSync(join(tmpdir(), 'inkpad-test-')), 'admin-url');
-    writeFileSync(file, `${urlOf('admin', PASSWORDS.admin)}\n`);
-    const done = [0, expect.stringMatching(/^inkpad may read \$all/)];
+    writeFileSync(file, `${createUrl('admin', PASSWORDS.admin)}\n`);
+    const success = [0, expect.stringMatching(/^inkpad may read \$all/)];
     expect(
-      await access({ EVENT_STORE_ADMIN_URL: undefined, EVENT_STORE_ADMIN_URL_FILE: file }),
-    ).toEqual(done);
+      await runAccess({ EVENT_STORE_ADMIN_URL: undefined, EVENT_STORE_ADMIN_URL_FILE: file }),
+    ).toEqual(success);
     expect(server.appended).toBe(2);
-    expect(await access({})).toEqual(done);
+    expect(await runAccess({})).toEqual(success);
     expect(server.appended).toBe(2);
   });
 
-  it('leaves the password of a user that exists as it is', async () => {
-    expect(await access({ EVENT_STORE_URL: urlOf('inkpad', 'another') })).toEqual([
+  it('refuses another password for an existing user', async () => {
+    expect(await runAccess({ EVENT_STORE_URL: createUrl('inkpad', 'another') })).toEqual([
       1,
       'EventStoreDB has a user inkpad with another password: correct EVENT_STORE_URL, or have an administrator reset it there.',
     ]);
   });
 
   it(
-    'makes a user with which a stamp is counted and its webhook leaves',
+    'creates a user with which stamps and webhooks work',
     async () => {
       service = await startService({
-        EVENT_STORE_URL: urlOf('inkpad', PASSWORDS.inkpad),
+        EVENT_STORE_URL: createUrl('inkpad', PASSWORDS.inkpad),
         WEBHOOK_ALLOW_INSECURE_TARGETS: 'true',
       });
       const store = await service.newStore();
@@ -119,27 +119,30 @@ describe('npm run event-store-access', () => {
     SLOW,
   );
 
-  it('makes a user that deletes, empties and truncates nothing', async () => {
-    const tried = async (work: (client: EventStoreDBClient) => Promise<unknown>, as = 'inkpad') => {
+  it('creates a user that may not delete, tombstone or truncate a stream', async () => {
+    const attempt = async (
+      work: (client: EventStoreDBClient) => Promise<unknown>,
+      as = 'inkpad',
+    ) => {
       const password = PASSWORDS[as as keyof typeof PASSWORDS];
-      const client = EventStoreDBClient.connectionString(urlOf(as, password));
-      const answer = await work(client).then(
+      const client = EventStoreDBClient.connectionString(createUrl(as, password));
+      const result = await work(client).then(
         () => 'done',
         (error: { type?: string }) => error.type,
       );
       await client.dispose();
-      return answer;
+      return result;
     };
     const [event] = await service.history();
     const stream = `${event?.stream}`;
     expect(stream).toMatch(/^account-\d+$/);
-    expect(await tried((client) => client.deleteStream(stream))).toBe('access-denied');
-    expect(await tried((client) => client.tombstoneStream(stream))).toBe('access-denied');
-    expect(await tried((client) => client.setStreamMetadata(stream, { truncateBefore: 1 }))).toBe(
+    expect(await attempt((client) => client.deleteStream(stream))).toBe('access-denied');
+    expect(await attempt((client) => client.tombstoneStream(stream))).toBe('access-denied');
+    expect(await attempt((client) => client.setStreamMetadata(stream, { truncateBefore: 1 }))).toBe(
       'access-denied',
     );
-    expect(await tried((client) => client.setStreamMetadata(stream, {}), 'admin')).toBe('done');
-    // The emulator deletes nothing for anybody, but says so differently to whom it would let.
-    expect(await tried((client) => client.deleteStream(stream), 'admin')).toBe('unknown');
+    expect(await attempt((client) => client.setStreamMetadata(stream, {}), 'admin')).toBe('done');
+    // The emulator deletes nothing, but its error differs for a user with the right to.
+    expect(await attempt((client) => client.deleteStream(stream), 'admin')).toBe('unknown');
   });
 });

@@ -22,7 +22,7 @@ const SLOW = 300_000;
 let server: EventStoreDb;
 let service: LocalService;
 let store: Client;
-/** The same store in another process: it has no part in what the service remembers. */
+/** The event store as another process opens it: without the service's caches. */
 let other: Awaited<ReturnType<typeof openStore>>;
 
 beforeAll(async () => {
@@ -40,13 +40,13 @@ afterAll(async () => {
   await server.stop();
 }, SLOW);
 
-const balanceOf = async (path: string) =>
+const readBalance = async (path: string) =>
   (await store.get<CustomerCardDetailJson>(path)).body.stamps_count;
 
 /** Simulates a process that died right after its append: events without their read model. */
-async function stampWithoutRow(customerCardId: number, stamps: number): Promise<void> {
+async function stampWithoutReadModel(customerCardId: number, stamps: number): Promise<void> {
   const stream = `customer_card-${customerCardId}`;
-  const last = await lastOf(stream);
+  const last = await getLastEvent(stream);
   const at = new Date().toISOString();
   await other.store.commit({
     accountId: store.accountId,
@@ -68,7 +68,7 @@ async function stampWithoutRow(customerCardId: number, stamps: number): Promise<
   });
 }
 
-async function lastOf(stream: string): Promise<StoredEvent> {
+async function getLastEvent(stream: string): Promise<StoredEvent> {
   for await (const event of other.store.readStream(stream, { direction: 'backwards' })) {
     return event;
   }
@@ -77,34 +77,34 @@ async function lastOf(stream: string): Promise<StoredEvent> {
 
 describe('an append', () => {
   it.each(['unavailable', 'not-ready', 'timeout'] as const)(
-    'that fails before it is written (%s) is repeated and counts once',
+    'that fails before it is written (%s) is retried, and the stamp counts once',
     async (how) => {
       const { path } = await enrol(store);
       server.fault.failAppends(1, how);
       const { status, body } = await store.post<CustomerCardDetailJson>(`${path}/stamp`, {
         stamps: 1,
       });
-      expect([status, body.stamps_count, await balanceOf(path)]).toEqual([200, 1, 1]);
+      expect([status, body.stamps_count, await readBalance(path)]).toEqual([200, 1, 1]);
     },
     SLOW,
   );
 
   it.each(['drop', 'silence'] as const)(
-    'whose answer is lost (%s) is settled before anybody is answered, and counts once',
+    'whose response is lost (%s) succeeds, and the stamp counts once',
     async (how) => {
       const { path } = await enrol(store);
       server.fault.loseResponses(1, how);
       const { status, body } = await store.post<CustomerCardDetailJson>(`${path}/stamp`, {
         stamps: 1,
       });
-      expect([status, body.stamps_count, await balanceOf(path)]).toEqual([200, 1, 1]);
+      expect([status, body.stamps_count, await readBalance(path)]).toEqual([200, 1, 1]);
       expect((await store.post(`${path}/stamp`, { stamps: 1 })).status).toBe(200);
-      expect(await balanceOf(path)).toBe(2);
+      expect(await readBalance(path)).toBe(2);
     },
     SLOW,
   );
 
-  it('of two streams, with both answers lost, makes one customer with one card', async () => {
+  it('to two streams whose responses are lost creates one customer with one card, and leaves no intent', async () => {
     const { card } = await enrol(store, { card: { initial_stamps: 2 } });
     server.fault.loseResponses(2, 'drop');
     const body = {
@@ -118,26 +118,26 @@ describe('an append', () => {
     expect(intents.rows).toEqual([]);
   });
 
-  it('connects to the leader when this node is a follower', async () => {
+  it('that a follower refuses is sent to the leader', async () => {
     const { path } = await enrol(store);
     server.fault.notLeader(1);
     expect((await store.post(`${path}/stamp`, { stamps: 1 })).status).toBe(200);
-    expect(await balanceOf(path)).toBe(1);
+    expect(await readBalance(path)).toBe(1);
   });
 });
 
 describe('while the event store is unavailable', () => {
   it(
-    'reads work, writes are a 503 that wrote nothing, and all goes on afterwards',
+    'reads succeed and writes get a 503 that has written nothing, and both succeed once it is back',
     async () => {
       const { path, card } = await enrol(store);
       const before = (await readAllEvents(other.store)).length;
       await server.stopListening();
       for (let i = 0; i < 20; i++) {
-        const refused = await store.post<Failure>(`${path}/stamp`, { stamps: 1 });
-        expect([refused.status, refused.body.code]).toEqual([503, 'unavailable']);
-        expect(refused.headers.get('retry-after')).toBe('1');
-        expect(refused.body.resolution).toContain('Nothing was written');
+        const refusal = await store.post<Failure>(`${path}/stamp`, { stamps: 1 });
+        expect([refusal.status, refusal.body.code]).toEqual([503, 'unavailable']);
+        expect(refusal.headers.get('retry-after')).toBe('1');
+        expect(refusal.body.resolution).toContain('Nothing was written');
       }
       const person = { first_name: 'Cy', email: 'cy@example.com' };
       const creation = await store.post(`${store.store}/customers`, {
@@ -152,7 +152,7 @@ describe('while the event store is unavailable', () => {
         async () => (await store.post(`${path}/stamp`, { stamps: 1 })).status,
         (status) => status === 200,
       );
-      expect(await balanceOf(path)).toBe(1);
+      expect(await readBalance(path)).toBe(1);
       expect((await readAllEvents(other.store)).length).toBe(before + 1);
       const again = await store.post(`${store.store}/customers`, { customer: person });
       expect(again.status).toBe(201);
@@ -161,7 +161,7 @@ describe('while the event store is unavailable', () => {
   );
 
   it(
-    'an api starts, answers reads, and takes writes as soon as it is back',
+    'an api starts and serves reads, and its writes succeed once the event store is back',
     async () => {
       const { path } = await enrol(store);
       await server.stopListening();
@@ -176,22 +176,22 @@ describe('while the event store is unavailable', () => {
       );
       try {
         const client = new Client(`http://127.0.0.1:${port}`, store.accountId, store.token);
-        const ask = (send: () => Promise<{ status: number }>) =>
+        const findStatus = (send: () => Promise<{ status: number }>) =>
           send().then(
             ({ status }) => status,
             () => 0,
           );
         await eventually(
-          () => ask(() => client.get(path)),
+          () => findStatus(() => client.get(path)),
           (status) => status === 200,
         );
         expect((await client.post(`${path}/stamp`, { stamps: 1 })).status).toBe(503);
         await server.listenAgain();
         await eventually(
-          () => ask(() => client.post(`${path}/stamp`, { stamps: 1 })),
+          () => findStatus(() => client.post(`${path}/stamp`, { stamps: 1 })),
           (status) => status === 200,
         );
-        expect(await balanceOf(path)).toBe(1);
+        expect(await readBalance(path)).toBe(1);
       } finally {
         await api.kill('SIGTERM');
       }
@@ -200,25 +200,25 @@ describe('while the event store is unavailable', () => {
   );
 
   it(
-    'a subscription waits and goes on where it was',
+    'a subscription to the log waits, and continues where it stopped',
     async () => {
       const { path, customerCard } = await enrol(store);
       const stop = new AbortController();
       const seen: StoredEvent[] = [];
       const events = service.app.get(EventStore);
-      const following = events.subscribe({
+      const subscription = events.subscribe({
         after: await events.head(),
         batch: 10,
         signal: stop.signal,
         onEvents: async (batch) => void seen.push(...batch),
       });
-      const mine = () =>
+      const countReceived = () =>
         seen.filter(({ stream }) => stream === `customer_card-${customerCard.id}`).length;
       await store.post(`${path}/stamp`, { stamps: 1 });
-      await eventually(mine, (count) => count === 1);
+      await eventually(countReceived, (count) => count === 1);
       server.fault.dropSubscriptions();
       await store.post(`${path}/stamp`, { stamps: 1 });
-      await eventually(mine, (count) => count === 2);
+      await eventually(countReceived, (count) => count === 2);
       await server.stopListening();
       expect((await store.post(`${path}/stamp`, { stamps: 1 })).status).toBe(503);
       await server.listenAgain();
@@ -226,56 +226,58 @@ describe('while the event store is unavailable', () => {
         async () => (await store.post(`${path}/stamp`, { stamps: 1 })).status,
         (status) => status === 200,
       );
-      await eventually(mine, (count) => count === 3);
+      await eventually(countReceived, (count) => count === 3);
       stop.abort();
-      await following;
+      await subscription;
     },
     SLOW,
   );
 });
 
-describe('a process that died between append and row', () => {
-  it('leaves a card that is stamped and redeemed by what its stream holds', async () => {
+describe('an append whose process died before it updated the read model', () => {
+  it('counts for the card’s next stamp and redemption', async () => {
     const { path, customerCard, rewards } = await enrol(store, { rewards: [3] });
-    await stampWithoutRow(customerCard.id, 2);
-    const stamped = await store.post<CustomerCardDetailJson>(`${path}/stamp`, { stamps: 1 });
-    expect([stamped.status, stamped.body.stamps_count]).toEqual([200, 3]);
-    expect(await balanceOf(path)).toBe(3);
-    await stampWithoutRow(customerCard.id, 3);
+    await stampWithoutReadModel(customerCard.id, 2);
+    const response = await store.post<CustomerCardDetailJson>(`${path}/stamp`, { stamps: 1 });
+    expect([response.status, response.body.stamps_count]).toEqual([200, 3]);
+    expect(await readBalance(path)).toBe(3);
+    await stampWithoutReadModel(customerCard.id, 3);
     const reward_id = rewards[0]?.id;
     expect((await store.post(`${path}/redeem`, { reward_id })).status).toBe(200);
     expect((await store.post(`${path}/redeem`, { reward_id })).status).toBe(200);
     expect((await store.post(`${path}/redeem`, { reward_id })).status).toBe(422);
-    expect(await balanceOf(path)).toBe(0);
+    expect(await readBalance(path)).toBe(0);
   });
 
-  it('is not the reason for a refusal', async () => {
+  it('lets a reward be redeemed that its stamps pay for', async () => {
     const { path, customerCard, rewards } = await enrol(store, { rewards: [3] });
-    await stampWithoutRow(customerCard.id, 3);
-    const redeemed = await store.post(`${path}/redeem`, { reward_id: rewards[0]?.id });
-    expect(redeemed.status).toBe(200);
+    await stampWithoutReadModel(customerCard.id, 3);
+    const response = await store.post(`${path}/redeem`, { reward_id: rewards[0]?.id });
+    expect(response.status).toBe(200);
   });
 
-  it('is made up for by the catch-up, so that reads are right as well', async () => {
+  it('is added to the read model by the catch-up', async () => {
     const { path, customerCard } = await enrol(store);
-    await stampWithoutRow(customerCard.id, 4);
-    expect(await balanceOf(path)).toBe(0);
+    await stampWithoutReadModel(customerCard.id, 4);
+    expect(await readBalance(path)).toBe(0);
     const stop = new AbortController();
     const catchUp = new ReadModelCatchUp(other.pool, other.store, other.rows, readModels);
     const running = catchUp.run(stop.signal);
     await eventually(
-      () => balanceOf(path),
+      () => readBalance(path),
       (balance) => balance === 4,
     );
     stop.abort();
     await running;
   });
+});
 
+describe('an intent whose process died', () => {
   it(
-    'leaves an intent that another process finishes',
+    'is finished by another process, once its lease has expired',
     async () => {
       const { customer } = await enrol(store);
-      const commit = abandonedCommit(`reward-${900_000}`);
+      const commit = createAbandonedCommit(`reward-${900_000}`);
       await openIntent(getPool(other.source), createIntent(randomUUID(), commit));
       await service.database.query(
         `update es.intents set leased_until = now() - interval '1 hour'`,
@@ -284,7 +286,7 @@ describe('a process that died between append and row', () => {
         async () => (await service.database.query('select 1 from es.intents')).rowCount,
         (count) => count === 0,
       );
-      expect((await lastOf('reward-900000')).type).toBe('Abandoned');
+      expect((await getLastEvent('reward-900000')).type).toBe('Abandoned');
       const claims = await service.database.query(
         `select 1 from es.claims where kind = 'abandoned'`,
       );
@@ -295,12 +297,15 @@ describe('a process that died between append and row', () => {
   );
 
   it(
-    'leaves an intent that came too late: it is given up and its claims are free',
+    'is given up when its stream has an event already, and its claims are deleted',
     async () => {
       const stream = `reward-${900_001}`;
-      const winner = abandonedCommit(stream);
+      const winner = createAbandonedCommit(stream);
       await other.store.commit({ accountId: winner.accountId, writes: winner.writes });
-      await openIntent(getPool(other.source), createIntent(randomUUID(), abandonedCommit(stream)));
+      await openIntent(
+        getPool(other.source),
+        createIntent(randomUUID(), createAbandonedCommit(stream)),
+      );
       await service.database.query(
         `update es.intents set leased_until = now() - interval '1 hour'`,
       );
@@ -313,36 +318,36 @@ describe('a process that died between append and row', () => {
         [stream],
       );
       expect(claims.rowCount).toBe(0);
-      expect((await lastOf(stream)).revision).toBe(0);
+      expect((await getLastEvent(stream)).revision).toBe(0);
     },
     SLOW,
   );
 });
 
-describe('an append that the server refuses for good', () => {
+describe('an append that the server refuses as too large', () => {
   const tooLarge = (stream: string): Commit => {
-    const commit = abandonedCommit(stream);
+    const commit = createAbandonedCommit(stream);
     for (const { events } of commit.writes) {
       for (const event of events) event.data = { text: 'x'.repeat(2_000_000) };
     }
     return commit;
   };
 
-  it('leaves neither an intent nor a claim', async () => {
+  it('leaves no intent and no claim', async () => {
     const stream = 'reward-900002';
     await expect(other.store.commit(tooLarge(stream))).rejects.toMatchObject({
       type: 'maximum-append-size-exceeded',
     });
-    const left = await service.database.query(
+    const remaining = await service.database.query(
       `select 1 from es.intents union all select 1 from es.claims where stream_id = $1`,
       [stream],
     );
-    expect(left.rows).toEqual([]);
+    expect(remaining.rows).toEqual([]);
   });
 
-  it('does not hold up the intents of others', async () => {
+  it('does not keep other intents from being finished', async () => {
     const poison = createIntent(randomUUID(), tooLarge('reward-900003'));
-    const good = createIntent(randomUUID(), abandonedCommit('reward-900004'));
+    const good = createIntent(randomUUID(), createAbandonedCommit('reward-900004'));
     for (const intent of [poison, good]) await openIntent(getPool(other.source), intent);
     await service.database.query(`update es.intents set leased_until = now() - interval '1 hour'`);
     await eventually(
@@ -355,29 +360,29 @@ describe('an append that the server refuses for good', () => {
   });
 });
 
-describe('rows that are 100,000 events behind', () => {
-  it('are brought up, and a card among them can be stamped meanwhile', async () => {
+describe('read models that are 100,000 events behind', () => {
+  it('are caught up, and a card can be stamped meanwhile', async () => {
     const cards = 100;
     const { path, customerCard } = await enrol(store);
-    const template = await lastOf(`customer_card-${customerCard.id}`);
+    const template = await getLastEvent(`customer_card-${customerCard.id}`);
     const ids = Array.from({ length: cards }, (_, i) => 500_000 + i);
     for (const id of ids) await append(id, template, 1_000);
     const stop = new AbortController();
     const catchUp = new ReadModelCatchUp(other.pool, other.store, other.rows, readModels);
     const running = catchUp.run(stop.signal);
-    const stamped = await store.post(`${path}/stamp`, { stamps: 1 });
-    const behind = async () => {
+    const response = await store.post(`${path}/stamp`, { stamps: 1 });
+    const countBehind = async () => {
       const { rows } = await service.database.query<{ n: number }>(
         `select count(*)::int as n from customer_cards
          where id >= 500000 and (state ->> 'stampsCount')::int = 999`,
       );
       return cards - (rows[0]?.n ?? 0);
     };
-    await eventually(behind, (count) => count === 0, 240_000).finally(async () => {
+    await eventually(countBehind, (count) => count === 0, 240_000).finally(async () => {
       stop.abort();
       await running;
     });
-    expect(stamped.status).toBe(200);
+    expect(response.status).toBe(200);
     const last = await store.post<CustomerCardDetailJson>(
       path.replace(/\d+$/, String(ids.at(-1))) + '/stamp',
       { stamps: 1 },
@@ -407,7 +412,7 @@ describe('rows that are 100,000 events behind', () => {
   }
 });
 
-function abandonedCommit(stream: string): Commit {
+function createAbandonedCommit(stream: string): Commit {
   const at = new Date().toISOString();
   return {
     accountId: store.accountId,

@@ -19,7 +19,7 @@ import { freePort, startProgram } from '../support/services/program.js';
 import { startService, type Service } from '../support/services/service.js';
 import { openStore } from '../support/database/event-store.js';
 
-/** An event store that is not the one of this database, or that refuses us: said at the start, in one sentence. */
+/** An event store that belongs to another database, or refuses the connection, ends the start with one sentence. */
 
 const SLOW = 120_000;
 
@@ -36,8 +36,8 @@ afterAll(async () => {
   await server.stop();
 }, SLOW);
 
-/** How a process fares that starts on this database with this event store: what it is refused with. */
-async function started(
+/** Opens the event store as a process does when it starts. @returns 'started', or the message of the refusal */
+async function start(
   database: TestDatabase,
   EVENT_STORE_URL: string | undefined,
   EVENT_STORE_STREAM_PREFIX = '',
@@ -55,7 +55,7 @@ async function started(
   }
 }
 
-async function linkOf(database: TestDatabase): Promise<{ database: string; linked: boolean }> {
+async function getLink(database: TestDatabase): Promise<{ database: string; linked: boolean }> {
   const { rows } = await database.query<{ database: string; linked: boolean }>(
     'select database, linked_at is not null as linked from es.identity',
   );
@@ -72,7 +72,7 @@ async function withClient<R>(work: (client: EventStoreDBClient) => Promise<R>): 
   }
 }
 
-const linkIn = (streamName: string) =>
+const readLinks = (streamName: string) =>
   withClient(async (client) => {
     const ids: unknown[] = [];
     for await (const { event } of client.readStream(streamName)) ids.push(event?.data);
@@ -80,15 +80,15 @@ const linkIn = (streamName: string) =>
   });
 
 describe('an event store and its database', () => {
-  it('are linked by the first start, and known to each other by every later one', async () => {
-    const { database, linked } = await linkOf(service.database);
+  it('are linked by the first start, and accepted by a later one', async () => {
+    const { database, linked } = await getLink(service.database);
     expect(linked).toBe(true);
-    expect(await linkIn('inkpad_identity')).toEqual([{ database }]);
-    expect(await started(service.database, server.connectionString)).toBe('started');
-    expect(await linkIn('inkpad_identity')).toEqual([{ database }]);
+    expect(await readLinks('inkpad_identity')).toEqual([{ database }]);
+    expect(await start(service.database, server.connectionString)).toBe('started');
+    expect(await readLinks('inkpad_identity')).toEqual([{ database }]);
   });
 
-  it('are linked once by processes that start at the same time', async () => {
+  it('are linked once when four processes start at the same time', async () => {
     const database = await testDatabase();
     const prefix = 'together_';
     const environment = {
@@ -100,59 +100,59 @@ describe('an event store and its database', () => {
     // Closed together afterwards: clients of one process share a list of pending appends, which each clears as it ends.
     try {
       await Promise.all(opened.map(({ store }) => store.onModuleInit()));
-      expect(await linkIn(`${prefix}inkpad_identity`)).toHaveLength(1);
+      expect(await readLinks(`${prefix}inkpad_identity`)).toHaveLength(1);
     } finally {
       await Promise.all(opened.map(({ close }) => close()));
     }
     await database.close();
   });
 
-  it('go on when a process died between the two notes', async () => {
+  it('are linked by the next start when a process died halfway through linking them', async () => {
     const database = await testDatabase();
-    expect(await started(database, server.connectionString, 'died_')).toBe('started');
+    expect(await start(database, server.connectionString, 'died_')).toBe('started');
     await database.query('update es.identity set linked_at = null');
-    expect(await started(database, server.connectionString, 'died_')).toBe('started');
-    expect(await linkOf(database)).toMatchObject({ linked: true });
+    expect(await start(database, server.connectionString, 'died_')).toBe('started');
+    expect(await getLink(database)).toMatchObject({ linked: true });
     await database.close();
   });
 });
 
-describe('a process is refused', () => {
-  it('by an event store that is empty, and by another prefix', async () => {
+describe('a process refuses to start', () => {
+  it('with an empty event store, and with another stream prefix', async () => {
     const other = await startEventStoreDb();
-    expect(await started(service.database, other.connectionString)).toMatch(
+    expect(await start(service.database, other.connectionString)).toMatch(
       /^EventStoreDB \(streams \*\) lacks the history of this database: set EVENT_STORE_URL .*$/,
     );
-    expect(await started(service.database, server.connectionString, 'typo_')).toMatch(
+    expect(await start(service.database, server.connectionString, 'typo_')).toMatch(
       /^EventStoreDB \(streams typo_\*\) lacks the history of this database: .*$/,
     );
     await other.stop();
   });
 
-  it('with an empty database beside a history', async () => {
+  it('with an empty database and an event store that has a history', async () => {
     const database = await testDatabase();
-    expect(await started(database, server.connectionString)).toMatch(
+    expect(await start(database, server.connectionString)).toMatch(
       /^The database is empty, and EventStoreDB \(streams \*\) holds a history already: .*$/,
     );
     await database.close();
   });
 
-  it('with the database of another history', async () => {
+  it('with an event store that has the history of another database', async () => {
     const other = await startService({
       EVENT_STORE_URL: server.connectionString,
       EVENT_STORE_STREAM_PREFIX: 'another_',
     });
     await other.newStore();
-    expect(await started(other.database, server.connectionString)).toMatch(
+    expect(await start(other.database, server.connectionString)).toMatch(
       /^EventStoreDB \(streams \*\) holds the history of another database: .*$/,
     );
-    expect(await started(service.database, server.connectionString, 'another_')).toMatch(
+    expect(await start(service.database, server.connectionString, 'another_')).toMatch(
       /^EventStoreDB \(streams another_\*\) holds the history of another database: .*$/,
     );
     await other.stop();
   });
 
-  it('by a history that names no database', async () => {
+  it('with a history that is linked to no database', async () => {
     await withClient(async (client) => {
       const { rows } = await service.database.query<{ id: number }>(
         'select min(id) as id from accounts',
@@ -168,13 +168,13 @@ describe('a process is refused', () => {
       }
     });
     await service.database.query('update es.identity set linked_at = null');
-    expect(await started(service.database, server.connectionString, 'nameless_')).toMatch(
+    expect(await start(service.database, server.connectionString, 'nameless_')).toMatch(
       /^EventStoreDB \(streams nameless_\*\) holds the history of another database: /,
     );
-    expect(await started(service.database, server.connectionString)).toBe('started');
+    expect(await start(service.database, server.connectionString)).toBe('started');
   });
 
-  it('by PostgreSQL when the history is in EventStoreDB', async () => {
+  it('with PostgreSQL as the event store when the history is in EventStoreDB', async () => {
     const environment = testEnvironment(service.database.url, { EVENT_STORE_URL: '' });
     const api = startProgram('dist/apps/api/src/main.js', environment);
     expect(await api.exitCode).toBe(78);
@@ -182,7 +182,7 @@ describe('a process is refused', () => {
   });
 
   it(
-    'as a script, with one sentence',
+    'as npm run verify with another stream prefix, and says why in one sentence',
     async () => {
       const environment = testEnvironment(service.database.url, {
         EVENT_STORE_URL: server.connectionString,
@@ -196,9 +196,9 @@ describe('a process is refused', () => {
   );
 });
 
-describe('an event store that was unavailable at the start', () => {
+describe('an event store that was unavailable when a process started', () => {
   it(
-    'is looked at once it is there: nothing is read or written before',
+    'is checked once it is available, and not used if it belongs to another database',
     async () => {
       const database = await testDatabase();
       const port = await freePort();
@@ -211,7 +211,7 @@ describe('an event store that was unavailable at the start', () => {
       const arrived = await startEventStoreDb({ port });
       await eventually(
         () => waiting.store.head().then(() => 'ours', String),
-        (answer) => answer === 'ours',
+        (result) => result === 'ours',
       );
       await expect(other.store.head()).rejects.toMatchObject({
         message: 'The event store cannot be used',
@@ -239,24 +239,24 @@ describe('an event store that was unavailable at the start', () => {
   );
 });
 
-describe('an event store that refuses us', () => {
+describe('an EventStoreDB with users', () => {
   it(
-    'is told by its reason: a password, a certificate',
+    'refuses a wrong password and an untrusted certificate with messages that say so',
     async () => {
       const tls = selfSigned();
       const ca = join(mkdtempSync(join(tmpdir(), 'inkpad-test-')), 'ca.crt');
       writeFileSync(ca, tls.cert);
       const secured = await startEventStoreDb({ tls, users: { inkpad: 'secret' } });
       const database = await testDatabase();
-      const at = (user: string, options: string) =>
-        started(database, `esdb://${user}@localhost:${secured.port}${options}`);
-      expect(await at('inkpad:wrong', `?tlsCAFile=${ca}`)).toBe(
+      const startAs = (user: string, options: string) =>
+        start(database, `esdb://${user}@localhost:${secured.port}${options}`);
+      expect(await startAs('inkpad:wrong', `?tlsCAFile=${ca}`)).toBe(
         'EventStoreDB does not know the database user and password in EVENT_STORE_URL.',
       );
-      expect(await at('inkpad:secret', '')).toMatch(
+      expect(await startAs('inkpad:secret', '')).toMatch(
         /^The certificate of EventStoreDB is not trusted \(self-signed certificate\): name .*$/,
       );
-      expect(await at('inkpad:secret', `?tlsCAFile=${ca}`)).toBe('started');
+      expect(await startAs('inkpad:secret', `?tlsCAFile=${ca}`)).toBe('started');
       await database.close();
       await secured.stop();
     },
@@ -264,7 +264,7 @@ describe('an event store that refuses us', () => {
   );
 
   it(
-    'is opened by an administrator, for one user and for nobody else',
+    'lets in the users to whom npm run event-store-access has granted access, and no others',
     async () => {
       const tls = selfSigned();
       const ca = join(mkdtempSync(join(tmpdir(), 'inkpad-test-')), 'ca.crt');
@@ -272,32 +272,33 @@ describe('an event store that refuses us', () => {
       const users = { admin: 'secret', inkpad: 'secret', other: 'secret' };
       const secured = await startEventStoreDb({ tls, users });
       const database = await testDatabase();
-      const urlOf = (user: string) => `esdb://${user}@localhost:${secured.port}?tlsCAFile=${ca}`;
+      const createUrl = (user: string) =>
+        `esdb://${user}@localhost:${secured.port}?tlsCAFile=${ca}`;
       const grant = async (user: string, as = 'admin:secret') => {
         const run = startProgram(
           'dist/scripts/event-store-access.js',
-          { EVENT_STORE_ADMIN_URL: urlOf(as) },
+          { EVENT_STORE_ADMIN_URL: createUrl(as) },
           ['--user', user],
         );
         return [await run.exitCode, run.output().trim()];
       };
-      const tried = async (
+      const attempt = async (
         user: string,
         work: (client: EventStoreDBClient) => Promise<unknown>,
       ) => {
-        const client = EventStoreDBClient.connectionString(urlOf(`${user}:secret`));
-        const answer = await work(client).then(
+        const client = EventStoreDBClient.connectionString(createUrl(`${user}:secret`));
+        const result = await work(client).then(
           () => 'done',
           (error: { type?: string }) => error.type,
         );
         await client.dispose();
-        return answer;
+        return result;
       };
       const readIdentity = async (client: EventStoreDBClient) => {
         for await (const { event } of client.readStream('inkpad_identity')) return event;
         return undefined;
       };
-      expect(await started(database, urlOf('inkpad:secret'))).toBe(
+      expect(await start(database, createUrl('inkpad:secret'))).toBe(
         'EventStoreDB does not let the database user in EVENT_STORE_URL read its log ($all): an administrator runs npm run event-store-access once (docs/operating.md, Poolers and failover).',
       );
       expect(await grant('inkpad', 'inkpad:secret')).toEqual([
@@ -305,22 +306,22 @@ describe('an event store that refuses us', () => {
         expect.stringMatching(/^EventStoreDB refuses this at EVENT_STORE_ADMIN_URL: .*$/),
       ]);
       expect(await grant('inkpad')).toEqual([0, expect.stringMatching(/^inkpad may read \$all/)]);
-      expect(await started(database, urlOf('inkpad:secret'))).toBe('started');
-      expect(await tried('inkpad', readIdentity)).toBe('done');
+      expect(await start(database, createUrl('inkpad:secret'))).toBe('started');
+      expect(await attempt('inkpad', readIdentity)).toBe('done');
       expect(
-        await tried('inkpad', (client) =>
+        await attempt('inkpad', (client) =>
           client.setStreamMetadata('inkpad_identity', { truncateBefore: 1 }),
         ),
       ).toBe('access-denied');
-      expect(await tried('other', readIdentity)).toBe('access-denied');
+      expect(await attempt('other', readIdentity)).toBe('access-denied');
       expect(
-        await tried('other', (client) =>
+        await attempt('other', (client) =>
           client.appendToStream('account-1', jsonEvent({ type: 'Forged', data: {} })),
         ),
       ).toBe('access-denied');
       expect((await grant('other'))[0]).toBe(0);
-      expect(await tried('other', readIdentity)).toBe('done');
-      expect(await started(database, urlOf('inkpad:secret'))).toBe('started');
+      expect(await attempt('other', readIdentity)).toBe('done');
+      expect(await start(database, createUrl('inkpad:secret'))).toBe('started');
       await database.close();
       await secured.stop();
     },

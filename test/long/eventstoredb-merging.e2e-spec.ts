@@ -11,7 +11,7 @@ import { Client, startService, type Service } from '../support/services/service.
 import { enrol } from '../support/fixtures/enrolled-customer.js';
 
 /**
- * A merge of which only the first event is in EventStoreDB: the process that was writing it has died, and tills go on
+ * A merge of which only the first event is in EventStoreDB: the process that was writing it has died, and clients go on
  * stamping both cards until another process finishes it.
  */
 
@@ -36,30 +36,33 @@ afterAll(async () => {
   await server.stop();
 }, SLOW);
 
-const intents = async () => (await service.database.query('select id from es.intents')).rowCount;
+const countIntents = async () =>
+  (await service.database.query('select id from es.intents')).rowCount;
 const read = async (path: string) => (await store.get<CustomerJson>(path)).body;
 
-/** Another api that answers nothing any more, once it has written the first event of its merge. */
+/** Kills another api once it has appended the first event of its merge. */
 async function mergeAndDie(path: string, action: string, from: number): Promise<void> {
-  const started = await startSecondApi(service, store);
-  program = started.program;
-  const { second } = started;
+  const secondApi = await startSecondApi(service, store);
+  program = secondApi.program;
+  const { second } = secondApi;
   const before = server.appended;
   server.fault.delayAnswers(3_000);
-  const lost = second.post(`${path}/${action}`, { from_customer_id: from }).catch(() => undefined);
+  const lostRequest = second
+    .post(`${path}/${action}`, { from_customer_id: from })
+    .catch(() => undefined);
   await eventually(
     () => server.appended,
     (appended) => appended > before,
   );
   await program.kill('SIGKILL');
-  await lost;
+  await lostRequest;
   server.fault.clear();
-  expect(await intents()).toBe(1);
+  expect(await countIntents()).toBe(1);
 }
 
 async function recover(): Promise<void> {
   await service.database.query(`update es.intents set leased_until = now() - interval '1 hour'`);
-  await eventually(intents, (count) => count === 0);
+  await eventually(countIntents, (count) => count === 0);
 }
 
 async function verify(): Promise<void> {
@@ -72,35 +75,35 @@ async function verify(): Promise<void> {
 }
 
 it(
-  'is finished with the stamps that came meanwhile, and so is its undoing',
+  'a merge whose process died after its first event is finished with the stamps made meanwhile, and so is an unmerge',
   async () => {
     const one = await enrol(store, { rewards: [8] });
     const two = await enrol(store);
     const [into, from] = [one, two].map(
       ({ customer }) => `${store.store}/customers/${customer.id}`,
     );
-    const enrolled = await store.post<CustomerCardDetailJson>(`${from}/customer_cards`, {
+    const enrolment = await store.post<CustomerCardDetailJson>(`${from}/customer_cards`, {
       card_id: one.card.id,
     });
-    const closing = `${from}/customer_cards/${enrolled.body.id}`;
+    const closedCardPath = `${from}/customer_cards/${enrolment.body.id}`;
     const stamp = async (path: string, stamps: number) =>
       expect((await store.post(`${path}/stamp`, { stamps })).status).toBe(200);
     await stamp(one.path, 4);
-    await stamp(closing, 2);
+    await stamp(closedCardPath, 2);
     await stamp(two.path, 1);
 
     await mergeAndDie(String(into), 'merge', two.customer.id);
     await stamp(one.path, 1);
-    await stamp(closing, 1);
+    await stamp(closedCardPath, 1);
     await stamp(two.path, 1);
     await store.send('PATCH', String(from), { customer: { last_name: 'Tal' } });
     await recover();
-    const merged = await read(String(into));
-    expect(merged.customer_cards.map(({ id, stamps_count }) => [id, stamps_count])).toEqual([
+    const survivor = await read(String(into));
+    expect(survivor.customer_cards.map(({ id, stamps_count }) => [id, stamps_count])).toEqual([
       [one.customerCard.id, 8],
       [two.customerCard.id, 2],
     ]);
-    const { body: card } = await store.get<CustomerCardDetailJson>(closing);
+    const { body: card } = await store.get<CustomerCardDetailJson>(closedCardPath);
     expect([card.id, card.available_rewards.map(({ id }) => id)]).toEqual([
       one.customerCard.id,
       one.rewards.map(({ id }: RewardJson) => id),
@@ -118,13 +121,13 @@ it(
     const redeemed = await store.post(`${one.path}/redeem`, { reward_id: reward?.id });
     expect(redeemed.status).toBe(200);
     await recover();
-    // 9 stamps, 8 spent: of the 3 that the merge had brought only one is left.
+    // 9 stamps, 8 of them spent: one of the 3 that the merge had added is left.
     const balances = async (path: string) =>
       (await read(path)).customer_cards.map(({ id, stamps_count }) => [id, stamps_count]);
     expect(await balances(String(into))).toEqual([[one.customerCard.id, 0]]);
     expect(await balances(String(from))).toEqual([
       [two.customerCard.id, 2],
-      [enrolled.body.id, 1],
+      [enrolment.body.id, 1],
     ]);
     expect((await read(String(from))).merged_into).toBeNull();
     await verify();

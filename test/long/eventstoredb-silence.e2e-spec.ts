@@ -7,7 +7,7 @@ import { startProgram } from '../support/services/program.js';
 import { startService, type Client, type Service } from '../support/services/service.js';
 import { enrol } from '../support/fixtures/enrolled-customer.js';
 
-/** A server, or the leader of a cluster, that falls silent: nothing is closed, and no error ever comes. */
+/** A server, or the leader of a cluster, that stops responding: nothing is closed, and no error ever comes. */
 
 const SLOW = 300_000;
 
@@ -19,7 +19,7 @@ let store: Client;
 beforeAll(async () => {
   server = await startEventStoreDb();
   line = await DatabaseProxy.to(server.connectionString);
-  // Nothing of gRPC's own notices the silence.
+  // gRPC's own keep-alive does not notice the silence.
   service = await startService({ EVENT_STORE_URL: `${line.url}&keepAliveInterval=600000` });
   store = await service.newStore();
 }, SLOW);
@@ -34,12 +34,12 @@ const stamp = async (path: string) => {
   const { status, body } = await store.post<CustomerCardDetailJson>(`${path}/stamp`, { stamps: 1 });
   return [status, body.stamps_count];
 };
-const balance = async (path: string) =>
+const readBalance = async (path: string) =>
   (await store.get<CustomerCardDetailJson>(path)).body.stamps_count;
 
-describe('a server that falls silent', () => {
+describe('an EventStoreDB that stops responding', () => {
   it(
-    'is asked over a new connection: a stamp that never arrived is made',
+    'gets a stamp that never arrived over a new connection',
     async () => {
       const { path } = await enrol(store);
       line.muteOpen();
@@ -50,41 +50,41 @@ describe('a server that falls silent', () => {
   );
 
   it(
-    'is asked over a new connection: a stamp whose answer was lost is made once',
+    'appends a stamp once although its response was lost',
     async () => {
       const { path } = await enrol(store);
       const { appended } = server;
       line.muteResponses();
       expect(await stamp(path)).toEqual([200, 1]);
       expect(server.appended).toBe(appended + 1);
-      expect(await balance(path)).toBe(1);
+      expect(await readBalance(path)).toBe(1);
     },
     SLOW,
   );
 
   it(
-    'is asked over a new connection: commits with claims',
+    'gets a commit with claims over a new connection',
     async () => {
       line.muteOpen();
       const { path } = await enrol(store);
-      expect(await balance(path)).toBe(0);
+      expect(await readBalance(path)).toBe(0);
     },
     SLOW,
   );
 
   it(
-    'for longer than a commit may take leaves it without an answer, and works on afterwards',
+    'for longer than a commit may take leaves a request without a response, and later stamps succeed',
     async () => {
       const { path } = await enrol(store);
       line.mute();
-      const stamped = await stamp(path).catch(() => 'no answer');
-      expect(stamped).toBe('no answer');
+      const response = await stamp(path).catch(() => 'no response');
+      expect(response).toBe('no response');
       line.unmute();
       const [, count = 0] = await eventually(
         () => stamp(path),
         ([status]) => status === 200,
       );
-      // The one that was not answered may have been made as well.
+      // The stamp without a response may have been added as well.
       expect([1, 2]).toContain(count);
       expect(await stamp(path)).toEqual([200, count + 1]);
     },
@@ -92,26 +92,26 @@ describe('a server that falls silent', () => {
   );
 
   it(
-    'ends no process in which more appends wait than the connection has room for',
+    'loses none of 250 pending appends that fill the connection, and does not end their process',
     async () => {
-      const full = await startEventStoreDb();
-      const way = await DatabaseProxy.to(full.connectionString);
+      const saturatedServer = await startEventStoreDb();
+      const proxy = await DatabaseProxy.to(saturatedServer.connectionString);
       const program = startProgram('test/support/services/saturated-connection.mjs', {}, [
-        way.url,
+        proxy.url,
         '250',
         '20000',
       ]);
       try {
         await eventually(program.output, (output) => output.includes('connected'));
-        way.muteOpen();
+        proxy.muteOpen();
         program.signal('SIGCONT');
         expect(await program.exitCode).toBe(0);
         expect(program.output()).toContain('250 appended');
-        expect(full.appended).toBe(251);
+        expect(saturatedServer.appended).toBe(251);
       } finally {
         await program.kill('SIGKILL');
-        await way.close();
-        await full.stop();
+        await proxy.close();
+        await saturatedServer.stop();
       }
     },
     SLOW,

@@ -29,10 +29,10 @@ beforeEach(async () => {
   mails = await MailServer.start();
 });
 afterEach(async () => {
-  await Promise.all([...dispatchers].map((dispatcher) => end(dispatcher, 'SIGTERM')));
+  await Promise.all([...dispatchers].map((dispatcher) => stop(dispatcher, 'SIGTERM')));
   await Promise.all(receivers.splice(0).map((receiver) => receiver.stop()));
   await mails.goAway();
-  // What one test leaves behind would go on failing in the next.
+  // Subscriptions of one test would go on failing in the next.
   await service.database.query(
     'truncate mail_outbox, webhook_subscriptions, webhook_queues cascade',
   );
@@ -56,7 +56,7 @@ async function startDispatcher(settings: NodeJS.ProcessEnv = {}): Promise<Progra
   return dispatcher;
 }
 
-async function end(dispatcher: Program, signal: NodeJS.Signals): Promise<void> {
+async function stop(dispatcher: Program, signal: NodeJS.Signals): Promise<void> {
   dispatchers.delete(dispatcher);
   await dispatcher.kill(signal);
 }
@@ -81,16 +81,20 @@ async function stamp(store: Store): Promise<void> {
   expect((await store.post(`${path}/stamp`, { stamps: 1 })).status).toBe(200);
 }
 
-/** One that has failed, the first time so long ago (at the usual pace). */
-async function failing(store: Store, seconds: number, reply?: () => Reply): Promise<Subscription> {
+/** Creates a subscription that has been failing for so long, before scaling. */
+async function createFailing(
+  store: Store,
+  seconds: number,
+  reply?: () => Reply,
+): Promise<Subscription> {
   const subscription = await subscribe(store, reply);
   await stamp(store);
-  await fails(subscription);
-  await failsFor(subscription, seconds);
+  await waitUntilFailing(subscription);
+  await setFailingFor(subscription, seconds);
   return subscription;
 }
 
-async function fails({ id }: Subscription): Promise<void> {
+async function waitUntilFailing({ id }: Subscription): Promise<void> {
   await eventually(
     () =>
       service.database.query('select failing_since from webhook_subscriptions where id = $1', [id]),
@@ -98,7 +102,7 @@ async function fails({ id }: Subscription): Promise<void> {
   );
 }
 
-async function failsFor({ id }: Subscription, seconds: number): Promise<void> {
+async function setFailingFor({ id }: Subscription, seconds: number): Promise<void> {
   await service.database.query(
     'update webhook_subscriptions set failing_since = now() - make_interval(secs => $2) where id = $1',
     [id, seconds / SCALE],
@@ -108,52 +112,52 @@ async function failsFor({ id }: Subscription, seconds: number): Promise<void> {
 const show = async ({ store, path }: Subscription) =>
   (await store.get<{ enabled: boolean; disabled_reason: string | null }>(path)).body;
 
-const isDisabled = (subscription: Subscription) =>
+const waitUntilDisabled = (subscription: Subscription) =>
   eventually(
     () => show(subscription),
     ({ enabled }) => !enabled,
   );
 
-const mailsTo = ({ email }: Store): ReceivedMail[] =>
+const findMailsTo = ({ email }: Store): ReceivedMail[] =>
   mails.received.filter(({ to }) => to === email);
 
-const receivedBy = (store: Store, count: number) =>
+const waitForMails = (store: Store, count: number) =>
   eventually(
-    () => mailsTo(store),
+    () => findMailsTo(store),
     (result) => result.length >= count,
   );
 
-/** Nothing is left to be sent. */
-const outboxIsEmpty = () =>
+/** Waits until every mail was sent. */
+const waitUntilOutboxEmpty = () =>
   eventually(
     () => service.database.query('select 1 from mail_outbox'),
     ({ rows }) => rows.length === 0,
   );
 
-async function newUser(store: Store): Promise<string> {
+async function createOwner(store: Store): Promise<string> {
   const email = `${randomUUID()}@owner.example`;
   await service.execute(new CreateUser(cli, email, 'Second', 'correct horse'));
   await service.execute(new AddMember(cli, store.accountId, email, 'owner'));
   return email;
 }
 
-describe('a subscription that goes on failing', () => {
+describe('a failing webhook subscription', () => {
   it(
-    'is announced a day before it is disabled and when it was, once each, by two dispatchers',
+    'is reported to every owner by one mail before it is disabled and one afterwards, with two dispatchers',
     async () => {
       const store = await service.newStore();
-      const second = await newUser(store);
-      const removed = await newUser(store);
-      await service.execute(new RemoveUser(cli, removed));
-      // Three days in thirteen seconds.
-      const hurry = { WEBHOOK_TIME_SCALE: '20000' };
-      const both = [await startDispatcher(hurry), await startDispatcher(hurry)];
+      const second = await createOwner(store);
+      const removedOwner = await createOwner(store);
+      await service.execute(new RemoveUser(cli, removedOwner));
+      // Three days take thirteen seconds.
+      const settings = { WEBHOOK_TIME_SCALE: '20000' };
+      const both = [await startDispatcher(settings), await startDispatcher(settings)];
       const subscription = await subscribe(store);
       await stamp(store);
-      await isDisabled(subscription);
-      await receivedBy(store, 2);
-      await outboxIsEmpty();
-      const subjects = mailsTo(store).map(({ subject }) => subject);
+      await waitUntilDisabled(subscription);
+      await waitForMails(store, 2);
+      await waitUntilOutboxEmpty();
+      const subjects = findMailsTo(store).map(({ subject }) => subject);
       const host = new URL(subscription.receiver.url).host;
       expect(subjects).toEqual([
         `Corner Café: webhooks to ${host} are failing`,
@@ -162,21 +166,21 @@ describe('a subscription that goes on failing', () => {
       expect(mails.received.map(({ to }) => to).sort()).toEqual(
         [store.email, store.email, second, second].sort(),
       );
-      const [warning, disabled] = mailsTo(store);
+      const [warning, disabled] = findMailsTo(store);
       expect(warning?.text).toContain('Last response: HTTP 500\nLast error: Responded with 500\n');
       expect(warning?.text).toContain(`Webhook subscription: ${subscription.id} (till)`);
       expect(disabled?.text).toContain(`PATCH ${subscription.path} {"enabled": true}`);
       expect(warning?.headers).toMatch(/^From: Inkpad <inkpad@shop\.example>$/m);
       expect(warning?.headers).toMatch(/^Message-ID: <[0-9a-f-]{36}@shop\.example>$/m);
       const logs = both.map((dispatcher) => dispatcher.output()).join('');
-      expect(linesAbout(logs, 'is failing and will be disabled')).toEqual([
+      expect(findLines(logs, 'is failing and will be disabled')).toEqual([
         expect.stringMatching(
           new RegExp(
             `subscription_id\\W+${subscription.id}\\b.*account_id\\W+${store.accountId}\\b`,
           ),
         ),
       ]);
-      expect(linesAbout(logs, 'was disabled: failing')).toHaveLength(1);
+      expect(findLines(logs, 'was disabled: failing')).toHaveLength(1);
       for (const text of [logs, ...mails.received.map((mail) => mail.headers + mail.text)]) {
         expect(text).not.toMatch(/sesame|whsec_/);
         expect(text).not.toContain(subscription.secret);
@@ -186,31 +190,31 @@ describe('a subscription that goes on failing', () => {
   );
 
   it(
-    'is announced in the language and the time zone of the store',
+    'is reported in the language and the time zone of the store',
     async () => {
       const store = await service.newStore({ timeZone: 'Europe/Berlin' });
       await store.send('PATCH', store.store, { account: { locale: 'de-AT' } });
       await startDispatcher();
-      const subscription = await failing(store, 2.1 * DAY);
-      const [mail] = await receivedBy(store, 1);
+      const subscription = await createFailing(store, 2.1 * DAY);
+      const [mail] = await waitForMails(store, 1);
       expect(mail?.subject).toMatch(/^Corner Café: Webhooks an 127\.0\.0\.1:\d+ kommen nicht an$/);
       expect(mail?.text).toMatch(/seit \d+\. \w+ \d{4} um \d\d:\d\d (MEZ|MESZ) angenommen/);
-      // Well past the bound: a sweep that has just begun would still find it in the window of the warning.
-      await failsFor(subscription, 3.1 * DAY);
-      const [, disabled] = await receivedBy(store, 2);
+      // Well past the limit: a sweep that has just begun would still send the warning.
+      await setFailingFor(subscription, 3.1 * DAY);
+      const [, disabled] = await waitForMails(store, 2);
       expect(disabled?.subject).toMatch(/ wurden abgeschaltet$/);
     },
     SLOW,
   );
 
   it(
-    'is announced anew when it fails anew, and not before two days',
+    'is reported again when it fails again, after two days and not before',
     async () => {
       const store = await service.newStore();
       let status = 500;
       await startDispatcher();
-      const subscription = await failing(store, 2.1 * DAY, () => ({ status }));
-      await receivedBy(store, 1);
+      const subscription = await createFailing(store, 2.1 * DAY, () => ({ status }));
+      await waitForMails(store, 1);
       status = 200;
       await stamp(store);
       await eventually(
@@ -223,17 +227,17 @@ describe('a subscription that goes on failing', () => {
       );
       status = 500;
       await stamp(store);
-      await fails(subscription);
-      await failsFor(subscription, 1.9 * DAY);
-      // Another one, warned later than a sweep that has seen the first one.
+      await waitUntilFailing(subscription);
+      await setFailingFor(subscription, 1.9 * DAY);
+      // The warning for another store comes from a sweep that has seen this one too.
       const other = await service.newStore();
-      await failing(other, 2.1 * DAY);
-      await receivedBy(other, 1);
-      expect(mailsTo(store)).toHaveLength(1);
-      await failsFor(subscription, 2.1 * DAY);
-      await receivedBy(store, 2);
-      await outboxIsEmpty();
-      expect(mailsTo(store).map(({ subject }) => subject.endsWith('are failing'))).toEqual([
+      await createFailing(other, 2.1 * DAY);
+      await waitForMails(other, 1);
+      expect(findMailsTo(store)).toHaveLength(1);
+      await setFailingFor(subscription, 2.1 * DAY);
+      await waitForMails(store, 2);
+      await waitUntilOutboxEmpty();
+      expect(findMailsTo(store).map(({ subject }) => subject.endsWith('are failing'))).toEqual([
         true,
         true,
       ]);
@@ -242,14 +246,14 @@ describe('a subscription that goes on failing', () => {
   );
 
   it(
-    'is in the log alone where no mail server is set',
+    'is reported in the log only when no mail server is configured',
     async () => {
       const store = await service.newStore();
       const dispatcher = await startDispatcher({ SMTP_URL: '', MAIL_FROM: '' });
-      const subscription = await failing(store, 2.1 * DAY);
+      const subscription = await createFailing(store, 2.1 * DAY);
       await eventually(dispatcher.output, (text) => text.includes('is failing and will be'));
-      await failsFor(subscription, 3.1 * DAY);
-      await isDisabled(subscription);
+      await setFailingFor(subscription, 3.1 * DAY);
+      await waitUntilDisabled(subscription);
       const { rows } = await service.database.query('select 1 from mail_outbox');
       expect(rows).toEqual([]);
     },
@@ -257,7 +261,7 @@ describe('a subscription that goes on failing', () => {
   );
 
   it(
-    'is announced when an attempt finds its name blocked',
+    'is reported as disabled when an attempt finds its address blocked',
     async () => {
       const store = await service.newStore();
       const subscription = await subscribe(store);
@@ -267,72 +271,72 @@ describe('a subscription that goes on failing', () => {
       );
       const dispatcher = await startDispatcher({ WEBHOOK_ALLOW_INSECURE_TARGETS: 'false' });
       await stamp(store);
-      const [mail] = await receivedBy(store, 1);
+      const [mail] = await waitForMails(store, 1);
       expect((await show(subscription)).disabled_reason).toBe('blocked_address');
       expect(mail?.subject).toBe('Corner Café: webhooks to 127.0.0.1 were disabled');
       expect(mail?.text).toContain('leads to no public address');
-      await outboxIsEmpty();
-      expect(mailsTo(store)).toHaveLength(1);
-      expect(linesAbout(dispatcher.output(), 'was disabled: blocked_address')).toHaveLength(1);
+      await waitUntilOutboxEmpty();
+      expect(findMailsTo(store)).toHaveLength(1);
+      expect(findLines(dispatcher.output(), 'was disabled: blocked_address')).toHaveLength(1);
     },
     SLOW,
   );
 });
 
-describe('a mail', () => {
+describe('a mail to an owner', () => {
   it(
-    'waits for an unavailable server, and outlives the dispatcher that wrote it',
+    'is sent by another dispatcher when the mail server is back and the first dispatcher was killed',
     async () => {
       const store = await service.newStore();
       await mails.goAway();
       const first = await startDispatcher();
-      await failing(store, 2.1 * DAY);
+      await createFailing(store, 2.1 * DAY);
       await eventually(first.output, (text) => text.includes('could not be sent'));
       expect(first.output()).not.toContain(store.email);
-      await end(first, 'SIGKILL');
+      await stop(first, 'SIGKILL');
       await mails.comeBack();
       await startDispatcher();
-      await receivedBy(store, 1);
-      await outboxIsEmpty();
+      await waitForMails(store, 1);
+      await waitUntilOutboxEmpty();
       expect(mails.received).toHaveLength(1);
     },
     SLOW,
   );
 
   it(
-    'is sent again when its dispatcher is killed while the server takes it',
+    'is sent by another dispatcher when the first is killed while sending it',
     async () => {
       const store = await service.newStore();
       mails.hang(true);
       const first = await startDispatcher();
-      await failing(store, 2.1 * DAY);
+      await createFailing(store, 2.1 * DAY);
       await eventually(
         () => mails.startedCount,
         (count) => count === 1,
       );
-      await end(first, 'SIGKILL');
+      await stop(first, 'SIGKILL');
       mails.hang(false);
       await startDispatcher();
       const { rows } = await service.database.query<{ leased: boolean }>(
         'select due_at > now() as leased from mail_outbox',
       );
       expect(rows).toEqual([{ leased: true }]);
-      // The lease of whoever was killed ends.
+      // Expires the killed dispatcher's lease.
       await service.database.query('update mail_outbox set due_at = now()');
-      await receivedBy(store, 1);
-      await outboxIsEmpty();
+      await waitForMails(store, 1);
+      await waitUntilOutboxEmpty();
       expect(mails.received).toHaveLength(1);
     },
     SLOW,
   );
 
   it(
-    'that a server does not answer holds up no delivery, nor the end of the dispatcher',
+    'that the mail server does not accept delays neither webhooks nor the dispatcher’s shutdown',
     async () => {
       const store = await service.newStore();
       mails.hang(true);
       const dispatcher = await startDispatcher();
-      await failing(store, 2.1 * DAY);
+      await createFailing(store, 2.1 * DAY);
       await eventually(
         () => mails.startedCount,
         (count) => count === 1,
@@ -354,13 +358,13 @@ describe('a mail', () => {
   );
 
   it(
-    'is not sent when the password would have to go out in the clear',
+    'is not sent when the SMTP password would be transmitted in clear',
     async () => {
       const store = await service.newStore();
       const dispatcher = await startDispatcher({
         SMTP_URL: mails.url.replace('//', '//me:s3same@'),
       });
-      await failing(store, 2.1 * DAY);
+      await createFailing(store, 2.1 * DAY);
       await eventually(dispatcher.output, (text) => text.includes('could not be sent'));
       expect(mails.startedCount).toBe(0);
       expect(dispatcher.output()).not.toContain('s3same');
@@ -369,15 +373,15 @@ describe('a mail', () => {
   );
 
   it(
-    'is not tried again for a recipient that the server does not know, and reaches the others',
+    'is not retried for a recipient that the server refuses, and reaches the other owners',
     async () => {
       const store = await service.newStore();
-      const second = await newUser(store);
+      const second = await createOwner(store);
       mails.refuse(store.email);
       const dispatcher = await startDispatcher();
-      await failing(store, 2.1 * DAY);
+      await createFailing(store, 2.1 * DAY);
       await eventually(dispatcher.output, (text) => text.includes('is not tried again'));
-      await outboxIsEmpty();
+      await waitUntilOutboxEmpty();
       expect(mails.received.map(({ to }) => to)).toEqual([second]);
       expect(dispatcher.output()).toContain(
         '(responded with 550 at RCPT TO), and is not tried again',
@@ -388,6 +392,6 @@ describe('a mail', () => {
   );
 });
 
-function linesAbout(log: string, what: string): string[] {
+function findLines(log: string, what: string): string[] {
   return log.split('\n').filter((line) => line.includes(what));
 }

@@ -15,9 +15,9 @@ const SEED = Number(process.env['FUZZ_SEED'] ?? 20_260_301);
 const RUNS = Number(process.env['FUZZ_RUNS'] ?? 30);
 const PATH = process.env['FUZZ_PATH'];
 const STEPS = 80;
-/** Against hanging forever: a minute for each run would be a lot on any machine. */
+/** Keeps a run from hanging: no machine needs a minute for each. */
 const WITHIN_MS = 600_000 + RUNS * 60_000;
-/** After that long the smallest failure found so far is told. */
+/** Time after which the smallest failure so far is reported. */
 const SHRINK_FOR_MS = 45_000;
 
 const service = useService({ LOG_LEVEL: 'fatal', WEBHOOK_ALLOW_INSECURE_TARGETS: 'true' });
@@ -31,13 +31,13 @@ beforeAll(async () => {
 });
 afterAll(() => Promise.all([receiver.stop(), names.stop()]));
 
-describe('whatever is sent', () => {
+describe('every fuzzed request', () => {
   it(
-    'is answered as the contract says, and leaves the stores in order',
+    'gets a documented response, and leaves the stores consistent',
     async () => {
       const { baseUrl } = service.running;
       const document = (await (await fetch(`${baseUrl}/openapi.json`)).json()) as Document;
-      // Without bias: else the first runs would be short ones.
+      // Without bias, since it would make the first runs short.
       const steps = fc.noBias(
         fc.array(createStepArbitrary(document), { minLength: 1, maxLength: STEPS, size: 'max' }),
       );
@@ -73,7 +73,7 @@ FUZZ_SEED=${SEED} FUZZ_PATH=${counterexamplePath} npm run fuzz`,
       }
       const operations = Object.values(document.paths).flatMap((path) => Object.values(path));
       const untried = operations.filter(({ operationId }) => !tried.has(operationId));
-      // Else the seed is one that shows little; a few runs cannot show all.
+      // A seed that leaves operations out is a poor one, unless there are only a few runs.
       expect(PATH === undefined && RUNS >= 30 ? untried : []).toEqual([]);
       const { output, exitCode } = startProgram(
         'dist/scripts/verify.js',

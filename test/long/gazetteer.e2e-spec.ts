@@ -12,7 +12,7 @@ import { GeocodingFollower } from '../support/services/geocoding-dispatcher.js';
 import { runNode } from '../support/services/program.js';
 import { startService, type LocalService } from '../support/services/service.js';
 
-/** Towns with where they are, and addresses in them. */
+/** Towns with their coordinates, and addresses in them. */
 type Addresses = {
   findable: Record<string, { at: [number, number]; addresses: string[] }>;
   not_found: string[];
@@ -47,8 +47,8 @@ function kilometresBetween(one: [number, number], other: [number, number]): numb
   return 12_742 * Math.asin(Math.sqrt(chord));
 }
 
-/** A zip file of one entry beside a readme.txt, as GeoNames packs them. */
-function zipOf(name: string, text: string): Buffer {
+/** Creates a zip file of one entry and a readme.txt, as GeoNames does. */
+function createZip(name: string, text: string): Buffer {
   const parts: Buffer[] = [];
   const list: Buffer[] = [];
   let offset = 0;
@@ -98,8 +98,8 @@ function runImport(name: string, content: string | Buffer) {
   });
 }
 
-describe('the places that Inkpad comes with', () => {
-  it('are loaded for the first address, and found by the names that people there use', async () => {
+describe('the bundled places', () => {
+  it('geocode the first address of a store to its city', async () => {
     const store = await service.newStore();
     const address = 'Marktplatz 1, 20095 Hamburg, Germany';
     const { body } = await store.post<LocationJson>(`${store.store}/locations`, {
@@ -113,7 +113,7 @@ describe('the places that Inkpad comes with', () => {
   });
 
   it.each(Object.entries(ADDRESSES.findable))(
-    'know %s, however people there write it',
+    'contain %s under every name that its addresses use',
     async (_town, { at, addresses }) => {
       const gazetteer = new Gazetteer(pool());
       for (const address of addresses) {
@@ -125,11 +125,11 @@ describe('the places that Inkpad comes with', () => {
     },
   );
 
-  it.each(ADDRESSES.not_found)('know nothing of %j', async (address) => {
+  it.each(ADDRESSES.not_found)('contain no match for %j', async (address) => {
     expect(await new Gazetteer(pool()).find(address)).toBeNull();
   });
 
-  it('are replaced as a whole, whatever a killed process has left', async () => {
+  it('are replaced as a whole, including rows that a killed process left', async () => {
     const before = await pool().query(`select load_id from gazetteer_parts where part = 'places'`);
     await pool().query(`update gazetteer_parts set version = 'former' where part = 'places'`);
     await pool().query(
@@ -148,7 +148,7 @@ describe('the places that Inkpad comes with', () => {
 });
 
 describe('geocode:import', () => {
-  it('imports the postcodes of a file, and looks up imprecise addresses again', async () => {
+  it('imports the postcodes of a file, and geocodes imprecise addresses again', async () => {
     const store = await service.newStore();
     const { body } = await store.post<LocationJson>(`${store.store}/locations`, {
       location: { name: 'Old Town', address: 'Weg 1, 20095 Hamburg, Germany' },
@@ -161,7 +161,7 @@ describe('geocode:import', () => {
       postcode('DE', '20095', 'Altstadt', 53.1),
       postcode('FR', '20095', 'Ailleurs', 42),
     ];
-    const { status, output } = runImport('DE.zip', zipOf('DE.txt', `${lines.join('\n')}\n`));
+    const { status, output } = runImport('DE.zip', createZip('DE.txt', `${lines.join('\n')}\n`));
     expect(output).toContain('"postcodes":3,"countries":["DE","FR"]');
     expect(status).toBe(0);
     const geocoding = await eventually(readGeocoding, ({ precision }) => precision === 'postcode');
@@ -170,24 +170,24 @@ describe('geocode:import', () => {
     expect(await gazetteer.find('Rue 1, 20095 Ailleurs')).toMatchObject({ latitude: 42 });
   });
 
-  it('replaces the countries of the file, and those alone', async () => {
+  it('replaces the postcodes of the countries in the file, and keeps those of others', async () => {
     expect(runImport('DE.txt', postcode('DE', '80331', 'München', 48.1351)).status).toBe(0);
     const gazetteer = new Gazetteer(pool());
-    const precisionOf = async (address: string) => (await gazetteer.find(address))?.precision;
-    expect(await precisionOf('Marienplatz 1, 80331 München')).toBe('postcode');
-    expect(await precisionOf('Weg 1, 20095 Hamburg, Germany')).toBe('city');
-    expect(await precisionOf('Rue 1, 20095 Ailleurs')).toBe('postcode');
+    const findPrecision = async (address: string) => (await gazetteer.find(address))?.precision;
+    expect(await findPrecision('Marienplatz 1, 80331 München')).toBe('postcode');
+    expect(await findPrecision('Weg 1, 20095 Hamburg, Germany')).toBe('city');
+    expect(await findPrecision('Rue 1, 20095 Ailleurs')).toBe('postcode');
     const { rows } = await pool().query('select count(*)::int as n from gazetteer_postcodes');
     expect(rows).toEqual([{ n: 2 }]);
   });
 
-  it('takes nothing of a file that is wrong somewhere', async () => {
+  it('imports nothing from an invalid file, and says what is wrong', async () => {
     const wrong = `${postcode('DE', '80331', 'München', 1)}\nno postcode\n`;
     for (const [name, content, why] of [
       ['DE.txt', wrong, /Line 2 is not a line/],
       ['DE.txt', '', /empty/],
       ['DE.zip', 'no zip', /is no zip file/],
-      ['DE.zip', zipOf('DE.txt', wrong).subarray(0, 80), /is no zip file/],
+      ['DE.zip', createZip('DE.txt', wrong).subarray(0, 80), /is no zip file/],
     ] as const) {
       const { status, output } = runImport(name, content);
       expect(output).toMatch(why);

@@ -46,37 +46,37 @@ async function dispatch(): Promise<Program> {
   return dispatcher;
 }
 
-/** A card in a customer's Google Wallet. */
-async function saved(options: Parameters<typeof enrol>[1] = {}) {
+/** Enrols a customer who has the card in Google Wallet. */
+async function enrolWithGoogle(options: Parameters<typeof enrol>[1] = {}) {
   const story = await enrol(store, options);
   await saveToGoogle(google, store, story.customerCard.uuid);
   return { ...story, uuid: story.customerCard.uuid };
 }
 
-const writesTo = (part: string, method?: string) =>
+const findWrites = (part: string, method?: string) =>
   google.writes.filter(
     ({ path, body, method: by }) =>
       (path.includes(part) || String(body['id']).includes(part)) &&
       (method === undefined || method === by),
   );
 
-/** Nothing is left to be sent, and all that has happened was looked at. */
-async function untilSent(): Promise<void> {
-  const ask = async (text: string) =>
+/** Waits until all changes were processed and all updates sent. */
+async function waitUntilSent(): Promise<void> {
+  const count = async (text: string) =>
     (await service.database.query<{ n: number }>(text)).rows[0]?.n;
   await eventually(
     async () => [
-      await ask('select count(*)::int as n from pass_updates'),
-      await ask('select count(*)::int as n from pass_refreshes'),
+      await count('select count(*)::int as n from pass_updates'),
+      await count('select count(*)::int as n from pass_refreshes'),
     ],
     (left) => left.every((n) => n === 0),
   );
 }
 
-describe('what is sent to Google', () => {
-  it('is one request for a change that all customers of a card see', async () => {
+describe('an update to Google Wallet', () => {
+  it('is one request for a new card name that three customers see, without a notice to them', async () => {
     await dispatch();
-    const first = await saved({ rewards: [5] });
+    const first = await enrolWithGoogle({ rewards: [5] });
     const uuids = [first.uuid];
     for (const name of ['Ben', 'Cleo']) {
       const { body } = await store.post<{ customer_card: { uuid: string } }>(
@@ -87,29 +87,29 @@ describe('what is sent to Google', () => {
       await saveToGoogle(google, store, body.customer_card.uuid);
     }
     const before = google.writes.length;
-    const renamed = { card: { name: 'Espresso' } };
+    const changes = { card: { name: 'Espresso' } };
     expect(
-      (await store.send('PATCH', `${store.store}/cards/${first.card.id}`, renamed)).status,
+      (await store.send('PATCH', `${store.store}/cards/${first.card.id}`, changes)).status,
     ).toBe(200);
     await eventually(
-      () => writesTo(`card_${first.card.id}_`, 'PATCH'),
+      () => findWrites(`card_${first.card.id}_`, 'PATCH'),
       ({ length }) => length > 0,
     );
-    await untilSent();
-    const sent = google.writes.slice(before);
-    expect(sent.map(({ method, path }) => [method, path.split('/')[0]])).toEqual([
+    await waitUntilSent();
+    const writes = google.writes.slice(before);
+    expect(writes.map(({ method, path }) => [method, path.split('/')[0]])).toEqual([
       ['PATCH', 'loyaltyClass'],
     ]);
     expect(uuids.map((uuid) => listNotices(google, uuid).length)).toEqual([0, 0, 0]);
   });
 
-  it('is nothing that Google has already', async () => {
+  it('is not sent when Google has the same state already', async () => {
     await dispatch();
-    const { uuid, path } = await saved();
+    const { uuid, path } = await enrolWithGoogle();
     const before = google.writes.length;
     await stamp(store, path);
     await untilBalance(google, uuid, '1 / 10');
-    await untilSent();
+    await waitUntilSent();
     const { rows } = await service.database.query<{ customer_card_id: number }>(
       `select customer_card_id from passes where customer_card_id =
          (select id from customer_cards where uuid = $1)`,
@@ -129,9 +129,9 @@ describe('what is sent to Google', () => {
     expect(google.writes.length).toBe(before + 1);
   });
 
-  it('is made up for after an outage, with one notice', async () => {
+  it('is sent after an outage, with one notice', async () => {
     await dispatch();
-    const { uuid, path, customerCard } = await saved({ rewards: [9] });
+    const { uuid, path, customerCard } = await enrolWithGoogle({ rewards: [9] });
     await google.stopListening();
     await stamp(store, path, 4);
     await eventually(
@@ -146,13 +146,13 @@ describe('what is sent to Google', () => {
     );
     await google.listenAgain();
     await untilBalance(google, uuid, '4 / 10');
-    await untilSent();
+    await waitUntilSent();
     expect(listNotices(google, uuid).map(({ text }) => text)).toEqual(['4 / 10']);
   });
 
-  it('outlasts errors, limits and tokens that are taken back', async () => {
+  it('is retried after a server error, a rate limit and an expired token', async () => {
     await dispatch();
-    const { uuid, path } = await saved();
+    const { uuid, path } = await enrolWithGoogle();
     google.fail(1, { status: 503 });
     await stamp(store, path);
     await untilBalance(google, uuid, '1 / 10');
@@ -162,7 +162,7 @@ describe('what is sent to Google', () => {
     google.expireTokens();
     await stamp(store, path);
     await untilBalance(google, uuid, '3 / 10');
-    await untilSent();
+    await waitUntilSent();
     expect(listNotices(google, uuid).map(({ text }) => text)).toEqual([
       '1 / 10',
       '2 / 10',
@@ -170,9 +170,9 @@ describe('what is sent to Google', () => {
     ]);
   });
 
-  it('is inserted again when Google has lost it', async () => {
+  it('creates the object and its class again when Google has lost them', async () => {
     await dispatch();
-    const { uuid, path, card } = await saved();
+    const { uuid, path, card } = await enrolWithGoogle();
     google.objects.clear();
     google.classes.clear();
     await stamp(store, path);
@@ -180,24 +180,24 @@ describe('what is sent to Google', () => {
     expect([...google.classes.keys()].join()).toContain(`card_${card.id}_`);
   });
 
-  it('is told once though the answer was lost', async () => {
+  it('notifies the customer once although the response was lost', async () => {
     await dispatch();
-    const { uuid, path } = await saved({ rewards: [2] });
+    const { uuid, path } = await enrolWithGoogle({ rewards: [2] });
     google.fail(1, { status: 500, afterwards: true });
     await stamp(store, path);
     await untilBalance(google, uuid, '1 / 10');
-    await untilSent();
+    await waitUntilSent();
     expect(listNotices(google, uuid)).toHaveLength(1);
     google.fail(1, { status: 500, afterwards: true, on: 'addMessage' });
     await stamp(store, path);
     await untilBalance(google, uuid, '2 / 10');
-    await untilSent();
+    await waitUntilSent();
     expect(listNotices(google, uuid).map(({ kind }) => kind)).toEqual(['update', 'message']);
-    expect(writesTo(`${uuid}_inkpad/addMessage`)).toHaveLength(1);
+    expect(findWrites(`${uuid}_inkpad/addMessage`)).toHaveLength(1);
   });
 
-  it('is sent again when it was taken back before the lost answer of the change', async () => {
-    const { uuid, path, card, customerCard } = await saved();
+  it('is sent when the change was undone whose response was lost', async () => {
+    const { uuid, path, card, customerCard } = await enrolWithGoogle();
     const passes = service.app.get(GooglePasses, { strict: false });
     const never = new AbortController().signal;
     const adjust = (stamps: number) => store.post(`${path}/adjust`, { stamps, reason: 'mistake' });
@@ -211,22 +211,22 @@ describe('what is sent to Google', () => {
 
     const rename = (name: string) =>
       store.send('PATCH', `${store.store}/cards/${card.id}`, { card: { name } });
-    const readBalances = () =>
+    const readName = () =>
       [...google.classes.values()].find(({ id }) => id.includes(`card_${card.id}_`))?.[
         'programName'
       ];
-    const before = readBalances();
+    const before = readName();
     google.fail(1, { status: 500, afterwards: true });
     await rename('Mistake');
     expect((await passes.publishClass(card.id, 1, never)).kind).toBe('failed');
-    expect(readBalances()).not.toBe(before);
+    expect(readName()).not.toBe(before);
     await rename(card.name);
     expect(await passes.publishClass(card.id, 2, never)).toEqual({ kind: 'done' });
-    expect(readBalances()).toBe(before);
+    expect(readName()).toBe(before);
   });
 
-  it('is not recorded by a process whose lease has expired', async () => {
-    const { card, customerCard } = await saved();
+  it('is not recorded as sent by a process whose lease has expired', async () => {
+    const { card, customerCard } = await enrolWithGoogle();
     const objects = service.app.get(GoogleObjects, { strict: false });
     const hold = async () => {
       const objectLease = await objects.leaseObject(customerCard.id);
@@ -256,30 +256,30 @@ describe('what is sent to Google', () => {
     await objects.releaseClass(classLease);
   });
 
-  it('is not doubled by two dispatchers, which share one rate limit', async () => {
+  it('notifies each customer once with two dispatchers, which share one rate limit', async () => {
     await Promise.all([dispatch(), dispatch()]);
     const cards = [];
-    for (let i = 0; i < 6; i++) cards.push(await saved());
+    for (let i = 0; i < 6; i++) cards.push(await enrolWithGoogle());
     const from = google.requests.length;
     await Promise.all(cards.map(({ path }) => stamp(store, path, 2)));
     for (const { uuid } of cards) await untilBalance(google, uuid, '2 / 10');
-    await untilSent();
+    await waitUntilSent();
     for (const { uuid } of cards) {
       const notices = listNotices(google, uuid).map(({ text }) => text);
       expect(notices.at(-1)).toBe('2 / 10');
       expect(new Set(notices).size).toBe(notices.length);
     }
     const times = google.requests.slice(from).map(({ at }) => at);
-    // 15 a second: no two within less than most of 67 ms, were it not for the way through this machine.
+    // 15 a second, and a few more because requests may take different times to arrive.
     for (const [i, at] of times.entries()) {
       const inOneSecond = times.slice(i).filter((other) => other < at + 1000).length;
       expect(inOneSecond).toBeLessThanOrEqual(18);
     }
   });
 
-  it('is not lost with a dispatcher that is killed while sending', async () => {
+  it('is sent by another dispatcher when the first is killed while sending it', async () => {
     const dispatcher = await dispatch();
-    const { uuid, path } = await saved({ rewards: [1] });
+    const { uuid, path } = await enrolWithGoogle({ rewards: [1] });
     google.hold(true);
     const before = google.tokenRequests;
     await stamp(store, path);
@@ -296,27 +296,35 @@ describe('what is sent to Google', () => {
     await dispatcher.kill('SIGKILL');
     expect(google.tokenRequests).toBe(before);
     google.hold(false);
-    // Otherwise the next one waits until a minute is over.
+    // Expires the killed dispatcher's lease.
     await service.database.query('update google_objects set leased_until = null');
     await service.database.query('update pass_updates set due_at = now()');
     await dispatch();
     await untilBalance(google, uuid, '1 / 10');
-    await untilSent();
+    await waitUntilSent();
     expect(listNotices(google, uuid).map(({ text }) => text)).toEqual([
       'Ready for you: Reward at 1',
     ]);
   });
+
+  it('is sent for a pass that the customer has not saved yet', async () => {
+    const { customerCard, path } = await enrol(store);
+    await openLink(store, customerCard.uuid);
+    await stamp(store, path);
+    await dispatch();
+    expect(await untilBalance(google, customerCard.uuid, '1 / 10')).toBe('1 / 10');
+  });
 });
 
-describe('three notices a day', () => {
-  it('are counted from the time of each', async () => {
+describe('the limit of three notices a day', () => {
+  it('counts each notice for 24 hours', async () => {
     await dispatch();
-    const { uuid, path } = await saved();
+    const { uuid, path } = await enrolWithGoogle();
     for (const n of [1, 2, 3, 4]) {
       await stamp(store, path);
       await untilBalance(google, uuid, `${n} / 10`);
     }
-    await untilSent();
+    await waitUntilSent();
     expect(listNotices(google, uuid)).toHaveLength(3);
     await service.database.query(
       `update google_notices set sent_at = sent_at - interval '24 hours' where tag =
@@ -329,7 +337,7 @@ describe('three notices a day', () => {
     await untilBalance(google, uuid, '5 / 10');
     await stamp(store, path);
     await untilBalance(google, uuid, '6 / 10');
-    await untilSent();
+    await waitUntilSent();
     expect(listNotices(google, uuid).map(({ text }) => text)).toEqual([
       '1 / 10',
       '2 / 10',
@@ -338,9 +346,9 @@ describe('three notices a day', () => {
     ]);
   });
 
-  it('become texts where Google counts otherwise', async () => {
+  it('leaves a message without a notice on the pass when Google has counted three already', async () => {
     await dispatch();
-    const { uuid, path } = await saved({ rewards: [1] });
+    const { uuid, path } = await enrolWithGoogle({ rewards: [1] });
     const { id: objectId } = findObject(google, uuid) ?? { id: '' };
     for (let i = 0; i < 3; i++) {
       google.notices.push({ kind: 'message', objectId, text: 'x', at: Date.now(), seen: true });
@@ -350,14 +358,14 @@ describe('three notices a day', () => {
       () => JSON.stringify(findObject(google, uuid)?.['messages'] ?? []),
       (messages) => messages.includes('Reward at 1'),
     );
-    await untilSent();
+    await waitUntilSent();
     expect(findBalance(google, uuid)).toBe('1 / 10');
     expect(listNotices(google, uuid)).toHaveLength(3);
   });
 });
 
 describe('the api', () => {
-  it('asks for one token, however many need it', async () => {
+  it('requests one token from Google for 20 callers', async () => {
     const tokens = service.app.get(GoogleTokens, { strict: false });
     google.expireTokens();
     const never = new AbortController().signal;
@@ -368,7 +376,7 @@ describe('the api', () => {
     expect(google.tokenRequests).toBe(before + 1);
   });
 
-  it('does not wait longer than a caller wants to', async () => {
+  it('stops waiting for a token when the caller’s signal is aborted', async () => {
     const tokens = service.app.get(GoogleTokens, { strict: false });
     tokens.forget(await tokens.get(new AbortController().signal));
     google.hold(true);
@@ -376,46 +384,38 @@ describe('the api', () => {
     google.hold(false);
   });
 
-  it('gives turns in the pace that is set, and none that is too far away', async () => {
-    const pace = service.app.get(GoogleRateLimiter, { strict: false });
+  it('spreads 16 requests to Google over a second, and refuses one that would have to wait too long', async () => {
+    const rateLimiter = service.app.get(GoogleRateLimiter, { strict: false });
     const never = new AbortController().signal;
     const { query } = service.database;
     const startedAt = Date.now();
     await query('update google_rate_limit set next_at = clock_timestamp()');
-    expect(await Promise.all(Array.from({ length: 16 }, () => pace.acquire(never)))).toEqual(
+    expect(await Promise.all(Array.from({ length: 16 }, () => rateLimiter.acquire(never)))).toEqual(
       Array.from({ length: 16 }, () => true),
     );
     expect(Date.now() - startedAt).toBeGreaterThanOrEqual(990);
     await query(`update google_rate_limit set next_at = clock_timestamp() + interval '11 seconds'`);
-    expect(await pace.acquire(never)).toBe(false);
+    expect(await rateLimiter.acquire(never)).toBe(false);
     await query('update google_rate_limit set next_at = clock_timestamp()');
-    await pace.pauseFor(500);
-    expect(await pace.acquire(AbortSignal.timeout(20))).toBe(false);
+    await rateLimiter.pauseFor(500);
+    expect(await rateLimiter.acquire(AbortSignal.timeout(20))).toBe(false);
     await query('update google_rate_limit set next_at = clock_timestamp()');
   });
 
-  it('opens a link twice at the same moment as it opens it once', async () => {
+  it('creates one object for four requests of a link at the same time', async () => {
     const { customerCard } = await enrol(store);
     const links = await Promise.all(
       Array.from({ length: 4 }, () => openLink(store, customerCard.uuid)),
     );
     for (const link of links) expect((await google.save(link)).status).toBe(200);
-    expect(writesTo(customerCard.uuid, 'POST')).toHaveLength(1);
+    expect(findWrites(customerCard.uuid, 'POST')).toHaveLength(1);
   });
 
-  it('answers within seconds when Google is silent', async () => {
+  it('responds with a link when Google does not respond', async () => {
     const { customerCard } = await enrol(store);
     google.hold(true);
     const link = await openLink(store, customerCard.uuid);
     google.hold(false);
     expect(link).toMatch(/^(http:.*save|https:\/\/cards\.example\/passes)/);
-  });
-
-  it('keeps a pass up to date before it is saved', async () => {
-    const { customerCard, path } = await enrol(store);
-    await openLink(store, customerCard.uuid);
-    await stamp(store, path);
-    await dispatch();
-    expect(await untilBalance(google, customerCard.uuid, '1 / 10')).toBe('1 / 10');
   });
 });

@@ -24,7 +24,7 @@ const SLOW = 300_000;
 describe.each([
   ['api', /listening on (http:\S+)/],
   ['dispatcher', /health on port (\d+)/],
-] as const)('the health of the %s', (name, where) => {
+] as const)('the %s', (name, addressPattern) => {
   let database: TestDatabase;
   let line: DatabaseProxy;
   let program: Program;
@@ -41,8 +41,8 @@ describe.each([
         RATE_LIMIT_PER_MINUTE: '1',
       }),
     );
-    const output = await eventually(program.output, (text) => where.test(text), SLOW);
-    const location = where.exec(output)?.[1] ?? '';
+    const output = await eventually(program.output, (text) => addressPattern.test(text), SLOW);
+    const location = addressPattern.exec(output)?.[1] ?? '';
     address = location.startsWith('http') ? location : `http://127.0.0.1:${location}`;
   }, SLOW);
 
@@ -52,9 +52,9 @@ describe.each([
     await database.close();
   });
 
-  const get = (path: string) => ask(address + path);
+  const get = (path: string) => fetchHealth(address + path);
 
-  it('is told without a token, not counted, and kept by no one on the way', async () => {
+  it('reports its health without a token, a rate limit or caching', async () => {
     for (const path of ['/health/live', '/health/ready', '/health/ready', '/health/ready']) {
       const { status, body, headers } = await get(path);
       expect([status, body]).toEqual([200, { status: 'ok' }]);
@@ -65,7 +65,7 @@ describe.each([
     expect((await get('/health')).status).toBe(404);
   });
 
-  it('is not ready while the database is unavailable, but alive, and ready once it is back', async () => {
+  it('is alive and not ready while the database is unavailable, and ready once it is back', async () => {
     await line.cut();
     const { body } = await eventually(
       () => get('/health/ready'),
@@ -81,10 +81,10 @@ describe.each([
     );
   });
 
-  it('is not ready when the database leaves a question open, however many ask', async () => {
+  it('is alive and not ready while the database does not respond to 30 checks, and ready once it does', async () => {
     line.mute();
-    const answers = await Promise.all(Array.from({ length: 30 }, () => get('/health/ready')));
-    expect(new Set(answers.map(({ status }) => status))).toEqual(new Set([503]));
+    const responses = await Promise.all(Array.from({ length: 30 }, () => get('/health/ready')));
+    expect(new Set(responses.map(({ status }) => status))).toEqual(new Set([503]));
     expect((await get('/health/live')).status).toBe(200);
 
     line.unmute();
@@ -94,16 +94,16 @@ describe.each([
     );
   });
 
-  it('ends when it is told to stop while questions are open', async () => {
+  it('exits on SIGTERM while the database does not respond', async () => {
     line.mute();
     expect((await get('/health/ready')).status).toBe(503);
     await program.kill('SIGTERM');
-    // By itself after the signal, or cut off when its time is over: never killed or crashed.
+    // By itself, or when the time limit of its shutdown is over: neither killed nor crashed.
     expect([0, null]).toContain(await program.exitCode);
   });
 });
 
-it('a process whose work hangs is cut off after it was told to stop', async () => {
+it('a process whose shutdown hangs exits after a time limit', async () => {
   const stop = new URL('../../dist/libs/platform/kernel/src/stop.js', import.meta.url).href;
   const program = startProgram('--input-type=module', {}, [
     '--eval',
@@ -113,11 +113,11 @@ it('a process whose work hangs is cut off after it was told to stop', async () =
   expect(program.output()).toContain('shutdown has not finished in time');
 });
 
-it('an api that has begun to shut down is not ready any more', async () => {
+it('an api that is shutting down is not ready', async () => {
   const service = await startService();
-  // The first that Nest does; the rest is over before anybody could ask.
+  // The first step of Nest's shutdown: the others end before a request could arrive.
   service.app.get(Readiness).onModuleDestroy();
-  const { status, body } = await ask(`${service.baseUrl}/health/ready`);
+  const { status, body } = await fetchHealth(`${service.baseUrl}/health/ready`);
   expect([status, body]).toEqual([
     503,
     { status: 'unavailable', checks: { process: 'unavailable' } },
@@ -125,7 +125,7 @@ it('an api that has begun to shut down is not ready any more', async () => {
   await service.stop();
 });
 
-it('a dispatcher is ready while its loops run', async () => {
+it('a dispatcher is ready while its webhook loops run, and neither before nor afterwards', async () => {
   const database = await testDatabase();
   const config = testConfig(database.url, { HEALTH_PORT: '0', LOG_LEVEL: 'silent' });
   const app = await NestFactory.createApplicationContext(DispatcherModule.forRoot(config), {
@@ -136,21 +136,21 @@ it('a dispatcher is ready while its loops run', async () => {
   readiness.addRequiredPart('webhooks', () => webhooks.isRunning);
   const server = await listenForHealth(config, () => readiness.check());
   const { port } = server.address() as AddressInfo;
-  const ready = () => ask(`http://127.0.0.1:${port}/health/ready`);
-  const metric = async () =>
+  const readReadiness = () => fetchHealth(`http://127.0.0.1:${port}/health/ready`);
+  const readMetric = async () =>
     samples(await app.get(Registry, { strict: false }).metrics()).value('inkpad_ready');
   const notReady = {
     status: 503,
     body: { status: 'unavailable', checks: { database: 'ok', webhooks: 'unavailable' } },
   };
 
-  expect(await ready()).toMatchObject(notReady);
-  expect(await metric()).toBe(0);
+  expect(await readReadiness()).toMatchObject(notReady);
+  expect(await readMetric()).toBe(0);
   webhooks.start();
-  expect(await ready()).toMatchObject({ status: 200 });
-  expect(await metric()).toBe(1);
+  expect(await readReadiness()).toMatchObject({ status: 200 });
+  expect(await readMetric()).toBe(1);
   await webhooks.stop(1_000);
-  expect(await ready()).toMatchObject(notReady);
+  expect(await readReadiness()).toMatchObject(notReady);
   expect(webhooks.isAlive).toBe(true);
 
   server.close();
@@ -159,22 +159,22 @@ it('a dispatcher is ready while its loops run', async () => {
   await database.close();
 });
 
-it('only this machine asks about the dispatcher, unless the settings say otherwise', async () => {
-  const ready = () => Promise.resolve({ status: 'ok' as const });
+it('a dispatcher serves its health on 127.0.0.1, unless MONITORING_HOST says otherwise', async () => {
+  const readReadiness = () => Promise.resolve({ status: 'ok' as const });
   for (const [settings, address] of [
     [{ HOST: '0.0.0.0' }, '127.0.0.1'],
     [{ HOST: '127.0.0.1', MONITORING_HOST: '0.0.0.0' }, '0.0.0.0'],
   ] as const) {
     const server = await listenForHealth(
       testConfig('postgres://u:p@localhost:5432/x', settings),
-      ready,
+      readReadiness,
     );
     expect((server.address() as AddressInfo).address).toBe(address);
     server.close();
   }
 });
 
-it('a port that is taken is named, with what to do', async () => {
+it('an occupied HEALTH_PORT is reported with the port and what to do', async () => {
   const occupiedPort = createServer().listen(0, '127.0.0.1');
   await once(occupiedPort, 'listening');
   const { port } = occupiedPort.address() as AddressInfo;
@@ -185,28 +185,29 @@ it('a port that is taken is named, with what to do', async () => {
   occupiedPort.close();
 });
 
-it('a dispatcher without its loops is not alive', async () => {
+it('a dispatcher whose webhook loops have ended is not alive', async () => {
   const config = testConfig('postgres://u:p@localhost:5432/x', { HEALTH_PORT: '0' });
   let alive = true;
   const server = await listenForHealth(config, () => Promise.resolve({ status: 'ok' }), {
     check: 'webhooks',
     isAlive: () => alive,
   });
-  const live = () => ask(`http://127.0.0.1:${(server.address() as AddressInfo).port}/health/live`);
-  expect(await live()).toMatchObject({ status: 200, body: { status: 'ok' } });
+  const readLiveness = () =>
+    fetchHealth(`http://127.0.0.1:${(server.address() as AddressInfo).port}/health/live`);
+  expect(await readLiveness()).toMatchObject({ status: 200, body: { status: 'ok' } });
   alive = false;
-  expect(await live()).toMatchObject({ status: 503, body: { status: 'unavailable' } });
+  expect(await readLiveness()).toMatchObject({ status: 503, body: { status: 'unavailable' } });
   server.closeAllConnections();
   server.close();
 });
 
-it('an api on tables that a migration is missing from is not ready; a newer one does no harm', async () => {
+it('an api is not ready when a migration is missing, and ready when the database has a newer one', async () => {
   const service = await startService();
-  const ready = () => ask(`${service.baseUrl}/health/ready`);
+  const readReadiness = () => fetchHealth(`${service.baseUrl}/health/ready`);
   await service.database.query(
     `insert into migrations (timestamp, name) values (9999, 'OfLater0000000009999')`,
   );
-  expect(await ready()).toMatchObject({ status: 200 });
+  expect(await readReadiness()).toMatchObject({ status: 200 });
   await service.stop();
 
   const database = await testDatabase();
@@ -214,7 +215,7 @@ it('an api on tables that a migration is missing from is not ready; a newer one 
     'delete from migrations where id = (select max(id) from migrations) returning name',
   );
   const behind = await startService({}, database);
-  expect(await ask(`${behind.baseUrl}/health/ready`)).toMatchObject({
+  expect(await fetchHealth(`${behind.baseUrl}/health/ready`)).toMatchObject({
     status: 503,
     body: { checks: { database: 'ok', migrations: 'unavailable' } },
   });
@@ -222,7 +223,9 @@ it('an api on tables that a migration is missing from is not ready; a newer one 
   await behind.stop();
 });
 
-async function ask(url: string): Promise<{ status: number; headers: Headers; body: unknown }> {
+async function fetchHealth(
+  url: string,
+): Promise<{ status: number; headers: Headers; body: unknown }> {
   const response = await fetch(url);
   return { status: response.status, headers: response.headers, body: await response.json() };
 }

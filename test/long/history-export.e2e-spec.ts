@@ -26,14 +26,14 @@ let to: LocalService;
 let store: Client;
 let dispatcher: Program;
 let card: Awaited<ReturnType<typeof enrol>>;
-/** With the customers' keys, and without. */
+/** Exports with the customers' keys, and without. */
 const whole = join(folder, 'whole.ndjson');
 const sealed = join(folder, 'sealed.ndjson');
 
 beforeAll(async () => {
   from = await startService();
   to = await startService();
-  // Ids that differ from those of the other instance, where the store comes from.
+  // Makes the store's ids differ from those in the other instance.
   await from.newStore();
   store = await from.newStore();
   ({ dispatcher } = await startSigning(from, key));
@@ -58,25 +58,25 @@ async function run(service: LocalService, ...args: string[]) {
   return { code: await program.exitCode, output: program.output() };
 }
 
-const importing = (file: string, verifier = key.verifier) =>
+const runImport = (file: string, verifier = key.verifier) =>
   run(to, 'history:import', '--in', file, '--key', verifier);
 
-const ofStore = (events: StoredEvent[]) =>
+const filterStore = (events: StoredEvent[]) =>
   events.filter(({ meta }) => meta.accountId === store.accountId);
 const content = (events: StoredEvent[]) =>
   events.map((event) => ({ ...event, position: undefined }));
 
-const linesOf = (file: string) => readFileSync(file, 'utf8').trimEnd().split('\n');
+const splitLines = (file: string) => readFileSync(file, 'utf8').trimEnd().split('\n');
 
 async function* readLines(lines: string[]) {
   yield* lines;
 }
 
 it(
-  'an export has every event of the store, and the verifier proves each of them',
+  'an export has every event of the store, each proven by the verifier',
   async () => {
     const account = String(store.accountId);
-    const written = await run(
+    const result = await run(
       from,
       'history:export',
       '--account',
@@ -85,12 +85,12 @@ it(
       whole,
       '--personal',
     );
-    expect(written.code).toBe(0);
-    const events = ofStore(await from.history());
-    expect(JSON.parse(written.output)).toMatchObject({ events: events.length, personal: true });
+    expect(result.code).toBe(0);
+    const events = filterStore(await from.history());
+    expect(JSON.parse(result.output)).toMatchObject({ events: events.length, personal: true });
     expect(statSync(whole).mode & 0o777).toBe(0o600);
-    const proven = await verifyExport(readLines(linesOf(whole)), key.verifier);
-    expect(proven).toMatchObject({ accountId: store.accountId, events: events.length, keys: 2 });
+    const proof = await verifyExport(readLines(splitLines(whole)), key.verifier);
+    expect(proof).toMatchObject({ accountId: store.accountId, events: events.length, keys: 2 });
     const again = await run(from, 'history:export', '--account', account, '--out', whole);
     expect(again.output).toContain('exists already');
   },
@@ -98,7 +98,7 @@ it(
 );
 
 it(
-  'an export for whose last bytes there is no space leaves nothing',
+  'an export that runs out of disk space leaves no file',
   async () => {
     const file = join(folder, 'cut.ndjson');
     const program = startCommand(
@@ -126,50 +126,50 @@ it(
 );
 
 it(
-  'without --personal its personal data stays sealed, and it can only be verified',
+  'an export without --personal keeps personal data sealed, can be verified, and is refused by an import',
   async () => {
     const account = String(store.accountId);
     await run(from, 'history:export', '--account', account, '--out', sealed);
-    expect((await verifyExport(readLines(linesOf(sealed)), key.verifier)).keys).toBe(0);
+    expect((await verifyExport(readLines(splitLines(sealed)), key.verifier)).keys).toBe(0);
     expect(readFileSync(sealed, 'utf8')).not.toMatch(/Anna|anna@example/);
-    const refused = await importing(sealed);
-    expect(refused.code).toBe(1);
-    expect(refused.output).toContain('it was exported without --personal');
+    const importRun = await runImport(sealed);
+    expect(importRun.code).toBe(1);
+    expect(importRun.output).toContain('it was exported without --personal');
   },
   SLOW,
 );
 
 describe('an import writes nothing', () => {
-  const changed = (name: string, change: (lines: string[]) => string[]) => {
+  const writeChanged = (name: string, change: (lines: string[]) => string[]) => {
     const file = join(folder, `${name}.ndjson`);
-    writeFileSync(file, `${change(linesOf(whole)).join('\n')}\n`);
+    writeFileSync(file, `${change(splitLines(whole)).join('\n')}\n`);
     return file;
   };
 
   it.each([
     [
-      'of a file that was changed',
+      'of a file with a changed event',
       (l: string[]) => l.map((t) => t.replace('"stamps":2', '"stamps":9')),
       'was changed',
     ],
     [
-      'of a file that lacks events',
+      'of a file without one of its events',
       (l: string[]) => l.toSpliced(3, 1),
       'does not follow|events are in the file',
     ],
-    ['of a file that was cut off', (l: string[]) => l.slice(0, -3), 'ends too early'],
+    ['of a truncated file', (l: string[]) => l.slice(0, -3), 'ends too early'],
     [
       'of a file with another picture',
       (l: string[]) => l.map((t) => t.replace(/("png":"\w{100})./, '$1-')),
       'the picture \\w{64} was changed',
     ],
     [
-      'of a file that lacks a picture',
+      'of a file without one of its pictures',
       (l: string[]) => l.filter((t) => !t.startsWith('{"picture"')),
       'the picture \\w{64} is missing',
     ],
     [
-      'of a file that lacks the key of a customer',
+      'of a file without the key of a customer',
       (l: string[]) =>
         l.toSpliced(
           l.findIndex((t) => t.startsWith('{"personal_key"')),
@@ -178,27 +178,27 @@ describe('an import writes nothing', () => {
       'the key of customer \\d+ is missing',
     ],
     [
-      'of a file with another key of a customer',
+      'of a file with a wrong key of a customer',
       (l: string[]) => l.map((t) => t.replace(/("key":")..../, '$1AAAA')),
       'the key of customer \\d+ does not open their data',
     ],
-    ['of something else', () => ['{"format":"other"}'], 'the format is not'],
+    ['of a file in another format', () => ['{"format":"other"}'], 'the format is not'],
   ])(
     '%s',
     async (name, change, sentence) => {
-      const { code, output } = await importing(changed(name, change));
+      const { code, output } = await runImport(writeChanged(name, change));
       expect(output).toMatch(new RegExp(sentence));
       expect(output).toContain('Nothing was imported');
       expect(code).toBe(1);
-      expect(ofStore(await to.history())).toEqual([]);
+      expect(filterStore(await to.history())).toEqual([]);
     },
     SLOW,
   );
 
   it(
-    'that another key has signed',
+    'of a file whose checkpoint another key has signed',
     async () => {
-      const { output } = await importing(whole, checkpointKey('x').verifier);
+      const { output } = await runImport(whole, checkpointKey('x').verifier);
       expect(output).toContain('the checkpoint was not signed by x');
     },
     SLOW,
@@ -206,23 +206,23 @@ describe('an import writes nothing', () => {
 });
 
 it(
-  'an import has the same ids, events and heads, and the store goes on there',
+  'an imported store has the same ids, events and pictures, and works in the other instance',
   async () => {
-    const done = await importing(whole);
-    expect(done).toMatchObject({ code: 0 });
-    const events = content(ofStore(await from.history()));
-    expect(content(ofStore(await to.history()))).toEqual(events);
+    const result = await runImport(whole);
+    expect(result).toMatchObject({ code: 0 });
+    const events = content(filterStore(await from.history()));
+    expect(content(filterStore(await to.history()))).toEqual(events);
 
     await to.execute(new CreateUser(cli, 'new@owner.example', 'Owner', 'correct horse'));
     await to.execute(new AddMember(cli, store.accountId, 'new@owner.example', 'owner'));
     const { token } = await to.execute(new CreateToken(cli, 'new@owner.example', 'till'));
-    const moved = new Client(to.baseUrl, store.accountId, token);
+    const importedStore = new Client(to.baseUrl, store.accountId, token);
     for (const path of [
       card.path,
       `${store.store}/customers/${card.customer.id}`,
       `${store.store}/cards`,
     ]) {
-      const [there, here] = [await moved.get(path), await store.get(path)];
+      const [there, here] = [await importedStore.get(path), await store.get(path)];
       expect([there.status, there.body]).toEqual([200, here.body]);
     }
     const pictures = await Promise.all(
@@ -233,18 +233,18 @@ it(
     );
     expect(pictures[0]).toHaveLength(1);
     expect(pictures[0]).toEqual(pictures[1]);
-    // Receipts count once, and new records do not take ids that are in use.
-    const before = await moved.get<{ stamps_count: number }>(card.path);
-    await moved.post(`${card.path}/stamp`, { stamps: 2, external_ref: 'R-1' });
-    expect((await moved.get(card.path)).body).toEqual(before.body);
-    expect((await moved.post(`${card.path}/stamp`, { stamps: 1 })).status).toBe(200);
-    const next = await enrol(moved);
+    // Receipt numbers count once, and new records get unused ids.
+    const before = await importedStore.get<{ stamps_count: number }>(card.path);
+    await importedStore.post(`${card.path}/stamp`, { stamps: 2, external_ref: 'R-1' });
+    expect((await importedStore.get(card.path)).body).toEqual(before.body);
+    expect((await importedStore.post(`${card.path}/stamp`, { stamps: 1 })).status).toBe(200);
+    const next = await enrol(importedStore);
     expect(next.customer.id).toBeGreaterThan(card.customer.id);
-    const verified = startProgram(
+    const verification = startProgram(
       'dist/scripts/verify.js',
       testEnvironment(to.database.url, to.environment),
     );
-    expect([await verified.exitCode, verified.output()]).toEqual([
+    expect([await verification.exitCode, verification.output()]).toEqual([
       0,
       expect.stringContaining('every read model matches its events'),
     ]);
@@ -253,9 +253,9 @@ it(
 );
 
 it(
-  'a store that has gone on since is not imported again',
+  'an import is refused when the store has newer events than the file',
   async () => {
-    const { code, output } = await importing(whole);
+    const { code, output } = await runImport(whole);
     expect(output).toContain('is already used by another record here, or has newer events');
     expect(code).toBe(1);
   },
@@ -263,13 +263,13 @@ it(
 );
 
 it(
-  'an import that was interrupted is completed by the next',
+  'an import that was killed is completed by the next',
   async () => {
     const other = await startService();
     try {
-      const lines = linesOf(whole);
-      // As after a kill: some events are there, and nothing that is derived from them.
-      const events = ofStore(await from.history()).slice(0, 4);
+      const lines = splitLines(whole);
+      // Simulates a kill: there are some events, and no read models.
+      const events = filterStore(await from.history()).slice(0, 4);
       const target = other.app.get(EventStore);
       const heads = new Map<string, { revision: number; hash: string }>();
       for (const { stream, id, type, version, data, meta } of events) {
@@ -283,7 +283,7 @@ it(
         const args = ['history:import', '--in', whole, '--key', key.verifier];
         const program = startProgram('dist/scripts/cli.js', environment, args);
         expect([await program.exitCode, program.output()]).toEqual([0, expect.any(String)]);
-        expect(content(ofStore(await other.history())).map(({ hash }) => hash)).toEqual(
+        expect(content(filterStore(await other.history())).map(({ hash }) => hash)).toEqual(
           lines.flatMap((line) => {
             const { event } = JSON.parse(line) as { event?: { hash: string } };
             return event ? [event.hash] : [];

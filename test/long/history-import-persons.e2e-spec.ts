@@ -13,7 +13,7 @@ import { startProgram, type Program } from '../support/services/program.js';
 import { Client, cli, startService, type Service } from '../support/services/service.js';
 import { enrol } from '../support/fixtures/enrolled-customer.js';
 
-/** A store whose customers were erased, merged, unmerged, and left with another key moves to another instance. */
+/** Moves a store to another instance whose customers were erased, merged, unmerged and given another key. */
 
 const SLOW = 300_000;
 const key = checkpointKey();
@@ -37,49 +37,49 @@ async function run(service: Service, program: string, ...args: string[]) {
     ...service.environment,
     DATABASE_MIGRATION_URL: service.database.ownerUrl,
   });
-  const started = startProgram(`dist/scripts/${program}.js`, environment, args);
-  return { code: await started.exitCode, output: started.output() };
+  const child = startProgram(`dist/scripts/${program}.js`, environment, args);
+  return { code: await child.exitCode, output: child.output() };
 }
 
-async function ok(promise: Promise<{ status: number; text: string }>): Promise<void> {
+async function expectSuccess(promise: Promise<{ status: number; text: string }>): Promise<void> {
   const { status, text } = await promise;
   expect([status, status < 300 ? '' : text]).toEqual([status, '']);
 }
 
 it(
-  'erased and merged customers are imported as they are, and go on there',
+  'erased, merged and unmerged customers are imported as they are, and can be merged, changed and erased afterwards',
   async () => {
     const store = await from.newStore();
     const people = [];
     for (let n = 0; n < 7; n++) {
       const one = await enrol(store, {
         email: `person${n}@mail.example`,
-        // A command of two events, the first of which claims.
+        // Makes the command write two events, of which the first has the claims.
         card: { initial_stamps: 1 },
       });
-      await ok(store.post(`${one.path}/stamp`, { stamps: n + 1, note: `note ${n}` }));
+      await expectSuccess(store.post(`${one.path}/stamp`, { stamps: n + 1, note: `note ${n}` }));
       people.push({ id: one.customer.id, path: `${store.store}/customers/${one.customer.id}` });
     }
     const [erased, survivor, merged, both, other, left, gone] = people;
     if (!erased || !survivor || !merged || !both || !other || !left || !gone) throw new Error();
     const details = { last_name: 'Quibbleworth', phone: '+4915123450001' };
     for (const { path } of [merged, gone]) {
-      await ok(store.send('PATCH', path, { customer: details }));
+      await expectSuccess(store.send('PATCH', path, { customer: details }));
       details.phone = '+4915123450002';
     }
     const act = (into: { path: string }, action: string, one: { id: number }) =>
-      ok(store.post(`${into.path}/${action}`, { from_customer_id: one.id }));
-    await ok(store.post(`${erased.path}/erase`));
+      expectSuccess(store.post(`${into.path}/${action}`, { from_customer_id: one.id }));
+    await expectSuccess(store.post(`${erased.path}/erase`));
     await act(survivor, 'merge', merged);
     await act(both, 'merge', other);
-    await ok(store.post(`${other.path}/erase`));
+    await expectSuccess(store.post(`${other.path}/erase`));
     await act(left, 'merge', gone);
     await act(left, 'unmerge', gone);
-    await ok(store.post(`${gone.path}/erase`));
+    await expectSuccess(store.post(`${gone.path}/erase`));
 
     const file = join(mkdtempSync(join(tmpdir(), 'inkpad-persons-')), 'store.ndjson');
     const account = ['--account', String(store.accountId)];
-    const written = await run(
+    const exportRun = await run(
       from,
       'cli',
       'history:export',
@@ -88,17 +88,17 @@ it(
       file,
       '--personal',
     );
-    expect(written).toMatchObject({ code: 0 });
-    const imported = await run(to, 'cli', 'history:import', '--in', file, '--key', key.verifier);
-    expect(imported).toMatchObject({ code: 0 });
+    expect(exportRun).toMatchObject({ code: 0 });
+    const importRun = await run(to, 'cli', 'history:import', '--in', file, '--key', key.verifier);
+    expect(importRun).toMatchObject({ code: 0 });
 
     await to.execute(new CreateUser(cli, 'new@owner.example', 'Owner', 'correct horse'));
     await to.execute(new AddMember(cli, store.accountId, 'new@owner.example', 'owner'));
     const { token } = await to.execute(new CreateToken(cli, 'new@owner.example', 'till'));
-    const moved = new Client(to.baseUrl, store.accountId, token);
+    const importedStore = new Client(to.baseUrl, store.accountId, token);
     const list = `${store.store}/customers?items=100`;
     for (const path of [list, ...people.map((one) => one.path)]) {
-      const [there, here] = [await moved.get(path), await store.get(path)];
+      const [there, here] = [await importedStore.get(path), await store.get(path)];
       expect([there.status, there.body]).toEqual([200, here.body]);
     }
     const environment = testEnvironment(to.database.url, to.environment);
@@ -108,27 +108,31 @@ it(
     ).toEqual(
       expect.not.arrayContaining(['15123450002', 'person0@', 'person4@', 'person6@', 'note 6']),
     );
-    // Every row and claim is what the history says, down to the event that took it.
+    // Every read model and claim matches the history, and so does the event that each claim names.
     expect(await run(to, 'verify')).toMatchObject({
       code: 0,
       output: expect.stringContaining('every read model matches its events'),
     });
     expect(await run(to, 'rebuild')).toMatchObject({
       code: 0,
-      output: expect.not.stringMatching(/claimed|is not the fold/),
+      output: expect.not.stringMatching(/claimed|does not match its events/),
     });
 
     for (const one of [erased, both, other, gone]) {
-      const { body } = await moved.post<{ code: string }>(`${one.path}/merge`, {
+      const { body } = await importedStore.post<{ code: string }>(`${one.path}/merge`, {
         from_customer_id: left.id,
       });
       expect(body.code).toBe('customer_erased');
     }
-    await ok(moved.post(`${survivor.path}/unmerge`, { from_customer_id: merged.id }));
-    const { body } = await moved.get<CustomerJson>(merged.path);
+    await expectSuccess(
+      importedStore.post(`${survivor.path}/unmerge`, { from_customer_id: merged.id }),
+    );
+    const { body } = await importedStore.get<CustomerJson>(merged.path);
     expect([body.phone, body.last_name]).toEqual(['+4915123450001', 'Quibbleworth']);
-    await ok(moved.send('PATCH', left.path, { customer: { phone: '+4915123450002' } }));
-    await ok(moved.post(`${merged.path}/erase`));
+    await expectSuccess(
+      importedStore.send('PATCH', left.path, { customer: { phone: '+4915123450002' } }),
+    );
+    await expectSuccess(importedStore.post(`${merged.path}/erase`));
     expect(await run(to, 'verify')).toMatchObject({ code: 0 });
   },
   SLOW,

@@ -22,17 +22,17 @@ const CLI = 'dist/scripts/cli.js';
 const API = 'dist/apps/api/src/main.js';
 const OLD = Buffer.alloc(32, 7);
 const NEW = Buffer.alloc(32, 8);
-const idOf = (key: Buffer) => getKeyId(createMasterKey(key).fingerprint);
-const text = (key: Buffer) => key.toString('base64');
+const toKeyId = (key: Buffer) => getKeyId(createMasterKey(key).fingerprint);
+const toBase64 = (key: Buffer) => key.toString('base64');
 
-const ONLY_OLD = { MASTER_KEY: text(OLD) };
-const BOTH = { MASTER_KEY: text(NEW), MASTER_KEY_PREVIOUS: text(OLD) };
-const ONLY_NEW = { MASTER_KEY: text(NEW) };
+const ONLY_OLD = { MASTER_KEY: toBase64(OLD) };
+const BOTH = { MASTER_KEY: toBase64(NEW), MASTER_KEY_PREVIOUS: toBase64(OLD) };
+const ONLY_NEW = { MASTER_KEY: toBase64(NEW) };
 
 type Keys = { MASTER_KEY?: string; MASTER_KEY_PREVIOUS?: string };
 
-/** One database on which services come and go. */
-async function place() {
+/** Creates a database on which services can be started. */
+async function createInstallation() {
   const database = await testDatabase();
   const engine = await testEngine();
   const running = new Set<Service>();
@@ -60,17 +60,17 @@ async function place() {
   };
 }
 
-let here: Awaited<ReturnType<typeof place>>;
+let installation: Awaited<ReturnType<typeof createInstallation>>;
 
 async function run(file: string, environment: NodeJS.ProcessEnv, parameters: string[] = []) {
   const program = startProgram(file, environment, parameters);
   return { code: await program.exitCode, output: program.output() };
 }
 
-const rotate = (keys: Keys) => run(CLI, here.environment(keys), ['key:rotate']);
+const rotate = (keys: Keys) => run(CLI, installation.environment(keys), ['key:rotate']);
 
-/** Ids of the keys that have sealed something in this column. */
-async function keysIn({ query }: TestDatabase, table: string, column: string) {
+/** Finds the ids of the keys that have sealed something in this column. */
+async function findKeyIds({ query }: TestDatabase, table: string, column: string) {
   const { rows } = await query<{ id: string }>(
     `select distinct encode(substring(${column} from 5 for 4), 'hex') as id
      from ${table} where ${column} is not null order by 1`,
@@ -80,31 +80,28 @@ async function keysIn({ query }: TestDatabase, table: string, column: string) {
 
 describe('the master key of a database', () => {
   beforeAll(async () => {
-    here = await place();
-    const service = await here.start(ONLY_OLD);
+    installation = await createInstallation();
+    const service = await installation.start(ONLY_OLD);
     await enrol(await service.newStore());
     await service.stop();
   });
-  afterAll(() => here.stop());
+  afterAll(() => installation.stop());
 
   it.each([
     ['api', API, [], 78],
     ['dispatcher', 'dist/apps/dispatcher/src/main.js', [], 78],
     ['cli', CLI, ['user:create', '--email', 'wrong@shop.example', '--name', 'Wrong'], 1],
     ['verify', 'dist/scripts/verify.js', [], 1],
-  ])(
-    'is known by its fingerprint: the %s refuses another one',
-    async (_, file, parameters, end) => {
-      const { code, output } = await run(file, here.environment(ONLY_NEW), parameters);
-      expect(output.trim()).toMatch(
-        /^MASTER_KEY is not the key of this database \([0-9a-f]{8}, not [0-9a-f]{8}\): set MASTER_KEY to the key that was used until now .*\.$/,
-      );
-      expect(code).toBe(end);
-    },
-  );
+  ])('is checked by the %s, which refuses another key', async (_, file, parameters, end) => {
+    const { code, output } = await run(file, installation.environment(ONLY_NEW), parameters);
+    expect(output.trim()).toMatch(
+      /^MASTER_KEY is not the key of this database \([0-9a-f]{8}, not [0-9a-f]{8}\): set MASTER_KEY to the key that was used until now .*\.$/,
+    );
+    expect(code).toBe(end);
+  });
 
-  it('is not replaced by one that was made because none was given', async () => {
-    const environment = here.environment({ MASTER_KEY: '' });
+  it('is not replaced by a key that is generated when MASTER_KEY is not set', async () => {
+    const environment = installation.environment({ MASTER_KEY: '' });
     const file = join(environment['DATA_DIR'] ?? '', 'master.key');
     const first = await run(API, environment);
     expect(first.output).toContain(
@@ -115,11 +112,11 @@ describe('the master key of a database', () => {
     expect([first.code, again.code]).toEqual([78, 1]);
   });
 
-  it('is taken from a file like every secret', async () => {
-    const environment = here.environment({ MASTER_KEY: '', DATABASE_URL: '' });
+  it('is read from the file that MASTER_KEY_FILE names', async () => {
+    const environment = installation.environment({ MASTER_KEY: '', DATABASE_URL: '' });
     const folder = environment['DATA_DIR'] ?? '';
-    writeFileSync(join(folder, 'key'), `${text(OLD)}\n`);
-    writeFileSync(join(folder, 'database'), here.database.url);
+    writeFileSync(join(folder, 'key'), `${toBase64(OLD)}\n`);
+    writeFileSync(join(folder, 'database'), installation.database.url);
     const { code, output } = await run(
       CLI,
       {
@@ -133,51 +130,53 @@ describe('the master key of a database', () => {
     expect(code).toBe(0);
   });
 
-  it('is named by what it has sealed', async () => {
-    expect(await keysIn(here.database, 'personal_keys', 'wrapped')).toEqual([idOf(OLD)]);
-    expect(await keysIn(here.database, 'data_keys', 'sealed')).toEqual([idOf(OLD)]);
+  it('is named by its id in everything that it has sealed', async () => {
+    expect(await findKeyIds(installation.database, 'personal_keys', 'wrapped')).toEqual([
+      toKeyId(OLD),
+    ]);
+    expect(await findKeyIds(installation.database, 'data_keys', 'sealed')).toEqual([toKeyId(OLD)]);
   });
 });
 
 describe('the rotation of the master key', () => {
   beforeAll(async () => {
-    here = await place();
+    installation = await createInstallation();
   });
-  afterAll(() => here.stop());
+  afterAll(() => installation.stop());
   const stops: (() => Promise<void>)[] = [];
   afterEach(async () => {
     for (const stop of stops.splice(0)) await stop();
   });
 
-  it('asks for both keys', async () => {
+  it('refuses to start without both keys', async () => {
     const { code, output } = await rotate(ONLY_OLD);
     expect(output.trim()).toMatch(/^Set MASTER_KEY to the new key .* then run this again\.$/);
     expect(code).toBe(1);
   });
 
-  it('does not begin while a process has only the former key', async () => {
-    const service = await here.start(ONLY_OLD);
+  it('refuses to start while a process has only the former key', async () => {
+    const service = await installation.start(ONLY_OLD);
     stops.push(service.stop);
     const { code, output } = await rotate(BOTH);
     expect(output).toMatch(/^These processes do not have the new key [0-9a-f]{8} yet: inkpad api /);
     expect(code).toBe(1);
-    expect(await keysIn(here.database, 'data_keys', 'sealed')).toEqual([idOf(OLD)]);
+    expect(await findKeyIds(installation.database, 'data_keys', 'sealed')).toEqual([toKeyId(OLD)]);
   });
 
   /**
-   * old key alone: a customer, a receipt, a keyed stamp, a subscription, a mail that waits
-   * both keys, rotation not begun: sealed with the old one still, so that processes with it alone can open it
-   * key:rotate beside customers who go on joining
-   * new key alone: all of it is found, opened and refused as before
+   * only the old key: a customer, a receipt, a stamp with a key, a subscription, a pending mail
+   * both keys, before the rotation: still sealed with the old one, so that processes without the new one can open it
+   * key:rotate while customers are created
+   * only the new key: everything is found, opened and refused as before
    */
-  it('takes everything along without a pause, claims and answers included', async () => {
-    const { database } = here;
-    const first = await here.start(ONLY_OLD);
+  it('seals everything with the new key while customers are created, and keeps claims, stored responses and mails usable', async () => {
+    const { database } = installation;
+    const first = await installation.start(ONLY_OLD);
     const store = await first.newStore();
     const { path } = await enrol(store, { email: 'ann@example.com' });
     const receipt = { stamps: 2, external_ref: `till-${randomUUID()}` };
     const once = { 'idempotency-key': randomUUID() };
-    const stamped = await store.send('POST', `${path}/stamp`, receipt, once);
+    const firstResponse = await store.send('POST', `${path}/stamp`, receipt, once);
     const subscription = await store.post<{ id: number; secret: string }>(
       `${store.store}/webhook_subscriptions`,
       { events: ['*'], target_url: 'https://hooks.example/in' },
@@ -194,32 +193,32 @@ describe('the rotation of the master key', () => {
     );
     await first.stop();
 
-    const both = await here.start(BOTH);
-    const beside = new Client(both.baseUrl, store.accountId, store.token);
-    await enrol(beside, { email: 'bob@example.com' });
-    expect(await keysIn(database, 'personal_keys', 'wrapped')).toEqual([idOf(OLD)]);
+    const both = await installation.start(BOTH);
+    const client = new Client(both.baseUrl, store.accountId, store.token);
+    await enrol(client, { email: 'bob@example.com' });
+    expect(await findKeyIds(database, 'personal_keys', 'wrapped')).toEqual([toKeyId(OLD)]);
 
-    let joined = 0;
-    let rotating = true;
-    const joining = (async () => {
-      while (rotating) {
-        const customer = { first_name: 'Anna', email: `c${joined}@example.com` };
-        const response = await beside.post(`${beside.store}/customers`, { customer });
+    let createdCount = 0;
+    let isRotating = true;
+    const creations = (async () => {
+      while (isRotating) {
+        const customer = { first_name: 'Anna', email: `c${createdCount}@example.com` };
+        const response = await client.post(`${client.store}/customers`, { customer });
         expect(response.status).toBe(201);
-        joined++;
-        const twice = await beside.post(`${beside.store}/customers`, {
+        createdCount++;
+        const twice = await client.post(`${client.store}/customers`, {
           customer: { first_name: 'Ann', email: 'ANN@example.com' },
         });
         expect(twice.status).toBe(422);
       }
     })();
     await eventually(
-      async () => joined,
+      async () => createdCount,
       (count) => count > 0,
     );
     const { code, output } = await rotate(BOTH);
-    rotating = false;
-    await joining;
+    isRotating = false;
+    await creations;
     expect(output).toMatch(/personal keys: \d+ of \d+/);
     expect(output).toContain('done: remove MASTER_KEY_PREVIOUS');
     expect(code).toBe(0);
@@ -232,26 +231,26 @@ describe('the rotation of the master key', () => {
       ['es.stored_responses', 'response'],
       ['mail_outbox', 'sealed'],
     ] as const) {
-      expect([table, await keysIn(database, table, column)]).toEqual([table, [idOf(NEW)]]);
+      expect([table, await findKeyIds(database, table, column)]).toEqual([table, [toKeyId(NEW)]]);
     }
-    const { rows: audited } = await database.query(
+    const { rows: auditEntries } = await database.query(
       `select actor ->> 'name' as name, subject ->> 'key' as key from audit_log
        where type = 'master_key.rotated'`,
     );
-    expect(audited).toEqual([{ name: userInfo().username, key: idOf(NEW) }]);
-    const refused = await run(API, here.environment(ONLY_OLD));
-    expect(refused.output).toContain('MASTER_KEY is not the key of this database');
+    expect(auditEntries).toEqual([{ name: userInfo().username, key: toKeyId(NEW) }]);
+    const apiRun = await run(API, installation.environment(ONLY_OLD));
+    expect(apiRun.output).toContain('MASTER_KEY is not the key of this database');
 
-    const last = await here.start(ONLY_NEW);
+    const last = await installation.start(ONLY_NEW);
     stops.push(last.stop);
-    const waiting = await last.app.get(MailOutbox, { strict: false }).claim(1);
-    expect(waiting).toMatchObject([{ id: mailId, mail }]);
+    const mails = await last.app.get(MailOutbox, { strict: false }).claim(1);
+    expect(mails).toMatchObject([{ id: mailId, mail }]);
     const till = new Client(last.baseUrl, store.accountId, store.token);
     const again = await till.send('POST', `${path}/stamp`, receipt, once);
-    expect([again.status, again.text]).toEqual([200, stamped.text]);
+    expect([again.status, again.text]).toEqual([200, firstResponse.text]);
     expect(again.headers.get('idempotent-replayed')).toBe('true');
     const unkeyed = await till.post<{ stamps_count: number }>(`${path}/stamp`, receipt);
-    expect(unkeyed.body).toEqual(stamped.body);
+    expect(unkeyed.body).toEqual(firstResponse.body);
     for (const email of ['ann@example.com', 'bob@example.com', 'c0@example.com']) {
       const refusal = await till.post<{ errors: object }>(`${till.store}/customers`, {
         customer: { first_name: 'Ann', email },
@@ -267,28 +266,29 @@ describe('the rotation of the master key', () => {
       'select subject_id::int as id from personal_keys',
     );
     expect((await keys.load(rows.map(({ id }) => id))).size).toBe(rows.length);
-    const verified = await run('dist/scripts/verify.js', here.environment(ONLY_NEW));
-    expect(verified.output).toContain('every read model matches its events');
+    const verification = await run('dist/scripts/verify.js', installation.environment(ONLY_NEW));
+    expect(verification.output).toContain('every read model matches its events');
   });
 
-  it('refuses afterwards what a forgotten process seals with the former key', async () => {
+  it('makes the database refuse what is sealed with the former key afterwards', async () => {
     const wrapped = Buffer.concat([
       Buffer.from('ink\u0001'),
-      Buffer.from(idOf(OLD), 'hex'),
+      Buffer.from(toKeyId(OLD), 'hex'),
       Buffer.alloc(60),
     ]);
     await expect(
-      here.database.query('insert into personal_keys (subject_id, wrapped) values (500000, $1)', [
-        wrapped,
-      ]),
+      installation.database.query(
+        'insert into personal_keys (subject_id, wrapped) values (500000, $1)',
+        [wrapped],
+      ),
     ).rejects.toThrow('sealed with a master key that has been rotated out');
   });
 
-  /** killed after its first lines; a service with both keys goes on; the second run does what is left */
-  it('goes on where it was interrupted', async () => {
+  /** The first run is killed; a service with both keys continues; the second run does the rest. */
+  it('continues where it was killed', async () => {
     const NEXT = Buffer.alloc(32, 9);
-    const keys = { MASTER_KEY: text(NEXT), MASTER_KEY_PREVIOUS: text(NEW) };
-    const service = await here.start(keys);
+    const keys = { MASTER_KEY: toBase64(NEXT), MASTER_KEY_PREVIOUS: toBase64(NEW) };
+    const service = await installation.start(keys);
     stops.push(service.stop);
     const personal = service.app.get(PersonalKeys, { strict: false });
     for (let id = 600_000; id < 601_200; id += 100) {
@@ -296,45 +296,47 @@ describe('the rotation of the master key', () => {
         Array.from({ length: 100 }, (_, i) => personal.create(id + i, 'customers')),
       );
     }
-    const program = startProgram(CLI, here.environment(keys), ['key:rotate']);
+    const program = startProgram(CLI, installation.environment(keys), ['key:rotate']);
     await eventually(
       async () => program.output(),
       (output) => output.includes('personal keys: 500 of'),
     );
     await program.kill('SIGKILL');
-    const ids = await keysIn(here.database, 'personal_keys', 'wrapped');
-    expect(ids).toContain(idOf(NEXT));
-    const { rows } = await here.database.query<{ all: number }>(
+    const ids = await findKeyIds(installation.database, 'personal_keys', 'wrapped');
+    expect(ids).toContain(toKeyId(NEXT));
+    const { rows } = await installation.database.query<{ all: number }>(
       'select count(*)::int as all from personal_keys',
     );
-    expect((await run(API, here.environment({ MASTER_KEY: text(NEXT) }))).output).toMatch(
-      /^The master key of this database is being changed: set MASTER_KEY_PREVIOUS/,
-    );
+    expect(
+      (await run(API, installation.environment({ MASTER_KEY: toBase64(NEXT) }))).output,
+    ).toMatch(/^The master key of this database is being changed: set MASTER_KEY_PREVIOUS/);
     const { code, output } = await rotate(keys);
     expect(code).toBe(0);
-    const left = Number(/personal keys: \d+ of (\d+)/.exec(output)?.[1] ?? 0);
-    expect(left).toBeGreaterThan(0);
-    expect(left).toBeLessThanOrEqual((rows[0]?.all ?? 0) - 500);
-    expect(await keysIn(here.database, 'personal_keys', 'wrapped')).toEqual([idOf(NEXT)]);
+    const remainingCount = Number(/personal keys: \d+ of (\d+)/.exec(output)?.[1] ?? 0);
+    expect(remainingCount).toBeGreaterThan(0);
+    expect(remainingCount).toBeLessThanOrEqual((rows[0]?.all ?? 0) - 500);
+    expect(await findKeyIds(installation.database, 'personal_keys', 'wrapped')).toEqual([
+      toKeyId(NEXT),
+    ]);
   });
 
-  it('names an api that answers on its own port', async () => {
-    // The names of connections show the keys, and nothing more of them than their ids.
+  it('sees the key of an api in the names of its connections', async () => {
+    // The names of connections show the id of the key alone.
     const port = await freePort();
     const NEXT = Buffer.alloc(32, 9);
     const program = startProgram(
       API,
-      here.environment({ MASTER_KEY: text(NEXT), PORT: String(port) }),
+      installation.environment({ MASTER_KEY: toBase64(NEXT), PORT: String(port) }),
     );
     stops.push(() => program.kill('SIGTERM'));
     const { rows } = await eventually(
       () =>
-        here.database.query<{ name: string }>(
+        installation.database.query<{ name: string }>(
           `select distinct application_name as name from pg_stat_activity
            where datname = current_database() and application_name like 'inkpad api%'`,
         ),
       (result) => result.rows.length > 0,
     );
-    expect(rows[0]?.name).toMatch(new RegExp(`^inkpad api [0-9a-f]{8} key ${idOf(NEXT)}$`));
+    expect(rows[0]?.name).toMatch(new RegExp(`^inkpad api [0-9a-f]{8} key ${toKeyId(NEXT)}$`));
   });
 });

@@ -13,7 +13,7 @@ const STAMPS = 10_800;
 const CUSTOMER_CARDS = 60;
 const CALLERS = 16;
 const MB = 1024 * 1024;
-/** Resident memory also counts the room for new objects. Bodies that kept their slabs came to 72 and 191 for a dispatcher. */
+/** Resident memory includes the heap for new objects. With bodies that kept their slabs, a dispatcher grew by 72 and 191. */
 const MAX_GROWTH_MB = { external: 24, resident: 128 };
 
 type Memory = { external: number; resident: number };
@@ -38,7 +38,7 @@ afterAll(async () => {
   await service.stop();
 }, SLOW);
 
-async function memoryOf(process: keyof typeof ports): Promise<Memory> {
+async function readMemory(process: keyof typeof ports): Promise<Memory> {
   const response = await fetch(`http://127.0.0.1:${ports[process]}/metrics`);
   const { value } = samples(await response.text());
   return {
@@ -61,7 +61,7 @@ async function stampAll(paths: string[], count: number): Promise<void> {
 
 describe('the memory of api and dispatcher', () => {
   it(
-    'does not grow with the events of an hour',
+    'grows by less than its limits over the 10,800 stamps of a busy hour',
     async () => {
       const receiver = await receive();
       ports.dispatcher = await freePort();
@@ -70,13 +70,13 @@ describe('the memory of api and dispatcher', () => {
       await subscribe(store, receiver, { event: 'stamp.earned', payload_format: 'flat' });
       const paths: string[] = [];
       for (let i = 0; i < CUSTOMER_CARDS; i++) paths.push((await enrol(store)).path);
-      // Whatever a process takes once: compiled code, connections, room for new objects.
+      // Warms up: compiled code, connections, the heap for new objects.
       await stampAll(paths, 1_000);
       await eventually(
         () => receiver.received.length,
         (count) => count >= 2_000,
       );
-      const before = { api: await memoryOf('api'), dispatcher: await memoryOf('dispatcher') };
+      const before = { api: await readMemory('api'), dispatcher: await readMemory('dispatcher') };
 
       await stampAll(paths, STAMPS);
       await eventually(
@@ -85,10 +85,10 @@ describe('the memory of api and dispatcher', () => {
       );
 
       for (const process of ['api', 'dispatcher'] as const) {
-        const grown = async () => {
-          // So that it collects garbage.
+        const measureGrowth = async () => {
+          // Triggers garbage collection.
           await stampAll(paths, 20);
-          const { external, resident } = await memoryOf(process);
+          const { external, resident } = await readMemory(process);
           return {
             process,
             external: (external - before[process].external) / MB,
@@ -96,7 +96,7 @@ describe('the memory of api and dispatcher', () => {
           };
         };
         await eventually(
-          grown,
+          measureGrowth,
           ({ external, resident }) =>
             external < MAX_GROWTH_MB.external && resident < MAX_GROWTH_MB.resident,
         );

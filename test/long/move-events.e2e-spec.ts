@@ -24,10 +24,10 @@ let server: EventStoreDb;
 let database: TestDatabase;
 let receiver: Receiver;
 let store: Client;
-/** The customer card that is stamped under each engine. */
+/** The customer card that is stamped with each engine. */
 let path: string;
-let onPostgres: NodeJS.ProcessEnv;
-let onEventStoreDb: NodeJS.ProcessEnv;
+let postgresSettings: NodeJS.ProcessEnv;
+let eventStoreDbSettings: NodeJS.ProcessEnv;
 const programs = new Map<string, Program>();
 
 beforeAll(async () => {
@@ -35,18 +35,18 @@ beforeAll(async () => {
   database = await testDatabase();
   receiver = await Receiver.start();
   const port = await freePort();
-  onPostgres = testEnvironment(database.url, {
+  postgresSettings = testEnvironment(database.url, {
     PORT: String(port),
     EVENT_STORE_URL: '',
     WEBHOOK_ALLOW_INSECURE_TARGETS: 'true',
     WEBHOOK_TIME_SCALE: '100',
   });
-  onEventStoreDb = {
-    ...onPostgres,
+  eventStoreDbSettings = {
+    ...postgresSettings,
     EVENT_STORE_URL: server.connectionString,
     EVENT_STORE_STREAM_PREFIX: 'moved_',
   };
-  const { output } = await run('setup', onPostgres);
+  const { output } = await run('setup', postgresSettings);
   const { api_token, account_id } = JSON.parse(output) as {
     api_token: string;
     account_id: number;
@@ -61,27 +61,27 @@ afterAll(async () => {
   await database.close();
 }, SLOW);
 
-describe('the history moves', () => {
+describe('npm run move-events', () => {
   it(
-    'not to where the history of another database is',
+    'refuses an EventStoreDB that holds the history of another database',
     async () => {
-      const occupied = { ...onEventStoreDb, EVENT_STORE_STREAM_PREFIX: 'taken_' };
-      const another = await testDatabase();
-      expect((await run('setup', { ...occupied, DATABASE_URL: another.url })).status).toBe(0);
+      const occupied = { ...eventStoreDbSettings, EVENT_STORE_STREAM_PREFIX: 'taken_' };
+      const otherDatabase = await testDatabase();
+      expect((await run('setup', { ...occupied, DATABASE_URL: otherDatabase.url })).status).toBe(0);
       const { status, output } = await run('move-events', occupied, '--to', 'eventstoredb');
       expect(status).toBe(1);
       expect(output.trim()).toMatch(
         /^EventStoreDB \(streams taken_\*\) holds the history of another database: .*$/,
       );
-      await another.close();
+      await otherDatabase.close();
     },
     SLOW,
   );
 
   it(
-    'to EventStoreDB, killed half-way and run again',
+    'refuses to run beside an api, and copies every event to EventStoreDB although it was killed once',
     async () => {
-      await start('api', onPostgres);
+      await start('api', postgresSettings);
       const { status } = await store.post(`${store.store}/webhook_subscriptions`, {
         events: ['stamp.earned'],
         target_url: receiver.url,
@@ -89,102 +89,106 @@ describe('the history moves', () => {
       expect(status).toBe(201);
       for (let i = 0; i < 10; i++) ({ path } = await enrol(store, { rewards: [5] }));
       await stamp(3);
-      await start('dispatcher', onPostgres);
-      await untilReceived(3);
-      const refused = await run('move-events', onEventStoreDb, '--to', 'eventstoredb');
-      expect(refused.status).toBe(1);
-      expect(refused.output).toContain('Inkpad is still connected to the database (inkpad api');
+      await start('dispatcher', postgresSettings);
+      await waitForWebhooks(3);
+      const refusal = await run('move-events', eventStoreDbSettings, '--to', 'eventstoredb');
+      expect(refusal.status).toBe(1);
+      expect(refusal.output).toContain('Inkpad is still connected to the database (inkpad api');
       await stop('dispatcher');
       await stamp(2);
       await stop();
 
-      const before = await historyIn(onPostgres);
+      const before = await historyIn(postgresSettings);
       server.fault.delayAnswers(40);
-      const killed = move('eventstoredb');
-      const gone = once(killed, 'exit');
+      const killed = startMove('eventstoredb');
+      const exit = once(killed, 'exit');
       await eventually(
         () => server.appended,
         (appended) => appended > 5,
       );
       killed.kill('SIGKILL');
-      await gone;
+      await exit;
       server.fault.clear();
       expect(server.appended).toBeLessThan(before.length);
 
-      expect(await run('move-events', onEventStoreDb, '--to', 'eventstoredb')).toMatchObject({
+      expect(await run('move-events', eventStoreDbSettings, '--to', 'eventstoredb')).toMatchObject({
         status: 0,
         output: expect.stringContaining(`eventstoredb holds all ${before.length} events`),
       });
-      expect((await historyIn(onEventStoreDb)).map(placeless)).toEqual(before.map(placeless));
-      expect(await filledWith(onEventStoreDb)).toBeGreaterThan(3);
-      const verified = await run('verify', onEventStoreDb);
-      expect(verified.output).toContain(CLEAN);
-      expect(verified.status).toBe(0);
+      expect((await historyIn(eventStoreDbSettings)).map(omitPosition)).toEqual(
+        before.map(omitPosition),
+      );
+      expect(await checkHistoryTable(eventStoreDbSettings)).toBeGreaterThan(3);
+      const verification = await run('verify', eventStoreDbSettings);
+      expect(verification.output).toContain(CLEAN);
+      expect(verification.status).toBe(0);
     },
     SLOW,
   );
 
-  it('once: another run copies nothing and leaves every position as it is', async () => {
-    const positions = await positionsIn();
-    const again = await run('move-events', onEventStoreDb, '--to', 'eventstoredb');
+  it('copies nothing and changes no position when it is run again', async () => {
+    const positions = await readPositions();
+    const again = await run('move-events', eventStoreDbSettings, '--to', 'eventstoredb');
     expect([again.status, again.output]).toEqual([0, expect.stringContaining(' 0 of them copied')]);
-    expect(await positionsIn()).toEqual(positions);
+    expect(await readPositions()).toEqual(positions);
   });
 
-  it('so that PostgreSQL is not written to by mistake', async () => {
-    const { status, output } = await run('verify', onPostgres);
+  it('makes npm run verify refuse PostgreSQL as the event store afterwards', async () => {
+    const { status, output } = await run('verify', postgresSettings);
     expect(status).toBe(1);
     expect(output.trim()).toMatch(/^The history of this database is in EventStoreDB: .*$/);
   });
 
   it(
-    'and the service goes on with EventStoreDB, webhooks exactly where they were',
+    'lets the service continue with EventStoreDB and send every webhook once',
     async () => {
-      await start('api', onEventStoreDb);
-      await start('dispatcher', onEventStoreDb);
+      await start('api', eventStoreDbSettings);
+      await start('dispatcher', eventStoreDbSettings);
       await stamp(2);
-      expect(await balance()).toBe(7);
-      await untilReceived(7);
-      await untilFilled(onEventStoreDb);
+      expect(await readBalance()).toBe(7);
+      await waitForWebhooks(7);
+      await waitForHistoryTable(eventStoreDbSettings);
       await stop();
-      expect((await run('verify', onEventStoreDb)).status).toBe(0);
+      expect((await run('verify', eventStoreDbSettings)).status).toBe(0);
     },
     SLOW,
   );
 
   it(
-    'back to PostgreSQL, which has its older part already, and some rows are behind',
+    'copies the newer events back to PostgreSQL, and brings read models up to date that are behind',
     async () => {
-      const before = await historyIn(onEventStoreDb);
-      await leaveRowsBehind();
-      const stale = await run('move-events', onEventStoreDb, '--to', 'eventstoredb');
+      const before = await historyIn(eventStoreDbSettings);
+      await leaveReadModelsBehind();
+      const stale = await run('move-events', eventStoreDbSettings, '--to', 'eventstoredb');
       expect([stale.status, stale.output]).toEqual([1, expect.stringContaining(DIFFERENT)]);
-      const back = await run('move-events', onEventStoreDb, '--to', 'postgres');
+      const back = await run('move-events', eventStoreDbSettings, '--to', 'postgres');
       expect([back.status, back.output]).toEqual([
         0,
         expect.stringMatching(`postgres holds all ${before.length} events .* 2 of them copied`),
       ]);
-      expect((await historyIn(onPostgres)).map(placeless)).toEqual(before.map(placeless));
-      expect(await filledWith(onPostgres)).toBe(before.length);
-      const verified = await run('verify', onPostgres);
-      expect(verified.output).toContain(CLEAN);
-      expect(verified.status).toBe(0);
+      expect((await historyIn(postgresSettings)).map(omitPosition)).toEqual(
+        before.map(omitPosition),
+      );
+      expect(await checkHistoryTable(postgresSettings)).toBe(before.length);
+      const verification = await run('verify', postgresSettings);
+      expect(verification.output).toContain(CLEAN);
+      expect(verification.status).toBe(0);
 
-      await start('api', onPostgres);
-      await start('dispatcher', onPostgres);
+      await start('api', postgresSettings);
+      await start('dispatcher', postgresSettings);
       await stamp(2);
-      expect(await balance()).toBe(9);
-      await untilReceived(9);
-      await untilFilled(onPostgres);
+      expect(await readBalance()).toBe(9);
+      await waitForWebhooks(9);
+      await waitForHistoryTable(postgresSettings);
       await stop();
     },
     SLOW,
   );
 });
 
-/** As a process leaves them that died after its append: one row is a revision behind, another was never written. */
-async function leaveRowsBehind(): Promise<void> {
-  const { rows: cards, close } = await openStore(readConfig(onEventStoreDb));
+/** Simulates a process that died after its appends: one read model is a revision behind, another is missing. */
+async function leaveReadModelsBehind(): Promise<void> {
+  const { rows: cards, close } = await openStore(readConfig(eventStoreDbSettings));
   const id = Number(path.split('/').at(-1));
   const stream = toStreamName(customerCard, id);
   const now = await cards.project(customerCard, stream);
@@ -208,12 +212,12 @@ async function stamp(times: number): Promise<void> {
   }
 }
 
-async function balance(): Promise<number> {
+async function readBalance(): Promise<number> {
   return (await store.get<CustomerCardDetailJson>(path)).body.stamps_count;
 }
 
-/** So many, each once, and nothing left that is still to be sent. */
-async function untilReceived(count: number): Promise<void> {
+/** Waits until so many webhooks were received, each once, and none is pending. */
+async function waitForWebhooks(count: number): Promise<void> {
   const state = await eventually(
     async () => ({
       received: receiver.received.length,
@@ -227,10 +231,10 @@ async function untilReceived(count: number): Promise<void> {
   expect(new Set(receiver.received.map(({ headers }) => headers['webhook-id'])).size).toBe(count);
 }
 
-const placeless = ({ position: _position, ...event }: StoredEvent) => event;
+const omitPosition = ({ position: _position, ...event }: StoredEvent) => event;
 
-/** @returns how many events are in the table of the history, each where the log has it */
-async function filledWith(environment: NodeJS.ProcessEnv): Promise<number> {
+/** Compares the history table with the log. @returns how many events the table has */
+async function checkHistoryTable(environment: NodeJS.ProcessEnv): Promise<number> {
   const { rows } = await database.query('select event_id, position from history order by seq');
   const events = (await historyIn(environment)).slice(0, rows.length);
   expect(rows).toEqual(
@@ -239,15 +243,15 @@ async function filledWith(environment: NodeJS.ProcessEnv): Promise<number> {
   return rows.length;
 }
 
-async function untilFilled(environment: NodeJS.ProcessEnv): Promise<void> {
+async function waitForHistoryTable(environment: NodeJS.ProcessEnv): Promise<void> {
   const { length } = await historyIn(environment);
   await eventually(
-    () => filledWith(environment),
-    (filled) => filled === length,
+    () => checkHistoryTable(environment),
+    (count) => count === length,
   );
 }
 
-async function positionsIn(): Promise<unknown[]> {
+async function readPositions(): Promise<unknown[]> {
   const { rows } = await database.query(
     `select subscription as name, position from es.checkpoints
      union all select id::text, active_from from webhook_subscriptions order by 1`,
@@ -269,7 +273,7 @@ async function start(app: 'api' | 'dispatcher', environment: NodeJS.ProcessEnv):
   );
 }
 
-/** Without a name: all that run. */
+/** Stops these programs, or all of them. */
 async function stop(...names: string[]): Promise<void> {
   for (const name of names.length > 0 ? names : [...programs.keys()]) {
     await programs.get(name)?.kill('SIGTERM');
@@ -277,13 +281,13 @@ async function stop(...names: string[]): Promise<void> {
   }
 }
 
-const move = (to: string) =>
+const startMove = (to: string) =>
   spawn(process.execPath, ['dist/scripts/move-events.js', '--to', to], {
-    env: { PATH: process.env['PATH'], TMPDIR: process.env['TMPDIR'], ...onEventStoreDb },
+    env: { PATH: process.env['PATH'], TMPDIR: process.env['TMPDIR'], ...eventStoreDbSettings },
     stdio: 'ignore',
   });
 
-/** Not synchronously: the EventStoreDB that it talks to is in this process. */
+/** Runs a script asynchronously, since its EventStoreDB is in this process. */
 async function run(
   script: string,
   environment: NodeJS.ProcessEnv,

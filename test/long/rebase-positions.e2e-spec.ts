@@ -27,19 +27,19 @@ const SETTINGS = {
   WEBHOOK_TIME_SCALE: '100',
 };
 
-/** The server that the dump is restored on: young, so that its transaction ids are low. */
-let restored: EmbeddedPostgres;
+/** The server that the dump is restored to: a new one, with low transaction ids. */
+let restoredServer: EmbeddedPostgres;
 let environment: NodeJS.ProcessEnv;
 let receiver: Receiver;
 let store: Client;
 let path: string;
-/** Told from the middle of the history on. */
-let late: Receiver;
+/** Subscribed in the middle of the history. */
+let lateReceiver: Receiver;
 let before: StoredEvent[];
 const programs: Program[] = [];
 
 beforeAll(async () => {
-  [receiver, late] = [await Receiver.start(), await Receiver.start()];
+  [receiver, lateReceiver] = [await Receiver.start(), await Receiver.start()];
   const service = await startService(SETTINGS);
   try {
     await service.database.query(
@@ -59,10 +59,10 @@ beforeAll(async () => {
     );
     await eventually(
       () => service.database.query(`select from history where name = 'stamp.earned'`),
-      (filled) => filled.rowCount === 3,
+      (places) => places.rowCount === 3,
     );
     await dispatcher.kill('SIGTERM');
-    await subscribe(owner, late);
+    await subscribe(owner, lateReceiver);
     for (let i = 0; i < 2; i++) await owner.post(`${path}/stamp`, { stamps: 1 });
     await service.database.query(
       `insert into webhook_active_spans (subscription_id, active_from, active_until)
@@ -71,17 +71,17 @@ beforeAll(async () => {
     before = await service.history();
 
     const dataDir = mkdtempSync(join(tmpdir(), 'inkpad-restored-'));
-    restored = await startPostgres({ dataDir, tie: true, settings: { fsync: 'off' } });
+    restoredServer = await startPostgres({ dataDir, tie: true, settings: { fsync: 'off' } });
     const port = await freePort();
-    environment = testEnvironment(restored.url, {
+    environment = testEnvironment(restoredServer.url, {
       ...SETTINGS,
-      DATABASE_MIGRATION_URL: restored.ownerUrl,
+      DATABASE_MIGRATION_URL: restoredServer.ownerUrl,
       PORT: String(port),
     });
     store = new Client(`http://127.0.0.1:${port}`, owner.accountId, owner.token);
-    const migrated = run('dist/scripts/migrate.js');
-    if (migrated.status !== 0) throw new Error(`migration failed:\n${migrated.output}`);
-    await dumpAndRestore(service.database.ownerUrl, restored.ownerUrl);
+    const migration = run('dist/scripts/migrate.js');
+    if (migration.status !== 0) throw new Error(`migration failed:\n${migration.output}`);
+    await dumpAndRestore(service.database.ownerUrl, restoredServer.ownerUrl);
   } finally {
     await service.stop();
   }
@@ -89,28 +89,31 @@ beforeAll(async () => {
 
 afterAll(async () => {
   await Promise.all(programs.map((program) => program.kill('SIGTERM')));
-  await Promise.all([receiver.stop(), late.stop()]);
-  await restored.remove();
+  await Promise.all([receiver.stop(), lateReceiver.stop()]);
+  await restoredServer.remove();
 }, SLOW);
 
 describe('a database restored from a logical dump', () => {
-  it.each([API, DISPATCHER, VERIFY])('%s refuses it with one sentence', (program) => {
-    const { status, output } = run(program);
-    expect(status).toBe(program === VERIFY ? 1 : 78);
-    expect(output.trim()).toBe(
-      'The events in this database carry positions of another PostgreSQL server, as after a restored dump: run npm run rebase-positions once, then start again.',
-    );
-  });
+  it.each([API, DISPATCHER, VERIFY])(
+    'is refused by %s in one sentence that says what to do',
+    (program) => {
+      const { status, output } = run(program);
+      expect(status).toBe(program === VERIFY ? 1 : 78);
+      expect(output.trim()).toBe(
+        'The events in this database carry positions of another PostgreSQL server, as after a restored dump: run npm run rebase-positions once, then start again.',
+      );
+    },
+  );
 
-  it('is migrated all the same', () => {
+  it('is accepted by npm run migrate', () => {
     expect(run('dist/scripts/migrate.js')).toEqual({
       status: 0,
       output: 'the database is up to date\n',
     });
   });
 
-  it('is not rebased while anything of Inkpad is connected', async () => {
-    const api = await connect(restored.url, 'inkpad api');
+  it('is refused by npm run rebase-positions while an api is connected', async () => {
+    const api = await connect(restoredServer.url, 'inkpad api');
     const { status, output } = run(REBASE);
     await api.end();
     expect([status, output.trim()]).toEqual([
@@ -119,59 +122,61 @@ describe('a database restored from a logical dump', () => {
     ]);
   });
 
-  it('is left alone when events were appended to it before anybody noticed', async () => {
-    await ask('create database appended template inkpad', 'postgres');
-    const [url, ownerUrl] = [new URL(restored.url), new URL(restored.ownerUrl)];
+  it('is left unchanged by npm run rebase-positions when events were appended after the restore', async () => {
+    await query('create database appended template inkpad', 'postgres');
+    const [url, ownerUrl] = [new URL(restoredServer.url), new URL(restoredServer.ownerUrl)];
     url.pathname = ownerUrl.pathname = '/appended';
-    const used = {
+    const appendedSettings = {
       ...environment,
       DATABASE_URL: url.href,
       DATABASE_MIGRATION_URL: ownerUrl.href,
     };
     const last = before.at(-1);
     if (!last) throw new Error('there is a history');
-    const opened = await openStore(readConfig(used));
+    const appendedStore = await openStore(readConfig(appendedSettings));
     const { stream, revision, hash } = last;
     const again = { ...last, id: randomUUID() };
-    await opened.store.commit({
+    await appendedStore.store.commit({
       accountId: store.accountId,
       writes: [{ stream, expected: { revision, hash }, events: [again] }],
     });
-    await opened.close();
-    const events = await ask('select tx::text, pos, event_id from es.events', 'appended');
-    const { status, output } = run(REBASE, used);
+    await appendedStore.close();
+    const events = await query('select tx::text, pos, event_id from es.events', 'appended');
+    const { status, output } = run(REBASE, appendedSettings);
     expect([status, output.trim()]).toEqual([
       1,
       `The events of ${stream} are not in the order of their revisions, because events were appended after the restore. Nothing was changed.`,
     ]);
-    expect(await ask('select tx::text, pos, event_id from es.events', 'appended')).toEqual(events);
+    expect(await query('select tx::text, pos, event_id from es.events', 'appended')).toEqual(
+      events,
+    );
   });
 
-  it('keeps its order when it is rebased, once and again, and stays as protected as it was', async () => {
-    const was = await shape();
-    const rebased = `${before.length} events are in their original order, at positions of this server\n`;
-    expect(run(REBASE)).toEqual({ status: 0, output: rebased });
+  it('keeps its order of events, constraints, triggers and grants when npm run rebase-positions is run twice', async () => {
+    const definition = await readDefinition();
+    const expectedOutput = `${before.length} events are in their original order, at positions of this server\n`;
+    expect(run(REBASE)).toEqual({ status: 0, output: expectedOutput });
     const history = await historyIn(environment);
     expect(history.map(withoutPosition)).toEqual(before.map(withoutPosition));
-    const positions = await positionsIn();
+    const positions = await readPositions();
     expect(positions.map(({ position }) => position.slice(0, 20))).toEqual(
       positions.map(() => '1'.padStart(20, '0')),
     );
-    const filled = await placesInHistory();
-    expect(filled.length).toBeGreaterThan(3);
-    expect(filled).toEqual(placesOf(history).slice(0, filled.length));
-    expect(run(REBASE)).toEqual({ status: 0, output: rebased });
+    const places = await readHistoryPlaces();
+    expect(places.length).toBeGreaterThan(3);
+    expect(places).toEqual(toPlaces(history).slice(0, places.length));
+    expect(run(REBASE)).toEqual({ status: 0, output: expectedOutput });
     expect(await historyIn(environment)).toEqual(history);
-    expect(await placesInHistory()).toEqual(filled);
-    expect(await positionsIn()).toEqual(positions);
-    expect(await shape()).toEqual(was);
-    await expect(ask('delete from es.events')).rejects.toThrow('never changed or removed');
+    expect(await readHistoryPlaces()).toEqual(places);
+    expect(await readPositions()).toEqual(positions);
+    expect(await readDefinition()).toEqual(definition);
+    await expect(query('delete from es.events')).rejects.toThrow('never changed or removed');
   });
 
   it(
-    'then goes on: new events come last, and webhooks go on exactly where they were',
+    'gets new events at the end, and sends every webhook once, after npm run rebase-positions',
     async () => {
-      const sentBefore = receiver.received.map(idOf);
+      const sentBefore = receiver.received.map(getEventId);
       expect(sentBefore.length).toBe(3);
       programs.push(startProgram(API, environment), startProgram(DISPATCHER, environment));
       await eventually(
@@ -195,24 +200,24 @@ describe('a database restored from a logical dump', () => {
       expect(history.length).toBe(before.length + 2);
 
       await eventually(
-        () => [receiver.received.length, late.received.length],
+        () => [receiver.received.length, lateReceiver.received.length],
         ([all = 0, some = 0]) => all >= 7 && some >= 4,
       );
       await eventually(
-        () => ask(`select 1 from webhook_deliveries where status <> 'delivered'`),
+        () => query(`select 1 from webhook_deliveries where status <> 'delivered'`),
         (pending) => pending.length === 0,
       );
-      const sent = receiver.received.map(idOf);
-      expect(sent.length).toBe(7);
-      expect(new Set(sent).size).toBe(7);
-      expect(sent.slice(0, 3)).toEqual(sentBefore);
-      expect(late.received.map(idOf)).toEqual(sent.slice(3));
+      const eventIds = receiver.received.map(getEventId);
+      expect(eventIds.length).toBe(7);
+      expect(new Set(eventIds).size).toBe(7);
+      expect(eventIds.slice(0, 3)).toEqual(sentBefore);
+      expect(lateReceiver.received.map(getEventId)).toEqual(eventIds.slice(3));
 
-      await eventually(placesInHistory, (places) => places.length === history.length);
-      expect(await placesInHistory()).toEqual(placesOf(history));
-      const verified = run(VERIFY);
-      expect(verified.output).toContain('every read model matches its events');
-      expect(verified.status).toBe(0);
+      await eventually(readHistoryPlaces, (places) => places.length === history.length);
+      expect(await readHistoryPlaces()).toEqual(toPlaces(history));
+      const verification = run(VERIFY);
+      expect(verification.output).toContain('every read model matches its events');
+      expect(verification.status).toBe(0);
     },
     SLOW,
   );
@@ -226,18 +231,18 @@ async function subscribe(client: Client, to: Receiver): Promise<void> {
   expect(status).toBe(201);
 }
 
-const idOf = ({ headers }: Received) => headers['webhook-id'];
+const getEventId = ({ headers }: Received) => headers['webhook-id'];
 
 const withoutPosition = ({ position: _position, ...event }: StoredEvent) => event;
 
-const placesOf = (events: StoredEvent[]) =>
+const toPlaces = (events: StoredEvent[]) =>
   events.map(({ id, position }) => ({ event_id: id, position: formatPosition(position) }));
 
-const placesInHistory = () => ask('select event_id, position from history order by seq');
+const readHistoryPlaces = () => query('select event_id, position from history order by seq');
 
 /** Reads everything that refers to positions. */
-async function positionsIn(): Promise<{ position: string }[]> {
-  return (await ask(
+async function readPositions(): Promise<{ position: string }[]> {
+  return (await query(
     `select subscription as name, position from es.checkpoints
      union all select id::text, active_from from webhook_subscriptions
      union all select id::text || ' from', active_from from webhook_active_spans
@@ -245,9 +250,9 @@ async function positionsIn(): Promise<{ position: string }[]> {
   )) as { position: string }[];
 }
 
-/** Indexes, constraints, triggers, owner and grants of the events. */
-async function shape(): Promise<unknown[]> {
-  return ask(
+/** Reads the indexes, constraints, triggers, owner and grants of the events table. */
+async function readDefinition(): Promise<unknown[]> {
+  return query(
     `select indexdef as what from pg_indexes where schemaname = 'es' and tablename = 'events'
      union all select conname::text || pg_get_constraintdef(oid) from pg_constraint
        where conrelid = 'es.events'::regclass
@@ -283,7 +288,7 @@ async function dumpAndRestore(fromUrl: string, toUrl: string): Promise<void> {
     const { rows } = await from.query<{ dumped: string }>(
       `select coalesce(json_agg(t), '[]')::text as dumped from ${name} t`,
     );
-    // Migrations put first rows into some tables; a dump brings them along.
+    // Migrations insert rows into some tables, and a dump contains them too.
     const { rowCount } = await to.query(`select from ${name} limit 1`);
     if (rowCount !== 0) await to.query(`delete from ${name}`);
     await to.query(
@@ -301,8 +306,8 @@ async function dumpAndRestore(fromUrl: string, toUrl: string): Promise<void> {
   await to.end();
 }
 
-async function ask(statement: string, name = 'inkpad'): Promise<unknown[]> {
-  const url = new URL(restored.ownerUrl);
+async function query(statement: string, name = 'inkpad'): Promise<unknown[]> {
+  const url = new URL(restoredServer.ownerUrl);
   url.pathname = `/${name}`;
   const client = await connect(url.href);
   try {

@@ -17,7 +17,7 @@ let service: Service | undefined;
 afterEach(() => service?.stop());
 
 describe('an announced retirement', () => {
-  it('is withdrawn by a command, and can then be announced again', async () => {
+  it('can be withdrawn by retirement:withdraw, and announced again', async () => {
     const database = await announcedDatabase(daysFromNow(-300), daysFromNow(100));
     const run = (...args: string[]) =>
       runNode(['dist/scripts/cli.js', ...args], testEnvironment(database.url));
@@ -35,12 +35,12 @@ describe('an announced retirement', () => {
       },
       database,
     );
-    const { rows: announced } = await database.query<Announced>(
+    const { rows: announcements } = await database.query<Announced>(
       'select announced_at, withdrawn_at from api_retirements order by id',
     );
-    const [former, standing] = announced;
-    expect([former?.withdrawn_at, standing?.withdrawn_at]).toEqual([expect.any(Date), null]);
-    expect(standing?.announced_at.getTime()).toBeGreaterThan(Date.now() - DAY);
+    const [former, current] = announcements;
+    expect([former?.withdrawn_at, current?.withdrawn_at]).toEqual([expect.any(Date), null]);
+    expect(current?.announced_at.getTime()).toBeGreaterThan(Date.now() - DAY);
     const { rows } = await database.query<{ type: string }>(
       'select type from audit_log order by id',
     );
@@ -51,7 +51,7 @@ describe('an announced retirement', () => {
   });
 });
 
-describe('the users', () => {
+describe('users of a retired API version', () => {
   const SUNSET = daysFromNow(400);
   const dispatchers = new Set<Program>();
   let mails: MailServer;
@@ -62,7 +62,7 @@ describe('the users', () => {
     database = await announcedDatabase(daysFromNow(-1), SUNSET);
     service = await startService(
       {
-        API_V1_DEPRECATION_DATE: (await dates()).deprecated_at.toISOString(),
+        API_V1_DEPRECATION_DATE: (await getDates()).deprecated_at.toISOString(),
         API_V1_SUNSET_DATE: SUNSET.toISOString(),
       },
       database,
@@ -82,7 +82,7 @@ describe('the users', () => {
     outcome: string | null;
   };
 
-  async function dates(): Promise<Dates> {
+  async function getDates(): Promise<Dates> {
     const { rows } = await database.query<Dates>(
       'select deprecated_at, notified_at, reminded_sunset_at from api_retirements',
     );
@@ -90,15 +90,15 @@ describe('the users', () => {
     return rows[0];
   }
 
-  const notices = async () =>
+  const findNotices = async () =>
     (
       await database.query<Notice>(
         'select occasion, user_id, mail_id, outcome from api_retirement_notices order by recorded_at, user_id',
       )
     ).rows;
 
-  /** Whose token was used so long ago. */
-  async function user(daysAgo: number): Promise<string> {
+  /** Creates a user whose token was used so long ago. @returns the e-mail address */
+  async function createUser(daysAgo: number): Promise<string> {
     if (!service) throw new Error('the service is started before each test');
     const { email } = await service.newStore();
     await database.query(
@@ -125,23 +125,26 @@ describe('the users', () => {
     return dispatcher;
   }
 
-  const end = async (dispatcher: Program, signal: NodeJS.Signals) => {
+  const stop = async (dispatcher: Program, signal: NodeJS.Signals) => {
     await dispatcher.kill(signal);
     dispatchers.delete(dispatcher);
   };
-  const recipients = () => mails.received.map(({ to }) => to).sort();
-  const allAreSent = () =>
-    eventually(notices, (all) => all.length > 0 && all.every(({ outcome }) => outcome === 'sent'));
-  const isTold = () => eventually(dates, ({ notified_at }) => notified_at !== null);
-  /** As if so much time had passed that the version ends then. */
-  const endsOn = (sunset: Date) =>
+  const listRecipients = () => mails.received.map(({ to }) => to).sort();
+  const waitUntilSent = () =>
+    eventually(
+      findNotices,
+      (all) => all.length > 0 && all.every(({ outcome }) => outcome === 'sent'),
+    );
+  const waitUntilNotified = () => eventually(getDates, ({ notified_at }) => notified_at !== null);
+  /** Simulates that time has passed, by moving the end of the version. */
+  const setSunset = (sunset: Date) =>
     database.query('update api_retirements set sunset_at = $1', [sunset]);
 
-  it('get one mail at the announcement and one in the last 30 days, however often processes start', async () => {
-    const [often, now] = [await user(89), await user(0)];
-    await user(91);
-    const gone = await user(1);
-    await service?.execute(new RemoveUser(cli, gone));
+  it('get one mail at the announcement and one for each end date in the last 30 days, however often dispatchers start', async () => {
+    const [often, now] = [await createUser(89), await createUser(0)];
+    await createUser(91);
+    const removedUser = await createUser(1);
+    await service?.execute(new RemoveUser(cli, removedUser));
     await database.query(
       `insert into api_tokens (user_id, name, sha256, created_at, last_used_at)
        select user_id, 'second', sha256('second'), now(), now() from api_tokens t
@@ -149,65 +152,65 @@ describe('the users', () => {
       [often],
     );
     const first = await Promise.all([startDispatcher(), startDispatcher()]);
-    await isTold();
-    await allAreSent();
-    expect(recipients()).toEqual([often, now].sort());
+    await waitUntilNotified();
+    await waitUntilSent();
+    expect(listRecipients()).toEqual([often, now].sort());
     const mail = mails.received.find(({ to }) => to === often);
     expect(mail?.subject).toMatch(/^cards\.example: version v1 of the API ends on \d/);
     expect(mail?.text).toMatch(/- second, last on .*\n- till, last on /);
 
-    await Promise.all(first.map((dispatcher) => end(dispatcher, 'SIGTERM')));
-    await user(0);
+    await Promise.all(first.map((dispatcher) => stop(dispatcher, 'SIGTERM')));
+    await createUser(0);
     const later = await startDispatcher();
-    // Everybody else is told by the reminder.
+    // The reminder also reaches users since the announcement.
     const [soon, sooner] = [daysFromNow(29), daysFromNow(20)];
-    await endsOn(soon);
+    await setSunset(soon);
     await eventually(
-      dates,
+      getDates,
       ({ reminded_sunset_at }) => reminded_sunset_at?.getTime() === soon.getTime(),
     );
-    await allAreSent();
+    await waitUntilSent();
     expect(mails.received).toHaveLength(5);
     expect(mails.received.slice(2).every(({ subject }) => subject.startsWith('Reminder: '))).toBe(
       true,
     );
     expect(new Set(mails.received.slice(2).map(({ to }) => to)).size).toBe(3);
 
-    // Another date is another reminder, and the first one again is none.
-    await endsOn(sooner);
+    // Another date causes another reminder, and the first one again none.
+    await setSunset(sooner);
     await eventually(
-      dates,
+      getDates,
       ({ reminded_sunset_at }) => reminded_sunset_at?.getTime() === sooner.getTime(),
     );
-    await endsOn(soon);
+    await setSunset(soon);
     await eventually(
-      dates,
+      getDates,
       ({ reminded_sunset_at }) => reminded_sunset_at?.getTime() === soon.getTime(),
     );
-    await allAreSent();
+    await waitUntilSent();
     expect(mails.received).toHaveLength(8);
-    await end(later, 'SIGTERM');
+    await stop(later, 'SIGTERM');
   });
 
-  it('get it once when the mail server was dead and dispatchers were killed', async () => {
-    const expected = [await user(1), await user(2)].sort();
+  it('get the mail once although the mail server was unavailable and a dispatcher was killed', async () => {
+    const expected = [await createUser(1), await createUser(2)].sort();
     await mails.goAway();
     const first = await startDispatcher();
     await eventually(first.output, (text) => text.includes('could not be sent'));
-    await end(first, 'SIGKILL');
+    await stop(first, 'SIGKILL');
     const { rows } = await database.query<{ days: number }>(
       'select round(extract(epoch from give_up_at - created_at) / 86400)::int as days from mail_outbox',
     );
     expect(rows).toEqual([{ days: 7 }, { days: 7 }]);
-    expect((await notices()).map(({ outcome }) => outcome)).toEqual([null, null]);
+    expect((await findNotices()).map(({ outcome }) => outcome)).toEqual([null, null]);
     await mails.comeBack();
     await database.query('update mail_outbox set due_at = now()');
     await startDispatcher();
-    await allAreSent();
-    expect(recipients()).toEqual(expected);
+    await waitUntilSent();
+    expect(listRecipients()).toEqual(expected);
   });
 
-  it('are each told once, however many, and wherever a dispatcher is killed', async () => {
+  it('have one mail each in the outbox, all 900 of them, although a dispatcher was killed meanwhile', async () => {
     await database.query(
       `with u as (
          insert into users (email, email_key, name, password_hash, created_at)
@@ -217,20 +220,20 @@ describe('the users', () => {
     );
     await mails.goAway();
     const [first] = await Promise.all([startDispatcher(), startDispatcher()]);
-    await eventually(notices, (all) => all.length > 0);
-    if (first) await end(first, 'SIGKILL');
-    await isTold();
-    const all = await notices();
+    await eventually(findNotices, (all) => all.length > 0);
+    if (first) await stop(first, 'SIGKILL');
+    await waitUntilNotified();
+    const all = await findNotices();
     expect([all.length, new Set(all.map(({ user_id }) => user_id)).size]).toEqual([900, 900]);
     const { rows } = await database.query('select id from mail_outbox');
     expect(rows).toHaveLength(900);
     expect(new Set(all.map(({ mail_id }) => mail_id)).size).toBe(900);
   });
 
-  it('are in the log where no mail server is set, and on the list', async () => {
-    const email = await user(3);
+  it('are counted in the log and listed by retirement:notices when no mail server is configured', async () => {
+    const email = await createUser(3);
     const dispatcher = await startDispatcher({ SMTP_URL: '', MAIL_FROM: '' });
-    await isTold();
+    await waitUntilNotified();
     const dispatcherOutput = await eventually(dispatcher.output, (text) =>
       text.includes('there is no mail'),
     );
@@ -248,29 +251,29 @@ describe('the users', () => {
       state: 'logged',
       mail_id: null,
     });
-    // The same once a mail server is set: who was told is not told again.
-    await end(dispatcher, 'SIGTERM');
+    // Once a mail server is configured, the announcement is not repeated.
+    await stop(dispatcher, 'SIGTERM');
     await startDispatcher();
-    await endsOn(daysFromNow(29));
-    await eventually(notices, (all) => all.length === 2 && all[1]?.outcome === 'sent');
+    await setSunset(daysFromNow(29));
+    await eventually(findNotices, (all) => all.length === 2 && all[1]?.outcome === 'sent');
     expect(mails.received.map(({ subject }) => subject.slice(0, 10))).toEqual(['Reminder: ']);
   });
 
   it('are notified of the current announcement, not of a withdrawn one', async () => {
-    await user(1);
+    await createUser(1);
     await database.query('update api_retirements set withdrawn_at = now()');
     const { rows } = await database.query<{ id: number }>(
       `insert into api_retirements (version, announced_at, deprecated_at)
        values ('v1', now(), now()) returning id`,
     );
     await startDispatcher();
-    await allAreSent();
+    await waitUntilSent();
     const sentNotices = await database.query('select retirement_id from api_retirement_notices');
     expect(sentNotices.rows).toEqual([{ retirement_id: rows[0]?.id }]);
     expect(mails.received[0]?.text).toContain('Ends on: not decided yet.');
-    // Once it is decided, they are told that too.
-    await endsOn(SUNSET);
-    await eventually(notices, (all) => all.length === 2 && all[1]?.outcome === 'sent');
+    // They get a mail once the date is decided.
+    await setSunset(SUNSET);
+    await eventually(findNotices, (all) => all.length === 2 && all[1]?.outcome === 'sent');
     expect(mails.received[1]?.subject).toMatch(/ends on \d/);
   });
 });

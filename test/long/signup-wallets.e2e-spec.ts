@@ -12,7 +12,7 @@ import { startService, type Client, type LocalService } from '../support/service
 import { newPoster, SignupForm } from '../support/browser/signup.js';
 import { startDispatcher } from '../support/services/webhook-dispatcher.js';
 
-// A wallet must not reveal whether somebody is a known customer either (ADR-0051).
+// A wallet must not reveal whether somebody is a customer already (ADR-0051).
 
 const ORIGIN = 'https://cards.example';
 
@@ -22,7 +22,7 @@ let service: LocalService;
 let dispatcher: Program;
 let store: Client;
 let poster: PosterJson;
-/** Of somebody new and of somebody known, who have typed the same. */
+/** The card of a new customer, and the decoy card for the same input again. */
 let uuids: string[];
 
 beforeAll(async () => {
@@ -47,8 +47,8 @@ async function signUp(): Promise<string> {
   return /\/passes\/([0-9a-f-]{36})/.exec(location)?.[1] ?? '';
 }
 
-/** Without what no two cards have in common. */
-function alike(body: unknown): unknown {
+/** Removes what differs between any two cards. */
+function normalise(body: unknown): unknown {
   const text = JSON.stringify(body)
     .replaceAll(/[0-9a-f]{8}-[0-9a-f-]{27}/g, 'UUID')
     .replaceAll(/"[2-9A-HJ-NP-Z]{8}"/g, '"CODE"')
@@ -57,8 +57,8 @@ function alike(body: unknown): unknown {
   return JSON.parse(text.replaceAll(/"(TOKEN|TAG)"/g, '"$1":0')) as unknown;
 }
 
-describe('the cards of somebody new and somebody known', () => {
-  it('are alike in Apple Wallet, also when the card changes', async () => {
+describe('a decoy card', () => {
+  it('looks like the customer’s card in Apple Wallet, also after the template is renamed', async () => {
     const phones: Phone[] = [];
     for (const uuid of uuids) {
       const phone = world.phone(service.baseUrl);
@@ -66,35 +66,37 @@ describe('the cards of somebody new and somebody known', () => {
       expect(await phone.add(`${ORIGIN}/passes/${uuid}/apple`)).toBe(uuid);
       phones.push(phone);
     }
-    const readPage = () =>
-      phones.map((phone, i) => alike(phone.shows(uuids[i] ?? '').pass) as { logoText?: string });
-    const [one, other] = readPage();
+    const readPasses = () =>
+      phones.map(
+        (phone, i) => normalise(phone.shows(uuids[i] ?? '').pass) as { logoText?: string },
+      );
+    const [one, other] = readPasses();
     expect(other).toEqual(one);
     expect(JSON.stringify(one)).toContain('Grace');
     const path = `${store.store}/cards/${poster.card_id}`;
     await store.send('PATCH', path, { card: { name: 'Tea club' } });
     await eventually(
-      () => JSON.stringify(readPage()).split('Tea club').length,
+      () => JSON.stringify(readPasses()).split('Tea club').length,
       (count) => count > 2,
     );
-    await eventually(readPage, ([a, b]) => JSON.stringify(a) === JSON.stringify(b));
+    await eventually(readPasses, ([a, b]) => JSON.stringify(a) === JSON.stringify(b));
     for (const [i, phone] of phones.entries()) await phone.remove(uuids[i] ?? '');
   });
 
-  it('are alike in Google Wallet', async () => {
+  it('looks like the customer’s card in Google Wallet', async () => {
     const lengths: number[] = [];
     for (const uuid of uuids) {
       lengths.push((await openLink(store, uuid)).length);
       await saveToGoogle(google, store, uuid);
     }
-    const [one, other] = uuids.map((uuid) => alike(findObject(google, uuid)));
+    const [one, other] = uuids.map((uuid) => normalise(findObject(google, uuid)));
     expect(other).toEqual(one);
     expect(one).toBeDefined();
     expect(lengths[1]).toBe(lengths[0]);
   });
 
-  it('go after 400 days without a wallet where they stand in for another, and not before', async () => {
-    const issue = (days: number, uuid: string) =>
+  it('is deleted after 400 days, not before, and not while it is in a wallet', async () => {
+    const setAge = (days: number, uuid: string) =>
       service.database.query(
         `update decoy_cards set state = state || jsonb_build_object('issuedAt', now() - make_interval(days => $1))
          where uuid = $2`,
@@ -102,27 +104,27 @@ describe('the cards of somebody new and somebody known', () => {
       );
     const isThere = async (uuid: string) =>
       (await fetch(`${service.baseUrl}/passes/${uuid}`)).status === 200;
-    const upkeep = new DecoyCardCleanup(service.app.get(Pool, { strict: false }));
-    const forget = () => upkeep.forget(new AbortController().signal);
+    const cleanup = new DecoyCardCleanup(service.app.get(Pool, { strict: false }));
+    const forget = () => cleanup.forget(new AbortController().signal);
     const [young, old] = [await signUp(), await signUp()];
-    await issue(399, young);
-    await issue(401, old);
+    await setAge(399, young);
+    await setAge(401, old);
     const [, inWallet = ''] = uuids;
-    await issue(401, inWallet);
+    await setAge(401, inWallet);
     expect(await forget()).toBe(1);
     expect(await Promise.all([young, old, inWallet].map(isThere))).toEqual([true, false, true]);
     expect(await forget()).toBe(0);
   });
 
-  it('are gone alike once the customer is erased', async () => {
+  it('is gone like the customer’s card once the customer is erased', async () => {
     const { body } = await store.get<{ customers: { id: number }[] }>(`${store.store}/customers`);
     expect(body.customers).toHaveLength(1);
     await store.post(`${store.store}/customers/${body.customers[0]?.id}/erase`);
     for (const uuid of uuids) {
       expect((await fetch(`${service.baseUrl}/passes/${uuid}`)).status).toBe(404);
     }
-    const states = () =>
+    const readStates = () =>
       uuids.map((uuid) => (findObject(google, uuid) as { state?: string } | undefined)?.state);
-    await eventually(states, ([a, b]) => a !== 'ACTIVE' && a === b);
+    await eventually(readStates, ([a, b]) => a !== 'ACTIVE' && a === b);
   });
 });

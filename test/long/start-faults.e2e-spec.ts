@@ -13,37 +13,37 @@ import { announcedDatabase } from '../support/services/retirement.js';
 
 type Ended = { code: number | null; out: string; errorOutput: string };
 
-const here = process.cwd();
-/** A folder of this test alone; PostgreSQL's own user passes through it when the tests run as root. */
+const repository = process.cwd();
+/** A folder of this test alone, passable for PostgreSQL's own user when the tests run as root. */
 const folder = fs.mkdtempSync(path.join(os.tmpdir(), 'faults-'));
 fs.chmodSync(folder, 0o711);
 afterAll(() => fs.rmSync(folder, { recursive: true, force: true }));
 
-/** As in a clone that has been built: what is written to .env must not be seen by other tests. */
+/** A copy of a built clone, so that other tests do not see its .env. */
 const clone = path.join(folder, 'clone');
 for (const name of ['apps', 'clients', 'data', 'dist', 'docs', 'libs', 'node_modules']) {
   fs.mkdirSync(clone, { recursive: true });
-  fs.symlinkSync(path.join(here, name), path.join(clone, name));
+  fs.symlinkSync(path.join(repository, name), path.join(clone, name));
 }
-for (const name of fs.readdirSync(here).filter((file) => file.endsWith('.json'))) {
-  fs.copyFileSync(path.join(here, name), path.join(clone, name));
+for (const name of fs.readdirSync(repository).filter((file) => file.endsWith('.json'))) {
+  fs.copyFileSync(path.join(repository, name), path.join(clone, name));
 }
-fs.cpSync(path.join(here, 'scripts'), path.join(clone, 'scripts'), {
+fs.cpSync(path.join(repository, 'scripts'), path.join(clone, 'scripts'), {
   recursive: true,
   preserveTimestamps: true,
 });
 
-describe('npm start of a version that is retired', () => {
+describe('npm start with a retired API version', () => {
   let port: number;
   let starter: ChildProcess;
   let output = '';
-  let announced: TestDatabase;
+  let retiredDatabase: TestDatabase;
 
   beforeAll(async () => {
     port = await freePort();
-    announced = await announcedDatabase(new Date('2024-01-31'), new Date('2025-06-30'));
-    starter = begin(['scripts/start.mjs'], {
-      DATABASE_URL: announced.url,
+    retiredDatabase = await announcedDatabase(new Date('2024-01-31'), new Date('2025-06-30'));
+    starter = startProcess(['scripts/start.mjs'], {
+      DATABASE_URL: retiredDatabase.url,
       METRICS_PORT: '0',
       DATA_DIR: path.join(folder, 'retired'),
       PORT: `${port}`,
@@ -60,28 +60,28 @@ describe('npm start of a version that is retired', () => {
       starter.kill('SIGINT');
       await new Promise((resolve) => starter.once('exit', resolve));
     }
-    await announced.close();
+    await retiredDatabase.close();
   });
 
-  it('comes up with everything, and the first start prints its token', async () => {
+  it('starts api and dispatcher, prints the API token, and responds to API requests with 410', async () => {
     await eventually(
       () => output,
       (text) => starter.exitCode !== null || text.includes('Ctrl-C stops Inkpad.'),
     );
     expect(output).toMatch(/API token: ink_\S+ \(kept in/);
-    const answered = (name: string) => fetch(`http://127.0.0.1:${port}${name}`);
-    expect((await answered('/api/v1/status')).status).toBe(410);
-    expect((await answered('/health/live')).status).toBe(200);
+    const get = (name: string) => fetch(`http://127.0.0.1:${port}${name}`);
+    expect((await get('/api/v1/status')).status).toBe(410);
+    expect((await get('/health/live')).status).toBe(200);
     const run = JSON.parse(
       fs.readFileSync(path.join(folder, 'retired', 'run.json'), 'utf8'),
     ) as Record<string, { pid?: number }>;
     expect(run['dispatcher']?.pid).toBeGreaterThan(0);
   });
 
-  it('is what scripts work on whose settings stand in .env alone', async () => {
+  it('is found by npm run cli and npm run demo through the settings in .env', async () => {
     fs.writeFileSync(
       path.join(clone, '.env'),
-      `DATABASE_URL=${announced.url}\nDATA_DIR=${path.join(folder, 'retired')}\nPORT=${port}\n`,
+      `DATABASE_URL=${retiredDatabase.url}\nDATA_DIR=${path.join(folder, 'retired')}\nPORT=${port}\n`,
     );
     const { code, out, errorOutput } = await run('cli', [
       'token:create',
@@ -110,8 +110,8 @@ describe('npm start of a version that is retired', () => {
   });
 });
 
-describe('what cannot be used', () => {
-  let free: number;
+describe('a program or script', () => {
+  let freePortNumber: number;
   let occupiedServer: Server;
   let takenPort: number;
   let ownDatabase: TestDatabase;
@@ -119,15 +119,15 @@ describe('what cannot be used', () => {
   const key = Buffer.alloc(32, 7).toString('base64');
 
   beforeAll(async () => {
-    free = await freePort();
+    freePortNumber = await freePort();
     occupiedServer = createServer().listen(0, '127.0.0.1');
     await once(occupiedServer, 'listening');
     takenPort = (occupiedServer.address() as AddressInfo).port;
     ownDatabase = await testDatabase();
     database = ownDatabase.url;
     fs.rmSync(path.join(clone, '.env'), { force: true });
-    // From now on the database knows its key.
-    const { code, errorOutput } = await ended('cli', settings());
+    // Binds the database to its key.
+    const { code, errorOutput } = await runProgram('cli', settings());
     if (code !== 0) throw new Error(errorOutput);
   });
 
@@ -143,47 +143,47 @@ describe('what cannot be used', () => {
   type Fault = [settings: () => NodeJS.ProcessEnv, which: readonly What[], last: RegExp];
 
   const FAULTS: Record<string, Fault> = {
-    'several settings at once': [
+    'two invalid settings': [
       () => ({ RATE_LIMIT_PER_MINUTE: 'many', LOG_LEVEL: 'loud' }),
       EVERYTHING,
       /^Settings that cannot be used:\n {2}RATE_LIMIT_PER_MINUTE: must be a whole .*\n {2}LOG_LEVEL: must be silent, .*$/,
     ],
-    'a file of a secret': [
+    'a missing file of a secret': [
       () => ({ REDIS_URL_FILE: '/no/such/file' }),
       ['api', 'cli'],
       /^Settings .*\n {2}REDIS_URL_FILE: \/no\/such\/file cannot be read: it does not exist \(ENOENT\)$/,
     ],
     'a wrong password': [
-      () => ({ DATABASE_URL: changed(database, (url) => (url.password = 'wrong')) }),
+      () => ({ DATABASE_URL: changeUrl(database, (url) => (url.password = 'wrong')) }),
       EVERYTHING,
       /^The database .*(the password is wrong, or there is no such database user|password authentication failed .*)\.$/,
     ],
     'a database that does not exist': [
-      () => ({ DATABASE_URL: changed(database, (url) => (url.pathname = '/none')) }),
+      () => ({ DATABASE_URL: changeUrl(database, (url) => (url.pathname = '/none')) }),
       ['dispatcher', 'cli'],
       /^The database none at 127\.0\.0\.1:\d+ as \w+ cannot be used: database "none" does not exist\.$/,
     ],
-    'a database that does not run': [
+    'a database server that does not run': [
       () => ({ DATABASE_URL: 'postgres://u:secret@127.0.0.1:1/none' }),
       EVERYTHING,
       /^The database (?!.*secret).*ECONNREFUSED.*\.$/,
     ],
-    'no database server at all': [
+    'a port without a database server': [
       () => ({ DATABASE_URL: `postgres://u:secret@127.0.0.1:${takenPort}/none` }),
       ['cli'],
       /^The database none at .* cannot be used: .*\.$/,
     ],
-    'a key that is not that of the database': [
+    'a master key of another database': [
       () => ({ MASTER_KEY: Buffer.alloc(32).toString('base64') }),
       ['api', 'cli', 'verify'],
       /^MASTER_KEY is not the key of this database .*\.$/,
     ],
-    'no database, and nothing running': [
+    'no DATABASE_URL, and no running service': [
       () => ({ DATABASE_URL: '' }),
       SCRIPTS,
       /^DATABASE_URL is not set and no running service was found .*: run npm start first, or set DATABASE_URL$/,
     ],
-    'a data folder where none can be made': [
+    'a data folder that cannot be created': [
       () => ({ DATA_DIR: '/proc/none', MASTER_KEY: '' }),
       EVERYTHING,
       /^(The data folder \/proc\/none cannot be written|DATA_DIR: \/proc\/none\/master\.key cannot be used: it does not exist) \(ENOENT\).*\.$/,
@@ -193,22 +193,22 @@ describe('what cannot be used', () => {
       ['start', 'api'],
       /^(The data folder \/etc\/hostname cannot be written|DATA_DIR: .*\/master\.key cannot be used: .*) \(ENOTDIR\).*\.$/,
     ],
-    'a port that is taken': [
+    'an occupied port': [
       () => ({ PORT: `${takenPort}`, HOST: '127.0.0.1' }),
       ['start', 'api'],
       /^(PORT: cannot listen on port|Port) \d+ .*$/,
     ],
-    'a port for metrics that is taken': [
+    'an occupied port for metrics': [
       () => ({ METRICS_PORT: `${takenPort}` }),
       ['start', ...PROGRAMS],
       /^METRICS_PORT: .*port \d+ .*; choose another one, or 0 for any\.?$/,
     ],
-    'an address that is not of this machine': [
+    'an address of another machine': [
       () => ({ HOST: '203.0.113.1' }),
       ['start', 'api'],
       /^HOST: cannot listen at 203\.0\.113\.1 \(.*\); choose an address of this machine$/,
     ],
-    'a font that is not there': [
+    'a missing font': [
       () => ({ POSTER_FONT_BOLD: '/no/such/font' }),
       ['api'],
       /^POSTER_FONT_BOLD: \/no\/such\/font cannot be used: it does not exist \(ENOENT\)$/,
@@ -218,24 +218,30 @@ describe('what cannot be used', () => {
     which.map((what) => [name, what] as const),
   );
 
-  it.each(cases)('%s: %s says it at the end, without a stack trace', async (name, what) => {
-    const [settingsOf, , last] = FAULTS[name] ?? [];
-    const { code, out, errorOutput } = await ended(what, { ...settings(), ...settingsOf?.() });
-    expect(out + errorOutput).not.toMatch(/^ +at /m);
-    expect(findLastMessage(errorOutput.split('\n'))).toMatch(last ?? '');
-    expect([1, 78]).toContain(code);
-  });
+  it.each(cases)(
+    'exits with a message that says what is wrong, without a stack trace: %s (%s)',
+    async (name, what) => {
+      const [createSettings, , last] = FAULTS[name] ?? [];
+      const { code, out, errorOutput } = await runProgram(what, {
+        ...settings(),
+        ...createSettings?.(),
+      });
+      expect(out + errorOutput).not.toMatch(/^ +at /m);
+      expect(findLastMessage(errorOutput.split('\n'))).toMatch(last ?? '');
+      expect([1, 78]).toContain(code);
+    },
+  );
 
-  it('is told by exit code 78 where starting again would not help', async () => {
-    expect((await ended('api', { ...settings(), PORT: 'x' })).code).toBe(78);
+  it('exits with 78 for an invalid setting, and with 1 for an unavailable database', async () => {
+    expect((await runProgram('api', { ...settings(), PORT: 'x' })).code).toBe(78);
     const unreachable = { ...settings(), DATABASE_URL: 'postgres://u:p@127.0.0.1:1/none' };
-    expect((await ended('api', unreachable)).code).toBe(1);
+    expect((await runProgram('api', unreachable)).code).toBe(1);
   });
 
-  it('keeps the token of a first start that a program ends because of its settings', async () => {
+  it('keeps the API token of a first start that ends because of a setting', async () => {
     const fresh = await testDatabase();
     const dataDir = fs.mkdtempSync(path.join(folder, 'first-'));
-    const { code, errorOutput } = await ended('start', {
+    const { code, errorOutput } = await runProgram('start', {
       ...settings(),
       DATA_DIR: dataDir,
       DATABASE_URL: fresh.url,
@@ -250,10 +256,10 @@ describe('what cannot be used', () => {
     expect(JSON.parse(localFile)).toMatchObject({ api_token: expect.stringMatching(/^ink_/) });
   });
 
-  it('may be .env itself', async () => {
+  it('reports that .env is a folder', async () => {
     fs.mkdirSync(path.join(clone, '.env'));
     for (const what of ['start', 'cli'] as const) {
-      expect(await ended(what, {})).toMatchObject({
+      expect(await runProgram(what, {})).toMatchObject({
         code: 1,
         errorOutput: `The settings in ${path.join(clone, '.env')} cannot be read (it is a folder).\n`,
       });
@@ -261,7 +267,7 @@ describe('what cannot be used', () => {
     fs.rmdirSync(path.join(clone, '.env'));
   });
 
-  it('may be an argument of a script that takes none', async () => {
+  it('refuses arguments that it does not take, and prints its usage', async () => {
     for (const script of ['demo', 'migrate', 'rebase-positions']) {
       expect(await run(script, ['--help'], settings())).toMatchObject({
         code: 1,
@@ -270,7 +276,7 @@ describe('what cannot be used', () => {
     }
   });
 
-  it('may be a clone that was not built, or not installed', async () => {
+  it('reports that Inkpad was not built, and that its packages are missing', async () => {
     for (const [missing, sentence] of [
       ['dist', 'Inkpad has not been built yet: run npm start, or npm run build.\n'],
       ['node_modules', 'Its packages are missing: run npm start, or npm ci && npm run build.\n'],
@@ -279,11 +285,11 @@ describe('what cannot be used', () => {
       for (const script of ['cli', 'verify', 'demo', 'migrate']) {
         expect(await run(script, [])).toEqual({ code: 1, out: '', errorOutput: sentence });
       }
-      fs.symlinkSync(path.join(here, missing), path.join(clone, missing));
+      fs.symlinkSync(path.join(repository, missing), path.join(clone, missing));
     }
   });
 
-  it('may be a service that was started here once and runs no more', async () => {
+  it('reports that the service of the data folder is not running', async () => {
     const stale = fs.mkdtempSync(path.join(folder, 'stale-'));
     const local = { base_url: 'http://127.0.0.1:1', api_token: 'x', account_id: 1 };
     fs.writeFileSync(path.join(stale, 'local.json'), JSON.stringify(local));
@@ -300,24 +306,24 @@ describe('what cannot be used', () => {
       MASTER_KEY: key,
       DATA_DIR: fs.mkdtempSync(path.join(folder, 'data-')),
       HOST: '127.0.0.1',
-      PORT: `${free}`,
+      PORT: `${freePortNumber}`,
       HEALTH_PORT: '0',
       METRICS_PORT: '0',
     };
   }
 
-  function ended(what: What, environment: NodeJS.ProcessEnv): Promise<Ended> {
+  function runProgram(what: What, environment: NodeJS.ProcessEnv): Promise<Ended> {
     const empty = Object.fromEntries(
       Object.entries(environment).filter(([, value]) => value !== ''),
     );
-    if (what === 'start') return end(begin(['scripts/start.mjs'], empty));
+    if (what === 'start') return waitForExit(startProcess(['scripts/start.mjs'], empty));
     if (what === 'api' || what === 'dispatcher') {
-      return end(begin([`dist/apps/${what}/src/main.js`], empty));
+      return waitForExit(startProcess([`dist/apps/${what}/src/main.js`], empty));
     }
     return run(what, what === 'cli' ? ['audit:list'] : [], empty);
   }
 
-  function changed(url: string, change: (url: URL) => void): string {
+  function changeUrl(url: string, change: (url: URL) => void): string {
     const parsed = new URL(url);
     change(parsed);
     return parsed.href;
@@ -330,13 +336,13 @@ function lastLine({ errorOutput }: Ended): string | undefined {
   return errorOutput.trim().split('\n').at(-1);
 }
 
-/** As npm runs a script of package.json. */
+/** Runs a script of package.json as npm does. */
 async function run(script: string, args: string[], settings: NodeJS.ProcessEnv = {}) {
-  const child = begin(['scripts/run.mjs', script, ...args], settings);
-  return end(child);
+  const child = startProcess(['scripts/run.mjs', script, ...args], settings);
+  return waitForExit(child);
 }
 
-function begin(args: string[], settings: NodeJS.ProcessEnv): ChildProcess {
+function startProcess(args: string[], settings: NodeJS.ProcessEnv): ChildProcess {
   return spawn(process.execPath, ['-r', './scripts/node-version.cjs', ...args], {
     cwd: clone,
     env: { PATH: process.env['PATH'], HOME: folder, TMPDIR: folder, ...settings },
@@ -344,7 +350,7 @@ function begin(args: string[], settings: NodeJS.ProcessEnv): ChildProcess {
   });
 }
 
-async function end(child: ChildProcess): Promise<Ended> {
+async function waitForExit(child: ChildProcess): Promise<Ended> {
   let [out, errorOutput] = ['', ''];
   child.stdout?.on('data', (chunk: Buffer) => (out += chunk.toString()));
   child.stderr?.on('data', (chunk: Buffer) => (errorOutput += chunk.toString()));

@@ -5,7 +5,7 @@ import { eventually } from '../support/jest/eventually.js';
 import { Installation, isThere } from '../support/services/installation.js';
 import { freePort } from '../support/services/program.js';
 
-/** Starts of one installation, each of which is stopped in another way. */
+/** An installation that each test starts and stops in another way. */
 let installation: Installation;
 
 beforeAll(async () => {
@@ -14,9 +14,9 @@ beforeAll(async () => {
 afterAll(() => installation.remove());
 
 describe('npm start', () => {
-  // As supervisors and scripts do it: the signal reaches npm and not its process group.
+  // Supervisors and scripts send the signal to npm, and not to its process group.
   it.each(['SIGTERM', 'SIGHUP', 'SIGKILL'] as const)(
-    'stops everything when npm alone gets %s',
+    'stops api, dispatcher and PostgreSQL when only npm gets %s',
     async (signal) => {
       const starter = installation.start({}, ['npm', 'start']);
       await installation.isUp(starter);
@@ -41,7 +41,7 @@ describe('npm start', () => {
   );
 
   it.each(['SIGTERM', 'SIGKILL'] as const)(
-    'stops a start that is not up yet when npm alone gets %s',
+    'stops while it is still starting when only npm gets %s',
     async (signal) => {
       const starter = installation.start({}, ['npm', 'start']);
       await eventually(starter.output, (text) => text.includes('migrating the database'));
@@ -59,40 +59,43 @@ describe('npm start', () => {
   it.each([
     ['npm', 'nohup npm start'],
     ['Node.js', 'nohup "$0" scripts/start.mjs'],
-  ])('runs on without the shell that started %s in the background', async (_name, command) => {
-    const output = path.join(installation.dataDir, 'output');
-    const shell = installation.start({}, [
-      'sh',
-      '-c',
-      `${command} >"$1" 2>&1 &`,
-      process.execPath,
-      output,
-    ]);
-    expect(await shell.ended).toBe(0);
-    await eventually(
-      () => fs.readFileSync(output, 'utf8'),
-      (text) => text.includes('Ctrl-C stops Inkpad.'),
-    );
-    const { api_token: token } = installation.readJson<{ api_token: string }>('local.json');
-    expect(await installation.statusAt('127.0.0.1', token)).toBe(200);
+  ])(
+    'keeps running after the shell has ended that started %s in the background',
+    async (_name, command) => {
+      const output = path.join(installation.dataDir, 'output');
+      const shell = installation.start({}, [
+        'sh',
+        '-c',
+        `${command} >"$1" 2>&1 &`,
+        process.execPath,
+        output,
+      ]);
+      expect(await shell.ended).toBe(0);
+      await eventually(
+        () => fs.readFileSync(output, 'utf8'),
+        (text) => text.includes('Ctrl-C stops Inkpad.'),
+      );
+      const { api_token: token } = installation.readJson<{ api_token: string }>('local.json');
+      expect(await installation.statusAt('127.0.0.1', token)).toBe(200);
 
-    const { pid } = installation.readRun().starter;
-    process.kill(pid, 'SIGINT');
-    await eventually(
-      () => isThere(pid),
-      (there) => !there,
-    );
-  });
+      const { pid } = installation.readRun().starter;
+      process.kill(pid, 'SIGINT');
+      await eventually(
+        () => isThere(pid),
+        (there) => !there,
+      );
+    },
+  );
 
-  it('starts while another instance starts at the same time', async () => {
+  it('uses other ports than a second installation that starts at the same time', async () => {
     const other = await Installation.create();
     try {
       const starters = [installation, other].map((one) => one.start({ METRICS_PORT: '' }));
       await Promise.all(starters.map((starter) => installation.isUp(starter)));
       const outputs = await Promise.all(
-        starters.map(({ output }) => eventually(output, (text) => portsIn(text).length === 2)),
+        starters.map(({ output }) => eventually(output, (text) => findPorts(text).length === 2)),
       );
-      expect(new Set(outputs.flatMap(portsIn)).size).toBe(4);
+      expect(new Set(outputs.flatMap(findPorts)).size).toBe(4);
       expect(outputs.join('')).not.toMatch(/EADDRINUSE|exited|started again/);
       for (const { process: child, ended } of starters) {
         child.kill('SIGINT');
@@ -104,33 +107,35 @@ describe('npm start', () => {
   });
 
   it.each([
-    ['another setting', 2, 1],
-    ['no other setting', 1, 2],
+    [1, 2],
+    [2, 1],
   ])(
-    'gives the dispatcher a installation.port for its metrics that %s names',
-    async (_what, healthAt, dispatcherAt) => {
+    'serves the dispatcher’s metrics on METRICS_PORT + %i when HEALTH_PORT is METRICS_PORT + %i',
+    async (dispatcherOffset, healthOffset) => {
       const metrics = await freePort();
       const starter = installation.start({
         METRICS_PORT: `${metrics}`,
-        HEALTH_PORT: `${metrics + healthAt}`,
+        HEALTH_PORT: `${metrics + healthOffset}`,
       });
       await installation.isUp(starter);
-      expect(await metricsAt(metrics)).toContain('inkpad_http_request_seconds');
-      expect(await metricsAt(metrics + dispatcherAt)).not.toContain('inkpad_http_request_seconds');
+      expect(await fetchMetrics(metrics)).toContain('inkpad_http_request_seconds');
+      expect(await fetchMetrics(metrics + dispatcherOffset)).not.toContain(
+        'inkpad_http_request_seconds',
+      );
       starter.process.kill('SIGINT');
       await starter.ended;
     },
   );
 });
 
-/** Where api and dispatcher say that their metrics are. */
-const portsIn = (text: string): string[] =>
+/** Finds the ports on which api and dispatcher say that they serve metrics. */
+const findPorts = (text: string): string[] =>
   [...text.matchAll(/metrics.*on port (\d+)/g)].map(([, port = '']) => port);
 
-/** Once they are there: a dispatcher may take longer to start than the api. */
-async function metricsAt(at: number): Promise<string> {
+/** Waits for the metrics: a dispatcher may take longer to start than the api. */
+async function fetchMetrics(port: number): Promise<string> {
   const response = await eventually(
-    () => fetch(`http://127.0.0.1:${at}/metrics`).catch(() => null),
+    () => fetch(`http://127.0.0.1:${port}/metrics`).catch(() => null),
     (it) => it !== null,
   );
   return response?.text() ?? '';

@@ -24,7 +24,7 @@ import { startService, type LocalService } from '../support/services/service.js'
 const FIXTURES = 'test/support/fixtures/strip-sheets';
 const STORE = 1;
 const COUNTS = Array.from({ length: 21 }, (_, index) => index + 1);
-const LOOKS: StripAppearance = {
+const APPEARANCE: StripAppearance = {
   stampsRequired: 10,
   stampIcon: 'coffee',
   stampColor: '#6B4226',
@@ -39,14 +39,14 @@ const LOOKS: StripAppearance = {
 
 let service: LocalService;
 let images: StripImages;
-/** By name, the hash of a picture that was stored. */
+/** Hashes of the stored pictures, by name. */
 const pictures = new Map<string, string>();
 
 beforeAll(async () => {
   service = await startService();
   images = service.app.get(StripImages, { strict: false });
   await addPicture('speckled', await speckled(STRIP.width, STRIP.height).png().toBuffer());
-  await addPicture('photo', await photo());
+  await addPicture('photo', await renderPhoto());
 });
 afterAll(() => service.stop());
 
@@ -58,8 +58,8 @@ async function addPicture(name: string, png: Buffer): Promise<void> {
   pictures.set(name, hash);
 }
 
-/** Something like a photograph: soft, and light on one side. */
-function photo(): Promise<Buffer> {
+/** Renders something like a photograph: soft, and light on one side. */
+function renderPhoto(): Promise<Buffer> {
   return quarters(8, 4)
     .resize(STRIP.width, STRIP.height, { fit: 'fill', kernel: 'cubic' })
     .blur(30)
@@ -69,7 +69,7 @@ function photo(): Promise<Buffer> {
 }
 
 type Rewards = Parameters<typeof createStripDesign>[1];
-const at = (...stamps: number[]): Rewards =>
+const createRewards = (...stamps: number[]): Rewards =>
   stamps.map((stampsRequired) => ({ stampsRequired, active: true }));
 
 const withPicture = (name: string): Partial<StripAppearance> => ({
@@ -78,18 +78,21 @@ const withPicture = (name: string): Partial<StripAppearance> => ({
 });
 
 async function draw(
-  looks: Partial<StripAppearance>,
+  appearance: Partial<StripAppearance>,
   filled: number,
   { rewards = [], size = '3x' }: { rewards?: Rewards; size?: StripSize } = {},
 ): Promise<Buffer> {
-  const hash = await images.remember(STORE, createStripDesign({ ...LOOKS, ...looks }, rewards));
+  const hash = await images.remember(
+    STORE,
+    createStripDesign({ ...APPEARANCE, ...appearance }, rewards),
+  );
   const png = await images.findPng(hash, filled, size);
   if (!png) throw new Error('nothing was drawn');
   return png;
 }
 
-/** Images side by side, three in a row. */
-async function sheetOf(pngs: Buffer[], { width, height }: { width: number; height: number }) {
+/** Composes images side by side, three in a row. */
+async function composeSheet(pngs: Buffer[], { width, height }: { width: number; height: number }) {
   const columns = 3;
   const composed = sharp({
     create: {
@@ -109,7 +112,8 @@ async function sheetOf(pngs: Buffer[], { width, height }: { width: number; heigh
 }
 
 /**
- * Pixel by pixel, since another version of a library may draw edges a little differently. Palettes are of 128 colours.
+ * Compares pixel by pixel, since another version of a library may draw edges a little differently. Palettes have 128
+ * colours.
  * STRIP_SHEETS=write writes the fixtures.
  */
 async function expectLikeFixture(name: string, sheet: Buffer): Promise<void> {
@@ -128,54 +132,65 @@ async function expectLikeFixture(name: string, sheet: Buffer): Promise<void> {
   expect(different / actual.data.length).toBeLessThan(0.001);
 }
 
-describe('the sheets', () => {
+describe('strip images', () => {
   it.each([
     ['color', () => ({})],
     ['preset', () => ({ stripType: 'preset' as const, stripPreset: 'bakery', stripOpacity: 85 })],
     ['image', () => withPicture('photo')],
-  ])('show every number of stamps on a strip of the type %s', async (type, looks) => {
-    const drawn: Buffer[] = [];
-    for (const stamps of COUNTS) {
-      const rewards = at(...new Set([Math.ceil(stamps / 2), stamps]));
-      const filled = Math.floor((stamps * 2) / 3);
-      drawn.push(
-        await draw({ ...looks(), stampsRequired: stamps }, filled, { rewards, size: '1x' }),
-      );
-    }
-    await expectLikeFixture(type, await sheetOf(drawn, STRIP_SIZES['1x']));
-  });
+  ])(
+    'match their fixture for every number of stamps on a strip of type %s',
+    async (type, appearance) => {
+      const pngs: Buffer[] = [];
+      for (const stamps of COUNTS) {
+        const rewards = createRewards(...new Set([Math.ceil(stamps / 2), stamps]));
+        const filled = Math.floor((stamps * 2) / 3);
+        pngs.push(
+          await draw({ ...appearance(), stampsRequired: stamps }, filled, { rewards, size: '1x' }),
+        );
+      }
+      await expectLikeFixture(type, await composeSheet(pngs, STRIP_SIZES['1x']));
+    },
+  );
 
-  it('show every preset, and the hero image', async () => {
-    const drawn: Buffer[] = [];
+  it('match their fixture for every preset, as hero images', async () => {
+    const pngs: Buffer[] = [];
     for (const stripPreset of STRIP_PRESETS) {
-      const looks = { stripType: 'preset' as const, stripPreset, stampsRequired: 8 };
-      const png = await draw(looks, 5, { rewards: at(8), size: 'hero' });
-      drawn.push(await sharp(png).resize(344, 112).png().toBuffer());
+      const appearance = { stripType: 'preset' as const, stripPreset, stampsRequired: 8 };
+      const png = await draw(appearance, 5, { rewards: createRewards(8), size: 'hero' });
+      pngs.push(await sharp(png).resize(344, 112).png().toBuffer());
     }
-    await expectLikeFixture('presets', await sheetOf(drawn, { width: 344, height: 112 }));
+    await expectLikeFixture('presets', await composeSheet(pngs, { width: 344, height: 112 }));
   });
 
-  it('show every icon, filled and empty, and as a logo', async () => {
-    const drawn: Buffer[] = [];
+  it('match their fixture for every icon, filled, empty and as a logo', async () => {
+    const pngs: Buffer[] = [];
     for (const stampIcon of STAMP_ICONS) {
-      const looks = { stampIcon, stampsRequired: 2, cardColor: '#1F4E5F', stampColor: '#1F4E5F' };
-      const strip = await draw(looks, 1, { size: '1x' });
-      const hash = await images.remember(STORE, createStripDesign({ ...LOOKS, ...looks }, []));
+      const appearance = {
+        stampIcon,
+        stampsRequired: 2,
+        cardColor: '#1F4E5F',
+        stampColor: '#1F4E5F',
+      };
+      const strip = await draw(appearance, 1, { size: '1x' });
+      const hash = await images.remember(
+        STORE,
+        createStripDesign({ ...APPEARANCE, ...appearance }, []),
+      );
       const logo = await sharp(await images.findIconPng(hash, 'program'))
         .resize(100, 100)
         .toBuffer();
-      drawn.push(
+      pngs.push(
         await sharp(strip)
           .composite([{ input: logo, left: 4, top: 22 }])
           .toBuffer(),
       );
     }
-    await expectLikeFixture('icons', await sheetOf(drawn, STRIP_SIZES['1x']));
+    await expectLikeFixture('icons', await composeSheet(pngs, STRIP_SIZES['1x']));
   });
 });
 
-/** Marks the pixels of stamps, with what is drawn around them. */
-function stampsOf(stamps: number): Uint8Array {
+/** Marks the pixels of stamps, and what is drawn around them. */
+function maskStamps(stamps: number): Uint8Array {
   const { cellSize, centres } = arrangeStamps(stamps);
   const mask = new Uint8Array(STRIP.width * STRIP.height);
   const reach = Math.ceil(cellSize * 0.62 + 1);
@@ -191,14 +206,14 @@ function stampsOf(stamps: number): Uint8Array {
   return mask;
 }
 
-/** How many pixels outside of the stamps are not as expected. */
-function differing(
+/** Counts the pixels outside of the stamps that are not as expected. */
+function countDifferences(
   stamps: number,
   actual: Pixels,
   expected: Pixels | number[],
   tolerance = 1,
 ): number {
-  const mask = stampsOf(stamps);
+  const mask = maskStamps(stamps);
   const expectedAt = (pixel: number, channel: number) =>
     Array.isArray(expected)
       ? expected[channel]
@@ -218,57 +233,57 @@ function differing(
 }
 
 describe('the opacity of the strip', () => {
-  it.each([1, 5, 10, 21])('at 100 leaves the picture around %i stamps as it is', async (stamps) => {
-    const source = await readPixels(await photo());
-    const looks = { ...withPicture('photo'), stampsRequired: stamps };
-    const drawn = await readPixels(await draw(looks, 1, { rewards: at(stamps) }));
-    // As far as 256 colours can tell its shades apart.
+  it.each([1, 5, 10, 21])('at 100 shows the picture around %i stamps unchanged', async (stamps) => {
+    const source = await readPixels(await renderPhoto());
+    const appearance = { ...withPicture('photo'), stampsRequired: stamps };
+    const pixels = await readPixels(await draw(appearance, 1, { rewards: createRewards(stamps) }));
+    // As far as 256 colours can show.
     const limit = STRIP.width * STRIP.height * 0.005;
-    expect(differing(stamps, drawn, source, 8)).toBeLessThan(limit);
+    expect(countDifferences(stamps, pixels, source, 8)).toBeLessThan(limit);
   });
 
   it.each([
     ['a picture', () => withPicture('speckled')],
     ['a preset', () => ({ stripType: 'preset' as const, stripPreset: 'books' })],
     ['a colour', () => ({ stripColor: '#FF0000' })],
-  ])("at 0 shows the card's colour instead of %s", async (_what, looks) => {
-    const drawn = await readPixels(
-      await draw({ ...looks(), stripOpacity: 0, cardColor: '#123456' }, 1),
+  ])("at 0 shows the card's colour instead of %s", async (_what, appearance) => {
+    const pixels = await readPixels(
+      await draw({ ...appearance(), stripOpacity: 0, cardColor: '#123456' }, 1),
     );
-    expect(differing(10, drawn, [0x12, 0x34, 0x56])).toBe(0);
+    expect(countDifferences(10, pixels, [0x12, 0x34, 0x56])).toBe(0);
   });
 
-  it('at 25 mixes a quarter of the layer with the card', async () => {
-    const looks = { stripColor: '#FFFFFF', cardColor: '#000000', stripOpacity: 25 };
-    expect(differing(10, await readPixels(await draw(looks, 1)), [64, 64, 64])).toBe(0);
+  it('at 25 mixes a quarter of the strip’s colour with the card’s', async () => {
+    const appearance = { stripColor: '#FFFFFF', cardColor: '#000000', stripOpacity: 25 };
+    expect(countDifferences(10, await readPixels(await draw(appearance, 1)), [64, 64, 64])).toBe(0);
   });
 });
 
-it('fills stamps in their order, each where the grid places it', async () => {
-  // Full squares of colour would be seen anywhere in a stamp; here, a place beside the icon.
+it('a strip image fills stamps in order, each where the grid places it', async () => {
+  // The place is beside the icon, where only the stamp's background shows.
   const beside = (stamps: number, index: number) => {
     const { cellSize, centres } = arrangeStamps(stamps);
     const { x = 0, y = 0 } = centres[index] ?? {};
     return [x + cellSize * 0.38, y] as const;
   };
-  const looks = { stampsRequired: 7, cardColor: '#000000', stampBackgroundColor: '#FFFFFF' };
+  const appearance = { stampsRequired: 7, cardColor: '#000000', stampBackgroundColor: '#FFFFFF' };
   for (let filled = 0; filled <= 7; filled++) {
-    const drawn = await readPixels(await draw(looks, filled));
+    const pixels = await readPixels(await draw(appearance, filled));
     const white = COUNTS.slice(0, 7).map(
-      (_, index) => (pixelAt(drawn, ...beside(7, index))[0] ?? 0) > 200,
+      (_, index) => (pixelAt(pixels, ...beside(7, index))[0] ?? 0) > 200,
     );
     expect(white).toEqual(COUNTS.slice(0, 7).map((count) => count <= filled));
   }
 });
 
-it('marks the stamps at which a reward is due, and no others', async () => {
-  const looks = { stampsRequired: 12, stampColor: '#FF0000', cardColor: '#000000' };
+it('a strip image marks the stamps that unlock a reward, and no others', async () => {
+  const appearance = { stampsRequired: 12, stampColor: '#FF0000', cardColor: '#000000' };
   const { cellSize, centres } = arrangeStamps(12);
   for (const marked of [[], [1], [12], [3, 7, 12]]) {
-    const drawn = await readPixels(await draw(looks, 0, { rewards: at(...marked) }));
+    const pixels = await readPixels(await draw(appearance, 0, { rewards: createRewards(...marked) }));
     // Within the badge, below its present.
     const badges = centres.map(({ x, y }) =>
-      pixelAt(drawn, x + cellSize * 0.31, y - cellSize * 0.185),
+      pixelAt(pixels, x + cellSize * 0.31, y - cellSize * 0.185),
     );
     const filled = badges.flatMap(([red = 0, green = 0], index) =>
       red > 180 && green < 90 ? [index + 1] : [],
@@ -277,8 +292,8 @@ it('marks the stamps at which a reward is due, and no others', async () => {
   }
 });
 
-describe('drawn images', () => {
-  const isStored = async (hash: string) => {
+describe('stored strip images', () => {
+  const listStored = async (hash: string) => {
     const { rows } = await service.app
       .get(Pool)
       .query<{ name: string }>('select name from strip_images where hash = $1 order by name', [
@@ -286,28 +301,28 @@ describe('drawn images', () => {
       ]);
     return rows.map(({ name }) => name);
   };
-  const remember = (looks: Partial<StripAppearance>, images_ = images, store = STORE) =>
-    images_.remember(store, createStripDesign({ ...LOOKS, ...looks }, []));
+  const remember = (appearance: Partial<StripAppearance>, target = images, store = STORE) =>
+    target.remember(store, createStripDesign({ ...APPEARANCE, ...appearance }, []));
 
-  it('are drawn once, however many ask at the same time and afterwards', async () => {
+  it('are drawn once for 20 requests at the same time and one afterwards', async () => {
     const hash = await remember({ stampColor: '#010203' });
     const requests = Array.from({ length: 20 }, () => images.findPng(hash, 3, '2x'));
     const [first, ...others] = await Promise.all(requests);
-    // The same bytes in the same place: nobody drew them a second time.
+    // The same object: the image was drawn once.
     expect(others.every((one) => one === first)).toBe(true);
     expect(await images.findPng(hash, 3, '2x')).toBe(first);
-    expect(await isStored(hash)).toEqual(['3@2x']);
+    expect(await listStored(hash)).toEqual(['3@2x']);
   });
 
-  it('are shared with another process, which draws nothing itself', async () => {
+  it('are read from the table by another process, which draws nothing', async () => {
     const hash = await remember({ stampColor: '#010204' });
     const first = await images.findPng(hash, 3, '1x');
     const { database, environment } = service;
     const other = await startService(environment, { ...database, close: async () => undefined });
     try {
-      const theirs = other.app.get(StripImages, { strict: false });
-      expect(await theirs.findPng(hash, 3, '1x')).toEqual(first);
-      // What is not what the design shows can only come from the table.
+      const otherImages = other.app.get(StripImages, { strict: false });
+      expect(await otherImages.findPng(hash, 3, '1x')).toEqual(first);
+      // Bytes that the design does not show can only come from the table.
       const { query } = service.database;
       await query("update strip_images set png = 'not drawn' where hash = $1", [hash]);
       const third = await startService(environment, { ...database, close: async () => undefined });
@@ -319,18 +334,18 @@ describe('drawn images', () => {
     }
   });
 
-  it('are undefined for designs that no pass has shown, and for more stamps than there are', async () => {
+  it('are undefined for designs that were not remembered, and for more stamps than the card has', async () => {
     expect(await images.findPng('0'.repeat(32), 1, '1x')).toBeUndefined();
     const hash = await remember({ stampsRequired: 4 });
     expect(await images.findPng(hash, 5, '1x')).toBeUndefined();
     expect(await images.findPng(hash, 4, '1x')).toBeDefined();
-    const later = createStripDesign({ ...LOOKS, stampColor: '#010205' }, []);
+    const later = createStripDesign({ ...APPEARANCE, stampColor: '#010205' }, []);
     expect(await images.findPng(images.hashDesign(later), 1, '1x')).toBeUndefined();
     await images.remember(STORE, later);
     expect(await images.findPng(images.hashDesign(later), 1, '1x')).toBeDefined();
   });
 
-  it('of a store are not kept waiting by the flood of another', async () => {
+  it('of one store are drawn before most of the 60 that another store has requested', async () => {
     const flood = await Promise.all(
       Array.from({ length: 60 }, (_, i) =>
         remember({ stampColor: `#AA00${String(i + 10)}` }, images, 77),
@@ -338,19 +353,19 @@ describe('drawn images', () => {
     );
     const hash = await remember({ stampColor: '#010206' }, images, 78);
     let finished = 0;
-    const drawn = flood.map((one) => images.findPng(one, 1, '3x').then(() => finished++));
+    const drawings = flood.map((one) => images.findPng(one, 1, '3x').then(() => finished++));
     await images.findPng(hash, 1, '1x');
     const before = finished;
-    await Promise.all(drawn);
+    await Promise.all(drawings);
     expect(finished).toBe(60);
     expect(before).toBeLessThan(20);
   });
 
-  it('take no more room than they may: the oldest go first', async () => {
-    const tight = await startService({ STRIP_IMAGES_KEPT_MB: '1' });
+  it('stay within STRIP_IMAGES_KEPT_MB because the oldest are deleted', async () => {
+    const smallService = await startService({ STRIP_IMAGES_KEPT_MB: '1' });
     try {
-      const theirs = tight.app.get(StripImages, { strict: false });
-      const pool = tight.app.get(Pool);
+      const otherImages = smallService.app.get(StripImages, { strict: false });
+      const pool = smallService.app.get(Pool);
       const old = 'a'.repeat(32);
       await pool.query(
         `insert into strip_images (hash, name, png, drawn_at)
@@ -363,13 +378,13 @@ describe('drawn images', () => {
         picture,
         png,
       ]);
-      // Each takes some hundred kilobytes, so after less than a hundred of them the table is looked at.
-      const looks = { stripType: 'image' as const, stripPicture: picture, stampsRequired: 21 };
+      // Each takes some hundred kilobytes, so the table is checked after less than a hundred of them.
+      const appearance = { stripType: 'image' as const, stripPicture: picture, stampsRequired: 21 };
       for (const cardColor of ['#000000', '#FFFFFF', '#6B4226']) {
-        const hash = await remember({ ...looks, cardColor }, theirs);
+        const hash = await remember({ ...appearance, cardColor }, otherImages);
         for (let filled = 0; filled <= 21; filled++) {
-          await theirs.findPng(hash, filled, '3x');
-          await theirs.findPng(hash, filled, 'hero');
+          await otherImages.findPng(hash, filled, '3x');
+          await otherImages.findPng(hash, filled, 'hero');
         }
       }
       const { rows } = await pool.query<{ old: number }>(
@@ -378,7 +393,7 @@ describe('drawn images', () => {
       );
       expect(rows).toEqual([{ old: 0 }]);
     } finally {
-      await tight.stop();
+      await smallService.stop();
     }
   });
 });

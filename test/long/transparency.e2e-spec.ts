@@ -45,9 +45,9 @@ afterAll(() => service.stop(), SLOW);
 const stamp = () => store.post(`${card.path}/stamp`, { stamps: 1 });
 
 async function start(settings: NodeJS.ProcessEnv = {}) {
-  const started = await startSigning(service, key, settings);
-  programs.add(started.dispatcher);
-  return started;
+  const signing = await startSigning(service, key, settings);
+  programs.add(signing.dispatcher);
+  return signing;
 }
 
 it(
@@ -61,19 +61,19 @@ it(
     expect(root.toString('base64')).toBe(computeRoot(events));
     const latest = readFileSync(join(key.dir, 'latest'), 'utf8');
     expect(readFileSync(join(key.dir, key.files().at(-1) ?? ''), 'utf8')).toBe(latest);
-    const published = await store.get(`/checkpoint`);
-    expect([published.status, published.text]).toEqual([200, latest]);
-    expect(published.headers.get('content-type')).toMatch(/^text\/plain/);
+    const response = await store.get(`/checkpoint`);
+    expect([response.status, response.text]).toEqual([200, latest]);
+    expect(response.headers.get('content-type')).toMatch(/^text\/plain/);
   },
   SLOW,
 );
 
 it(
-  'the tree and its checkpoints survive dispatchers that are killed while events arrive',
+  'the tree and its checkpoints stay consistent when dispatchers are killed while events arrive',
   async () => {
-    let stamping = true;
-    const till = (async () => {
-      while (stamping) expect((await stamp()).status).toBe(200);
+    let isStamping = true;
+    const stamps = (async () => {
+      while (isStamping) expect((await stamp()).status).toBe(200);
     })();
     const sizes: number[] = [];
     for (let kill = 0; kill < 3; kill++) {
@@ -85,8 +85,8 @@ it(
         await program.kill('SIGKILL');
       }
     }
-    stamping = false;
-    await till;
+    isStamping = false;
+    await stamps;
     const { signed } = await start();
     const { size, root } = await signed();
     const events = await service.history();
@@ -106,7 +106,7 @@ it(
 );
 
 it(
-  'a tree that was lost grows again, and agrees with the checkpoints',
+  'a lost tree is built again from the log, with the same root',
   async () => {
     const first = await start();
     await first.signed();
@@ -126,7 +126,7 @@ it(
   SLOW,
 );
 
-describe('checkpoint:consistency', () => {
+describe('npm run cli -- checkpoint:consistency', () => {
   async function consistency(from: string, settings: NodeJS.ProcessEnv = key.settings) {
     const environment = testEnvironment(service.database.url, {
       ...service.environment,
@@ -138,7 +138,7 @@ describe('checkpoint:consistency', () => {
   }
 
   it(
-    'proves to whoever kept a checkpoint that the newest one continues it',
+    'proves that the newest checkpoint continues an older one',
     async () => {
       const { signed } = await start();
       const checkpoint = await signed();
@@ -152,25 +152,25 @@ describe('checkpoint:consistency', () => {
       const newest = await signed();
       const { code, output } = await consistency(path);
       expect(code).toBe(0);
-      const answer = JSON.parse(output) as { first: string; consistency_proof: string[] };
-      expect(answer.first).toBe(note);
-      const { first, second } = verifyContinuation(answer, key.verifier);
+      const proof = JSON.parse(output) as { first: string; consistency_proof: string[] };
+      expect(proof.first).toBe(note);
+      const { first, second } = verifyContinuation(proof, key.verifier);
       expect([first, second.size]).toEqual([expect.objectContaining(checkpoint), newest.size]);
 
-      const [hash = '', ...others] = answer.consistency_proof;
+      const [hash = '', ...others] = proof.consistency_proof;
       const bytes = Buffer.from(hash, 'base64');
       bytes.writeUInt8(bytes.readUInt8(0) ^ 1, 0);
-      const changed = { ...answer, consistency_proof: [bytes.toString('base64'), ...others] };
-      expect(() => verifyContinuation(changed, key.verifier)).toThrow(NotProven);
-      // The history is another one, of which the kept checkpoint is none.
+      const tamperedProof = { ...proof, consistency_proof: [bytes.toString('base64'), ...others] };
+      expect(() => verifyContinuation(tamperedProof, key.verifier)).toThrow(NotProven);
+      // With another key the checkpoint belongs to another history.
       const other = checkpointKey();
-      expect(() => verifyContinuation(answer, other.verifier)).toThrow(NotProven);
+      expect(() => verifyContinuation(proof, other.verifier)).toThrow(NotProven);
     },
     SLOW,
   );
 
   it(
-    'says what is wrong with the file, and without a key or a checkpoint',
+    'reports a missing file, a file without a checkpoint of this history, and a key that has signed none',
     async () => {
       await (await start()).signed();
       const wrong = join(key.dir, 'wrong');
@@ -199,9 +199,9 @@ describe('checkpoint:consistency', () => {
   );
 });
 
-describe('no checkpoint is signed that contradicts one in the folder', () => {
-  /** Reads the dispatcher's message. */
-  async function refusal(sentence: string): Promise<string> {
+describe('the dispatcher signs no checkpoint', () => {
+  /** Waits until a dispatcher refuses to sign. @returns its output */
+  async function waitForRefusal(sentence: string): Promise<string> {
     const before = key.files();
     const port = await freePort();
     const { dispatcher, ask } = await start({ HEALTH_PORT: String(port) });
@@ -217,24 +217,24 @@ describe('no checkpoint is signed that contradicts one in the folder', () => {
     return dispatcher.output();
   }
 
-  async function stopped(): Promise<void> {
+  async function stopAll(): Promise<void> {
     await Promise.all([...programs].map((program) => program.kill('SIGTERM')));
     programs.clear();
   }
 
   it(
-    'when the tree was changed',
+    'while the tree contradicts a checkpoint in the folder',
     async () => {
       await (await start()).signed();
-      await stopped();
+      await stopAll();
       const flip = () =>
         service.database.query(
           `update transparency_tiles set hashes = set_byte(hashes, 0, get_byte(hashes, 0) # 1)
            where index = 0 and level = (select max(level) from transparency_tiles)`,
         );
       await flip();
-      expect(await refusal('the history was changed')).toContain('no checkpoint was signed');
-      await stopped();
+      expect(await waitForRefusal('the history was changed')).toContain('no checkpoint was signed');
+      await stopAll();
       await flip();
       await (await start()).signed();
     },
@@ -242,11 +242,11 @@ describe('no checkpoint is signed that contradicts one in the folder', () => {
   );
 
   it(
-    'when the history is shorter than it was, as after restoring a backup',
+    'when the history is shorter than a checkpoint in the folder, as after restoring a backup',
     async () => {
       const note = signCheckpoint({ size: 1_000_000, root: Buffer.alloc(32) }, key.signer);
       await new CheckpointFiles(key.dir).write(1_000_000, note);
-      expect(await refusal('covers 1000000 events, and the history has only')).toContain(
+      expect(await waitForRefusal('covers 1000000 events, and the history has only')).toContain(
         'events are missing, or a backup was restored',
       );
     },
@@ -254,10 +254,10 @@ describe('no checkpoint is signed that contradicts one in the folder', () => {
   );
 
   it(
-    'or that another key has signed',
+    'when another key has signed a checkpoint in the folder',
     async () => {
       await (await start()).signed();
-      await stopped();
+      await stopAll();
       const other = checkpointKey('other.example');
       const port = await freePort();
       const { dispatcher } = await start({
@@ -273,7 +273,7 @@ describe('no checkpoint is signed that contradicts one in the folder', () => {
 });
 
 it(
-  'a second party gets a checkpoint by mail once a day',
+  'the address in CHECKPOINT_MAIL_TO gets a checkpoint by mail once a day',
   async () => {
     const mails = await MailServer.start();
     try {
@@ -308,9 +308,9 @@ it(
   SLOW,
 );
 
-describe('the key', () => {
+describe('the checkpoint key', () => {
   it(
-    'is made once in DATA_DIR, with a name from the public URL',
+    'is created once in DATA_DIR, named after PUBLIC_URL',
     async () => {
       const dataDir = checkpointKey().dir;
       const settings = {
@@ -337,7 +337,7 @@ describe('the key', () => {
   );
 
   it(
-    'is never made in production: nothing is signed without one',
+    'is not created in production, where the log says that nothing is signed without one',
     async () => {
       const program = startProgram(
         'dist/apps/dispatcher/src/main.js',

@@ -22,14 +22,14 @@ beforeAll(async () => {
 });
 afterAll(() => service.stop());
 
-const reportedTypes = (dispatcher: Program) =>
+const waitForReport = (dispatcher: Program) =>
   eventually(dispatcher.output, (text) => LINE.test(text)).then(() => undefined);
 
-// 1. The new api is there already, and writes an event that the old dispatchers do not know.
-// 2. The leader meets it. It could be published: passing it over would lose it for every receiver.
-// 3. A second dispatcher starts, which might be the new one: the leader lets it try.
-describe('an event of a newer version', () => {
-  it('is not skipped, and another dispatcher takes over the lead', async () => {
+// 1. An api of a newer version writes an event that the dispatchers do not know.
+// 2. The leader reaches it. Receivers might want it, so skipping it would lose it for all of them.
+// 3. A second dispatcher starts, which might have the newer version: the leader lets it try.
+describe('an event of an unknown type', () => {
+  it('stops fan-out in front of it, and another dispatcher becomes the leader', async () => {
     const store = await service.newStore();
     const receiver = await receive();
     await subscribe(store, receiver, { events: ['*'] });
@@ -39,16 +39,16 @@ describe('an event of a newer version', () => {
       () => receiver.events.length,
       (count) => count === 2,
     );
-    const painted = event(TYPE);
+    const unknownEvent = event(TYPE);
     const events = service.app.get(EventStore, { strict: false });
     const stream = 'card-900000000000';
     await events.commit({
       accountId: store.accountId,
-      writes: [{ stream, expected: null, events: [painted] }],
+      writes: [{ stream, expected: null, events: [unknownEvent] }],
     });
     expect((await store.post(`${path}/stamp`, { stamps: 1 })).status).toBe(200);
     await Promise.race([
-      reportedTypes(first),
+      waitForReport(first),
       eventually(
         () => receiver.events.length,
         (count) => count > 2,
@@ -56,7 +56,7 @@ describe('an event of a newer version', () => {
     ]);
     expect(first.output()).toMatch(LINE);
     const second = await startDispatcher();
-    await reportedTypes(second);
+    await waitForReport(second);
     expect(receiver.events).toHaveLength(2);
     const [checkpoint] = (
       await service.database.query<{ position: string }>(
@@ -64,8 +64,8 @@ describe('an event of a newer version', () => {
         [FAN_OUT_CHECKPOINT],
       )
     ).rows;
-    const [stored] = await events.readEvents([{ stream, revision: 0 }]);
-    const planned = parsePosition(checkpoint?.position ?? '');
-    expect(stored && isAfter(stored.position, planned)).toBe(true);
+    const [storedEvent] = await events.readEvents([{ stream, revision: 0 }]);
+    const checkpointPosition = parsePosition(checkpoint?.position ?? '');
+    expect(storedEvent && isAfter(storedEvent.position, checkpointPosition)).toBe(true);
   });
 });

@@ -13,8 +13,8 @@ import { openStore } from '../support/database/event-store.js';
 import { enrol } from '../support/fixtures/enrolled-customer.js';
 
 /**
- * `npm run verify -- --checkpoints` against an operator who rewrites the history and covers it up: hashes are computed
- * anew, and rows, heads and claims made to fit.
+ * Runs `npm run verify -- --checkpoints` against an operator who rewrites the history and covers it up: hashes are
+ * computed again, and read models, heads and claims made to match.
  */
 
 const SLOW = 300_000;
@@ -58,8 +58,8 @@ async function verify(...args: string[]): Promise<{ code: number | null; output:
   return { code: await program.exitCode, output: program.output() };
 }
 
-/** The history becomes another one, as nobody with honest means could make it, and its table is yet to be filled. */
-async function rewriteAs(events: StoredEvent[]): Promise<void> {
+/** Replaces the history, as only an operator with bad intentions could, and empties the history table. */
+async function rewriteHistory(events: StoredEvent[]): Promise<void> {
   await service.database.query(
     `truncate history; delete from es.checkpoints where subscription = 'history'`,
   );
@@ -71,7 +71,7 @@ async function rewriteAs(events: StoredEvent[]): Promise<void> {
   } else {
     const server = await startEventStoreDb();
     servers.push(server);
-    // Otherwise no process would start: those that have read further would notice.
+    // Otherwise no process would start: subscriptions have read further than this history goes.
     await service.database.query('update es.checkpoints set position = $1', [
       formatPosition(BEGINNING),
     ]);
@@ -100,55 +100,56 @@ async function rewriteAs(events: StoredEvent[]): Promise<void> {
   }
 }
 
-const firstCard = () => `customer_card-${first.customerCard.id}`;
-const secondCard = () => `customer_card-${second.customerCard.id}`;
+const getFirstStream = () => `customer_card-${first.customerCard.id}`;
+const getSecondStream = () => `customer_card-${second.customerCard.id}`;
 
-/** Of one stream, as what comes before or after them allows. */
-const without = (fits: (event: StoredEvent) => boolean) => original.filter((event) => !fits(event));
+/** Removes events from the history. */
+const removeEvents = (matches: (event: StoredEvent) => boolean) =>
+  original.filter((event) => !matches(event));
 
 it(
-  'a history that nobody has touched is proven, also when it was written anew event by event',
+  'npm run verify -- --checkpoints accepts an unchanged history, also after it was copied event by event',
   async () => {
-    const proven = {
+    const success = {
       code: 0,
       output: expect.stringContaining(
         `checkpoints of shop.example/inkpad: the first ${original.length} events are there, unchanged and in place`,
       ),
     };
-    expect(await verify('--checkpoints', key.dir)).toEqual(proven);
-    expect(await verify('--checkpoints', key.dir, '--key', key.verifier)).toEqual(proven);
-    await rewriteAs(original);
-    expect(await verify('--checkpoints', key.dir)).toEqual(proven);
+    expect(await verify('--checkpoints', key.dir)).toEqual(success);
+    expect(await verify('--checkpoints', key.dir, '--key', key.verifier)).toEqual(success);
+    await rewriteHistory(original);
+    expect(await verify('--checkpoints', key.dir)).toEqual(success);
   },
   SLOW,
 );
 
-describe('noticed is', () => {
+describe('npm run verify -- --checkpoints reports', () => {
   const cases: Record<string, [() => StoredEvent[], () => string | RegExp]> = {
-    'an event that was rewritten': [
+    'a rewritten event': [
       () =>
         original.map((event) =>
-          event.stream === firstCard() && event.type === 'StampsEarned' && event.revision > 1
+          event.stream === getFirstStream() && event.type === 'StampsEarned' && event.revision > 1
             ? { ...event, data: { ...event.data, stamps: 1 } as JsonObject }
             : event,
         ),
       () =>
         new RegExp(
-          `are not those that it covers, although the first \\d+ are: number \\d+ was another, where ${firstCard()} revision 2 is now`,
+          `are not those that it covers, although the first \\d+ are: number \\d+ was another, where ${getFirstStream()} revision 2 is now`,
         ),
     ],
-    'a tail that was cut off': [
+    'missing events at the end': [
       () => original.slice(0, -2),
       () =>
         `covers ${original.length} events, and the history has only ${original.length - 2}: events are missing`,
     ],
-    'a whole stream that was removed': [
-      () => without(({ stream }) => stream === secondCard()),
+    'a removed stream': [
+      () => removeEvents(({ stream }) => stream === getSecondStream()),
       () => 'events are missing',
     ],
-    'a whole stream that was inserted': [
+    'an inserted stream': [
       () => {
-        const at = original.findIndex(({ stream }) => stream === firstCard());
+        const at = original.findIndex(({ stream }) => stream === getFirstStream());
         const inserted = original
           .filter(({ stream }) => stream === 'card-1')
           .map((event, i) => ({
@@ -160,10 +161,10 @@ describe('noticed is', () => {
       },
       () => /number \d+ was another, where card-4711 revision 0 is now/,
     ],
-    'an order that was changed': [
+    'a changed order': [
       () => {
-        const moved = without(({ stream }) => stream === secondCard());
-        return [...moved, ...original.filter(({ stream }) => stream === secondCard())];
+        const otherEvents = removeEvents(({ stream }) => stream === getSecondStream());
+        return [...otherEvents, ...original.filter(({ stream }) => stream === getSecondStream())];
       },
       () => /are not those that it covers, although the first \d+ are: number \d+ was another/,
     ],
@@ -171,8 +172,8 @@ describe('noticed is', () => {
 
   it.each(Object.entries(cases))(
     '%s',
-    async (_, [rewritten, sentence]) => {
-      await rewriteAs(rewritten());
+    async (_, [createHistory, sentence]) => {
+      await rewriteHistory(createHistory());
       await verify('--repair');
       const { output, code } = await verify('--checkpoints', key.dir);
       expect(output).toMatch(sentence());
@@ -182,10 +183,10 @@ describe('noticed is', () => {
   );
 
   it(
-    'also without the tree in the database, which then does not say where',
+    'a rewritten event without its place when the tree is missing',
     async () => {
       const { query } = service.database;
-      await rewriteAs(
+      await rewriteHistory(
         original.map((event, i) => (i === original.length - 1 ? { ...event, version: 9 } : event)),
       );
       await query('create table kept as select * from transparency_tiles');
@@ -199,9 +200,9 @@ describe('noticed is', () => {
   );
 
   it(
-    'a checkpoint that was changed, renamed or signed by another, while the others are compared',
+    'a checkpoint that was changed, renamed or signed by another key, and still checks the others',
     async () => {
-      await rewriteAs(original);
+      await rewriteHistory(original);
       const dir = mkdtempSync(join(tmpdir(), 'inkpad-checkpoints-'));
       cpSync(key.dir, dir, { recursive: true });
       const [one = '', two = ''] = key.files();
@@ -221,7 +222,7 @@ describe('noticed is', () => {
   );
 });
 
-describe('it says how it is used', () => {
+describe('npm run verify', () => {
   it.each([
     [['--checkpoints', '/no/such/folder'], 'there is no folder /no/such/folder'],
     [['--checkpoints', tmpdir()], 'there are no checkpoints in'],
@@ -229,7 +230,7 @@ describe('it says how it is used', () => {
     [['--key', 'abc'], 'Usage: npm run verify'],
     [['--checkpoint', 'x'], 'Usage: npm run verify'],
   ])(
-    'with %j',
+    'explains what is wrong with the arguments %j, and exits with 1',
     async (args, sentence) => {
       const { output, code } = await verify(...args);
       expect(output).toContain(sentence);

@@ -32,16 +32,16 @@ afterAll(async () => {
   await service.stop();
 }, SLOW);
 
-const changed = ({ id }: Subscription) =>
+const announceChange = ({ id }: Subscription) =>
   service.app.get(DeliveryRequests, { strict: false }).announceChange(id);
 
-const linesWith = ({ output }: Program, words: string): number =>
+const countLines = ({ output }: Program, words: string): number =>
   output()
     .split('\n')
     .filter((line) => line.includes(words)).length;
 
-/** Planned now, of an event of so many days ago. */
-async function planOld(
+/** Enqueues deliveries now, of events of so many days ago. */
+async function enqueueOld(
   { id }: Subscription,
   accountId: number,
   { daysAgo, count = 1 }: { daysAgo: number; count?: number },
@@ -58,15 +58,15 @@ async function planOld(
   );
 }
 
-describe('an event whose day was dropped', () => {
-  it('fails its deliveries for good, and holds up nothing behind them', async () => {
+describe('an event whose partition was dropped', () => {
+  it('fails its deliveries for good, and does not delay the delivery behind them', async () => {
     const store = await service.newStore();
     const receiver = await receive();
     const subscription = await subscribe(store, receiver);
     const { path } = await enrol(store);
-    // More than a lane keeps in memory: what comes behind them must be looked at all the same.
-    await planOld(subscription, store.accountId, { daysAgo: 40, count: 200 });
-    await changed(subscription);
+    // More than the dispatcher keeps of a queue in memory: the delivery behind them must be loaded all the same.
+    await enqueueOld(subscription, store.accountId, { daysAgo: 40, count: 200 });
+    await announceChange(subscription);
     await stamp(store, path);
     const dispatcher = await startDispatcher();
     await eventually(
@@ -78,8 +78,8 @@ describe('an event whose day was dropped', () => {
       (all) => !all.includes('pending'),
     );
     expect(statuses.filter((status) => status === 'failed')).toHaveLength(200);
-    expect(linesWith(dispatcher, 'cannot be rendered')).toBe(0);
-    // Nothing was sent, so nothing says that the receiver fails.
+    expect(countLines(dispatcher, 'cannot be rendered')).toBe(0);
+    // Nothing was sent, so the receiver does not count as failing.
     expect(
       await ask(
         'select failing_since, last_delivery_status from webhook_subscriptions where id = $1',
@@ -90,7 +90,7 @@ describe('an event whose day was dropped', () => {
 });
 
 describe('an event that cannot be rendered for a while', () => {
-  it('is tried again later, as often as any, while the lane goes on behind it', async () => {
+  it('is retried, while its queue sends the deliveries behind it', async () => {
     const store = await service.newStore();
     const receiver = await receive((_received, nth) => ({ status: nth === 1 ? 500 : 200 }));
     const subscription = await subscribe(store, receiver);
@@ -129,16 +129,16 @@ describe('an event that cannot be rendered for a while', () => {
       (statuses) => statuses.every((status) => status === 'delivered'),
     );
     expect(receiver.received).toHaveLength(3);
-    expect(linesWith(second, 'cannot be rendered')).toBeLessThan(10);
-    // Only what was sent is an attempt.
+    expect(countLines(second, 'cannot be rendered')).toBeLessThan(10);
+    // Only requests that were sent count as attempts.
     expect(
       await ask('select attempts_count from webhook_deliveries where event_seq = $1', event?.seq),
     ).toEqual([{ attempts_count: 2 }]);
   });
 });
 
-describe('a secret that cannot be opened', () => {
-  it('stops its own subscription alone, says so there, and is mended by a new one', async () => {
+describe('a signing secret that cannot be decrypted', () => {
+  it('stops only its own subscription, which says so and is fixed by rotating the secret', async () => {
     const store = await service.newStore();
     const [near, far] = [await receive(), await receive()];
     const broken = await subscribe(store, near);
@@ -163,29 +163,29 @@ describe('a secret that cannot be opened', () => {
       ([row]) => row?.error === 'The signing secret cannot be decrypted: rotate it',
     );
     expect(near.received).toEqual([]);
-    const rotated = await store.post<{ secret: string }>(
+    const rotation = await store.post<{ secret: string }>(
       `${store.store}/webhook_subscriptions/${broken.id}/rotate_secret`,
       { grace_seconds: 60 },
     );
-    expect(rotated.status).toBe(200);
+    expect(rotation.status).toBe(200);
     await eventually(
       () => statusesOf(broken),
       ([status]) => status === 'delivered',
     );
     const [received] = near.received;
-    expect(received && isSigned(received, rotated.body.secret)).toBe(true);
+    expect(received && isSigned(received, rotation.body.secret)).toBe(true);
     expect(await statusesOf(sound)).toEqual(['delivered']);
   });
 });
 
 // Events that fan-out has not enqueued: the dispatcher starts after all of them.
-describe('events that are not planned yet', () => {
+describe('events that are not enqueued yet', () => {
   const patch = async (store: Client, { id }: Subscription, enabled: boolean) => {
     const path = `${store.store}/webhook_subscriptions/${id}`;
     expect((await store.send('PATCH', path, { enabled })).status).toBe(200);
   };
-  // stamp 1, stamp 2 | subscribe, replay | the dispatcher plans 1 and 2
-  it('are counted by a replay at once, and sent by it once they are planned', async () => {
+  // stamp 1, stamp 2 | subscribe, replay | stamp 3 | the dispatcher enqueues 1, 2 and 3
+  it('are counted by a replay at once, and sent once they are enqueued', async () => {
     const store = await service.newStore();
     const receiver = await receive();
     const { path } = await enrol(store);
@@ -193,10 +193,10 @@ describe('events that are not planned yet', () => {
     await stamp(store, path);
     await stamp(store, path);
     const late = await subscribe(store, receiver);
-    const answer = await store.post(`${store.store}/webhook_subscriptions/${late.id}/replay`, {
+    const response = await store.post(`${store.store}/webhook_subscriptions/${late.id}/replay`, {
       from,
     });
-    expect(answer.body).toEqual({ matched: 2 });
+    expect(response.body).toEqual({ matched: 2 });
     await stamp(store, path);
     await startDispatcher();
     await eventually(
@@ -207,13 +207,13 @@ describe('events that are not planned yet', () => {
       () => statusesOf(late),
       (all) => all.length === 3 && all.every((status) => status === 'delivered'),
     );
-    // The third came by itself.
+    // The third is not part of the replay.
     expect(listReceivedBalances(receiver).sort()).toEqual([1, 2, 3]);
     expect(receiver.received).toHaveLength(3);
   });
 
-  // stamp 1 | pause | stamp 2 | resume | stamp 3 | the dispatcher plans 1, 2 and 3
-  it('and were recorded before a pause are sent after the resume', async () => {
+  // stamp 1 | pause | stamp 2 | resume | stamp 3 | the dispatcher enqueues 1 and 3
+  it('are sent after a pause if they were recorded before or after it, and not if during it', async () => {
     const store = await service.newStore();
     const receiver = await receive();
     const subscription = await subscribe(store, receiver);
@@ -235,8 +235,8 @@ describe('events that are not planned yet', () => {
     expect(listReceivedBalances(receiver)).toEqual([1, 3]);
   });
 
-  // stamp 1 | pause | the dispatcher plans 1 | resume
-  it('and are planned during a pause wait for the resume', async () => {
+  // stamp 1 | pause | stamp 2 | the dispatcher enqueues 1 | resume
+  it('and are enqueued during a pause are sent after the resume', async () => {
     const store = await service.newStore();
     const receiver = await receive();
     const subscription = await subscribe(store, receiver);
@@ -268,7 +268,7 @@ describe('events that are not planned yet', () => {
 });
 
 describe('a replay', () => {
-  /** As if their day was dropped once they were planned: their deliveries fail as soon as their turn comes. */
+  /** Simulates events whose partition is dropped once they are enqueued: their deliveries fail when they come up. */
   beforeAll(() =>
     ask(
       `create function lose_event() returns trigger language plpgsql as $$
@@ -277,7 +277,7 @@ describe('a replay', () => {
          when (new.event_id like 'evt\\_lost\\_%') execute function lose_event()`,
     ),
   );
-  const eventsOf = (accountId: number, count: number) =>
+  const addEvents = (accountId: number, count: number) =>
     ask(
       `insert into webhook_events (seq, event_id, account_id, customer_id, type, stream, revision, recorded_at)
        select webhook_next_id(), 'evt_lost_' || $1::bigint || '_' || i, $1, 1, 'stamp.earned', 'customer_card-1', i,
@@ -288,59 +288,59 @@ describe('a replay', () => {
     );
   const replay = async (store: Client, { id }: Subscription) => {
     const path = `${store.store}/webhook_subscriptions/${id}/replay`;
-    const answer = await store.post<{ matched: number }>(path, { from: new Date(0) });
-    expect(answer.status).toBe(200);
-    return answer.body.matched;
+    const response = await store.post<{ matched: number }>(path, { from: new Date(0) });
+    expect(response.status).toBe(200);
+    return response.body.matched;
   };
 
-  it('never makes more pending than a subscription takes, and ends with it', async () => {
+  it('keeps at most 1,000 deliveries of its subscription pending, and ends once all have failed', async () => {
     const store = await service.newStore();
     const receiver = await receive();
     const subscription = await subscribe(store, receiver);
-    await eventsOf(store.accountId, 3_000);
+    await addEvents(store.accountId, 3_000);
     expect(await replay(store, subscription)).toBe(3_000);
-    // What is pending never becomes less while nobody may send it.
+    // The number of pending deliveries never decreases while nobody may send them.
     await ask('insert into webhook_queues values ($1, 1, $2)', subscription.id, 'infinity');
     await ask(
-      `create function hold_lane() returns trigger language plpgsql as $$
+      `create function hold_queue() returns trigger language plpgsql as $$
        begin new.due_at := 'infinity'; return new; end $$;
-       create trigger hold_lane before update on webhook_queues for each row
-         when (old.subscription_id = ${subscription.id}) execute function hold_lane()`,
+       create trigger hold_queue before update on webhook_queues for each row
+         when (old.subscription_id = ${subscription.id}) execute function hold_queue()`,
     );
     const pending = async () => (await statusesOf(subscription)).length;
     await startDispatcher();
     await eventually(pending, (count) => count === 1_000);
-    const rounds = async () =>
+    const readProgress = async () =>
       (
         await ask<{ after: number }>(
           'select after_seq as after from webhook_replays where subscription_id = $1',
           subscription.id,
         )
       ).map(({ after }) => after);
-    const [before] = await rounds();
-    // Another store's replay goes on beside it, so more rounds have passed.
+    const [before] = await readProgress();
+    // Another store's replay proceeds meanwhile, so the replays have been continued more than once.
     const other = await service.newStore();
     const sound = await subscribe(other, receiver);
-    await eventsOf(other.accountId, 700);
+    await addEvents(other.accountId, 700);
     expect(await replay(other, sound)).toBe(700);
     await eventually(
       () => statusesOf(sound),
       (all) => all.length === 700 && all.every((status) => status === 'failed'),
     );
-    expect([await pending(), await rounds()]).toEqual([1_000, [before]]);
-    await ask('drop trigger hold_lane on webhook_queues; drop function hold_lane');
-    await changed(subscription);
+    expect([await pending(), await readProgress()]).toEqual([1_000, [before]]);
+    await ask('drop trigger hold_queue on webhook_queues; drop function hold_queue');
+    await announceChange(subscription);
     await eventually(
       () => statusesOf(subscription),
       (all) => all.length === 3_000 && all.every((status) => status === 'failed'),
     );
-    expect(await rounds()).toEqual([]);
+    expect(await readProgress()).toEqual([]);
   });
 
-  it('keeps neither upkeep nor another store’s replay waiting, with a hundred that have no end', async () => {
+  it('proceeds, and so does upkeep, beside a hundred endless replays of another store', async () => {
     const flooding = await service.newStore();
     const receiver = await receive();
-    await eventsOf(flooding.accountId, 20_000);
+    await addEvents(flooding.accountId, 20_000);
     const model = await subscribe(flooding, receiver, { events: ['*'] });
     const many = await ask<Subscription>(
       `insert into webhook_subscriptions (id, account_id, events, target_url, payload_format, secret, enabled,
@@ -366,7 +366,7 @@ describe('a replay', () => {
       failing.id,
     );
     const sound = await subscribe(store, receiver);
-    await eventsOf(store.accountId, 2);
+    await addEvents(store.accountId, 2);
     expect(await replay(store, sound)).toBe(2);
     await startDispatcher({ WEBHOOK_TIME_SCALE: '1' });
     await eventually(
@@ -390,20 +390,20 @@ describe('a replay', () => {
   });
 });
 
-describe('redeliveries that are asked for', () => {
-  it('are taken of each lane, however many another one has', async () => {
+describe('requested redeliveries', () => {
+  it('are taken from every queue, at most 64 from one', async () => {
     const store = await service.newStore();
     const receiver = await receive();
     const [many, one] = [await subscribe(store, receiver), await subscribe(store, receiver)];
-    await planOld(many, store.accountId, { daysAgo: 0, count: 70 });
-    await planOld(one, store.accountId, { daysAgo: 0 });
+    await enqueueOld(many, store.accountId, { daysAgo: 0, count: 70 });
+    await enqueueOld(one, store.accountId, { daysAgo: 0 });
     await ask(
       `insert into webhook_redeliveries (subscription_id, delivery_id, created_at)
        select subscription_id, id, now() from webhook_pending where subscription_id in ($1, $2) order by id`,
       many.id,
       one.id,
     );
-    // Of a delivery that is no longer kept there is nothing to make.
+    // A delivery that no longer exists cannot be sent again.
     await ask(
       'insert into webhook_redeliveries (subscription_id, delivery_id, created_at) values ($1, 7, now())',
       one.id,
@@ -431,8 +431,8 @@ describe('redeliveries that are asked for', () => {
   });
 });
 
-describe('a day that is over', () => {
-  const daysOf = async (table: string): Promise<string[]> =>
+describe('the partition of a past day', () => {
+  const listDays = async (table: string): Promise<string[]> =>
     (
       await ask<{ name: string }>(
         `select right(c.relname, 8) as name from pg_inherits i join pg_class c on c.oid = i.inhrelid
@@ -440,12 +440,12 @@ describe('a day that is over', () => {
         table,
       )
     ).map(({ name }) => name);
-  const dayOf = (daysAgo: number) =>
+  const formatDay = (daysAgo: number) =>
     new Date(Date.now() - daysAgo * DAY_MS).toISOString().slice(0, 10).replaceAll('-', '');
 
-  it('stays while a delivery of it is wanted, paused or not, and goes with the last', async () => {
+  it('is kept while a delivery needs it, paused or not, and dropped after the last', async () => {
     const store = await service.newStore();
-    // So that nothing of it is sent: who is due is looked at, and due it never is.
+    // Keeps the deliveries from being sent: they are never due.
     const later =
       "update webhook_pending set tries = 1, next_attempt_at = now() + interval '1 hour'";
     const receiver = await receive();
@@ -456,43 +456,48 @@ describe('a day that is over', () => {
     await ask(
       "select webhook_make_partitions(now() - interval '45 days', now() - interval '40 days')",
     );
-    await planOld(waiting, store.accountId, { daysAgo: 43 });
-    await planOld(paused, store.accountId, { daysAgo: 42 });
+    await enqueueOld(waiting, store.accountId, { daysAgo: 43 });
+    await enqueueOld(paused, store.accountId, { daysAgo: 42 });
     await ask(`${later} where subscription_id in ($1, $2)`, waiting.id, paused.id);
-    const upkeep = async () => {
+    const runUpkeep = async () => {
       const dispatcher = await startDispatcher({ WEBHOOK_TIME_SCALE: '1' });
       await eventually(dispatcher.output, (text) => text.includes('dropped '));
       await dispatcher.kill('SIGTERM');
     };
-    await upkeep();
-    expect((await daysOf('webhook_events')).includes(dayOf(44))).toBe(false);
-    expect(await daysOf('webhook_events')).toEqual(
-      expect.arrayContaining([dayOf(43), dayOf(42), dayOf(41)]),
+    await runUpkeep();
+    expect((await listDays('webhook_events')).includes(formatDay(44))).toBe(false);
+    expect(await listDays('webhook_events')).toEqual(
+      expect.arrayContaining([formatDay(43), formatDay(42), formatDay(41)]),
     );
-    // Finished deliveries wait for nobody.
-    expect((await daysOf('webhook_finished')).includes(dayOf(41))).toBe(false);
+    // Partitions of finished deliveries are not kept for pending ones.
+    expect((await listDays('webhook_finished')).includes(formatDay(41))).toBe(false);
     await ask('delete from webhook_pending where subscription_id = $1', waiting.id);
-    await upkeep();
-    expect((await daysOf('webhook_events')).includes(dayOf(43))).toBe(false);
-    expect(await daysOf('webhook_events')).toEqual(expect.arrayContaining([dayOf(42), dayOf(41)]));
-    // Four hours later a resume would not send it any more.
+    await runUpkeep();
+    expect((await listDays('webhook_events')).includes(formatDay(43))).toBe(false);
+    expect(await listDays('webhook_events')).toEqual(
+      expect.arrayContaining([formatDay(42), formatDay(41)]),
+    );
+    // After four hours a resume would no longer send it.
     await ask(
       "update webhook_pending set created_at = now() - interval '5 hours' where subscription_id = $1",
       paused.id,
     );
-    await upkeep();
+    await runUpkeep();
     expect(await statusesOf(paused)).toEqual(['failed']);
-    expect((await daysOf('webhook_events')).includes(dayOf(42))).toBe(false);
+    expect((await listDays('webhook_events')).includes(formatDay(42))).toBe(false);
   });
 
-  it('is not decided by a dispatcher whose clock is ahead', async () => {
+  it('is not dropped too early by a dispatcher whose clock is ahead, nor is a subscription disabled', async () => {
     const store = await service.newStore();
     const receiver = await receive();
-    const [failing, failed] = [await subscribe(store, receiver), await subscribe(store, receiver)];
+    const [failing, longFailing] = [
+      await subscribe(store, receiver),
+      await subscribe(store, receiver),
+    ];
     const { path } = await enrol(store);
     for (const [{ id }, hours] of [
       [failing, 1],
-      [failed, 73],
+      [longFailing, 73],
     ] as const) {
       await ask(
         'update webhook_subscriptions set failing_since = now() - make_interval(hours => $2) where id = $1',
@@ -509,15 +514,18 @@ describe('a day that is over', () => {
       CLOCK_AHEAD_MS: String(40 * DAY_MS),
     });
     await eventually(
-      () => daysOf('webhook_events'),
-      (days) => !days.includes(dayOf(44)),
+      () => listDays('webhook_events'),
+      (days) => !days.includes(formatDay(44)),
     );
     await eventually(
-      () => ask('select 1 from webhook_subscriptions where id = $1 and not enabled', failed.id),
+      () =>
+        ask('select 1 from webhook_subscriptions where id = $1 and not enabled', longFailing.id),
       (rows) => rows.length === 1,
     );
     for (const table of ['webhook_events', 'webhook_finished']) {
-      expect(await daysOf(table)).toEqual(expect.arrayContaining([dayOf(29), dayOf(0), dayOf(-7)]));
+      expect(await listDays(table)).toEqual(
+        expect.arrayContaining([formatDay(29), formatDay(0), formatDay(-7)]),
+      );
     }
     expect(
       await ask('select 1 from webhook_subscriptions where id = $1 and enabled', failing.id),
@@ -531,7 +539,7 @@ describe('a day that is over', () => {
   });
 
   // A long read of all days | the drop wants its lock | an attempt is recorded | the read ends | the day is dropped
-  it('is dropped once no query reads it, and delays no recording until then', async () => {
+  it('is dropped once no query reads it, and delays no delivery until then', async () => {
     const store = await service.newStore();
     const receiver = await receive();
     const subscription = await subscribe(store, receiver);
@@ -559,24 +567,24 @@ describe('a day that is over', () => {
         ([status]) => status === 'delivered',
         5_000,
       );
-      expect(await daysOf('webhook_finished')).toContain(dayOf(44));
+      expect(await listDays('webhook_finished')).toContain(formatDay(44));
     } finally {
       await reader.query('rollback');
       await reader.end();
     }
     await eventually(
-      () => daysOf('webhook_finished'),
-      (days) => !days.includes(dayOf(44)),
+      () => listDays('webhook_finished'),
+      (days) => !days.includes(formatDay(44)),
     );
   });
 });
 
-describe('a backlog of a subscription that has ended', () => {
-  // deleted, with much pending | its deliveries are failed, slice by slice | another store's delivery
-  it('fails without delaying anything else', async () => {
+describe('the backlog of a subscription', () => {
+  // deleted, with many pending | its deliveries are removed batch by batch | another store's delivery
+  it('that was deleted is removed without delaying other deliveries', async () => {
     const [store, other] = [await service.newStore(), await service.newStore()];
     const receiver = await receive();
-    const ended = await subscribe(store, receiver);
+    const deletedSubscription = await subscribe(store, receiver);
     const sound = await subscribe(other, receiver);
     const { path } = await enrol(other);
     await stamp(other, path);
@@ -585,17 +593,17 @@ describe('a backlog of a subscription that has ended', () => {
       () => statusesOf(sound),
       ([status]) => status === 'delivered',
     );
-    await planOld(ended, store.accountId, { daysAgo: 0, count: 5_000 });
-    // As long as this row is locked, the slice that it belongs to takes.
+    await enqueueOld(deletedSubscription, store.accountId, { daysAgo: 0, count: 5_000 });
+    // Keeps the batch with this delivery waiting while it is locked.
     const holder = new pg.Client({ connectionString: service.database.url });
     await holder.connect();
     await holder.query('begin');
     await holder.query(
       `select 1 from webhook_pending where subscription_id = $1 order by id offset 600 limit 1 for update`,
-      [ended.id],
+      [deletedSubscription.id],
     );
     try {
-      await store.send('DELETE', `${store.store}/webhook_subscriptions/${ended.id}`);
+      await store.send('DELETE', `${store.store}/webhook_subscriptions/${deletedSubscription.id}`);
       await eventually(
         () =>
           ask(
@@ -612,25 +620,25 @@ describe('a backlog of a subscription that has ended', () => {
         (count) => count === 2,
         5_000,
       );
-      expect((await statusesOf(ended)).length).toBeGreaterThan(1_000);
+      expect((await statusesOf(deletedSubscription)).length).toBeGreaterThan(1_000);
     } finally {
       await holder.query('rollback');
       await holder.end();
     }
     await eventually(
-      () => ask('select 1 from webhook_queues where subscription_id = $1', ended.id),
-      (lanes) => lanes.length === 0,
+      () => ask('select 1 from webhook_queues where subscription_id = $1', deletedSubscription.id),
+      (queues) => queues.length === 0,
     );
-    expect(await statusesOf(ended)).toEqual([]);
+    expect(await statusesOf(deletedSubscription)).toEqual([]);
     expect(receiver.received).toHaveLength(2);
   });
 
-  it('fails deliveries that were resumed too late, and sends new ones', async () => {
+  it('that was resumed too late fails, and a new delivery is sent', async () => {
     const store = await service.newStore();
     const receiver = await receive();
     const subscription = await subscribe(store, receiver);
     const { path } = await enrol(store);
-    await planOld(subscription, store.accountId, { daysAgo: 0, count: 3_000 });
+    await enqueueOld(subscription, store.accountId, { daysAgo: 0, count: 3_000 });
     await ask(
       "update webhook_pending set created_at = now() - interval '1 hour' where subscription_id = $1",
       subscription.id,
@@ -639,7 +647,7 @@ describe('a backlog of a subscription that has ended', () => {
       "update webhook_subscriptions set give_up_before = now() - interval '1 minute' where id = $1",
       subscription.id,
     );
-    await changed(subscription);
+    await announceChange(subscription);
     await stamp(store, path);
     await startDispatcher();
     const statuses = await eventually(
