@@ -3,100 +3,100 @@ import type { DatabaseProxy } from '../support/database/database-proxy.js';
 import type { Random } from './random.js';
 import type { Process, Stack } from './stack.js';
 
-/** Something that goes wrong, and is over when `strike` returns. */
-export type Fault = { name: string; strike: (stack: Stack, random: Random) => Promise<void> };
+/** Something that goes wrong. `inflict` resolves when it is over, or has begun for good. */
+export type Fault = { name: string; inflict: (stack: Stack, random: Random) => Promise<void> };
 
-const anyOf = (random: Random, processes: Process[]): Process => {
+const pickProcess = (random: Random, processes: Process[]): Process => {
   const one = random.pick(processes);
   if (!one) throw new Error('the stack has no such process');
   return one;
 };
 
-/** Of one process: to the database, or to the event store. */
-const anyLine = (random: Random, stack: Stack): DatabaseProxy => {
-  const line = random.pick(Object.values(anyOf(random, stack.processes).lines));
-  if (!line) throw new Error('a process has a line to its database');
-  return line;
+/** Picks the connection of a process to its database or its event store. */
+const pickConnection = (random: Random, stack: Stack): DatabaseProxy => {
+  const proxy = random.pick(Object.values(pickProcess(random, stack.processes).connections));
+  if (!proxy) throw new Error('a process has a connection to its database');
+  return proxy;
 };
 
 const kill = (which: 'apis' | 'dispatchers') => async (stack: Stack, random: Random) => {
-  await anyOf(random, stack[which]).kill();
-  await stack.endLeases();
+  await pickProcess(random, stack[which]).kill();
+  await stack.expireLeases();
 };
 
 const FAULTS: Fault[] = [
-  { name: 'kill an api', strike: kill('apis') },
-  { name: 'kill a dispatcher', strike: kill('dispatchers') },
+  { name: 'kill an api', inflict: kill('apis') },
+  { name: 'kill a dispatcher', inflict: kill('dispatchers') },
   {
     name: 'kill PostgreSQL',
-    strike: async (stack) => {
+    inflict: async (stack) => {
       await stack.killPostgres();
-      await stack.endLeases();
+      await stack.expireLeases();
     },
   },
   {
-    name: 'kill everything that serves',
-    strike: async (stack) => {
+    name: 'kill all apis and dispatchers',
+    inflict: async (stack) => {
       await Promise.all(stack.processes.map((one) => one.kill()));
-      await stack.endLeases();
+      await stack.expireLeases();
     },
   },
   {
-    name: 'stop a process for a while',
-    strike: async (stack, random) => {
-      const one = anyOf(random, stack.processes);
+    name: 'pause a process',
+    inflict: async (stack, random) => {
+      const one = pickProcess(random, stack.processes);
       one.signal('SIGSTOP');
       await wait(random.between(500, 4_000));
       one.signal('SIGCONT');
     },
   },
   {
-    name: 'silence what is open, for good',
-    strike: async (stack, random) => {
-      anyLine(random, stack).muteOpen();
+    name: 'silence open connections for good',
+    inflict: async (stack, random) => {
+      pickConnection(random, stack).muteOpen();
     },
   },
   {
-    name: 'lose the answers of a store',
-    strike: async (stack, random) => {
-      anyLine(random, stack).muteResponses();
+    name: 'lose the responses of a database',
+    inflict: async (stack, random) => {
+      pickConnection(random, stack).muteResponses();
     },
   },
   {
-    name: 'silence a line',
-    strike: async (stack, random) => {
-      const line = anyLine(random, stack);
-      line.mute();
+    name: 'silence a database',
+    inflict: async (stack, random) => {
+      const proxy = pickConnection(random, stack);
+      proxy.mute();
       await wait(random.between(1_000, 6_000));
-      line.unmute();
+      proxy.unmute();
     },
   },
   {
-    name: 'cut a store off',
-    strike: async (stack, random) => {
-      const line = anyLine(random, stack);
-      await line.cut();
+    name: 'cut a database off',
+    inflict: async (stack, random) => {
+      const proxy = pickConnection(random, stack);
+      await proxy.cut();
       await wait(random.between(500, 3_000));
-      await line.mend();
+      await proxy.mend();
     },
   },
   {
-    name: 'cut callers off',
-    strike: async (stack, random) => {
-      const front = random.pick(stack.fronts);
-      await front?.cut();
+    name: 'cut clients off',
+    inflict: async (stack, random) => {
+      const proxy = random.pick(stack.apiProxies);
+      await proxy?.cut();
       await wait(random.between(100, 1_000));
-      await front?.mend();
+      await proxy?.mend();
     },
   },
   {
-    name: 'lose answers to callers',
-    strike: async (stack, random) => {
-      const front = random.pick(stack.fronts);
-      front?.muteResponses();
+    name: 'lose responses to clients',
+    inflict: async (stack, random) => {
+      const proxy = random.pick(stack.apiProxies);
+      proxy?.muteResponses();
       await wait(300);
-      await front?.cut();
-      await front?.mend();
+      await proxy?.cut();
+      await proxy?.mend();
     },
   },
 ];
@@ -104,15 +104,15 @@ const FAULTS: Fault[] = [
 const EVENT_STORE_FAULTS: Fault[] = [
   {
     name: 'kill EventStoreDB',
-    strike: async (stack) => {
+    inflict: async (stack) => {
       await stack.killEventStoreDb();
-      await stack.endLeases();
+      await stack.expireLeases();
     },
   },
 ];
 
-/** Without end: each fault once, in any order, then each again. */
-export function* faultsFor(stack: Stack, random: Random): Generator<Fault, never> {
+/** Yields faults without end: each once, in random order, then each again. */
+export function* generateFaults(stack: Stack, random: Random): Generator<Fault, never> {
   const all = [...FAULTS, ...(stack.engine === 'eventstoredb' ? EVENT_STORE_FAULTS : [])];
-  for (;;) yield* random.shuffled(all);
+  for (;;) yield* random.shuffle(all);
 }

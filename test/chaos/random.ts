@@ -6,12 +6,12 @@ export class Random {
     this.state = seed >>> 0;
   }
 
-  /** Independent of this one from here on. */
+  /** Creates a generator that is independent of this one. */
   fork(): Random {
     return new Random(this.below(2 ** 32));
   }
 
-  /** 0 to 1, without 1. */
+  /** Returns a number from 0 to 1, exclusive. */
   next(): number {
     this.state = (this.state + 0x6d2b79f5) >>> 0;
     let mixed = this.state;
@@ -20,12 +20,12 @@ export class Random {
     return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32;
   }
 
-  /** An integer from 0, below the limit. */
+  /** Returns an integer from 0 to the limit, exclusive. */
   below(limit: number): number {
     return Math.floor(this.next() * limit);
   }
 
-  /** Both inclusive. */
+  /** Returns an integer from min to max, inclusive. */
   between(min: number, max: number): number {
     return min + this.below(max - min + 1);
   }
@@ -34,7 +34,7 @@ export class Random {
     return this.next() < probability;
   }
 
-  /** Undefined of nothing. */
+  /** Picks an element, or undefined from an empty list. */
   pick<T>(from: readonly T[]): T | undefined {
     return from[this.below(from.length)];
   }
@@ -43,19 +43,19 @@ export class Random {
     return this.pick([first, ...others]) ?? first;
   }
 
-  weighted<T extends { weight: number }>(from: readonly T[]): T {
-    let left = this.below(from.reduce((sum, { weight }) => sum + weight, 0));
+  pickWeighted<T extends { weight: number }>(from: readonly T[]): T {
+    let remaining = this.below(from.reduce((sum, { weight }) => sum + weight, 0));
     for (const one of from) {
-      left -= one.weight;
-      if (left < 0) return one;
+      remaining -= one.weight;
+      if (remaining < 0) return one;
     }
     throw new Error('there is nothing to choose from');
   }
 
-  shuffled<T>(from: readonly T[]): T[] {
-    const left = [...from];
+  shuffle<T>(from: readonly T[]): T[] {
+    const remaining = [...from];
     const picked: T[] = [];
-    while (left.length > 0) picked.push(...left.splice(this.below(left.length), 1));
+    while (remaining.length > 0) picked.push(...remaining.splice(this.below(remaining.length), 1));
     return picked;
   }
 }

@@ -19,40 +19,40 @@ const POSTGRES = { max_connections: 300 };
 const API = 'dist/apps/api/src/main.js';
 const DISPATCHER = 'dist/apps/dispatcher/src/main.js';
 
-/** One process of the service, with lines of its own to what it depends on. It is started again when it ends. */
+/** Runs a process of the service, with its own connections to what it depends on, and restarts it when it ends. */
 export class Process {
   private program: Program | undefined;
-  private stopping = false;
-  private watch: Promise<void> = Promise.resolve();
-  starts = 0;
-  private before = '';
+  private isStopping = false;
+  private restart: Promise<void> = Promise.resolve();
+  startCount = 0;
+  private formerOutput = '';
 
   constructor(
     readonly name: string,
     private readonly file: string,
     private readonly environment: NodeJS.ProcessEnv,
-    readonly lines: Record<string, DatabaseProxy>,
+    readonly connections: Record<string, DatabaseProxy>,
   ) {}
 
-  /** The last that it wrote, over all its starts. */
+  /** The end of its output, over all its starts. */
   get log(): string {
-    return (this.before + (this.program?.output() ?? '')).slice(-8_000);
+    return (this.formerOutput + (this.program?.output() ?? '')).slice(-8_000);
   }
 
   start(): void {
-    this.starts++;
+    this.startCount++;
     const program = startProgram(this.file, this.environment);
     this.program = program;
-    this.watch = program.exitCode.then(async () => {
-      this.before = this.log;
+    this.restart = program.exitCode.then(async () => {
+      this.formerOutput = this.log;
       this.program = undefined;
-      if (this.stopping) return;
+      if (this.isStopping) return;
       await wait(200);
-      if (!this.stopping) this.start();
+      if (!this.isStopping) this.start();
     });
   }
 
-  /** As the kernel does it to one that takes too much memory. */
+  /** Kills it as the kernel does when memory runs out. */
   async kill(): Promise<void> {
     await this.program?.kill('SIGKILL');
   }
@@ -62,25 +62,25 @@ export class Process {
   }
 
   async stop(): Promise<void> {
-    this.stopping = true;
+    this.isStopping = true;
     this.program?.signal('SIGCONT');
     await this.program?.kill('SIGTERM');
-    await this.watch;
+    await this.restart;
   }
 }
 
-/** A whole service: two apis, two dispatchers, PostgreSQL and, where events live there, EventStoreDB. */
+/** Runs a whole service: two apis, two dispatchers, PostgreSQL and, if it has the events, an EventStoreDB emulator. */
 export class Stack {
   readonly apis: Process[] = [];
   readonly dispatchers: Process[] = [];
-  /** Between the callers and the apis. */
-  readonly fronts: DatabaseProxy[] = [];
+  /** Proxies between the clients and the apis. */
+  readonly apiProxies: DatabaseProxy[] = [];
   /** The folder of the signed checkpoints. */
-  readonly checkpoints: string;
+  readonly checkpointDir: string;
   token = '';
   accountId = 0;
-  /** To the database itself, past all lines. */
-  private readonly direct: pg.Pool;
+  /** Connects to the database itself, without a proxy. */
+  private readonly directPool: pg.Pool;
 
   private constructor(
     readonly engine: Engine,
@@ -89,18 +89,18 @@ export class Stack {
     public eventStoreDb: EventStoreDbProcess | undefined,
     private readonly environment: NodeJS.ProcessEnv,
   ) {
-    this.checkpoints = String(environment['CHECKPOINT_DIR']);
-    this.direct = new pg.Pool({ connectionString: postgres.ownerUrl, max: 1 });
-    // It is killed with everything else.
-    this.direct.on('error', () => undefined);
+    this.checkpointDir = String(environment['CHECKPOINT_DIR']);
+    this.directPool = new pg.Pool({ connectionString: postgres.ownerUrl, max: 1 });
+    // PostgreSQL is killed now and then.
+    this.directPool.on('error', () => undefined);
   }
 
   static async start(engine: Engine): Promise<Stack> {
     const dataDir = mkdtempSync(join(tmpdir(), 'inkpad-chaos-'));
     const postgres = await startPostgres({ dataDir, tie: true, settings: POSTGRES });
     const events =
-      engine === 'eventstoredb' ? await startEvents(dataDir, await freePort()) : undefined;
-    // The first dispatcher makes the key.
+      engine === 'eventstoredb' ? await startEventStore(dataDir, await freePort()) : undefined;
+    // The first dispatcher creates the checkpoint key in it.
     const keyDir = mkdtempSync(join(tmpdir(), 'inkpad-chaos-key-'));
     const environment = testEnvironment(postgres.url, {
       DATABASE_MIGRATION_URL: postgres.ownerUrl,
@@ -115,31 +115,35 @@ export class Stack {
     });
     const stack = new Stack(engine, dataDir, postgres, events, environment);
     stack.run('migrate');
-    const created = JSON.parse(stack.run('setup')) as { api_token: string; account_id: number };
-    stack.token = created.api_token;
-    stack.accountId = created.account_id;
-    for (const nth of [1, 2]) {
+    const store = JSON.parse(stack.run('setup')) as { api_token: string; account_id: number };
+    stack.token = store.api_token;
+    stack.accountId = store.account_id;
+    for (const number of [1, 2]) {
       const port = await freePort();
-      stack.apis.push(await stack.process(`api ${nth}`, API, { PORT: String(port) }));
-      stack.fronts.push(await DatabaseProxy.to(`http://127.0.0.1:${port}`));
-      stack.dispatchers.push(await stack.process(`dispatcher ${nth}`, DISPATCHER, {}));
+      stack.apis.push(
+        await stack.startServiceProcess(`api ${number}`, API, { PORT: String(port) }),
+      );
+      stack.apiProxies.push(await DatabaseProxy.to(`http://127.0.0.1:${port}`));
+      stack.dispatchers.push(
+        await stack.startServiceProcess(`dispatcher ${number}`, DISPATCHER, {}),
+      );
     }
     return stack;
   }
 
   get urls(): string[] {
-    return this.fronts.map(({ url }) => url.replace(/\/$/, ''));
+    return this.apiProxies.map(({ url }) => url.replace(/\/$/, ''));
   }
 
   get processes(): Process[] {
     return [...this.apis, ...this.dispatchers];
   }
 
-  async ask<R>(text: string, ...values: unknown[]): Promise<R[]> {
-    return (await this.direct.query(text, values)).rows as R[];
+  async query<R>(text: string, ...values: unknown[]): Promise<R[]> {
+    return (await this.directPool.query(text, values)).rows as R[];
   }
 
-  /** A script of npm, past all lines. @throws with its output when it fails */
+  /** Runs an npm script, without a proxy. @throws with its output when it fails */
   run(script: 'migrate' | 'setup' | 'verify' | 'cli', ...args: string[]): string {
     const { status, output } = runNode([`dist/scripts/${script}.js`, ...args], this.environment);
     if (status !== 0) throw new Error(`${script} ended with ${status}:\n${output}`);
@@ -147,10 +151,10 @@ export class Stack {
   }
 
   /** Waits for a checkpoint of all events. */
-  async signed(): Promise<void> {
+  async waitForCheckpoint(): Promise<void> {
     await eventually(
       async () => {
-        const [row] = await this.ask<{ missing: number }>(
+        const [row] = await this.query<{ missing: number }>(
           `select ((select count(*) from history) - checkpoint_size)::int as missing,
              pg_notify('inkpad_checkpoint', '') from transparency_log`,
         );
@@ -182,16 +186,16 @@ export class Stack {
   async killEventStoreDb(): Promise<void> {
     if (!this.eventStoreDb) return;
     await this.eventStoreDb.kill('SIGKILL');
-    this.eventStoreDb = await startEvents(this.dataDir, this.eventStoreDb.port);
+    this.eventStoreDb = await startEventStore(this.dataDir, this.eventStoreDb.port);
   }
 
   /** Expires the leases of dead processes at once, instead of after a minute. */
-  async endLeases(): Promise<void> {
-    await this.ask('update es.intents set leased_until = now()');
-    // One statement for each key: commits lock several, in an order of their own.
+  async expireLeases(): Promise<void> {
+    await this.query('update es.intents set leased_until = now()');
+    // One statement for each key, because commits lock several in another order.
     const running = 'select key from es.stored_responses where status is null';
-    for (const { key } of await this.ask<{ key: Buffer }>(running)) {
-      await this.ask(
+    for (const { key } of await this.query<{ key: Buffer }>(running)) {
+      await this.query(
         'update es.stored_responses set leased_until = now() where key = $1 and status is null',
         key,
       );
@@ -199,20 +203,27 @@ export class Stack {
   }
 
   async stop(): Promise<void> {
-    for (const line of this.lines) line.unmute();
+    for (const proxy of this.proxies) proxy.unmute();
     await Promise.all(this.processes.map((one) => one.stop()));
-    await Promise.all(this.lines.map((line) => line.close()));
-    await this.direct.end();
+    await Promise.all(this.proxies.map((proxy) => proxy.close()));
+    await this.directPool.end();
     await this.eventStoreDb?.kill();
     await this.postgres.remove();
     rmSync(String(this.environment['DATA_DIR']), { recursive: true });
   }
 
-  private get lines(): DatabaseProxy[] {
-    return [...this.fronts, ...this.processes.flatMap(({ lines }) => Object.values(lines))];
+  private get proxies(): DatabaseProxy[] {
+    return [
+      ...this.apiProxies,
+      ...this.processes.flatMap(({ connections }) => Object.values(connections)),
+    ];
   }
 
-  private async process(name: string, file: string, more: NodeJS.ProcessEnv): Promise<Process> {
+  private async startServiceProcess(
+    name: string,
+    file: string,
+    more: NodeJS.ProcessEnv,
+  ): Promise<Process> {
     const database = await DatabaseProxy.to(this.postgres.url);
     const events =
       this.eventStoreDb && (await DatabaseProxy.to(this.eventStoreDb.connectionString));
@@ -222,14 +233,17 @@ export class Stack {
       DATABASE_URL: database.url,
       ...(events && { EVENT_STORE_URL: events.url }),
     };
-    const started = new Process(name, file, environment, { database, ...(events && { events }) });
-    started.start();
-    return started;
+    const serviceProcess = new Process(name, file, environment, {
+      database,
+      ...(events && { events }),
+    });
+    serviceProcess.start();
+    return serviceProcess;
   }
 }
 
-/** Its log is a file: what it has answered is there after a kill. */
-function startEvents(dataDir: string, port: number): Promise<EventStoreDbProcess> {
+/** Starts the emulator with its log in a file, so that confirmed appends survive a kill. */
+function startEventStore(dataDir: string, port: number): Promise<EventStoreDbProcess> {
   const log = join(dataDir, 'eventstoredb.log');
   return startEventStoreDbProcess(['--port', String(port), '--log', log]);
 }

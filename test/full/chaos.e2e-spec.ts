@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import { chaos } from '../chaos/chaos.js';
+import { runChaos } from '../chaos/chaos.js';
 import type { Engine } from '../chaos/stack.js';
 
 /** `npm run test:chaos` plays more operations, with any seed. */
@@ -16,7 +16,7 @@ describe('a service under chaos', () => {
     async (engine) => {
       expect([OPERATIONS, FAULTS, SEED].every(Number.isSafeInteger)).toBe(true);
       expect(['postgresql', 'eventstoredb']).toContain(engine);
-      await chaos({ engine, seed: SEED, operations: OPERATIONS, faults: FAULTS });
+      await runChaos({ engine, seed: SEED, operations: OPERATIONS, faults: FAULTS });
     },
     TIMEOUT_MS,
   );
