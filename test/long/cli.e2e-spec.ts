@@ -56,7 +56,7 @@ describe('npm run cli', () => {
     expect(await isPassword(ADA, 'réal horse ')).toBe(true);
   });
 
-  it('warns that a password given as an argument can be seen by others', async () => {
+  it('warns that a password given as an argument is visible to others', async () => {
     const { code, output } = await cli([
       'user:set-password',
       '--email',
@@ -66,7 +66,7 @@ describe('npm run cli', () => {
     ]);
     expect([code, output]).toEqual([
       0,
-      expect.stringMatching(/^warning: a password given as an argument is seen/),
+      expect.stringMatching(/^warning: a password given as an argument is visible/),
     ]);
     expect(await isPassword(ADA, 'left horse!')).toBe(true);
   });
