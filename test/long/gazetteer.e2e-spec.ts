@@ -120,7 +120,7 @@ describe('the bundled places', () => {
         const place = await gazetteer.find(address);
         const distance = place && kilometresBetween(at, [place.latitude, place.longitude]);
         const isThere = distance !== null && distance <= 25;
-        expect({ address, place: place, isThere }).toMatchObject({ isThere: true });
+        expect({ address, place, isThere }).toMatchObject({ isThere: true });
       }
     },
   );

@@ -355,5 +355,5 @@ async function waitForExit(child: ChildProcess): Promise<Ended> {
   child.stdout?.on('data', (chunk: Buffer) => (out += chunk.toString()));
   child.stderr?.on('data', (chunk: Buffer) => (errorOutput += chunk.toString()));
   const code = await new Promise<number | null>((resolve) => child.once('close', resolve));
-  return { code, out, errorOutput: errorOutput };
+  return { code, out, errorOutput };
 }

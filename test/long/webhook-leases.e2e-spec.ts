@@ -38,13 +38,13 @@ afterAll(async () => {
   await service.stop();
 }, SLOW);
 
-const delivered = (subscription: Subscription, count: number) =>
+const waitUntilDelivered = (subscription: Subscription, count: number) =>
   eventually(
     () => statusesOf(subscription),
     (all) => all.length === count && all.every((status) => status === 'delivered'),
   );
 
-/** A dispatcher that waits before each statement of this name for as long as `LOCK` is held. */
+/** Starts a dispatcher that waits before each statement of this name while `LOCK` is held. */
 const startHeld = (statement: string) =>
   startDispatcher({
     NODE_OPTIONS: `--import=${new URL('../support/database/hold-statement.mjs', import.meta.url).pathname}`,
@@ -54,7 +54,7 @@ const startHeld = (statement: string) =>
 
 const hold = () => holder.query('select pg_advisory_lock($1)', [LOCK]);
 const release = () => holder.query('select pg_advisory_unlock($1)', [LOCK]);
-const isHeld = () =>
+const waitUntilHeld = () =>
   eventually(
     () =>
       ask(
@@ -64,8 +64,8 @@ const isHeld = () =>
     (waiting) => waiting.length > 0,
   );
 
-/** A store with a customer's card, at `path`, and a receiver of its events. */
-async function subscribed() {
+/** Creates a store with a customer's card, at `path`, and a receiver of its events. */
+async function createStore() {
   const store = await service.newStore();
   const receiver = await receive();
   const subscription = await subscribe(store, receiver);
@@ -73,17 +73,17 @@ async function subscribed() {
   return { store, receiver, subscription, path };
 }
 
-describe('a lane of a deleted subscription', () => {
-  // dispatcher: views the lane | api: adds to the lane | dispatcher: forgets the lane as it was viewed
-  it('is given up although something was added to it while it was being forgotten', async () => {
-    const { store, subscription, path } = await subscribed();
+describe('the delivery queue of a deleted subscription', () => {
+  // dispatcher: reads the queue | api: announces a change of the queue | dispatcher: deletes the queue as it was read
+  it('is deleted although a change was announced while it was being deleted', async () => {
+    const { store, subscription, path } = await createStore();
     await hold();
     try {
-      await startHeld('webhook_lane_forget');
+      await startHeld('webhook_queue_forget');
       await stamp(store, path);
-      await delivered(subscription, 1);
+      await waitUntilDelivered(subscription, 1);
       await store.send('DELETE', `${store.store}/webhook_subscriptions/${subscription.id}`);
-      await isHeld();
+      await waitUntilHeld();
       await service.app.get(DeliveryRequests, { strict: false }).announceChange(subscription.id);
     } finally {
       await release();
@@ -94,17 +94,17 @@ describe('a lane of a deleted subscription', () => {
           'select dispatcher_id as owner from webhook_queues where subscription_id = $1',
           subscription.id,
         ),
-      (lanes) => lanes.length === 0,
-      // Before any sweep would find it.
+      (updateQueue) => updateQueue.length === 0,
+      // Sooner than any sweep would find it.
       10_000,
     );
   });
 });
 
-describe('a subscription that was disabled because of failures', () => {
-  // dispatcher: is about to fail what is pending | enabled again | an event is planned | dispatcher: fails the pending
-  it('gets what happens after it was enabled again, although its backlog is still being failed', async () => {
-    const { store, subscription, path } = await subscribed();
+describe('a subscription that was disabled for failing', () => {
+  // dispatcher: is about to fail pending deliveries | enabled | an event is enqueued | dispatcher: fails those pending
+  it('gets events from after it was enabled again, while its backlog is still being failed', async () => {
+    const { store, subscription, path } = await createStore();
     await hold();
     try {
       await startHeld('webhook_give_up');
@@ -114,7 +114,7 @@ describe('a subscription that was disabled because of failures', () => {
         subscription.id,
       );
       await service.app.get(DeliveryRequests, { strict: false }).announceChange(subscription.id);
-      await isHeld();
+      await waitUntilHeld();
       const hook = `${store.store}/webhook_subscriptions/${subscription.id}`;
       expect((await store.send('PATCH', hook, { enabled: true })).status).toBe(200);
       await stamp(store, path);
@@ -133,19 +133,19 @@ describe('a subscription that was disabled because of failures', () => {
   });
 });
 
-describe('a delivery whose lane somebody else plans into just now', () => {
-  // leader: is about to plan | a replay: has the lane, draws ids | leader: waits for the lane | the replay commits
-  it('is sent after the deliveries that the other one has enqueued, since owners read on from the last id', async () => {
-    const { store, subscription, path } = await subscribed();
-    await startHeld('webhook_plan');
+describe('a delivery to a queue into which another process is enqueuing', () => {
+  // leader: is about to enqueue | a replay: locks the queue, draws ids | leader: waits for the lock | the replay commits
+  it('gets a higher id than the ids of that process, since owners read on from the last id', async () => {
+    const { store, subscription, path } = await createStore();
+    await startHeld('webhook_enqueue');
     await stamp(store, path);
-    await delivered(subscription, 1);
+    await waitUntilDelivered(subscription, 1);
     const replay = new pg.Client({ connectionString: service.database.url });
     await replay.connect();
     try {
       await hold();
       await stamp(store, path);
-      await isHeld();
+      await waitUntilHeld();
       await replay.query('begin');
       await replay.query('select 1 from webhook_queues where subscription_id = $1 for update', [
         subscription.id,
@@ -158,14 +158,14 @@ describe('a delivery whose lane somebody else plans into just now', () => {
           ),
         (waiting) => waiting.length > 0,
       );
-      const drawn = await replay.query<{ id: string }>('select webhook_next_id() as id');
+      const replayIds = await replay.query<{ id: string }>('select webhook_next_id() as id');
       await replay.query('commit');
-      await delivered(subscription, 2);
-      const [planned] = await ask<{ id: number }>(
+      await waitUntilDelivered(subscription, 2);
+      const [delivery] = await ask<{ id: number }>(
         'select max(id) as id from webhook_deliveries where subscription_id = $1',
         subscription.id,
       );
-      expect(Number(planned?.id)).toBeGreaterThan(Number(drawn.rows[0]?.id));
+      expect(Number(delivery?.id)).toBeGreaterThan(Number(replayIds.rows[0]?.id));
     } finally {
       await replay.end();
       await release();
@@ -173,20 +173,20 @@ describe('a delivery whose lane somebody else plans into just now', () => {
   });
 });
 
-describe('a leader that is one no more', () => {
-  // first: is about to plan | first loses its lock | second: leads, plans the same events | first: plans
-  it('writes nothing', async () => {
-    const { store, receiver, subscription, path } = await subscribed();
-    const first = await startHeld('webhook_plan');
+describe('a former leader', () => {
+  // first: is about to enqueue | first loses its lock | second: leads, enqueues the same events | first: enqueues
+  it('enqueues nothing', async () => {
+    const { store, receiver, subscription, path } = await createStore();
+    const first = await startHeld('webhook_enqueue');
     await hold();
     try {
       await stamp(store, path);
-      await isHeld();
+      await waitUntilHeld();
       await startDispatcher();
       await ask(
         "select pg_terminate_backend(pid) from pg_stat_activity where application_name like '%webhook fan-out'",
       );
-      await delivered(subscription, 1);
+      await waitUntilDelivered(subscription, 1);
     } finally {
       await release();
     }
@@ -200,7 +200,7 @@ describe('a leader that is one no more', () => {
     );
     await first.kill('SIGTERM');
     await stamp(store, path);
-    await delivered(subscription, 2);
+    await waitUntilDelivered(subscription, 2);
     const events = await ask<{ seq: number }>(
       "select seq from webhook_events where account_id = $1 and type = 'stamp.earned'",
       store.accountId,
@@ -210,10 +210,10 @@ describe('a leader that is one no more', () => {
   });
 });
 
-describe('an owner', () => {
-  it('sends nothing more once another process has leased its queue', async () => {
+describe('the owner of a delivery queue', () => {
+  it('sends nothing more once another process has leased the queue', async () => {
     const [store, other] = [await service.newStore(), await service.newStore()];
-    const { receiver, release: answer } = await receiveHeld();
+    const { receiver, release: respond } = await receiveHeld();
     const subscription = await subscribe(store, receiver);
     const near = await receive();
     const sound = await subscribe(other, near);
@@ -225,38 +225,38 @@ describe('an owner', () => {
       () => receiver.received.length,
       (count) => count === 1,
     );
-    const lanes = (set: string) =>
+    const updateQueue = (set: string) =>
       ask(`update webhook_queues set ${set} where subscription_id = $1`, subscription.id);
-    await lanes("dispatcher_id = gen_random_uuid(), due_at = now() + interval '1 hour'");
+    await updateQueue("dispatcher_id = gen_random_uuid(), due_at = now() + interval '1 hour'");
     await eventually(
       async () => samples(await (await fetch(`http://127.0.0.1:${port}/metrics`)).text()),
       ({ value }) => (value('inkpad_webhook_queues_total', { change: 'lost' }) ?? 0) > 0,
     );
-    answer();
+    respond();
     await eventually(
       () => statusesOf(subscription),
       (all) => all.includes('delivered'),
     );
-    // Whatever it would send is sent by the time that others' come and go.
+    // Had it sent more, it would have done so before this later delivery.
     await stamp(other, another.path);
-    await delivered(sound, 1);
+    await waitUntilDelivered(sound, 1);
     expect(receiver.received).toHaveLength(1);
-    await lanes('dispatcher_id = null, due_at = now()');
-    await delivered(subscription, 10);
+    await updateQueue('dispatcher_id = null, due_at = now()');
+    await waitUntilDelivered(subscription, 10);
     expect(receiver.received).toHaveLength(10);
   });
 
   it(
-    'whose lease ran out while it could not do anything sends nothing more',
+    'sends nothing more when its lease ran out while it was paused',
     async () => {
       const [store, other] = [await service.newStore(), await service.newStore()];
-      let answer: () => void = () => undefined;
-      const releaseSignal = new Promise<void>((resolve) => (answer = resolve));
+      let respond: () => void = () => undefined;
+      const releaseSignal = new Promise<void>((resolve) => (respond = resolve));
       const receiver = await receive(async (_received, nth) => {
         if (nth === 1) await releaseSignal;
         return { status: 200 };
       });
-      const lost = await subscribe(store, receiver);
+      const subscription = await subscribe(store, receiver);
       const near = await receive();
       const sound = await subscribe(other, near);
       const [one, another] = [await enrol(store), await enrol(other)];
@@ -269,20 +269,20 @@ describe('an owner', () => {
       const second = await startDispatcher();
       paused.signal('SIGSTOP');
       try {
-        await delivered(lost, 10);
+        await waitUntilDelivered(subscription, 10);
       } finally {
         paused.signal('SIGCONT');
       }
       await second.kill('SIGTERM');
-      answer();
-      // Whatever it would send is sent by the time that others' come and go.
+      respond();
+      // Had it sent more, it would have done so before this later delivery.
       await stamp(other, another.path);
-      await delivered(sound, 1);
+      await waitUntilDelivered(sound, 1);
       expect(receiver.received).toHaveLength(11);
       expect(
         await ask(
           'select attempts_count from webhook_deliveries where subscription_id = $1 and attempts_count <> 1',
-          lost.id,
+          subscription.id,
         ),
       ).toEqual([]);
     },
@@ -290,15 +290,16 @@ describe('an owner', () => {
   );
 });
 
-describe('an owner whose connections to the database fall silent', () => {
-  // dispatcher: sends 1, knows 2 to 10 | their bodies grow old | silence | 2 cannot be read | new connections work
+describe('the owner of a delivery queue whose database connections stop responding', () => {
+  // dispatcher: sends 1, has 2 to 10 cached | the cache expires | silence | 2 cannot be read | new connections work
   it(
-    'sends nothing before what it could not read',
+    'sends the deliveries in order',
     async () => {
       const line = await DatabaseProxy.to(service.database.url);
       const store = await service.newStore();
       const receiver = await receive(async (_received, nth) => {
         if (nth === 1) {
+          // The age of the dispatcher's cached bodies is the subject, and nothing shows it from outside.
           await wait(TEXT_CACHE_MS + 1_000);
           line.muteOpen();
         }
@@ -309,7 +310,7 @@ describe('an owner whose connections to the database fall silent', () => {
       await stamp(store, path, 10);
       const dispatcher = await startDispatcher({ DATABASE_URL: line.url });
       try {
-        await delivered(subscription, 10);
+        await waitUntilDelivered(subscription, 10);
         const counts = listReceivedBalances(receiver).filter(
           (count, i, all) => all.indexOf(count) === i,
         );
@@ -324,10 +325,10 @@ describe('an owner whose connections to the database fall silent', () => {
   );
 });
 
-describe('as many receivers that hang as there are places for attempts', () => {
-  it('keep none that answers waiting for a time limit', async () => {
+describe('768 receivers that hang, which is the number of concurrent attempts', () => {
+  it('do not delay a delivery to another receiver until they time out', async () => {
     const store = await service.newStore();
-    const { receiver, release: answer } = await receiveHeld();
+    const { receiver, release: respond } = await receiveHeld();
     const model = await subscribe(store, receiver);
     const near = await receive();
     const prompt = await subscribe(store, near);
@@ -351,9 +352,9 @@ describe('as many receivers that hang as there are places for attempts', () => {
     await store.send('DELETE', `${store.store}/webhook_subscriptions/${model.id}`);
     await startDispatcher({ WEBHOOK_TIME_SCALE: '1' });
     await stamp(store, path);
-    await delivered(prompt, 1);
+    await waitUntilDelivered(prompt, 1);
     await ask(
-      `with planned as (
+      `with enqueued as (
          insert into webhook_pending (id, subscription_id, event_seq, event_id, account_id, customer_id, stream,
            type, payload_format, next_attempt_at, created_at)
          select webhook_next_id(), x.id, e.seq, e.event_id, e.account_id, e.customer_id, e.stream, e.type, 'envelope',
@@ -370,15 +371,15 @@ describe('as many receivers that hang as there are places for attempts', () => {
       (count) => count >= 768,
     );
     await stamp(store, path);
-    await delivered(prompt, 2);
-    answer();
+    await waitUntilDelivered(prompt, 2);
+    respond();
     await eventually(
       () =>
         ask(
           "select 1 from webhook_deliveries where subscription_id = any ($1) and status <> 'delivered'",
           ids,
         ),
-      (left) => left.length === 0,
+      (remaining) => remaining.length === 0,
     );
     const [times] = await ask<{ began: Date; first_end: Date }>(
       `select
@@ -393,18 +394,18 @@ describe('as many receivers that hang as there are places for attempts', () => {
   });
 });
 
-describe('a claim whose answer was lost', () => {
-  it('leaves a queue leased that its owner finds when it renews its leases', async () => {
-    const { store, receiver, subscription, path } = await subscribed();
+describe('a delivery queue that was leased in a lost response', () => {
+  it('is sent by its owner once it renews its leases', async () => {
+    const { store, receiver, subscription, path } = await createStore();
     await startDispatcher();
     await stamp(store, path);
-    await delivered(subscription, 1);
-    const owned = () =>
+    await waitUntilDelivered(subscription, 1);
+    const readQueue = () =>
       ask<{ owner: string | null }>(
         'select dispatcher_id as owner from webhook_queues where subscription_id = $1',
         subscription.id,
       );
-    await eventually(owned, ([lane]) => lane?.owner === null);
+    await eventually(readQueue, ([queue]) => queue?.owner === null);
     await ask(
       `update webhook_queues l set due_at = now() + interval '30 seconds', dispatcher_id = d.id
        from (select id from webhook_dispatchers order by seen_at desc limit 1) d
@@ -425,8 +426,8 @@ describe('a claim whose answer was lost', () => {
   });
 });
 
-describe('a dispatcher', () => {
-  it('that is killed in the middle loses and changes nothing', async () => {
+describe('killing a dispatcher', () => {
+  it('loses no event, changes no body and keeps the order of each customer’s events', async () => {
     const store = await service.newStore();
     let killed: Promise<void> | undefined;
     const receiver = await receive(async (_received, nth) => {
@@ -444,7 +445,7 @@ describe('a dispatcher', () => {
     );
     await killed;
     await startDispatcher();
-    // Leases of the dead end after 30 s; until then what it held waits.
+    // The killed dispatcher's leases expire after 30 s.
     await eventually(
       () => receiver.events.length,
       (count) => count === 50,
