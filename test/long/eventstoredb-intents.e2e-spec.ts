@@ -1,4 +1,4 @@
-import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
+import { afterAll, afterEach, beforeAll, describe, expect, it, jest } from '@jest/globals';
 import { randomUUID } from 'node:crypto';
 import pg from 'pg';
 import type { EventMeta } from '#kernel/aggregate.js';
@@ -22,40 +22,40 @@ import {
   Client,
   startService,
   type ApiResponse,
-  type Service,
+  type LocalService,
 } from '../support/services/service.js';
 import { readAllEvents, openStore } from '../support/database/event-store.js';
 import { enrol } from '../support/fixtures/enrolled-customer.js';
 
 /**
- * Commits that are written down as intents before they are appended to EventStoreDB, seen from outside while
- * they are under way: by a retry, by another till, by a process that was paused.
+ * Commits that are recorded as intents before they are appended to EventStoreDB, as a retry, another client and a paused
+ * process meet them while they are open.
  */
 
 const SLOW = 300_000;
 
 let server: EventStoreDb;
-let service: Service;
+let service: LocalService;
 let store: Client;
-/** The same store in a process of its own, which opens intents and dies. */
-let dead: Awaited<ReturnType<typeof openStore>>;
+/** The event store as a process has it that opens intents and dies. */
+let deadProcess: Awaited<ReturnType<typeof openStore>>;
 
 beforeAll(async () => {
   server = await startEventStoreDb();
   service = await startService({ EVENT_STORE_URL: server.connectionString });
   store = await service.newStore();
-  dead = await openStore(testConfig(service.database.url, service.environment));
+  deadProcess = await openStore(testConfig(service.database.url, service.environment));
 }, SLOW);
 afterEach(() => server.fault.clear());
 afterAll(async () => {
-  await dead.close();
+  await deadProcess.close();
   await service.stop();
   await server.stop();
 }, SLOW);
 
 type Card = { path: string; id: number; stream: string };
 
-async function newCard(): Promise<Card> {
+async function createCard(): Promise<Card> {
   const { path, customerCard } = await enrol(store);
   return { path, id: customerCard.id, stream: `customer_card-${customerCard.id}` };
 }
@@ -71,8 +71,8 @@ const summarize = ({ status, body }: ApiResponse<CustomerCardDetailJson>) => [
   body.stamps_count,
 ];
 
-async function lastOf(stream: string): Promise<StoredEvent> {
-  for await (const event of dead.store.readStream(stream, { direction: 'backwards' })) {
+async function getLastEvent(stream: string): Promise<StoredEvent> {
+  for await (const event of deadProcess.store.readStream(stream, { direction: 'backwards' })) {
     return event;
   }
   throw new Error(`${stream} is empty`);
@@ -80,7 +80,7 @@ async function lastOf(stream: string): Promise<StoredEvent> {
 
 /** Simulates a request that opened its intent and died: its claim exists, its event does not. */
 async function openAndDie(card: Card, stamps: number, receipt: string): Promise<Intent> {
-  const last = await lastOf(card.stream);
+  const last = await getLastEvent(card.stream);
   const at = new Date().toISOString();
   const meta: EventMeta = { ...last.meta, occurredAt: at, recordedAt: at };
   const { accountId } = store;
@@ -103,20 +103,21 @@ async function openAndDie(card: Card, stamps: number, receipt: string): Promise<
         ],
       },
     ],
-    claims: [dead.keys.createClaim(accountId, 'stamp_receipt', receipt, card.stream)],
+    claims: [deadProcess.keys.createClaim(accountId, 'stamp_receipt', receipt, card.stream)],
   };
   const intent = createIntent(randomUUID(), commit);
-  await openIntent(getPool(dead.source), intent);
+  await openIntent(getPool(deadProcess.source), intent);
   return intent;
 }
 
-const letRecover = (): Promise<unknown> =>
+const expireLeases = (): Promise<unknown> =>
   service.database.query(`update es.intents set leased_until = now() - interval '1 hour'`);
 
-const intents = async () => (await service.database.query('select id from es.intents')).rowCount;
+const countIntents = async () =>
+  (await service.database.query('select id from es.intents')).rowCount;
 
-const stampsIn = async (stream: string) =>
-  (await readAllEvents(dead.store))
+const readStamps = async (stream: string) =>
+  (await readAllEvents(deadProcess.store))
     .filter((event) => event.stream === stream && event.type === 'StampsEarned')
     .map(({ data }) => data['stamps']);
 
@@ -127,16 +128,16 @@ describe('a retry with the receipt number of an intent whose process has died', 
    * recovery: appends what A wanted
    */
   it(
-    'waits for the intent and gets its result, which counts once',
+    'waits for the intent to be finished, and the stamps count once',
     async () => {
-      const card = await newCard();
+      const card = await createCard();
       await stamp(card.path, 1, `first ${card.id}`);
       await openAndDie(card, 2, `lost ${card.id}`);
       const retry = stamp(card.path, 2, `lost ${card.id}`);
-      await letRecover();
+      await expireLeases();
       expect(summarize(await retry)).toEqual([200, 3]);
       expect(summarize(await stamp(card.path, 2, `lost ${card.id}`))).toEqual([200, 3]);
-      expect(await stampsIn(card.stream)).toEqual([1, 2]);
+      expect(await readStamps(card.stream)).toEqual([1, 2]);
     },
     SLOW,
   );
@@ -149,43 +150,43 @@ describe('a retry with the receipt number of an intent whose process has died', 
    * till A: finds no claim any more                        must stamp now, or a stamp is lost
    */
   it(
-    'stamps anew when another till was faster and the intent is given up',
+    'adds the stamps itself when another client was faster and the intent is given up',
     async () => {
-      const card = await newCard();
+      const card = await createCard();
       await stamp(card.path, 1, `first ${card.id}`);
       await openAndDie(card, 2, `lost ${card.id}`);
       const retry = stamp(card.path, 2, `lost ${card.id}`);
       expect(summarize(await stamp(card.path, 5))).toEqual([200, 6]);
-      await letRecover();
+      await expireLeases();
       expect(summarize(await retry)).toEqual([200, 8]);
-      expect(await stampsIn(card.stream)).toEqual([1, 5, 2]);
+      expect(await readStamps(card.stream)).toEqual([1, 5, 2]);
     },
     SLOW,
   );
 
   it(
-    'is not answered by a card without any stamp',
+    'gets the balance with the intent’s stamps on a card that had none before',
     async () => {
-      const card = await newCard();
+      const card = await createCard();
       await openAndDie(card, 2, `lost ${card.id}`);
       const retry = stamp(card.path, 2, `lost ${card.id}`);
-      await letRecover();
+      await expireLeases();
       expect(summarize(await retry)).toEqual([200, 2]);
     },
     SLOW,
   );
 
   it(
-    'is compared with what its own number was used for',
+    'succeeds with the same number of stamps, and gets a 422 with another',
     async () => {
-      const card = await newCard();
+      const card = await createCard();
       await stamp(card.path, 1, `first ${card.id}`);
       await openAndDie(card, 2, `lost ${card.id}`);
       const [same, other] = [
         stamp(card.path, 2, `lost ${card.id}`),
         stamp(card.path, 1, `lost ${card.id}`),
       ];
-      await letRecover();
+      await expireLeases();
       expect(summarize(await same)).toEqual([200, 3]);
       expect((await other).status).toBe(422);
     },
@@ -193,17 +194,17 @@ describe('a retry with the receipt number of an intent whose process has died', 
   );
 
   it(
-    'is a 503 while nobody settles the intent, and nothing is written',
+    'gets a 503 and writes nothing while nobody finishes the intent',
     async () => {
-      const card = await newCard();
+      const card = await createCard();
       await stamp(card.path, 1, `first ${card.id}`);
       await openAndDie(card, 2, `lost ${card.id}`);
       const retry = await stamp(card.path, 2, `lost ${card.id}`);
       expect([retry.status, retry.body.code]).toEqual([503, 'unavailable']);
       expect(retry.headers.get('retry-after')).not.toBeNull();
-      expect(await stampsIn(card.stream)).toEqual([1]);
-      await letRecover();
-      await eventually(intents, (count) => count === 0);
+      expect(await readStamps(card.stream)).toEqual([1]);
+      await expireLeases();
+      await eventually(countIntents, (count) => count === 0);
     },
     SLOW,
   );
@@ -219,18 +220,18 @@ describe('with a second api', () => {
   afterAll(() => program.kill('SIGTERM'));
 
   it(
-    'two equal requests at once get one answer',
+    'two requests with the same receipt number at the same time add one stamp and get the same balance',
     async () => {
-      const card = await newCard();
+      const card = await createCard();
       for (let i = 1; i <= 20; i++) {
         // The claim is there for a while before its event.
         server.fault.failAppends(1);
         const receipt = `twice ${card.id} ${i}`;
-        const both = await Promise.all([
+        const responses = await Promise.all([
           stamp(card.path, 1, receipt),
           stamp(card.path, 1, receipt, second),
         ]);
-        expect(both.map(summarize)).toEqual([
+        expect(responses.map(summarize)).toEqual([
           [200, i],
           [200, i],
         ]);
@@ -242,30 +243,33 @@ describe('with a second api', () => {
   /*
    * second api: claims the e-mail, opens its intent, reads whether the card's stream is new, and is paused
    * recovery, after the lease: appends both streams and closes the intent
-   * second api: sees that the card's stream is there     it is its own work: no refusal, and nothing is done twice
+   * second api: sees that the card's stream exists       it wrote it: no refusal, and nothing is done twice
    */
   it(
-    'a process that was paused for longer than its lease answers with what was done for it',
+    'an api that was paused for longer than its lease responds with what another process did for it',
     async () => {
       const { card } = await enrol(store);
       server.fault.delayAnswers(4_000);
       const customer = { first_name: 'Paula', email: `paused-${card.id}@example.com` };
       const body = { customer, card_id: card.id };
       const creation = second.post<{ id: number }>(`${store.store}/customers`, body);
-      await eventually(intents, (count) => count === 1);
+      await eventually(countIntents, (count) => count === 1);
       program.signal('SIGSTOP');
       server.fault.clear();
-      await letRecover();
-      await eventually(intents, (count) => count === 0);
+      await expireLeases();
+      await eventually(countIntents, (count) => count === 0);
       program.signal('SIGCONT');
       const { status, body: answer } = await creation;
       expect(status).toBe(201);
       expect((await store.get(`${store.store}/customers/${answer.id}`)).status).toBe(200);
-      const written = (await readAllEvents(dead.store)).filter(
+      const writtenEvents = (await readAllEvents(deadProcess.store)).filter(
         ({ stream, data }) =>
           stream === `customer-${answer.id}` || data['customerId'] === answer.id,
       );
-      expect(written.map(({ type }) => type)).toEqual(['CustomerCreated', 'CustomerCardIssued']);
+      expect(writtenEvents.map(({ type }) => type)).toEqual([
+        'CustomerCreated',
+        'CustomerCardIssued',
+      ]);
     },
     SLOW,
   );
@@ -278,22 +282,25 @@ describe('an intent that has to be given up while PostgreSQL refuses connections
    * api: waits until it is given up, then says so         would execute it later
    */
   it(
-    'is given up before the caller hears that nothing was written',
+    'is given up before its request gets a 503',
     async () => {
       const { card } = await enrol(store);
       server.fault.delayAnswers(4_000);
       const customer = { first_name: 'Ada', email: `given-up-${card.id}@example.com` };
       const creation = store.post(`${store.store}/customers`, { customer, card_id: card.id });
-      await eventually(intents, (count) => count === 1);
-      const open = await refuseConnections();
+      await eventually(countIntents, (count) => count === 1);
+      const allowConnections = await refuseConnections();
       await server.stopListening();
-      const reopened = new Promise((resolve) => setTimeout(resolve, 2_000)).then(open);
+      const { countRefused, restore } = watchConnections();
+      // Giving the intent up is tried five times a second, and little else needs a connection.
+      await eventually(countRefused, (count) => count > 4);
+      restore();
+      await allowConnections();
       const { status } = await creation;
-      await reopened;
-      const left = await intents();
+      const remaining = await countIntents();
       server.fault.clear();
       await server.listenAgain();
-      expect([status, left]).toEqual([503, 0]);
+      expect([status, remaining]).toEqual([503, 0]);
       await eventually(
         async () => (await store.post(`${store.store}/customers`, { customer })).status,
         (now) => now === 201,
@@ -302,7 +309,21 @@ describe('an intent that has to be given up while PostgreSQL refuses connections
     SLOW,
   );
 
-  /** All but the test's own. @returns what lets them in again */
+  /** Counts the connections of the api that PostgreSQL refuses. */
+  function watchConnections(): { countRefused: () => number; restore: () => void } {
+    type Callback = (error: Error | undefined, ...rest: unknown[]) => void;
+    const pool = service.app.get(pg.Pool, { strict: false });
+    const connect = pool.connect.bind(pool) as (callback: Callback) => void;
+    let count = 0;
+    const spy = jest.spyOn(pool, 'connect').mockImplementation(((callback: Callback) =>
+      connect((error, ...rest) => {
+        if (error) count++;
+        callback(error, ...rest);
+      })) as typeof pool.connect);
+    return { countRefused: () => count, restore: () => spy.mockRestore() };
+  }
+
+  /** Refuses connections other than the test's own. @returns a function that allows them again */
   async function refuseConnections(): Promise<() => Promise<unknown>> {
     const url = new URL(service.database.ownerUrl);
     const name = url.pathname.slice(1);
@@ -324,10 +345,10 @@ describe('an intent that has to be given up while PostgreSQL refuses connections
   }
 });
 
-describe('the intent of a change of a person', () => {
+describe('the intent of a change to a customer', () => {
   type Person = { id: number; path: string; stream: string };
 
-  async function newPerson(): Promise<Person> {
+  async function createPerson(): Promise<Person> {
     const { customer } = await enrol(store);
     const path = `${store.store}/customers/${customer.id}`;
     return { id: customer.id, path, stream: `customer-${customer.id}` };
@@ -335,14 +356,14 @@ describe('the intent of a change of a person', () => {
 
   /** Simulates a request that changed the name and the address, opened its intent and died. */
   async function renameAndDie({ id, stream }: Person): Promise<void> {
-    const last = await lastOf(stream);
+    const last = await getLastEvent(stream);
     const at = new Date().toISOString();
     const { rows } = await service.database.query<{ state: object }>(
       'select state from customers where id = $1',
       [id],
     );
     const personal = { firstName: 'Zebulon', email: `zebulon${id}@example.com` };
-    const events = await dead.keys.sealEvents([
+    const events = await deadProcess.keys.sealEvents([
       {
         id: randomUUID(),
         type: 'CustomerUpdated',
@@ -356,65 +377,67 @@ describe('the intent of a change of a person', () => {
     const intent = createIntent(randomUUID(), {
       accountId: store.accountId,
       writes: [{ stream, expected: { revision: last.revision, hash: last.hash }, events, row }],
-      claims: [dead.keys.createClaim(store.accountId, 'email', personal.email, stream)],
+      claims: [deadProcess.keys.createClaim(store.accountId, 'email', personal.email, stream)],
     });
-    await openIntent(getPool(dead.source), await sealIntent(dead.keys, intent));
+    await openIntent(getPool(deadProcess.source), await sealIntent(deadProcess.keys, intent));
   }
 
-  const stored = async () =>
+  const readIntents = async () =>
     (await service.database.query<{ content: string }>('select content::text from es.intents')).rows
       .map(({ content }) => content)
       .join();
   const show = async ({ path }: Person) => (await store.get<CustomerJson>(path)).body;
 
   it(
-    'holds nothing of them in clear, and whoever finishes it writes their row',
+    'contains no personal data in clear, and the process that finishes it updates the read model',
     async () => {
-      const person = await newPerson();
+      const person = await createPerson();
       await renameAndDie(person);
-      expect(await stored()).toContain(person.stream);
-      expect(await stored()).not.toMatch(/zebulon/i);
-      await letRecover();
-      await eventually(intents, (left) => left === 0, SLOW);
+      expect(await readIntents()).toContain(person.stream);
+      expect(await readIntents()).not.toMatch(/zebulon/i);
+      await expireLeases();
+      await eventually(countIntents, (remaining) => remaining === 0, SLOW);
       expect(await show(person)).toMatchObject({ first_name: 'Zebulon' });
     },
     SLOW,
   );
 
   it(
-    'comes to nothing when they are erased before it is finished',
+    'changes nothing when the customer is erased before it is finished',
     async () => {
-      const person = await newPerson();
+      const person = await createPerson();
       await renameAndDie(person);
       expect((await store.post(`${person.path}/erase`)).status).toBe(204);
-      await letRecover();
-      await eventually(intents, (left) => left === 0, SLOW);
+      await expireLeases();
+      await eventually(countIntents, (remaining) => remaining === 0, SLOW);
       expect(await show(person)).toMatchObject({ first_name: 'Erased', email: null });
-      expect((await lastOf(person.stream)).type).toBe('CustomerErased');
+      expect((await getLastEvent(person.stream)).type).toBe('CustomerErased');
     },
     SLOW,
   );
 
   it(
-    'does not make an address count as taken that it may still give up',
+    'makes a new customer with its e-mail address wait until it is given up, and then succeed',
     async () => {
-      const person = await newPerson();
+      const person = await createPerson();
       await renameAndDie(person);
-      const moved = await store.send('PATCH', person.path, { customer: { last_name: 'Ypsilon' } });
-      expect(moved.status).toBe(200);
+      const response = await store.send('PATCH', person.path, {
+        customer: { last_name: 'Ypsilon' },
+      });
+      expect(response.status).toBe(200);
       const customer = { first_name: 'Ada', email: `zebulon${person.id}@example.com` };
-      const created = store.post(`${store.store}/customers`, { customer });
-      await letRecover();
-      expect((await created).status).toBe(201);
+      const creation = store.post(`${store.store}/customers`, { customer });
+      await expireLeases();
+      expect((await creation).status).toBe(201);
     },
     SLOW,
   );
 
   it(
-    'does not keep an address that they have given up, though it is not closed yet',
+    'lets the customer change back to the former e-mail address while it is not closed yet',
     async () => {
       const { query } = service.database;
-      const person = await newPerson();
+      const person = await createPerson();
       const { email } = await show(person);
       const change = (to: string | null) =>
         store.send('PATCH', person.path, { customer: { email: to } });
@@ -425,17 +448,17 @@ describe('the intent of a change of a person', () => {
       expect((await change(`other${person.id}@example.com`)).status).toBe(200);
       await query('drop function stays cascade');
       const back = change(email);
-      await letRecover();
+      await expireLeases();
       expect((await back).status).toBe(200);
     },
     SLOW,
   );
 
   it(
-    'is finished by any process when it erases them: their key goes with it',
+    'is finished by another process when it erases the customer, whose key is destroyed too',
     async () => {
-      const person = await newPerson();
-      const last = await lastOf(person.stream);
+      const person = await createPerson();
+      const last = await getLastEvent(person.stream);
       const at = new Date().toISOString();
       const event = {
         id: randomUUID(),
@@ -456,12 +479,12 @@ describe('the intent of a change of a person', () => {
         writes: [{ stream: person.stream, expected, events: [event], row }],
         erasures: [{ subjectId: person.id, stream: person.stream }],
       });
-      await openIntent(getPool(dead.source), await sealIntent(dead.keys, intent));
+      await openIntent(getPool(deadProcess.source), await sealIntent(deadProcess.keys, intent));
       const keys = () =>
         service.database.query('select from personal_keys where subject_id = $1', [person.id]);
       expect((await keys()).rowCount).toBe(1);
-      await letRecover();
-      await eventually(intents, (left) => left === 0, SLOW);
+      await expireLeases();
+      await eventually(countIntents, (remaining) => remaining === 0, SLOW);
       expect((await keys()).rowCount).toBe(0);
       expect(await show(person)).toMatchObject({ first_name: 'Erased' });
     },

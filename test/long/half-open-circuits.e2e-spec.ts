@@ -1,5 +1,4 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { setTimeout as wait } from 'node:timers/promises';
 import pg from 'pg';
 import { isConnectionLoss } from '#database/connection.js';
 import { createDataSource, getPool } from '#database/data-source.js';
@@ -24,8 +23,8 @@ import { startProgram } from '../support/services/program.js';
 import { startService, type Client, type Service } from '../support/services/service.js';
 import { enrol } from '../support/fixtures/enrolled-customer.js';
 
-/** Connections whose other end falls silent: nothing is closed, and no error ever comes. */
-describe('an api whose connections to the database fall silent', () => {
+/** Connections whose other end stops responding: nothing is closed, and no error ever comes. */
+describe('an api whose database connections stop responding', () => {
   let database: TestDatabase;
   let line: DatabaseProxy;
   let service: Service;
@@ -43,39 +42,39 @@ describe('an api whose connections to the database fall silent', () => {
     await line.close();
   });
 
-  const ready = async () => (await fetch(`${service.baseUrl}/health/ready`)).status;
+  const readReadiness = async () => (await fetch(`${service.baseUrl}/health/ready`)).status;
 
-  it('is ready again as soon as new ones work, though the old ones stay silent', async () => {
-    expect(await ready()).toBe(200);
+  it('is ready again as soon as new connections work', async () => {
+    expect(await readReadiness()).toBe(200);
     line.muteOpen();
-    await eventually(ready, (status) => status === 503);
-    await eventually(ready, (status) => status === 200);
+    await eventually(readReadiness, (status) => status === 503);
+    await eventually(readReadiness, (status) => status === 200);
     line.unmute();
   });
 
-  it('answers a read with 503, and the next ones over new connections', async () => {
+  it('responds to a read with 503, and to a later one with 200 over a new connection', async () => {
     const cards = `${store.store}/cards`;
     expect((await store.get(cards)).status).toBe(200);
     line.muteOpen();
-    const answers = await Promise.all([1, 2, 3].map(() => store.get(cards)));
-    expect(answers.map(({ status }) => status)).toContain(503);
+    const responses = await Promise.all([1, 2, 3].map(() => store.get(cards)));
+    expect(responses.map(({ status }) => status)).toContain(503);
     expect((await store.get(cards)).status).toBe(200);
     line.unmute();
   });
 
-  it('gives no answer to a write whose outcome stays unknown', async () => {
+  it('sends no response to a write whose outcome is unknown', async () => {
     const { path, customerCard } = await enrol(store);
-    const { release, isWaitedFor } = await heldRow(database, customerCard.id);
-    const stamped = store.post(`${path}/stamp`, { stamps: 1 }).then(
+    const { release, isWaitedFor } = await lockCustomerCard(database, customerCard.id);
+    const response = store.post(`${path}/stamp`, { stamps: 1 }).then(
       ({ status }) => status,
-      () => 'no answer',
+      () => 'no response',
     );
     await isWaitedFor();
     line.mute();
     await release();
-    // EventStoreDB has it, and only the row is late.
+    // EventStoreDB has the event, and only the read model is late.
     const isElsewhere = service.environment['EVENT_STORE_URL'] !== undefined;
-    expect(await stamped).toBe(isElsewhere ? 200 : 'no answer');
+    expect(await response).toBe(isElsewhere ? 200 : 'no response');
     line.unmute();
     const delivery = await eventually(
       () => store.get<CustomerCardDetailJson>(path),
@@ -84,21 +83,21 @@ describe('an api whose connections to the database fall silent', () => {
     expect(delivery.body.stamps_count).toBe(1);
   });
 
-  it('settles a write that was committed, and answers it once', async () => {
+  it('responds with the result of a write that was committed without confirmation', async () => {
     const { path, customerCard } = await enrol(store);
-    const { release, isWaitedFor } = await heldRow(database, customerCard.id);
-    const stamped = store.post<CustomerCardDetailJson>(`${path}/stamp`, { stamps: 1 });
+    const { release, isWaitedFor } = await lockCustomerCard(database, customerCard.id);
+    const response = store.post<CustomerCardDetailJson>(`${path}/stamp`, { stamps: 1 });
     await isWaitedFor();
     line.muteResponses();
     await release();
-    const { status, body } = await stamped;
+    const { status, body } = await response;
     expect([status, body.stamps_count]).toEqual([200, 1]);
     expect((await store.get<CustomerCardDetailJson>(path)).body.stamps_count).toBe(1);
     line.unmute();
   });
 });
 
-describe('a connection that falls silent', () => {
+describe('a database connection that stops responding', () => {
   let database: TestDatabase;
   let line: DatabaseProxy;
 
@@ -112,16 +111,16 @@ describe('a connection that falls silent', () => {
     await database.close();
   });
 
-  it('that listens reconnects, and reports that notifications may have been missed', async () => {
-    const heard: string[] = [];
+  it('is replaced when it listens for notifications, and the loss is reported', async () => {
+    const payloads: string[] = [];
     let losses = 0;
-    const listening = new Notifications(
+    const notifications = new Notifications(
       line.url,
       'silence',
-      (payload) => heard.push(payload),
+      (payload) => payloads.push(payload),
       () => losses++,
     );
-    await listening.listen();
+    await notifications.listen();
     expect(losses).toBe(1);
     line.muteOpen();
     await eventually(
@@ -130,77 +129,80 @@ describe('a connection that falls silent', () => {
     );
     await database.query(`select pg_notify('silence', 'anew')`);
     await eventually(
-      () => heard,
+      () => payloads,
       (payloads) => payloads.includes('anew'),
     );
-    await listening.close();
+    await notifications.close();
   });
 
-  it('is given up as soon as one answer is overdue, whatever was asked after it', async () => {
+  it('is closed when its first query times out, whatever the time limits of later queries', async () => {
     const client = createDatabaseClient(line.url, 'silence');
-    const lost = new Promise((resolve) => client.on('error', resolve));
+    const loss = new Promise((resolve) => client.on('error', resolve));
     await client.connect();
-    const statement: LimitedStatement = { text: 'select 1', query_timeout: 1_000 };
-    const query = () => client.query(statement).catch((error: unknown) => error);
+    const query = (query_timeout: number) => {
+      const statement: LimitedStatement = { text: 'select 1', query_timeout };
+      return client.query(statement).catch((error: unknown) => error);
+    };
     line.muteOpen();
-    const first = query();
-    await wait(500);
-    const second = query();
+    const first = query(1_000);
+    // Later than the test's own time limit.
+    const second = query(600_000);
     expect(await first).toBeInstanceOf(SilentConnectionError);
-    expect(await lost).toBeInstanceOf(SilentConnectionError);
+    expect(await loss).toBeInstanceOf(SilentConnectionError);
     expect(await second).toBeInstanceOf(SilentConnectionError);
     line.unmute();
   });
 
-  it("does not keep a leader's lock, though its other end never closes", async () => {
-    const over = new AbortController();
-    const led: string[] = [];
+  it("does not keep a leader's lock", async () => {
+    const abort = new AbortController();
+    const leaders: string[] = [];
     const candidate = (name: string, url: string) =>
-      new LeaderLock(testConfig(url)).lead({ name, lock: 1 }, over.signal, async (leading) => {
-        led.push(name);
+      new LeaderLock(testConfig(url)).lead({ name, lock: 1 }, abort.signal, async (leading) => {
+        leaders.push(name);
         await new Promise((resolve) => leading.addEventListener('abort', resolve));
       });
     const candidates = [candidate('first', line.url)];
     try {
       await eventually(
-        () => led,
+        () => leaders,
         (all) => all.length === 1,
       );
       line.muteOpen();
       candidates.push(candidate('other', database.url));
-      // Either of them, the first one over a new connection.
+      // Either candidate, the first one over a new connection.
       await eventually(
-        () => led,
+        () => leaders,
         (all) => all.length === 2,
       );
     } finally {
-      over.abort();
+      abort.abort();
       await Promise.all(candidates);
       line.unmute();
     }
   });
 
-  it('in a transaction of TypeORM is not used again, nor are those that lay idle beside it', async () => {
+  it('is not used again after a TypeORM transaction failed on it, nor are the idle ones of its pool', async () => {
     const source = await createDataSource(testConfig(line.url), 'test').initialize();
     const pool = getPool(source);
-    await Promise.all([1, 2, 3].map(() => pool.query('select pg_sleep(0.1)')));
+    const clients = await Promise.all([1, 2, 3].map(() => pool.connect()));
+    for (const client of clients) client.release();
     const open = pool.totalCount;
     expect(open).toBeGreaterThan(2);
-    const lost = await source
+    const loss = await source
       .transaction(async (manager) => {
         await manager.query('select 1');
         line.muteOpen();
         await manager.query('select 2');
       })
       .catch((error: unknown) => error);
-    expect(isConnectionLoss(lost)).toBe(true);
+    expect(isConnectionLoss(loss)).toBe(true);
     expect(await pool.query('select 3 as three')).toMatchObject({ rows: [{ three: 3 }] });
     expect(pool.totalCount).toBe(1);
     await source.destroy();
   });
 
   it.each(['migrate', 'verify', 'cli', 'rebase-positions', 'setup'])(
-    'ends the script %s with an error',
+    'makes npm run %s exit with an error',
     async (script) => {
       const engine = await testEngine();
       line.mute();
@@ -216,12 +218,12 @@ describe('a connection that falls silent', () => {
   );
 });
 
-/** A customer card that nobody can write while a session of somebody else holds it. */
-async function heldRow(database: TestDatabase, id: number) {
+/** Locks a customer card in another session, so that nobody can write it. */
+async function lockCustomerCard(database: TestDatabase, id: number) {
   const holder = new pg.Client(database.url);
   await holder.connect();
   await holder.query('begin');
-  // With PostgreSQL the stream is what a commit waits for; otherwise it is the row.
+  // A commit waits for the stream in PostgreSQL, and otherwise for the read model.
   await holder.query(`select from es.streams where stream_id = $1 for update`, [
     `customer_card-${id}`,
   ]);

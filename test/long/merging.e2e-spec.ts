@@ -13,7 +13,7 @@ import {
   type Service,
 } from '../support/services/service.js';
 
-/** Merging while tills of two api processes stamp both customers, and while one of the two is killed. */
+/** Merging while clients of two apis stamp both customers, and while one of the apis is killed. */
 
 const SLOW = 300_000;
 
@@ -47,14 +47,14 @@ async function verify(): Promise<void> {
   });
 }
 
-async function newCard(): Promise<CardJson> {
+async function createCard(): Promise<CardJson> {
   const card = { name: 'Coffee', stamps_required: 10 };
   return (await store.post<CardJson>(`${store.store}/cards`, { card })).body;
 }
 
 type Person = { id: number; path: string; card: string };
 
-async function enrolledOn({ id: card_id }: CardJson): Promise<Person> {
+async function enrolNew({ id: card_id }: CardJson): Promise<Person> {
   const customer = { first_name: 'Ada', email: `tills${++people}@mail.example` };
   const { body } = await store.post<CreatedCustomerJson>(`${store.store}/customers`, {
     customer,
@@ -64,18 +64,18 @@ async function enrolledOn({ id: card_id }: CardJson): Promise<Person> {
   return { id: body.id, path, card: `${path}/customer_cards/${body.customer_card?.id}` };
 }
 
-/** A 503 says that others won every race for ten seconds and nothing was written: then it is sent again. */
-const act = (
+/** Repeats the request after a 503: others have won every race for ten seconds, and nothing was written. */
+const actUntilDone = (
   client: Client,
   action: 'merge' | 'unmerge',
   into: Person,
   from: Person,
 ): Promise<ApiResponse<CustomerJson>> =>
   eventually(
-    () => once(client, action, into, from),
+    () => actOnce(client, action, into, from),
     ({ status }) => status !== 503,
   );
-const once = (
+const actOnce = (
   client: Client,
   action: 'merge' | 'unmerge',
   into: Person,
@@ -83,19 +83,19 @@ const once = (
   headers: Record<string, string> = {},
 ): Promise<ApiResponse<CustomerJson>> =>
   client.send('POST', `${into.path}/${action}`, { from_customer_id: from.id }, headers);
-const stampsOf = async (...persons: Person[]) => {
+const sumStamps = async (...persons: Person[]) => {
   let sum = 0;
   for (const { path } of persons) sum += (await store.get<CustomerJson>(path)).body.stamp_count;
   return sum;
 };
 
-/** Tills that stamp without a pause until they are stopped. */
-function tills(cards: string[]): { stop: () => Promise<number> } {
-  let open = true;
-  const stamped = [store, second].flatMap((client) =>
+/** Stamps the cards through both apis until `stop` is called. @returns how many stamps succeeded, from `stop` */
+function startStamping(cards: string[]): { stop: () => Promise<number> } {
+  let stamping = true;
+  const stampCount = [store, second].flatMap((client) =>
     cards.map(async (card) => {
       let count = 0;
-      while (open) {
+      while (stamping) {
         const { status, text } = await client.post(`${card}/stamp`, { stamps: 1 });
         expect([[200, 503], text]).toEqual([expect.arrayContaining([status]), text]);
         if (status === 200) count++;
@@ -105,80 +105,84 @@ function tills(cards: string[]): { stop: () => Promise<number> } {
   );
   return {
     stop: async () => {
-      open = false;
-      return (await Promise.all(stamped)).reduce((sum, count) => sum + count, 0);
+      stamping = false;
+      return (await Promise.all(stampCount)).reduce((sum, count) => sum + count, 0);
     },
   };
 }
 
-describe('while tills of two processes stamp both customers', () => {
+describe('while clients of two apis stamp both customers', () => {
   it(
-    'merging and unmerging loses and doubles no stamp',
+    'merging and unmerging neither loses nor doubles a stamp',
     async () => {
       for (let round = 0; round < 2; round++) {
-        const card = await newCard();
-        const [one, two] = [await enrolledOn(card), await enrolledOn(card)];
-        const open = tills([one.card, two.card]);
+        const card = await createCard();
+        const [one, two] = [await enrolNew(card), await enrolNew(card)];
+        const stamping = startStamping([one.card, two.card]);
         const steps = [
-          () => act(store, 'merge', one, two),
-          () => act(second, 'unmerge', one, two),
-          () => act(second, 'merge', two, one),
-          () => act(store, 'unmerge', two, one),
-          () => act(store, 'merge', one, two),
+          () => actUntilDone(store, 'merge', one, two),
+          () => actUntilDone(second, 'unmerge', one, two),
+          () => actUntilDone(second, 'merge', two, one),
+          () => actUntilDone(store, 'unmerge', two, one),
+          () => actUntilDone(store, 'merge', one, two),
         ];
         for (const step of steps) {
           const { status, text } = await step();
           expect([status, text]).toEqual([200, expect.anything()]);
         }
-        const stamped = await open.stop();
-        expect(await stampsOf(one)).toBe(stamped);
-        expect((await act(second, 'unmerge', one, two)).status).toBe(200);
-        expect(await stampsOf(one, two)).toBe(stamped);
+        const stampCount = await stamping.stop();
+        expect(await sumStamps(one)).toBe(stampCount);
+        expect((await actUntilDone(second, 'unmerge', one, two)).status).toBe(200);
+        expect(await sumStamps(one, two)).toBe(stampCount);
       }
     },
     SLOW,
   );
 
   it(
-    'merging in opposite directions merges them once',
+    'merging in both directions at once succeeds in one and gets a 422 in the other',
     async () => {
       for (let round = 0; round < 3; round++) {
-        const card = await newCard();
-        const [one, two] = [await enrolledOn(card), await enrolledOn(card)];
-        const open = tills([one.card, two.card]);
-        const answers = await Promise.all([
-          act(store, 'merge', one, two),
-          act(second, 'merge', two, one),
+        const card = await createCard();
+        const [one, two] = [await enrolNew(card), await enrolNew(card)];
+        const stamping = startStamping([one.card, two.card]);
+        const responses = await Promise.all([
+          actUntilDone(store, 'merge', one, two),
+          actUntilDone(second, 'merge', two, one),
         ]);
-        expect(answers.map(({ status }) => status).sort()).toEqual([200, 422]);
-        expect(await open.stop()).toBe(await stampsOf(one, two));
+        expect(responses.map(({ status }) => status).sort()).toEqual([200, 422]);
+        expect(await stamping.stop()).toBe(await sumStamps(one, two));
       }
     },
     SLOW,
   );
 
   it(
-    'a customer is enrolled before a merge, or refused',
+    'an enrolment during a merge counts for the surviving customer or gets a 422',
     async () => {
       for (let round = 0; round < 3; round++) {
-        const [one, two] = [await enrolledOn(await newCard()), await enrolledOn(await newCard())];
-        const cards = await Promise.all([newCard(), newCard(), newCard()]);
-        const [merged, ...enrolled] = await Promise.all([
-          act(store, 'merge', one, two),
+        const [one, two] = [await enrolNew(await createCard()), await enrolNew(await createCard())];
+        const cards = await Promise.all([createCard(), createCard(), createCard()]);
+        const [mergeResponse, ...enrolments] = await Promise.all([
+          actUntilDone(store, 'merge', one, two),
           ...cards.map(({ id: card_id }) =>
             second.post<{ id: number; code?: string }>(`${two.path}/customer_cards`, { card_id }),
           ),
         ]);
-        expect(merged.status).toBe(200);
+        expect(mergeResponse.status).toBe(200);
         const cardIds = (await store.get<CustomerJson>(one.path)).body.customer_cards.map(
           ({ id }) => id,
         );
-        const accepted = enrolled.filter(({ status }) => status === 201);
-        const refused = enrolled.filter((answer) => !accepted.includes(answer));
-        expect(cardIds).toEqual(expect.arrayContaining(accepted.map(({ body }) => body.id)));
-        expect(cardIds).toHaveLength(2 + accepted.length);
-        expect(refused.map(({ status, body }) => [status, body.code])).toEqual(
-          refused.map(() => [422, 'customer_merged']),
+        const acceptedEnrolments = enrolments.filter(({ status }) => status === 201);
+        const refusedEnrolments = enrolments.filter(
+          (response) => !acceptedEnrolments.includes(response),
+        );
+        expect(cardIds).toEqual(
+          expect.arrayContaining(acceptedEnrolments.map(({ body }) => body.id)),
+        );
+        expect(cardIds).toHaveLength(2 + acceptedEnrolments.length);
+        expect(refusedEnrolments.map(({ status, body }) => [status, body.code])).toEqual(
+          refusedEnrolments.map(() => [422, 'customer_merged']),
         );
       }
     },
@@ -186,13 +190,28 @@ describe('while tills of two processes stamp both customers', () => {
   );
 });
 
-describe('when the process that merges is killed', () => {
+describe('after the api that merges was killed', () => {
+  const countKeys = async () =>
+    (await service.database.query('select from es.stored_responses')).rowCount ?? 0;
+  const atOnce = () => Promise.resolve();
+  const untilKeyIsReserved = async (_merged: Person, before: number) => {
+    await eventually(countKeys, (count) => count > before);
+  };
+  const untilMerged = async ({ id }: Person) => {
+    const find = () =>
+      service.database.query(
+        `select from customers where id = $1 and state -> 'mergedInto' <> 'null'`,
+        [id],
+      );
+    await eventually(find, ({ rowCount }) => rowCount === 1);
+  };
+
   it(
-    'a retry with the same Idempotency-Key finds it done, or does it, once',
+    'a retry with the same Idempotency-Key merges the customers exactly once',
     async () => {
-      for (let round = 0; round < 3; round++) {
-        const card = await newCard();
-        const [one, two] = [await enrolledOn(card), await enrolledOn(card)];
+      for (const waitForMoment of [atOnce, untilKeyIsReserved, untilMerged]) {
+        const card = await createCard();
+        const [one, two] = [await enrolNew(card), await enrolNew(card)];
         for (const [person, stamps] of [
           [one, 4],
           [two, 3],
@@ -200,20 +219,21 @@ describe('when the process that merges is killed', () => {
           await store.post(`${person.card}/stamp`, { stamps });
         }
         const headers = { 'idempotency-key': randomUUID() };
-        const lost = once(second, 'merge', one, two, headers).catch(() => undefined);
-        if (round > 0) await new Promise((resolve) => setTimeout(resolve, round * 8));
+        const keyCount = await countKeys();
+        const lostRequest = actOnce(second, 'merge', one, two, headers).catch(() => undefined);
+        await waitForMoment(two, keyCount);
         await program.kill('SIGKILL');
-        await lost;
-        // As if a minute had passed since.
+        await lostRequest;
+        // Expires the lease of the killed process.
         const query = (text: string) => service.database.query(text);
         await query(`update es.intents set leased_until = now() - interval '1 hour'`);
         const { body } = await eventually(
-          () => once(store, 'merge', one, two, headers),
+          () => actOnce(store, 'merge', one, two, headers),
           ({ status }) => status !== 409 && status !== 503,
         );
         expect(body).toMatchObject({ id: one.id, stamp_count: 7 });
         expect((await store.post(`${two.card}/stamp`, { stamps: 1 })).status).toBe(200);
-        expect(await stampsOf(one, two)).toBe(8);
+        expect(await sumStamps(one, two)).toBe(8);
         await startSecond();
       }
     },

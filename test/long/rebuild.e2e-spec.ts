@@ -11,11 +11,11 @@ import { startService, type Client, type Service } from '../support/services/ser
 import { enrol } from '../support/fixtures/enrolled-customer.js';
 import { subscribe, useWebhooks } from '../support/services/webhook-dispatcher.js';
 
-/** `npm run rebuild` as an operator runs it: beside a service that goes on working. */
+/** Runs `npm run rebuild` as an operator does: beside a service that continues to work. */
 
 const SLOW = 300_000;
-/** The emulator of EventStoreDB shares this process with the tills, and must find the time to answer. */
-const TILLS = process.env['TEST_ENGINE'] === 'eventstoredb' ? 2 : 6;
+/** The EventStoreDB emulator shares this process with the clients, and needs time to respond. */
+const CLIENT_COUNT = process.env['TEST_ENGINE'] === 'eventstoredb' ? 2 : 6;
 
 let service: Service;
 let store: Client;
@@ -42,31 +42,31 @@ async function run(
   program: string,
   ...args: string[]
 ): Promise<{ code: number | null; output: string }> {
-  const started = start(program, args);
-  return { code: await started.exitCode, output: started.output() };
+  const child = start(program, args);
+  return { code: await child.exitCode, output: child.output() };
 }
 
 const tables = [...readModels.map(({ table }) => `public.${table}`), 'es.claims'];
 
-const historyRows = () => query<Record<string, unknown>>('select * from history order by seq');
+const readHistory = () => query<Record<string, unknown>>('select * from history order by seq');
 
 /** Waits until the dispatcher has added everything to the table of the history. */
-async function filledHistory(): Promise<Record<string, unknown>[]> {
+async function waitForHistory(): Promise<Record<string, unknown>[]> {
   const events = await service.history();
-  return eventually(historyRows, (rows) => rows.length >= events.length);
+  return eventually(readHistory, (rows) => rows.length >= events.length);
 }
 
-/** Every event once, numbered as in the log. */
+/** Expects every event once in the history table, numbered as in the log. */
 async function expectHistory(): Promise<void> {
-  const rows = await filledHistory();
+  const rows = await waitForHistory();
   const events = await service.history();
   expect(rows.map(({ seq, event_id: id }) => [seq, id])).toEqual(
     events.map(({ id }, i) => [i, id]),
   );
 }
 
-/** Everything that makes the tables what they are. */
-const definitions = () =>
+/** Reads everything that defines the tables. */
+const readDefinitions = () =>
   query(
     `select c.oid::regclass::text as name, c.reloptions, c.relacl::text,
        pg_get_userbyid(c.relowner) as owner,
@@ -87,7 +87,7 @@ const definitions = () =>
     [[...tables, 'public.history']],
   );
 
-const contents = async () =>
+const readContents = async () =>
   Promise.all(
     tables.map(async (table) => {
       const [row] = await query(
@@ -97,46 +97,46 @@ const contents = async () =>
     }),
   );
 
-/** Stamps without a pause until told to stop. @returns how many stamps were acknowledged */
-function tills(cards: string[], until: { over: boolean }): Promise<number[]> {
+/** Stamps the cards until `until.over`. @returns how many stamps of each succeeded */
+function stampAll(cards: string[], until: { over: boolean }): Promise<number[]> {
   return Promise.all(
     cards.map(async (path) => {
-      let stamped = 0;
+      let count = 0;
       while (!until.over) {
         const { status } = await store.post(`${path}/stamp`, {
           stamps: 1,
           external_ref: randomUUID(),
         });
         expect(status).toBe(200);
-        stamped++;
+        count++;
       }
-      return stamped;
+      return count;
     }),
   );
 }
 
 it(
-  'exchanges every table while tills stamp, customers come and webhooks go out, and loses nothing',
+  'npm run rebuild replaces every table while stamps, new customers and webhooks continue, and loses nothing',
   async () => {
     const receiver = await receive();
     await subscribe(store, receiver, { events: ['*'] });
     await startDispatcher();
-    const enrolled = await Promise.all(
-      Array.from({ length: TILLS }, () => enrol(store, { rewards: [3] })),
+    const enrolments = await Promise.all(
+      Array.from({ length: CLIENT_COUNT }, () => enrol(store, { rewards: [3] })),
     );
-    const cards = enrolled.map(({ path }) => path);
-    const before = await definitions();
+    const cards = enrolments.map(({ path }) => path);
+    const before = await readDefinitions();
     const oids = () =>
       query(`select 'public.customer_cards'::regclass::oid::bigint as cards,
                'public.history'::regclass::oid::bigint as history`);
     const [old] = await oids();
 
     const until = { over: false };
-    const working = [
-      tills(cards, until),
+    const work = [
+      stampAll(cards, until),
       (async () => {
         for (let i = 0; !until.over; i++) {
-          const card_id = enrolled[i % TILLS]?.card.id;
+          const card_id = enrolments[i % CLIENT_COUNT]?.card.id;
           const customer = { first_name: 'Bea', email: `bea${i}@example.com` };
           const { status } = await store.post(`${store.store}/customers`, { customer, card_id });
           expect(status).toBe(201);
@@ -163,13 +163,13 @@ it(
     } finally {
       until.over = true;
     }
-    const [stamped] = await Promise.all(working);
+    const [stampCounts] = await Promise.all(work);
 
     for (const [i, path] of cards.entries()) {
       const { body } = await store.get<CustomerCardDetailJson>(path);
-      expect(body.stamps_count).toBe(stamped[i]);
+      expect(body.stamps_count).toBe(stampCounts[i]);
     }
-    expect(await definitions()).toEqual(before);
+    expect(await readDefinitions()).toEqual(before);
     const [now] = await oids();
     for (const table of ['cards', 'history']) {
       expect(now).not.toHaveProperty(table, (old as Record<string, unknown>)[table]);
@@ -180,7 +180,7 @@ it(
       output: expect.stringContaining('every read model matches'),
     });
 
-    const published = (await service.history()).filter(
+    const publishedCount = (await service.history()).filter(
       ({ type, data }) =>
         ['StampsEarned', 'RewardUnlocked', 'CustomerCreated', 'CustomerCardIssued'].includes(
           type,
@@ -188,17 +188,17 @@ it(
     ).length;
     await eventually(
       () => receiver.events.length,
-      (count) => count >= published,
+      (count) => count >= publishedCount,
     );
-    expect(receiver.events).toHaveLength(published);
-    expect(receiver.received).toHaveLength(published);
+    expect(receiver.events).toHaveLength(publishedCount);
+    expect(receiver.received).toHaveLength(publishedCount);
   },
   SLOW,
 );
 
-describe('a table that is not what the history says', () => {
+describe('npm run rebuild of read models and claims', () => {
   it(
-    'is found by --check, which changes nothing, and made as commands write it',
+    'reports every difference, changes nothing with --check, and corrects them without it',
     async () => {
       const ids = [];
       for (let i = 0; i < 4; i++) {
@@ -208,7 +208,7 @@ describe('a table that is not what the history says', () => {
       }
       const [changed, missing, another] = ids;
       expect(await run('rebuild', '--check')).toMatchObject({ code: 0 });
-      const before = await contents();
+      const before = await readContents();
 
       await query(
         `update customer_cards set state = jsonb_set(state, '{stampsCount}', '99') where id = $1`,
@@ -233,7 +233,7 @@ describe('a table that is not what the history says', () => {
         store.accountId,
         stream(another),
       ]);
-      const tampered = await contents();
+      const tampered = await readContents();
 
       const differences = [
         `${stream(changed)}: the read model does not match its events (stampsCount)`,
@@ -249,7 +249,7 @@ describe('a table that is not what the history says', () => {
         for (const sentence of differences) expect(output).toContain(sentence);
         expect(output).toContain('7 differences; ');
         expect(code).toBe(1);
-        expect(await contents()).toEqual(args.length > 0 ? tampered : before);
+        expect(await readContents()).toEqual(args.length > 0 ? tampered : before);
       }
       expect(await run('rebuild', '--check')).toMatchObject({ code: 0 });
       expect(await run('verify')).toMatchObject({ code: 0 });
@@ -258,7 +258,7 @@ describe('a table that is not what the history says', () => {
   );
 
   it(
-    'is rebuilt alone with --table',
+    'rebuilds one table with --table',
     async () => {
       const { card, customerCard } = await enrol(store);
       await query(`update cards set state = jsonb_set(state, '{name}', '"Tea"') where id = $1`, [
@@ -274,7 +274,7 @@ describe('a table that is not what the history says', () => {
         `card-${card.id}: the read model does not match its events (name)`,
       );
       expect(cards.output).toContain('1 differences; ');
-      // So that no process goes on with what it knows of the row before.
+      // Makes every process drop its caches of the former read models.
       expect(await versions()).not.toEqual(before);
       const claims = await run('rebuild', '--table', 'claims');
       expect(claims.output).toContain(`customer_card-${customerCard.id}: its enrolment`);
@@ -288,7 +288,7 @@ describe('a table that is not what the history says', () => {
   );
 
   it(
-    'is only counted when an older projection made its read models',
+    'counts read models of an older projection version as no difference, and projects them again',
     async () => {
       const { customerCard } = await enrol(store);
       await query(
@@ -311,16 +311,16 @@ describe('a table that is not what the history says', () => {
   );
 });
 
-describe('the table of the history', () => {
+describe('npm run rebuild of the history table', () => {
   it(
-    'is made anew from the log, and the dispatcher goes on behind it',
+    'reports every difference, corrects them, and lets the dispatcher continue behind them',
     async () => {
       for (let i = 0; i < 2; i++) await enrol(store);
       const { path, customer, customerCard } = await enrol(store, { rewards: [2] });
       await startDispatcher();
       await store.post(`${path}/stamp`, { stamps: 3, note: 'for Anna' });
       await store.post(`${store.store}/customers/${customer.id}/erase`);
-      const before = await filledHistory();
+      const before = await waitForHistory();
       const stream = `customer_card-${customerCard.id}`;
       const [card, stamped] = before.filter((row) => row['stream'] === stream);
       const last = Number(before.at(-1)?.['seq']);
@@ -330,7 +330,7 @@ describe('the table of the history', () => {
         card?.['seq'],
       ]);
       await query('delete from history where seq in (1, 2, 4, $1)', [last]);
-      const tampered = await historyRows();
+      const tampered = await readHistory();
       const differences = [
         `number ${stamped?.['seq']}: event 1 of ${stream} is not what the log says (balance)`,
         `number ${card?.['seq']}: is event 0 of ${stream}, and in the log event 0 of ${stream}`,
@@ -343,7 +343,7 @@ describe('the table of the history', () => {
         const { code, output } = await run('rebuild', ...args);
         for (const sentence of differences) expect(output).toContain(sentence);
         expect(code).toBe(1);
-        expect(await historyRows()).toEqual(args.length > 0 ? tampered : before);
+        expect(await readHistory()).toEqual(args.length > 0 ? tampered : before);
       }
       expect(await run('rebuild', '--table', 'history', '--check')).toEqual({
         code: 0,
@@ -362,15 +362,15 @@ describe('the table of the history', () => {
   );
 
   it(
-    'is filled where it was empty, so far that a dispatcher has nothing left to add',
+    'fills an empty table, and a dispatcher fills it the same way',
     async () => {
       await startDispatcher();
-      const before = await filledHistory();
+      const before = await waitForHistory();
       await query('delete from history');
       expect((await run('rebuild', '--table', 'history')).output).toContain(
         `numbers 0 to ${before.length - 1}: are missing`,
       );
-      expect(await historyRows()).toEqual(before);
+      expect(await readHistory()).toEqual(before);
       await query('delete from history');
       await query(`delete from es.checkpoints where subscription = 'history'`);
       await enrol(store);
@@ -380,13 +380,13 @@ describe('the table of the history', () => {
   );
 
   it(
-    'is kept as it is where the log is not the one that was signed',
+    'keeps the table as it is when the log is not the one that was signed',
     async () => {
       await startDispatcher();
       await enrol(store);
-      // Full tiles are no longer at the edge of the tree.
+      // A full tile would not be at the edge of the tree.
       if ((await service.history()).length % 256 === 0) await enrol(store);
-      const before = await filledHistory();
+      const before = await waitForHistory();
       await eventually(
         () => query<{ size: number }>('select size from transparency_log'),
         ([log]) => log?.size === before.length,
@@ -398,7 +398,7 @@ describe('the table of the history', () => {
       await query(`update transparency_tiles set hashes = overlay(hashes placing sha256('another')
                    from length(hashes) - 31) where ${tile}`);
       await query('update history set stamps = 9 where seq = 3');
-      const tampered = await historyRows();
+      const tampered = await readHistory();
       const fault = `history: 2 differences
   the table is kept: the first ${before.length} events of the log are not those of the tree`;
       const { code, output } = await run('rebuild');
@@ -408,35 +408,42 @@ describe('the table of the history', () => {
       expect((await run('rebuild', '--table', 'history')).output).toContain(
         '2 differences; nothing was changed',
       );
-      expect(await historyRows()).toEqual(tampered);
+      expect(await readHistory()).toEqual(tampered);
       await query(`update transparency_tiles set hashes = $1 where ${tile}`, [stored?.hashes]);
       expect((await run('rebuild')).output).toContain('history: 1 differences');
-      expect(await historyRows()).toEqual(before);
+      expect(await readHistory()).toEqual(before);
     },
     SLOW,
   );
 });
 
-describe('a rebuild', () => {
-  const hasStarted = () =>
-    eventually(
-      () => query<{ there: boolean }>(`select to_regclass('rebuild.claims') is not null as there`),
-      ([row]) => row?.there === true,
-    );
+describe('npm run rebuild', () => {
+  /** Statements that return a row once the rebuild has come so far, and fail before and afterwards. */
+  const MOMENTS = {
+    'the staging tables exist': `select from pg_tables where schemaname = 'rebuild' and tablename = 'claims'`,
+    'streams have been projected': 'select from rebuild.customer_cards limit 1',
+    'the last read model has its indexes': `select from pg_index where not indisprimary
+       and indrelid = 'rebuild.${readModels.at(-1)?.table}'::regclass`,
+  };
 
   it(
-    'that is killed leaves the live tables as they were, and the next one starts again',
+    'leaves the live tables as they were whenever it is killed, and can be run again',
     async () => {
-      const before = await contents();
-      for (const afterMs of [0, 500, 1_000]) {
+      const before = await readContents();
+      for (const statement of Object.values(MOMENTS)) {
         const program = start('rebuild', []);
-        await hasStarted();
-        await new Promise((resolve) => setTimeout(resolve, afterMs));
+        let hasEnded = false;
+        void program.exitCode.then(() => (hasEnded = true));
+        // On a fast machine it may have ended before the moment is seen.
+        await eventually(
+          () => query(statement).catch(() => []),
+          (rows) => rows.length > 0 || hasEnded,
+        );
         await program.kill('SIGKILL');
-        expect(await contents()).toEqual(before);
+        expect(await readContents()).toEqual(before);
       }
       expect(await run('rebuild')).toMatchObject({ code: 0 });
-      expect(await contents()).toEqual(before);
+      expect(await readContents()).toEqual(before);
       expect(await query(`select nspname from pg_namespace where nspname like 'rebuild%'`)).toEqual(
         [],
       );
@@ -445,17 +452,15 @@ describe('a rebuild', () => {
   );
 
   it(
-    'waits for a long transaction without holding up stamps, and can be killed then as well',
+    'waits for a long transaction without delaying stamps, and can be killed while it waits',
     async () => {
       const { path } = await enrol(store);
       const other = new pg.Client(service.database.ownerUrl);
       await other.connect();
       try {
-        const reading = other
-          .query('select pg_sleep(280) from (select count(*) from customer_cards) c')
-          .catch((error: unknown) => error);
-        const waiting = start('rebuild', []);
-        const tried = () =>
+        await other.query('begin; select count(*) from customer_cards');
+        const first = start('rebuild', []);
+        const waitUntilBlocked = () =>
           eventually(
             () =>
               query<{ n: number }>(
@@ -464,16 +469,14 @@ describe('a rebuild', () => {
               ),
             ([row]) => (row?.n ?? 0) > 0,
           );
-        await tried();
+        await waitUntilBlocked();
         expect((await store.post(`${path}/stamp`, { stamps: 1 })).status).toBe(200);
-        await waiting.kill('SIGKILL');
+        await first.kill('SIGKILL');
         const second = start('rebuild', []);
-        await tried();
+        await waitUntilBlocked();
         expect((await store.post(`${path}/stamp`, { stamps: 1 })).status).toBe(200);
         expect((await run('rebuild')).output).toContain('Another rebuild is running');
-        const pid = (other as unknown as { processID: number }).processID;
-        await query('select pg_cancel_backend($1)', [pid]);
-        expect(await reading).toMatchObject({ code: '57014' });
+        await other.query('rollback');
         expect({ code: await second.exitCode, output: second.output() }).toEqual({
           code: 0,
           output: expect.stringContaining('no difference; the rebuilt tables are in use'),

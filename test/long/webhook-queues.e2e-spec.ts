@@ -29,17 +29,17 @@ afterAll(async () => {
 
 type DeliveryJson = { id: number; status: string; attempts_count: number; event_id: string };
 
-const deliveriesOf = ({ id }: Subscription): Promise<DeliveryJson[]> =>
+const listDeliveries = ({ id }: Subscription): Promise<DeliveryJson[]> =>
   ask(
     `select id, status, attempts_count, event_id from webhook_deliveries
      where subscription_id = $1 order by id`,
     id,
   );
 
-const plans = () => service.app.get(DeliveryRequests, { strict: false });
+const getDeliveryRequests = () => service.app.get(DeliveryRequests, { strict: false });
 
-/** Once the one before it is over. */
-const replayed = async (
+/** Starts a replay, once the one before it has ended. @returns the number of matching events */
+const startReplay = async (
   store: Client,
   { id }: Subscription,
   options: { from: Date; types?: string[] },
@@ -47,7 +47,7 @@ const replayed = async (
   const path = `${store.store}/webhook_subscriptions/${id}/replay`;
   const { status, body } = await eventually(
     () => store.post<{ matched: number }>(path, options),
-    (answer) => answer.status !== 422,
+    (response) => response.status !== 422,
   );
   expect(status).toBe(200);
   return body.matched;
@@ -58,7 +58,7 @@ const pause = (subscription: Subscription) =>
     `update webhook_subscriptions set enabled = false, disabled_at = now(),
        disabled_reason = 'disabled_by_user' where id = $1`,
     subscription.id,
-  ).then(() => plans().announceChange(subscription.id));
+  ).then(() => getDeliveryRequests().announceChange(subscription.id));
 
 const resume = (subscription: Subscription, giveUpBefore: Date) =>
   ask(
@@ -66,15 +66,15 @@ const resume = (subscription: Subscription, giveUpBefore: Date) =>
        failing_since = null, give_up_before = greatest(give_up_before, $2) where id = $1`,
     subscription.id,
     giveUpBefore,
-  ).then(() => plans().announceChange(subscription.id));
+  ).then(() => getDeliveryRequests().announceChange(subscription.id));
 
-describe('lanes', () => {
-  it('keep a receiver that hangs from holding up any other, and send it all once it answers', async () => {
+describe('delivery queues', () => {
+  it('keep a receiver that hangs from delaying others, and send it everything once it responds', async () => {
     const store = await service.newStore();
     const other = await service.newStore();
     const { receiver: stuck, release } = await receiveHeld();
     const prompt = await receive();
-    const hanging = await subscribe(store, stuck);
+    const heldSubscription = await subscribe(store, stuck);
     await subscribe(other, prompt);
     const { path } = await enrol(store);
     const { path: otherPath } = await enrol(other);
@@ -84,7 +84,7 @@ describe('lanes', () => {
       () => prompt.events.length,
       (count) => count === 60,
     );
-    expect(new Set(await statusesOf(hanging))).toEqual(new Set(['pending']));
+    expect(new Set(await statusesOf(heldSubscription))).toEqual(new Set(['pending']));
     expect(stuck.received).toHaveLength(1);
     release();
     await eventually(
@@ -94,20 +94,20 @@ describe('lanes', () => {
     expect(listReceivedBalances(stuck)).toEqual(Array.from({ length: 60 }, (_, i) => i + 1));
   });
 
-  it('let a store with few events go ahead of one that floods', async () => {
+  it('send the few events of one store before the flood of another', async () => {
     const flood = await service.newStore();
     const few = await service.newStore();
-    let letGo: () => void = () => undefined;
+    let release: () => void = () => undefined;
     const fewArrived = new Promise<void>((resolve) => {
-      letGo = resolve;
+      release = resolve;
     });
-    // Answers, but from the tenth on only after everybody else has been served.
-    const flooded = await receive(async (_received, nth) => {
+    // Responds to requests after the tenth only once the other store's events have arrived.
+    const floodedReceiver = await receive(async (_received, nth) => {
       if (nth > 10) await fewArrived;
       return { status: 200 };
     });
     const quiet = await receive();
-    const flooding = await subscribe(flood, flooded);
+    const flooding = await subscribe(flood, floodedReceiver);
     await subscribe(few, quiet);
     const people = await Promise.all(Array.from({ length: 30 }, () => enrol(flood)));
     for (const { path } of people) await stamp(flood, path, 10);
@@ -121,14 +121,14 @@ describe('lanes', () => {
     expect(
       (await statusesOf(flooding)).filter((status) => status === 'pending').length,
     ).toBeGreaterThan(200);
-    letGo();
+    release();
     await eventually(
-      () => flooded.events.length,
+      () => floodedReceiver.events.length,
       (count) => count === 300,
     );
   });
 
-  it('send little that cannot be recorded, and all of it once when it can be again', async () => {
+  it('stop sending while attempts cannot be recorded, and send every event exactly once', async () => {
     const [listeners, stamps] = [20, 250];
     const store = await service.newStore();
     const receiver = await receive();
@@ -151,7 +151,7 @@ describe('lanes', () => {
         () => ask('select 1 from webhook_dispatchers where seen_at > $1::timestamptz', before?.at),
         (seen) => seen.length > 0,
       );
-      // What was under way at the limit is answered too.
+      // Attempts in flight at the limit are sent too.
       expect(receiver.received.length).toBeLessThan(2_048 + 1_024);
     } finally {
       await blocker.query('rollback');
@@ -168,7 +168,7 @@ describe('lanes', () => {
     expect(receiver.received).toHaveLength(listeners * stamps);
   });
 
-  it('of one that was killed are taken over, and those of one that stops at once', async () => {
+  it('of a killed dispatcher are taken over after their leases, and those of a stopped one are released at once', async () => {
     const store = await service.newStore();
     const { receiver, release } = await receiveHeld();
     const subscription = await subscribe(store, receiver);
@@ -180,13 +180,13 @@ describe('lanes', () => {
       (count) => count === 1,
     );
     await first.kill('SIGKILL');
-    const [lane] = await ask<{ owned: boolean; rest: number }>(
+    const [queue] = await ask<{ owned: boolean; rest: number }>(
       `select dispatcher_id is not null as owned, extract(epoch from due_at - now())::float8 as rest
        from webhook_queues where subscription_id = $1`,
       subscription.id,
     );
-    expect(lane?.owned).toBe(true);
-    expect(lane?.rest).toBeLessThanOrEqual(30);
+    expect(queue?.owned).toBe(true);
+    expect(queue?.rest).toBeLessThanOrEqual(30);
     release();
     const second = await startDispatcher();
     await eventually(
@@ -206,22 +206,22 @@ describe('lanes', () => {
     ).toEqual([]);
   });
 
-  it('are filled by another dispatcher when the one that does it is killed', async () => {
+  it('are filled by another dispatcher when the leader is killed', async () => {
     const store = await service.newStore();
     const receiver = await receive();
     const subscription = await subscribe(store, receiver);
     const { path } = await enrol(store);
-    const fills = ({ output }: Program) => output().includes('follows the log');
+    const isLeader = ({ output }: Program) => output().includes('follows the log');
     const first = await startDispatcher();
-    await eventually(() => fills(first), Boolean);
+    await eventually(() => isLeader(first), Boolean);
     const second = await startDispatcher();
     await stamp(store, path, 3);
     await eventually(
       () => receiver.events.length,
       (count) => count === 3,
     );
-    expect(fills(second)).toBe(false);
-    // One that is still the first's would be waited for until its lease ends.
+    expect(isLeader(second)).toBe(false);
+    // A queue that the first still owns would wait until its lease expires.
     await eventually(
       () =>
         ask(
@@ -236,33 +236,40 @@ describe('lanes', () => {
       () => new Set(receiver.events.map(({ text }) => text)).size,
       (count) => count === 6,
     );
-    expect(fills(second)).toBe(true);
+    expect(isLeader(second)).toBe(true);
     expect(new Set(listReceivedBalances(receiver))).toEqual(new Set([1, 2, 3, 4, 5, 6]));
   });
 
-  it('are shared by dispatchers without being told to', async () => {
+  it('are shared by two dispatchers', async () => {
     const stores = await Promise.all(Array.from({ length: 24 }, () => service.newStore()));
-    const slowly = await receive(async () => {
-      await new Promise((resolve) => setTimeout(resolve, 300));
+    // Holds responses until twelve newer requests wait too, so that queues stay leased.
+    let areShared = false;
+    const waitingResponses: (() => void)[] = [];
+    const receiver = await receive(async () => {
+      if (!areShared) {
+        await new Promise<void>((resolve) => {
+          waitingResponses.push(resolve);
+          if (waitingResponses.length > 12) waitingResponses.shift()?.();
+        });
+      }
       return { status: 200 };
     });
     const paths: string[] = [];
     for (const store of stores) {
-      await subscribe(store, slowly);
+      await subscribe(store, receiver);
       paths.push((await enrol(store)).path);
     }
     await Promise.all([startDispatcher(), startDispatcher()]);
-    // Goes on until both have a share, however late a busy machine lets one of them begin.
-    let shared = false;
+    // Adds stamps until both have a share, however late one of them begins on a busy machine.
     let stamps = 0;
     const stamping = Promise.all(
       stores.map(async (store, i) => {
-        while (!shared) {
+        while (!areShared) {
           stamps += 1;
           await stamp(store, paths[i] ?? '');
           await eventually(
-            () => stamps - slowly.events.length,
-            (waiting) => shared || waiting < 120,
+            () => stamps - receiver.events.length,
+            (waiting) => areShared || waiting < 120,
           );
         }
       }),
@@ -270,25 +277,26 @@ describe('lanes', () => {
     try {
       await eventually(
         () =>
-          ask<{ lanes: number }>(
-            `select count(*)::int as lanes from webhook_queues where dispatcher_id is not null group by dispatcher_id`,
+          ask<{ queues: number }>(
+            `select count(*)::int as queues from webhook_queues where dispatcher_id is not null group by dispatcher_id`,
           ),
-        (owners) => owners.length === 2 && owners.every(({ lanes }) => lanes >= 4),
+        (owners) => owners.length === 2 && owners.every(({ queues }) => queues >= 4),
       );
     } finally {
-      shared = true;
+      areShared = true;
+      for (const respond of waitingResponses) respond();
     }
     await stamping;
     await eventually(
-      () => slowly.events.length,
+      () => receiver.events.length,
       (count) => count >= stamps,
     );
-    expect(slowly.received).toHaveLength(stamps);
+    expect(receiver.received).toHaveLength(stamps);
   });
 });
 
 describe('a subscription', () => {
-  it('keeps its deliveries while paused, and sends them when resumed', async () => {
+  it('keeps its pending deliveries while paused, and sends them when resumed, without events from the pause', async () => {
     const store = await service.newStore();
     const receiver = await receive((_received, nth) => ({ status: nth === 1 ? 500 : 200 }));
     const subscription = await subscribe(store, receiver);
@@ -310,17 +318,26 @@ describe('a subscription', () => {
         ),
       (rows) => rows.length === 1,
     );
+    // Fan-out has passed the event of the pause.
+    await eventually(
+      () =>
+        ask(
+          "select 1 from webhook_events where account_id = $1 and type = 'stamp.earned'",
+          store.accountId,
+        ),
+      (events) => events.length === 2,
+    );
     expect(await statusesOf(subscription)).toEqual(['pending']);
     await resume(subscription, new Date(0));
     await eventually(
       () => statusesOf(subscription),
       (statuses) => statuses[0] === 'delivered',
     );
-    // What happened during the pause was never planned.
+    // The event during the pause was never enqueued.
     expect(receiver.events).toHaveLength(1);
   });
 
-  it('fails at the resume what has become too old meanwhile', async () => {
+  it('fails pending deliveries at the resume that are too old by then', async () => {
     const store = await service.newStore();
     const receiver = await receive(() => ({ status: 500 }));
     const subscription = await subscribe(store, receiver);
@@ -338,22 +355,22 @@ describe('a subscription', () => {
       (statuses) => statuses[0] === 'failed',
     );
     expect(receiver.received).toHaveLength(1);
-    expect(await deliveriesOf(subscription)).toMatchObject([{ attempts_count: 1 }]);
+    expect(await listDeliveries(subscription)).toMatchObject([{ attempts_count: 1 }]);
   });
 
-  it('is disabled after three days of failing although nothing more happens, an idle one never', async () => {
+  it('is disabled after three days of failing without new events, and not when it is idle', async () => {
     const store = await service.newStore();
     const failing = await subscribe(store, await receive(() => ({ status: 500 })));
     const idle = await subscribe(store, await receive());
     const { path } = await enrol(store);
-    // Four hours are half a second, three days 8.6 s: the last attempt is long over by then.
+    // Four hours take half a second, and three days 8.6 s: the last attempt is over long before.
     await startDispatcher({ WEBHOOK_TIME_SCALE: '30000' });
     await stamp(store, path);
     await eventually(
       () => statusesOf(failing),
       (statuses) => statuses[0] === 'failed',
     );
-    expect(await deliveriesOf(failing)).toMatchObject([{ attempts_count: 10 }]);
+    expect(await listDeliveries(failing)).toMatchObject([{ attempts_count: 10 }]);
     const [disabled] = await eventually(
       () =>
         ask<{ enabled: boolean; disabled_reason: string; failed: number; moved: boolean }>(
@@ -366,11 +383,11 @@ describe('a subscription', () => {
     expect(disabled?.disabled_reason).toBe('failing');
     expect(disabled?.moved).toBe(true);
     expect(disabled?.failed).toBeGreaterThanOrEqual(8.6);
-    const [still] = await ask<{ enabled: boolean }>(
+    const [idleSubscription] = await ask<{ enabled: boolean }>(
       'select enabled from webhook_subscriptions where id = $1',
       idle.id,
     );
-    expect(still?.enabled).toBe(true);
+    expect(idleSubscription?.enabled).toBe(true);
   });
 
   it('is disabled at once when its address turns out to be blocked', async () => {
@@ -401,7 +418,7 @@ describe('a subscription', () => {
       () => statusesOf(subscription),
       (statuses) => statuses.every((status) => status === 'failed'),
     );
-    const attempts = (await deliveriesOf(subscription)).map((one) => one.attempts_count);
+    const attempts = (await listDeliveries(subscription)).map((one) => one.attempts_count);
     expect(attempts.toSorted()).toEqual([0, 0, 1]);
     expect(receiver.received).toEqual([]);
     expect(
@@ -447,8 +464,8 @@ describe('a subscription', () => {
   });
 });
 
-describe('a person may ask for', () => {
-  it('a replay of what happened before the subscription was made, under the same ids', async () => {
+describe('a replay', () => {
+  it('sends events from before the subscription was created, with the same bodies', async () => {
     const store = await service.newStore();
     const early = await receive();
     await subscribe(store, early);
@@ -462,14 +479,14 @@ describe('a person may ask for', () => {
     );
     const receiver = await receive();
     const late = await subscribe(store, receiver, { events: ['*'] });
-    expect(await replayed(store, late, { from, types: ['stamp.earned'] })).toBe(4);
+    expect(await startReplay(store, late, { from, types: ['stamp.earned'] })).toBe(4);
     await eventually(
       () => receiver.events.length,
       (count) => count === 4,
     );
     expect(receiver.events.map(({ text }) => text)).toEqual(early.events.map(({ text }) => text));
-    expect(await replayed(store, late, { from, types: ['reward.redeemed'] })).toBe(0);
-    expect(await replayed(store, late, { from: new Date(0) })).toBe(6);
+    expect(await startReplay(store, late, { from, types: ['reward.redeemed'] })).toBe(0);
+    expect(await startReplay(store, late, { from: new Date(0) })).toBe(6);
     await eventually(
       () => receiver.events.length,
       (count) => count === 6,
@@ -481,8 +498,8 @@ describe('a person may ask for', () => {
   });
 });
 
-describe('the tables of days', () => {
-  it('are made where one is missing, and dropped when their time is over', async () => {
+describe('daily partitions', () => {
+  it('are created where one is missing, and dropped when their retention is over', async () => {
     const store = await service.newStore();
     const receiver = await receive();
     const subscription = await subscribe(store, receiver);
@@ -525,7 +542,7 @@ describe('the tables of days', () => {
       ([status]) => status === 'delivered',
     );
     const today = new Date().toISOString().slice(0, 10).replaceAll('-', '');
-    // A day whose tables are in use is dropped a moment later.
+    // A partition in use is dropped a moment later.
     const deliveries = await eventually(
       names,
       (all) =>
