@@ -1,7 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 import { listLicences } from './licences.mjs';
 
-const component = (licenses?: Parameters<typeof licencesOf>[0]['components'][0]['licenses']) =>
+const component = (licenses?: Parameters<typeof listLicences>[0]['components'][0]['licenses']) =>
   listLicences({ components: [{ name: 'a', version: '1.0.0', ...(licenses && { licenses }) }] });
 
 describe('licences', () => {

@@ -281,7 +281,9 @@ it('a strip image marks the stamps that unlock a reward, and no others', async (
   const appearance = { stampsRequired: 12, stampColor: '#FF0000', cardColor: '#000000' };
   const { cellSize, centres } = arrangeStamps(12);
   for (const marked of [[], [1], [12], [3, 7, 12]]) {
-    const pixels = await readPixels(await draw(appearance, 0, { rewards: createRewards(...marked) }));
+    const pixels = await readPixels(
+      await draw(appearance, 0, { rewards: createRewards(...marked) }),
+    );
     // Within the badge, below its present.
     const badges = centres.map(({ x, y }) =>
       pixelAt(pixels, x + cellSize * 0.31, y - cellSize * 0.185),

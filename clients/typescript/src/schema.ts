@@ -1197,11 +1197,11 @@ export interface components {
        */
       recorded_at: string;
       /**
-       * @description The way by which it came.
+       * @description The channel through which it came.
        * @enum {string}
        */
       channel: 'api' | 'pos' | 'staff' | 'owner' | 'poster' | 'import' | 'cli' | 'system';
-      /** @description Who did it. */
+      /** @description The user, token or program that did it. */
       actor: components['schemas']['HistoryActor'];
       /** @description The id of the request, to be quoted to whoever runs the service. */
       request_id: string;
@@ -1217,9 +1217,9 @@ export interface components {
       balance: number | null;
       /** @description The reward. */
       reward_id: number | null;
-      /** @description Where it happened. */
+      /** @description The location where it happened. */
       location_id: number | null;
-      /** @description Who of the staff did it, by a name of your choice. */
+      /** @description The member of staff, by a name of your choice. */
       staff_ref: string | null;
       /** @description The receipt number. */
       external_ref: string | null;
@@ -1239,14 +1239,14 @@ export interface components {
     AuxiliaryField: {
       /** @description The key of the field in the pass. */
       key: string;
-      /** @description What stands above the value. */
+      /** @description The label above the value. */
       label: string | null;
       /** @description The text. */
       value: string;
     };
     AuxiliaryFieldInput: {
       /**
-       * @description What stands above the value.
+       * @description The label above the value.
        * @default null
        */
       label?: string | null;
@@ -1260,7 +1260,7 @@ export interface components {
       name: string;
       /** @description A text about it. */
       description: string | null;
-      /** @description How many stamps it takes. */
+      /** @description The number of stamps it takes. */
       stamps_required: number;
     };
     Card: {
@@ -1319,7 +1319,7 @@ export interface components {
       stamp_color: string;
       /** @description The colour behind the stamps. */
       stamp_background_color: string;
-      /** @description How many stamps make a full card. */
+      /** @description The number of stamps of a full card. */
       stamps_required: number;
       /** @description Stamps that a new customer card begins with; fewer than stamps_required. */
       initial_stamps: number;
@@ -1330,13 +1330,13 @@ export interface components {
       /** @description Further fields on the front of a pass. */
       auxiliary_fields: components['schemas']['AuxiliaryField'][];
       /**
-       * @description What is behind the stamps: a colour, the uploaded picture, or a preset.
+       * @description The background of the stamps: a colour, the uploaded picture, or a preset.
        * @enum {string}
        */
       strip_type: 'color' | 'image' | 'preset';
       /** @description The background of the strip; null: that of the card. */
       strip_color: string | null;
-      /** @description How much of the strip’s background covers the card’s colour, in per cent. */
+      /** @description The opacity of the strip’s background over the card’s colour, in per cent. */
       strip_opacity: number;
       /** @description The picture that is shown while strip_type is preset. */
       strip_preset: string | null;
@@ -1352,19 +1352,19 @@ export interface components {
        * @description When the card was archived; null while it is active.
        */
       archived_at: string | null;
-      /** @description How many rewards the card has. */
+      /** @description The number of rewards of the card. */
       rewards_count: number;
-      /** @description How many customers have the card. */
+      /** @description The number of customers who have the card. */
       customer_cards_count: number;
-      /** @description How many stamps one request may add; null: up to 100. */
+      /** @description The number of stamps that one request may add; null: up to 100. */
       max_stamps_per_request: number | null;
-      /** @description How many stamps one customer card may get in a day; null: any number. */
+      /** @description The number of stamps that one customer card may get in a day; null: no limit. */
       max_stamps_per_day: number | null;
       /** @description How long after a stamping the next one is refused; null: not at all. */
       min_seconds_between_stamps: number | null;
       /**
        * Format: date-time
-       * @description When it was made.
+       * @description When it was created.
        */
       created_at: string;
       /**
@@ -1427,7 +1427,7 @@ export interface components {
       stamp_color?: string;
       /** @description The colour behind the stamps. */
       stamp_background_color?: string;
-      /** @description How many stamps make a full card. */
+      /** @description The number of stamps of a full card. */
       stamps_required?: number;
       /** @description Stamps that a new customer card begins with; fewer than stamps_required. */
       initial_stamps?: number;
@@ -1438,13 +1438,13 @@ export interface components {
       /** @description Replaces the list; blank elements are dropped */
       auxiliary_fields?: components['schemas']['AuxiliaryFieldInput'][];
       /**
-       * @description What is behind the stamps: a colour, the uploaded picture, or a preset.
+       * @description The background of the stamps: a colour, the uploaded picture, or a preset.
        * @enum {string}
        */
       strip_type?: 'color' | 'image' | 'preset';
       /** @description The background of the strip; null: that of the card. */
       strip_color?: string | null;
-      /** @description How much of the strip’s background covers the card’s colour, in per cent. */
+      /** @description The opacity of the strip’s background over the card’s colour, in per cent. */
       strip_opacity?: number;
       /** @description Pictures: coffee, bakery, restaurant, bar, salon, barber, spa, fitness, pets, flowers, retail, books; any other value shows the colour */
       strip_preset?: string | null;
@@ -1455,9 +1455,9 @@ export interface components {
        * @description When the card expires; null: never. A date without a time means the end of that day in the account’s time zone
        */
       expires_at?: string | null;
-      /** @description How many stamps one request may add; null: up to 100. */
+      /** @description The number of stamps that one request may add; null: up to 100. */
       max_stamps_per_request?: number | null;
-      /** @description How many stamps one customer card may get in a day; null: any number. */
+      /** @description The number of stamps that one customer card may get in a day; null: no limit. */
       max_stamps_per_day?: number | null;
       /** @description How long after a stamping the next one is refused; null: not at all. */
       min_seconds_between_stamps?: number | null;
@@ -1531,7 +1531,7 @@ export interface components {
        */
       stamp_background_color?: string | null;
       /**
-       * @description How many stamps make a full card.
+       * @description The number of stamps of a full card.
        * @default 10
        */
       stamps_required?: number | null;
@@ -1556,7 +1556,7 @@ export interface components {
        */
       auxiliary_fields?: components['schemas']['AuxiliaryFieldInput'][] | null;
       /**
-       * @description What is behind the stamps: a colour, the uploaded picture, or a preset.
+       * @description The background of the stamps: a colour, the uploaded picture, or a preset.
        * @default color
        * @enum {string|null}
        */
@@ -1567,7 +1567,7 @@ export interface components {
        */
       strip_color?: string | null;
       /**
-       * @description How much of the strip’s background covers the card’s colour, in per cent.
+       * @description The opacity of the strip’s background over the card’s colour, in per cent.
        * @default 100
        */
       strip_opacity?: number | null;
@@ -1588,12 +1588,12 @@ export interface components {
        */
       expires_at?: string | null;
       /**
-       * @description How many stamps one request may add; null: up to 100.
+       * @description The number of stamps that one request may add; null: up to 100.
        * @default null
        */
       max_stamps_per_request?: number | null;
       /**
-       * @description How many stamps one customer card may get in a day; null: any number.
+       * @description The number of stamps that one customer card may get in a day; null: no limit.
        * @default null
        */
       max_stamps_per_day?: number | null;
@@ -1623,7 +1623,7 @@ export interface components {
       birthday: string | null;
       /** @description Over all cards */
       stamp_count: number;
-      /** @description What other systems keep with it. */
+      /** @description Data of other systems, stored with it. */
       metadata: {
         [key: string]: unknown;
       };
@@ -1637,7 +1637,7 @@ export interface components {
       sms_consent: boolean;
       /**
        * Format: date-time
-       * @description When it was made.
+       * @description When it was created.
        */
       created_at: string;
       /**
@@ -1675,7 +1675,7 @@ export interface components {
       birthday: string | null;
       /** @description Over all cards */
       stamp_count: number;
-      /** @description What other systems keep with it. */
+      /** @description Data of other systems, stored with it. */
       metadata: {
         [key: string]: unknown;
       };
@@ -1689,7 +1689,7 @@ export interface components {
       sms_consent: boolean;
       /**
        * Format: date-time
-       * @description When it was made.
+       * @description When it was created.
        */
       created_at: string;
       /**
@@ -1724,7 +1724,7 @@ export interface components {
       status: 'active' | 'completed' | 'expired';
       /** @description The stamps on the card. */
       stamps_count: number;
-      /** @description How many stamps are missing to a full card, 0 beyond it. */
+      /** @description The number of stamps missing to a full card, 0 beyond it. */
       stamps_remaining: number;
       /** @description How far it is to the next active reward, or else to a full card, rounded down. */
       progress_percentage: number;
@@ -1732,12 +1732,12 @@ export interface components {
       pass_installed: boolean;
       /**
        * Format: uri
-       * @description Where the customer adds the card to Apple Wallet.
+       * @description The address at which the customer adds the card to Apple Wallet.
        */
       apple_wallet_url: string;
       /**
        * Format: uri
-       * @description Where the customer adds the card to Google Wallet.
+       * @description The address at which the customer adds the card to Google Wallet.
        */
       google_wallet_url: string;
       /**
@@ -1747,7 +1747,7 @@ export interface components {
       issued_at: string;
       /**
        * Format: date-time
-       * @description When it was made.
+       * @description When it was created.
        */
       created_at: string;
       /**
@@ -1777,7 +1777,7 @@ export interface components {
       status: 'active' | 'completed' | 'expired';
       /** @description The stamps on the card. */
       stamps_count: number;
-      /** @description How many stamps are missing to a full card, 0 beyond it. */
+      /** @description The number of stamps missing to a full card, 0 beyond it. */
       stamps_remaining: number;
       /** @description How far it is to the next active reward, or else to a full card, rounded down. */
       progress_percentage: number;
@@ -1785,12 +1785,12 @@ export interface components {
       pass_installed: boolean;
       /**
        * Format: uri
-       * @description Where the customer adds the card to Apple Wallet.
+       * @description The address at which the customer adds the card to Apple Wallet.
        */
       apple_wallet_url: string;
       /**
        * Format: uri
-       * @description Where the customer adds the card to Google Wallet.
+       * @description The address at which the customer adds the card to Google Wallet.
        */
       google_wallet_url: string;
       /**
@@ -1800,7 +1800,7 @@ export interface components {
       issued_at: string;
       /**
        * Format: date-time
-       * @description When it was made.
+       * @description When it was created.
        */
       created_at: string;
       /**
@@ -1836,7 +1836,7 @@ export interface components {
       sequence: number;
       /** @description The store. */
       account_id: number;
-      /** @description What happened, in a shape that depends on type. */
+      /** @description The data of the event. Its shape depends on type. */
       data: components['schemas']['CustomerCardCreatedData'];
     };
     CustomerCardDetail: {
@@ -1858,7 +1858,7 @@ export interface components {
       status: 'active' | 'completed' | 'expired';
       /** @description The stamps on the card. */
       stamps_count: number;
-      /** @description How many stamps are missing to a full card, 0 beyond it. */
+      /** @description The number of stamps missing to a full card, 0 beyond it. */
       stamps_remaining: number;
       /** @description How far it is to the next active reward, or else to a full card, rounded down. */
       progress_percentage: number;
@@ -1866,12 +1866,12 @@ export interface components {
       pass_installed: boolean;
       /**
        * Format: uri
-       * @description Where the customer adds the card to Apple Wallet.
+       * @description The address at which the customer adds the card to Apple Wallet.
        */
       apple_wallet_url: string;
       /**
        * Format: uri
-       * @description Where the customer adds the card to Google Wallet.
+       * @description The address at which the customer adds the card to Google Wallet.
        */
       google_wallet_url: string;
       /**
@@ -1881,7 +1881,7 @@ export interface components {
       issued_at: string;
       /**
        * Format: date-time
-       * @description When it was made.
+       * @description When it was created.
        */
       created_at: string;
       /**
@@ -1950,7 +1950,7 @@ export interface components {
       birthday: string | null;
       /** @description Over all cards */
       stamp_count: number;
-      /** @description What other systems keep with it. */
+      /** @description Data of other systems, stored with it. */
       metadata: {
         [key: string]: unknown;
       };
@@ -1964,7 +1964,7 @@ export interface components {
       sms_consent: boolean;
       /**
        * Format: date-time
-       * @description When it was made.
+       * @description When it was created.
        */
       created_at: string;
       /**
@@ -1980,7 +1980,7 @@ export interface components {
       /** @description The customer that this one was merged into and who goes on for both */
       merged_into: number | null;
       /**
-       * @description Where it came from.
+       * @description The origin.
        * @enum {string}
        */
       source: 'poster' | 'app' | 'import' | 'api';
@@ -2002,7 +2002,7 @@ export interface components {
       sequence: number;
       /** @description The store. */
       account_id: number;
-      /** @description What happened, in a shape that depends on type. */
+      /** @description The data of the event. Its shape depends on type. */
       data: components['schemas']['CustomerCreatedData'];
     };
     CustomerExport: {
@@ -2071,7 +2071,7 @@ export interface components {
     CustomerList: {
       /** @description The customers of this page, newest first. */
       customers: components['schemas']['Customer'][];
-      /** @description Where this page stands. */
+      /** @description The place of this page in the list. */
       pagination: components['schemas']['Pagination'];
     };
     CustomerUpdatedEvent: {
@@ -2091,7 +2091,7 @@ export interface components {
       sequence: number;
       /** @description The store. */
       account_id: number;
-      /** @description What happened, in a shape that depends on type. */
+      /** @description The data of the event. Its shape depends on type. */
       data: components['schemas']['Customer'];
       /** @description The old values of the changed fields */
       previous_attributes: components['schemas']['PreviousAttributes'];
@@ -2120,7 +2120,7 @@ export interface components {
       sequence: number;
       /** @description The store. */
       account_id: number;
-      /** @description What happened, in a shape that depends on type. */
+      /** @description The data of the event. Its shape depends on type. */
       data: {
         [key: string]: unknown;
       };
@@ -2130,10 +2130,10 @@ export interface components {
       };
     };
     Error: {
-      /** @description What went wrong, for people to read */
+      /** @description The error in words, for people */
       error: string;
       /**
-       * @description What went wrong, for programs
+       * @description The kind of error, for programs
        * @enum {string}
        */
       code:
@@ -2219,7 +2219,7 @@ export interface components {
     };
     ExistingRecord: {
       /**
-       * @description What kind of record has it
+       * @description The kind of record that has it
        * @enum {string}
        */
       type: 'customer' | 'customer_card';
@@ -2231,7 +2231,7 @@ export interface components {
       id: number;
       /** @description The name. */
       name: string;
-      /** @description How many stamps it takes. */
+      /** @description The number of stamps it takes. */
       stamps_required: number;
       /**
        * @description redeemed: and not unlocked again since
@@ -2275,7 +2275,7 @@ export interface components {
     };
     ExportedConsent: {
       /**
-       * @description Which consent.
+       * @description The consent.
        * @enum {string}
        */
       name: 'marketing_consent' | 'sms_consent';
@@ -2313,9 +2313,9 @@ export interface components {
        * @description When it was written to the history.
        */
       recorded_at: string;
-      /** @description The way by which it came. */
+      /** @description The channel through which it came. */
       channel: string;
-      /** @description Who did it. */
+      /** @description The user, token or program that did it. */
       actor: components['schemas']['ExportedActor'];
       /** @description The id of the request, to be quoted to whoever runs the service. */
       request_id: string;
@@ -2329,13 +2329,13 @@ export interface components {
       source: string;
       /** @description The customer’s id in the other system. */
       external_id: string;
-      /** @description What other systems keep with it. */
+      /** @description Data of other systems, stored with it. */
       metadata: {
         [key: string]: unknown;
       };
       /**
        * Format: date-time
-       * @description When it was made.
+       * @description When it was created.
        */
       created_at: string;
       /**
@@ -2384,11 +2384,11 @@ export interface components {
        */
       recorded_at: string;
       /**
-       * @description The way by which it came.
+       * @description The channel through which it came.
        * @enum {string}
        */
       channel: 'api' | 'pos' | 'staff' | 'owner' | 'poster' | 'import' | 'cli' | 'system';
-      /** @description Who did it. */
+      /** @description The user, token or program that did it. */
       actor: components['schemas']['HistoryActor'];
       /** @description The id of the request, to be quoted to whoever runs the service. */
       request_id: string;
@@ -2404,9 +2404,9 @@ export interface components {
       balance: number | null;
       /** @description The reward. */
       reward_id: number | null;
-      /** @description Where it happened. */
+      /** @description The location where it happened. */
       location_id: number | null;
-      /** @description Who of the staff did it, by a name of your choice. */
+      /** @description The member of staff, by a name of your choice. */
       staff_ref: string | null;
       /** @description The receipt number. */
       external_ref: string | null;
@@ -2424,7 +2424,7 @@ export interface components {
       reward_id: number;
       /** @description The name of the reward, as it was then. */
       reward_name: string;
-      /** @description How many stamps were spent. */
+      /** @description The number of stamps that were spent. */
       stamps_spent: number;
       /** @description The balance left on the card */
       stamps_remaining: number;
@@ -2435,9 +2435,9 @@ export interface components {
       redeemed_at: string;
       /** @description The receipt number */
       external_ref: string | null;
-      /** @description Who of the staff did it, by a name of your choice. */
+      /** @description The member of staff, by a name of your choice. */
       staff_ref: string | null;
-      /** @description Where it happened. */
+      /** @description The location where it happened. */
       location_id: number | null;
       /** @description Null once the customer is erased */
       note: string | null;
@@ -2483,7 +2483,7 @@ export interface components {
       precision: 'manual' | 'rooftop' | 'street' | 'postcode' | 'city' | null;
       /**
        * Format: date-time
-       * @description When it was made.
+       * @description When it was created.
        */
       created_at: string;
       /**
@@ -2526,13 +2526,13 @@ export interface components {
       from_customer_id: number;
     };
     Pagination: {
-      /** @description How many customers match, on all pages together. */
+      /** @description The number of customers that match, on all pages together. */
       count: number;
-      /** @description The size of a page in force. */
+      /** @description The page size in force. */
       items: number;
-      /** @description The page asked for, from 1. */
+      /** @description The requested page, from 1. */
       page: number;
-      /** @description How many pages there are, at least 1. */
+      /** @description The number of pages, at least 1. */
       pages: number;
     };
     Poster: {
@@ -2558,7 +2558,7 @@ export interface components {
       /** @description Whether the signup URL is live */
       active: boolean;
       /**
-       * @description Which contact the sign-up asks for.
+       * @description The contact that the sign-up asks for.
        * @enum {string}
        */
       contact_collection_mode: 'email_and_phone' | 'email_only' | 'phone_only';
@@ -2574,7 +2574,7 @@ export interface components {
       require_birthday: boolean;
       /** @description The age in years below which nobody can sign up; null: any age. */
       minimum_age: number | null;
-      /** @description Where people sign up. */
+      /** @description The address at which people sign up. */
       signup_url: string;
       /** @description The content of the QR code */
       qr_code_url: string;
@@ -2582,7 +2582,7 @@ export interface components {
       display_url: string;
       /**
        * Format: date-time
-       * @description When it was made.
+       * @description When it was created.
        */
       created_at: string;
       /**
@@ -2608,7 +2608,7 @@ export interface components {
       /** @description Whether people can sign up with it. */
       active?: boolean;
       /**
-       * @description Which contact the sign-up asks for.
+       * @description The contact that the sign-up asks for.
        * @enum {string}
        */
       contact_collection_mode?: 'email_and_phone' | 'email_only' | 'phone_only';
@@ -2656,7 +2656,7 @@ export interface components {
        */
       active?: boolean | null;
       /**
-       * @description Which contact the sign-up asks for.
+       * @description The contact that the sign-up asks for.
        * @default email_and_phone
        * @enum {string|null}
        */
@@ -2696,7 +2696,7 @@ export interface components {
        * @description The day of birth, as YYYY-MM-DD.
        */
       birthday?: string | null;
-      /** @description What other systems keep with it. */
+      /** @description Data of other systems, stored with it. */
       metadata?: {
         [key: string]: unknown;
       };
@@ -2706,10 +2706,10 @@ export interface components {
       sms_consent?: boolean;
     };
     Problem: {
-      /** @description What went wrong, for people to read */
+      /** @description The error in words, for people */
       error: string;
       /**
-       * @description What went wrong, for programs
+       * @description The kind of error, for programs
        * @enum {string}
        */
       code:
@@ -2760,11 +2760,11 @@ export interface components {
        * @description A page about this kind of error.
        */
       type: string;
-      /** @description What the HTTP status is called. */
+      /** @description The name of the HTTP status. */
       title: string;
       /** @description The HTTP status. */
       status: number;
-      /** @description What went wrong, for people. */
+      /** @description The error in words, for people. */
       detail: string;
       /**
        * Format: uri-reference
@@ -2779,17 +2779,17 @@ export interface components {
        */
       skip_notifications?: boolean | null;
       /**
-       * @description Where it happened.
+       * @description The location where it happened.
        * @default null
        */
       location_id?: number | null;
       /**
-       * @description Who of the staff did it, by a name of your choice.
+       * @description The member of staff, by a name of your choice.
        * @default null
        */
       staff_ref?: string | null;
       /**
-       * @description A receipt number, which counts once in a store for ever: the same one again gets the first answer.
+       * @description A receipt number, which counts once in a store for ever: the same one again gets the first response.
        * @default null
        */
       external_ref?: string | null;
@@ -2805,7 +2805,7 @@ export interface components {
        */
       note?: string | null;
       /**
-       * @description pos: a till. It stands in the history and in events.
+       * @description pos: a point-of-sale system. It is shown in the history and in events.
        * @default api
        * @enum {string|null}
        */
@@ -2829,7 +2829,7 @@ export interface components {
       reward_id: number;
       /** @description The name of the reward, as it was then. */
       reward_name: string;
-      /** @description How many stamps were spent. */
+      /** @description The number of stamps that were spent. */
       stamps_spent: number;
       /** @description The balance left on the card */
       stamps_remaining: number;
@@ -2840,9 +2840,9 @@ export interface components {
       redeemed_at: string;
       /** @description The receipt number */
       external_ref: string | null;
-      /** @description Who of the staff did it, by a name of your choice. */
+      /** @description The member of staff, by a name of your choice. */
       staff_ref: string | null;
-      /** @description Where it happened. */
+      /** @description The location where it happened. */
       location_id: number | null;
       /** @description Null once the customer is erased */
       note: string | null;
@@ -2867,7 +2867,7 @@ export interface components {
       name: string;
       /** @description A text about it. */
       description: string | null;
-      /** @description How many stamps it takes. */
+      /** @description The number of stamps it takes. */
       stamps_required: number;
       /** @description The place in the list of the card’s rewards. */
       position: number;
@@ -2875,7 +2875,7 @@ export interface components {
       active: boolean;
       /**
        * Format: date-time
-       * @description When it was made.
+       * @description When it was created.
        */
       created_at: string;
       /**
@@ -2887,7 +2887,7 @@ export interface components {
     RewardChanges: {
       /** @description The name. */
       name?: string;
-      /** @description How many stamps it takes. */
+      /** @description The number of stamps it takes. */
       stamps_required?: number;
       /** @description A text about it. */
       description?: string | null;
@@ -2901,7 +2901,7 @@ export interface components {
       card_id: number;
       /** @description The name. */
       name: string;
-      /** @description How many stamps it takes. */
+      /** @description The number of stamps it takes. */
       stamps_required: number;
       /**
        * @description A text about it.
@@ -2926,7 +2926,7 @@ export interface components {
       reward_id: number;
       /** @description The name of the reward, as it was then. */
       reward_name: string;
-      /** @description How many stamps were spent. */
+      /** @description The number of stamps that were spent. */
       stamps_spent: number;
       /** @description The balance left on the card */
       stamps_remaining: number;
@@ -2937,9 +2937,9 @@ export interface components {
       redeemed_at: string;
       /** @description The receipt number */
       external_ref: string | null;
-      /** @description Who of the staff did it, by a name of your choice. */
+      /** @description The member of staff, by a name of your choice. */
       staff_ref: string | null;
-      /** @description Where it happened. */
+      /** @description The location where it happened. */
       location_id: number | null;
       /** @description Null once the customer is erased */
       note: string | null;
@@ -2976,7 +2976,7 @@ export interface components {
       sequence: number;
       /** @description The store. */
       account_id: number;
-      /** @description What happened, in a shape that depends on type. */
+      /** @description The data of the event. Its shape depends on type. */
       data: components['schemas']['RewardRedeemedData'];
     };
     RewardUnlockedData: {
@@ -3012,7 +3012,7 @@ export interface components {
       sequence: number;
       /** @description The store. */
       account_id: number;
-      /** @description What happened, in a shape that depends on type. */
+      /** @description The data of the event. Its shape depends on type. */
       data: components['schemas']['RewardUnlockedData'];
     };
     SecretRotation: {
@@ -3035,10 +3035,10 @@ export interface components {
       customer: components['schemas']['EventCustomer'];
       /** @description The stamps on the card. */
       stamps_count: number;
-      /** @description How many stamps are missing to a full card, 0 beyond it. */
+      /** @description The number of stamps missing to a full card, 0 beyond it. */
       stamps_remaining: number;
       /**
-       * @description Where it came from.
+       * @description The origin.
        * @enum {string}
        */
       source: 'app_scan' | 'api' | 'pos' | 'welcome_bonus' | 'adjustment';
@@ -3047,9 +3047,9 @@ export interface components {
        * @description When it happened.
        */
       occurred_at: string;
-      /** @description Where it happened. */
+      /** @description The location where it happened. */
       location_id: number | null;
-      /** @description Who of the staff did it, by a name of your choice. */
+      /** @description The member of staff, by a name of your choice. */
       staff_ref: string | null;
       /** @description The receipt number. */
       external_ref: string | null;
@@ -3077,7 +3077,7 @@ export interface components {
       sequence: number;
       /** @description The store. */
       account_id: number;
-      /** @description What happened, in a shape that depends on type. */
+      /** @description The data of the event. Its shape depends on type. */
       data: components['schemas']['StampEarnedData'];
     };
     StampInput: {
@@ -3087,17 +3087,17 @@ export interface components {
        */
       skip_notifications?: boolean | null;
       /**
-       * @description Where it happened.
+       * @description The location where it happened.
        * @default null
        */
       location_id?: number | null;
       /**
-       * @description Who of the staff did it, by a name of your choice.
+       * @description The member of staff, by a name of your choice.
        * @default null
        */
       staff_ref?: string | null;
       /**
-       * @description A receipt number, which counts once in a store for ever: the same one again gets the first answer.
+       * @description A receipt number, which counts once in a store for ever: the same one again gets the first response.
        * @default null
        */
       external_ref?: string | null;
@@ -3113,12 +3113,12 @@ export interface components {
        */
       note?: string | null;
       /**
-       * @description pos: a till. It stands in the history and in events.
+       * @description pos: a point-of-sale system. It is shown in the history and in events.
        * @default api
        * @enum {string|null}
        */
       source?: 'api' | 'pos' | null;
-      /** @description How many stamps are added. */
+      /** @description The number of stamps to add. */
       stamps: number;
     };
     StampRemovedData: {
@@ -3134,10 +3134,10 @@ export interface components {
       customer: components['schemas']['EventCustomer'];
       /** @description The stamps on the card. */
       stamps_count: number;
-      /** @description How many stamps are missing to a full card, 0 beyond it. */
+      /** @description The number of stamps missing to a full card, 0 beyond it. */
       stamps_remaining: number;
       /**
-       * @description Where it came from.
+       * @description The origin.
        * @enum {string}
        */
       source: 'app_scan' | 'api' | 'pos' | 'welcome_bonus' | 'adjustment';
@@ -3146,9 +3146,9 @@ export interface components {
        * @description When it happened.
        */
       occurred_at: string;
-      /** @description Where it happened. */
+      /** @description The location where it happened. */
       location_id: number | null;
-      /** @description Who of the staff did it, by a name of your choice. */
+      /** @description The member of staff, by a name of your choice. */
       staff_ref: string | null;
       /** @description The receipt number. */
       external_ref: string | null;
@@ -3176,7 +3176,7 @@ export interface components {
       sequence: number;
       /** @description The store. */
       account_id: number;
-      /** @description What happened, in a shape that depends on type. */
+      /** @description The data of the event. Its shape depends on type. */
       data: components['schemas']['StampRemovedData'];
     };
     Status: {
@@ -3186,7 +3186,7 @@ export interface components {
        */
       status: 'ok';
       /**
-       * @description The version that answers.
+       * @description The version that responds.
        * @enum {string}
        */
       api_version: 'v1';
@@ -3209,16 +3209,16 @@ export interface components {
       openapi_url: string;
       /** @description The limit in force for you. */
       rate_limit: components['schemas']['StatusRateLimit'];
-      /** @description Which versions there are. */
+      /** @description The versions of the API. */
       versioning: components['schemas']['StatusVersioning'];
     };
     StatusRateLimit: {
       /** @description Requests allowed in a window. */
       limit: number;
-      /** @description How long a window is. */
+      /** @description The length of a window, in seconds. */
       window_seconds: number;
       /**
-       * @description What is counted together.
+       * @description The requests that are counted together.
        * @enum {string}
        */
       scope: 'api_token';
@@ -3229,25 +3229,25 @@ export interface components {
        * @enum {string}
        */
       current: 'v1';
-      /** @description Versions that answer. */
+      /** @description Versions in service. */
       supported: string[];
-      /** @description Versions that are being retired. */
+      /** @description Deprecated versions. */
       deprecated: string[];
       /**
        * Format: uri
-       * @description How versions end, for people.
+       * @description The policy for retiring versions, for people.
        */
       policy_url: string;
       /** @description The headers that announce the end of a version. */
       signalling: string;
       /**
        * Format: date-time
-       * @description Since when this version is being retired.
+       * @description The date from which this version is deprecated.
        */
       deprecation_date?: string;
       /**
        * Format: date-time
-       * @description When this version stops answering.
+       * @description When this version stops working.
        */
       sunset_date?: string;
     };
@@ -3262,15 +3262,15 @@ export interface components {
       display_store_name: string;
       /** @description Whether this is the own store of the token's user */
       personal: boolean;
-      /** @description How many locations the store has. */
+      /** @description The number of locations of the store. */
       locations_count: number;
-      /** @description How many cards the store has, archived ones included. */
+      /** @description The number of cards of the store, including archived ones. */
       cards_count: number;
-      /** @description How many customers the store has. */
+      /** @description The number of customers of the store. */
       customers_count: number;
-      /** @description How many posters the store has. */
+      /** @description The number of posters of the store. */
       posters_count: number;
-      /** @description In which days and birthdays are counted, by its IANA name. */
+      /** @description The time zone of days and birthdays, by its IANA name. */
       time_zone: string;
       /** @description The language of the store, for texts to its customers. */
       locale: string;
@@ -3278,7 +3278,7 @@ export interface components {
       country: string | null;
       /**
        * Format: date-time
-       * @description When it was made.
+       * @description When it was created.
        */
       created_at: string;
       /**
@@ -3302,25 +3302,25 @@ export interface components {
     Versioning: {
       /** @description The version to use. */
       current: string;
-      /** @description Versions that answer. */
+      /** @description Versions in service. */
       supported: string[];
-      /** @description Versions that are being retired. */
+      /** @description Deprecated versions. */
       deprecated: string[];
       /**
        * Format: uri
-       * @description How versions end, for people.
+       * @description The policy for retiring versions, for people.
        */
       policy_url: string;
       /** @description The headers that announce the end of a version. */
       signalling: string;
       /**
        * Format: date-time
-       * @description Since when this version is being retired.
+       * @description The date from which this version is deprecated.
        */
       deprecation_date?: string;
       /**
        * Format: date-time
-       * @description When this version stops answering.
+       * @description When this version stops working.
        */
       sunset_date?: string;
     };
@@ -3362,18 +3362,18 @@ export interface components {
       /** @description The number of the attempt, from 1. */
       attempt: number;
       /**
-       * @description Whether it was planned or asked for.
+       * @description Whether it was scheduled or requested.
        * @enum {string}
        */
       kind: 'scheduled' | 'manual';
       /**
        * Format: date-time
-       * @description When it was made.
+       * @description When it was created.
        */
       at: string;
       /** @description The HTTP status of the response */
       status: number | null;
-      /** @description How long the attempt took, in milliseconds. */
+      /** @description The duration of the attempt, in milliseconds. */
       duration_ms: number;
       /** @description Why it failed; null when it did not. */
       error: string | null;
@@ -3402,7 +3402,7 @@ export interface components {
        * @enum {string}
        */
       status: 'pending' | 'delivered' | 'failed' | 'cancelled';
-      /** @description How many attempts there were. */
+      /** @description The number of attempts so far. */
       attempts_count: number;
       /**
        * Format: date-time
@@ -3411,7 +3411,7 @@ export interface components {
       next_attempt_at: string | null;
       /**
        * Format: date-time
-       * @description When it was made.
+       * @description When it was created.
        */
       created_at: string;
       /**
@@ -3442,7 +3442,7 @@ export interface components {
        * @enum {string}
        */
       status: 'pending' | 'delivered' | 'failed' | 'cancelled';
-      /** @description How many attempts there were. */
+      /** @description The number of attempts so far. */
       attempts_count: number;
       /**
        * Format: date-time
@@ -3451,7 +3451,7 @@ export interface components {
       next_attempt_at: string | null;
       /**
        * Format: date-time
-       * @description When it was made.
+       * @description When it was created.
        */
       created_at: string;
       /**
@@ -3514,13 +3514,13 @@ export interface components {
       event: string | null;
       /**
        * Format: uri
-       * @description Where events are sent.
+       * @description The URL that events are sent to.
        */
       target_url: string;
       /** @description Your own label. */
       description: string | null;
       /**
-       * @description What is sent: envelope, or flat, which is only the data.
+       * @description The format that is sent: envelope, or flat, which is only the data.
        * @enum {string}
        */
       payload_format: 'envelope' | 'flat';
@@ -3547,7 +3547,7 @@ export interface components {
       last_delivery_error: string | null;
       /**
        * Format: date-time
-       * @description When it was made.
+       * @description When it was created.
        */
       created_at: string;
       /**
@@ -3590,7 +3590,7 @@ export interface components {
       /** @description Your own label. */
       description?: string | null;
       /**
-       * @description What is sent: envelope, or flat, which is only the data.
+       * @description The format that is sent: envelope, or flat, which is only the data.
        * @enum {string}
        */
       payload_format?: 'envelope' | 'flat';
@@ -3640,7 +3640,7 @@ export interface components {
        */
       description?: string | null;
       /**
-       * @description What is sent: envelope, or flat, which is only the data.
+       * @description The format that is sent: envelope, or flat, which is only the data.
        * @default envelope
        * @enum {string|null}
        */
@@ -3671,13 +3671,13 @@ export interface components {
       event: string | null;
       /**
        * Format: uri
-       * @description Where events are sent.
+       * @description The URL that events are sent to.
        */
       target_url: string;
       /** @description Your own label. */
       description: string | null;
       /**
-       * @description What is sent: envelope, or flat, which is only the data.
+       * @description The format that is sent: envelope, or flat, which is only the data.
        * @enum {string}
        */
       payload_format: 'envelope' | 'flat';
@@ -3704,7 +3704,7 @@ export interface components {
       last_delivery_error: string | null;
       /**
        * Format: date-time
-       * @description When it was made.
+       * @description When it was created.
        */
       created_at: string;
       /**
@@ -3728,7 +3728,7 @@ export interface components {
     WebhookTestData: {
       /** @description The webhook subscription. */
       subscription_id: number;
-      /** @description A sentence for whoever reads the test. */
+      /** @description A sentence for the reader of the test. */
       message: string;
     };
     WebhookTestEvent: {
@@ -3748,7 +3748,7 @@ export interface components {
       sequence?: number;
       /** @description The store. */
       account_id: number;
-      /** @description What happened, in a shape that depends on type. */
+      /** @description The data of the event. Its shape depends on type. */
       data: components['schemas']['WebhookTestData'];
     };
   };
@@ -4092,7 +4092,7 @@ export interface operations {
         card_id?: number | null;
         /** @description Only those at this location. */
         location_id?: number | null;
-        /** @description Only what came this way. */
+        /** @description Only those that came through this channel. */
         channel?: 'api' | 'pos' | 'staff' | 'owner' | 'poster' | 'import' | 'cli' | 'system' | null;
         /** @description The actor, as type and id */
         actor?: string | null;
@@ -5421,7 +5421,7 @@ export interface operations {
         code?: string | null;
         /** @description Changed at or after this time. A date without a time means the start of that day in the account’s time zone */
         updated_since?: string | null;
-        /** @description Which page, from 1. */
+        /** @description The page, from 1. */
         page?: number | null;
         /** @description Clamped to 1..100 */
         items?: number | null;

@@ -24,9 +24,9 @@ class AuditEntry(TypedDict):
     recorded_at: str
     """When it was written to the history."""
     channel: Literal["api", "pos", "staff", "owner", "poster", "import", "cli", "system"]
-    """The way by which it came."""
+    """The channel through which it came."""
     actor: HistoryActor
-    """Who did it."""
+    """The user, token or program that did it."""
     request_id: str
     """The id of the request, to be quoted to whoever runs the service."""
     customer_id: int | None
@@ -42,9 +42,9 @@ class AuditEntry(TypedDict):
     reward_id: int | None
     """The reward."""
     location_id: int | None
-    """Where it happened."""
+    """The location where it happened."""
     staff_ref: str | None
-    """Who of the staff did it, by a name of your choice."""
+    """The member of staff, by a name of your choice."""
     external_ref: str | None
     """The receipt number."""
     note: str | None
@@ -63,14 +63,14 @@ class AuxiliaryField(TypedDict):
     key: str
     """The key of the field in the pass."""
     label: str | None
-    """What stands above the value."""
+    """The label above the value."""
     value: str
     """The text."""
 
 
 class AuxiliaryFieldInput(TypedDict):
     label: NotRequired[str | None]
-    """What stands above the value."""
+    """The label above the value."""
     value: str
     """The text."""
 
@@ -83,7 +83,7 @@ class AvailableReward(TypedDict):
     description: str | None
     """A text about it."""
     stamps_required: int
-    """How many stamps it takes."""
+    """The number of stamps it takes."""
 
 
 class Card(TypedDict):
@@ -141,7 +141,7 @@ class Card(TypedDict):
     stamp_background_color: str
     """The colour behind the stamps."""
     stamps_required: int
-    """How many stamps make a full card."""
+    """The number of stamps of a full card."""
     initial_stamps: int
     """Stamps that a new customer card begins with; fewer than stamps_required."""
     show_member_field: bool
@@ -151,11 +151,11 @@ class Card(TypedDict):
     auxiliary_fields: list[AuxiliaryField]
     """Further fields on the front of a pass."""
     strip_type: Literal["color", "image", "preset"]
-    """What is behind the stamps: a colour, the uploaded picture, or a preset."""
+    """The background of the stamps: a colour, the uploaded picture, or a preset."""
     strip_color: str | None
     """The background of the strip; null: that of the card."""
     strip_opacity: float
-    """How much of the strip’s background covers the card’s colour, in per cent."""
+    """The opacity of the strip’s background over the card’s colour, in per cent."""
     strip_preset: str | None
     """The picture that is shown while strip_type is preset."""
     header_text: str | None
@@ -165,17 +165,17 @@ class Card(TypedDict):
     archived_at: str | None
     """When the card was archived; null while it is active."""
     rewards_count: int
-    """How many rewards the card has."""
+    """The number of rewards of the card."""
     customer_cards_count: int
-    """How many customers have the card."""
+    """The number of customers who have the card."""
     max_stamps_per_request: int | None
-    """How many stamps one request may add; null: up to 100."""
+    """The number of stamps that one request may add; null: up to 100."""
     max_stamps_per_day: int | None
-    """How many stamps one customer card may get in a day; null: any number."""
+    """The number of stamps that one customer card may get in a day; null: no limit."""
     min_seconds_between_stamps: int | None
     """How long after a stamping the next one is refused; null: not at all."""
     created_at: str
-    """When it was made."""
+    """When it was created."""
     updated_at: str
     """When it was last changed."""
 
@@ -233,7 +233,7 @@ class CardChanges(TypedDict):
     stamp_background_color: NotRequired[str]
     """The colour behind the stamps."""
     stamps_required: NotRequired[int]
-    """How many stamps make a full card."""
+    """The number of stamps of a full card."""
     initial_stamps: NotRequired[int]
     """Stamps that a new customer card begins with; fewer than stamps_required."""
     show_member_field: NotRequired[bool]
@@ -243,11 +243,11 @@ class CardChanges(TypedDict):
     auxiliary_fields: NotRequired[list[AuxiliaryFieldInput]]
     """Replaces the list; blank elements are dropped"""
     strip_type: NotRequired[Literal["color", "image", "preset"]]
-    """What is behind the stamps: a colour, the uploaded picture, or a preset."""
+    """The background of the stamps: a colour, the uploaded picture, or a preset."""
     strip_color: NotRequired[str | None]
     """The background of the strip; null: that of the card."""
     strip_opacity: NotRequired[float]
-    """How much of the strip’s background covers the card’s colour, in per cent."""
+    """The opacity of the strip’s background over the card’s colour, in per cent."""
     strip_preset: NotRequired[str | None]
     """Pictures: coffee, bakery, restaurant, bar, salon, barber, spa, fitness, pets, flowers,
     retail, books; any other value shows the colour
@@ -259,9 +259,9 @@ class CardChanges(TypedDict):
     account’s time zone
     """
     max_stamps_per_request: NotRequired[int | None]
-    """How many stamps one request may add; null: up to 100."""
+    """The number of stamps that one request may add; null: up to 100."""
     max_stamps_per_day: NotRequired[int | None]
-    """How many stamps one customer card may get in a day; null: any number."""
+    """The number of stamps that one customer card may get in a day; null: no limit."""
     min_seconds_between_stamps: NotRequired[int | None]
     """How long after a stamping the next one is refused; null: not at all."""
 
@@ -319,7 +319,7 @@ class CardInput(TypedDict):
     stamp_background_color: NotRequired[str | None]
     """The colour behind the stamps."""
     stamps_required: NotRequired[int | None]
-    """How many stamps make a full card."""
+    """The number of stamps of a full card."""
     initial_stamps: NotRequired[int | None]
     """Stamps that a new customer card begins with; fewer than stamps_required."""
     show_member_field: NotRequired[bool | None]
@@ -329,11 +329,11 @@ class CardInput(TypedDict):
     auxiliary_fields: NotRequired[list[AuxiliaryFieldInput] | None]
     """Replaces the list; blank elements are dropped"""
     strip_type: NotRequired[Literal["color", "image", "preset"] | None]
-    """What is behind the stamps: a colour, the uploaded picture, or a preset."""
+    """The background of the stamps: a colour, the uploaded picture, or a preset."""
     strip_color: NotRequired[str | None]
     """The background of the strip; null: that of the card."""
     strip_opacity: NotRequired[float | None]
-    """How much of the strip’s background covers the card’s colour, in per cent."""
+    """The opacity of the strip’s background over the card’s colour, in per cent."""
     strip_preset: NotRequired[str | None]
     """Pictures: coffee, bakery, restaurant, bar, salon, barber, spa, fitness, pets, flowers,
     retail, books; any other value shows the colour
@@ -345,9 +345,9 @@ class CardInput(TypedDict):
     account’s time zone
     """
     max_stamps_per_request: NotRequired[int | None]
-    """How many stamps one request may add; null: up to 100."""
+    """The number of stamps that one request may add; null: up to 100."""
     max_stamps_per_day: NotRequired[int | None]
-    """How many stamps one customer card may get in a day; null: any number."""
+    """The number of stamps that one customer card may get in a day; null: no limit."""
     min_seconds_between_stamps: NotRequired[int | None]
     """How long after a stamping the next one is refused; null: not at all."""
 
@@ -370,7 +370,7 @@ class CreatedCustomer(TypedDict):
     stamp_count: int
     """Over all cards"""
     metadata: dict[str, Any]
-    """What other systems keep with it."""
+    """Data of other systems, stored with it."""
     external_references: list[ExternalReference]
     """The customer’s ids in other systems."""
     customer_cards: list[CustomerCard]
@@ -380,7 +380,7 @@ class CreatedCustomer(TypedDict):
     sms_consent: bool
     """Whether the customer agreed to text messages."""
     created_at: str
-    """When it was made."""
+    """When it was created."""
     updated_at: str
     """When it was last changed."""
     erased_at: str | None
@@ -409,7 +409,7 @@ class Customer(TypedDict):
     stamp_count: int
     """Over all cards"""
     metadata: dict[str, Any]
-    """What other systems keep with it."""
+    """Data of other systems, stored with it."""
     external_references: list[ExternalReference]
     """The customer’s ids in other systems."""
     customer_cards: list[CustomerCard]
@@ -419,7 +419,7 @@ class Customer(TypedDict):
     sms_consent: bool
     """Whether the customer agreed to text messages."""
     created_at: str
-    """When it was made."""
+    """When it was created."""
     updated_at: str
     """When it was last changed."""
     erased_at: str | None
@@ -442,7 +442,7 @@ class CustomerCard(TypedDict):
     stamps_count: int
     """The stamps on the card."""
     stamps_remaining: int
-    """How many stamps are missing to a full card, 0 beyond it."""
+    """The number of stamps missing to a full card, 0 beyond it."""
     progress_percentage: int
     """How far it is to the next active reward, or else to a full card, rounded down."""
     pass_installed: bool
@@ -450,13 +450,13 @@ class CustomerCard(TypedDict):
     from its page
     """
     apple_wallet_url: str
-    """Where the customer adds the card to Apple Wallet."""
+    """The address at which the customer adds the card to Apple Wallet."""
     google_wallet_url: str
-    """Where the customer adds the card to Google Wallet."""
+    """The address at which the customer adds the card to Google Wallet."""
     issued_at: str
     """When the customer got the card."""
     created_at: str
-    """When it was made."""
+    """When it was created."""
     updated_at: str
     """When it was last changed."""
     code: str
@@ -477,7 +477,7 @@ class CustomerCardCreatedData(TypedDict):
     stamps_count: int
     """The stamps on the card."""
     stamps_remaining: int
-    """How many stamps are missing to a full card, 0 beyond it."""
+    """The number of stamps missing to a full card, 0 beyond it."""
     progress_percentage: int
     """How far it is to the next active reward, or else to a full card, rounded down."""
     pass_installed: bool
@@ -485,13 +485,13 @@ class CustomerCardCreatedData(TypedDict):
     from its page
     """
     apple_wallet_url: str
-    """Where the customer adds the card to Apple Wallet."""
+    """The address at which the customer adds the card to Apple Wallet."""
     google_wallet_url: str
-    """Where the customer adds the card to Google Wallet."""
+    """The address at which the customer adds the card to Google Wallet."""
     issued_at: str
     """When the customer got the card."""
     created_at: str
-    """When it was made."""
+    """When it was created."""
     updated_at: str
     """When it was last changed."""
     code: str
@@ -522,7 +522,7 @@ class CustomerCardCreatedEvent(TypedDict):
     account_id: int
     """The store."""
     data: CustomerCardCreatedData
-    """What happened, in a shape that depends on type."""
+    """The data of the event. Its shape depends on type."""
 
 
 class CustomerCardDetail(TypedDict):
@@ -539,7 +539,7 @@ class CustomerCardDetail(TypedDict):
     stamps_count: int
     """The stamps on the card."""
     stamps_remaining: int
-    """How many stamps are missing to a full card, 0 beyond it."""
+    """The number of stamps missing to a full card, 0 beyond it."""
     progress_percentage: int
     """How far it is to the next active reward, or else to a full card, rounded down."""
     pass_installed: bool
@@ -547,13 +547,13 @@ class CustomerCardDetail(TypedDict):
     from its page
     """
     apple_wallet_url: str
-    """Where the customer adds the card to Apple Wallet."""
+    """The address at which the customer adds the card to Apple Wallet."""
     google_wallet_url: str
-    """Where the customer adds the card to Google Wallet."""
+    """The address at which the customer adds the card to Google Wallet."""
     issued_at: str
     """When the customer got the card."""
     created_at: str
-    """When it was made."""
+    """When it was created."""
     updated_at: str
     """When it was last changed."""
     code: str
@@ -614,7 +614,7 @@ class CustomerCreatedData(TypedDict):
     stamp_count: int
     """Over all cards"""
     metadata: dict[str, Any]
-    """What other systems keep with it."""
+    """Data of other systems, stored with it."""
     external_references: list[ExternalReference]
     """The customer’s ids in other systems."""
     customer_cards: list[CustomerCard]
@@ -624,7 +624,7 @@ class CustomerCreatedData(TypedDict):
     sms_consent: bool
     """Whether the customer agreed to text messages."""
     created_at: str
-    """When it was made."""
+    """When it was created."""
     updated_at: str
     """When it was last changed."""
     erased_at: str | None
@@ -632,7 +632,7 @@ class CustomerCreatedData(TypedDict):
     merged_into: int | None
     """The customer that this one was merged into and who goes on for both"""
     source: Literal["poster", "app", "import", "api"]
-    """Where it came from."""
+    """The origin."""
 
 
 class CustomerCreatedEvent(TypedDict):
@@ -649,7 +649,7 @@ class CustomerCreatedEvent(TypedDict):
     account_id: int
     """The store."""
     data: CustomerCreatedData
-    """What happened, in a shape that depends on type."""
+    """The data of the event. Its shape depends on type."""
 
 
 class CustomerExport(TypedDict):
@@ -692,7 +692,7 @@ class CustomerList(TypedDict):
     customers: list[Customer]
     """The customers of this page, newest first."""
     pagination: Pagination
-    """Where this page stands."""
+    """The place of this page in the list."""
 
 
 class CustomerUpdatedEvent(TypedDict):
@@ -709,7 +709,7 @@ class CustomerUpdatedEvent(TypedDict):
     account_id: int
     """The store."""
     data: Customer
-    """What happened, in a shape that depends on type."""
+    """The data of the event. Its shape depends on type."""
     previous_attributes: PreviousAttributes
     """The old values of the changed fields"""
 
@@ -736,14 +736,14 @@ class Envelope(TypedDict):
     account_id: int
     """The store."""
     data: dict[str, Any]
-    """What happened, in a shape that depends on type."""
+    """The data of the event. Its shape depends on type."""
     previous_attributes: NotRequired[dict[str, Any]]
     """On customer.updated only"""
 
 
 class Error(TypedDict):
     error: str
-    """What went wrong, for people to read"""
+    """The error in words, for people"""
     code: Literal[
         "unauthorized",
         "forbidden",
@@ -771,7 +771,7 @@ class Error(TypedDict):
         "customer_erased",
         "customer_merged",
     ]
-    """What went wrong, for programs"""
+    """The kind of error, for programs"""
     errors: NotRequired[dict[str, list[str]]]
     """On 422: messages by field; base is for the whole record"""
     existing: NotRequired[ExistingRecord]
@@ -822,7 +822,7 @@ class EventProof(TypedDict):
 
 class ExistingRecord(TypedDict):
     type: Literal["customer", "customer_card"]
-    """What kind of record has it"""
+    """The kind of record that has it"""
     id: int
     """The id of that record"""
 
@@ -833,7 +833,7 @@ class ExplainedReward(TypedDict):
     name: str
     """The name."""
     stamps_required: int
-    """How many stamps it takes."""
+    """The number of stamps it takes."""
     state: Literal["locked", "unlocked", "redeemed"]
     """redeemed: and not unlocked again since"""
     since: str | None
@@ -873,7 +873,7 @@ class ExportedActor(TypedDict):
 
 class ExportedConsent(TypedDict):
     name: Literal["marketing_consent", "sms_consent"]
-    """Which consent."""
+    """The consent."""
     value: bool
     """Whether it was given."""
     since: str
@@ -898,9 +898,9 @@ class ExportedEvent(TypedDict):
     recorded_at: str
     """When it was written to the history."""
     channel: str
-    """The way by which it came."""
+    """The channel through which it came."""
     actor: ExportedActor
-    """Who did it."""
+    """The user, token or program that did it."""
     request_id: str
     """The id of the request, to be quoted to whoever runs the service."""
     data: dict[str, Any]
@@ -913,9 +913,9 @@ class ExternalReference(TypedDict):
     external_id: str
     """The customer’s id in the other system."""
     metadata: dict[str, Any]
-    """What other systems keep with it."""
+    """Data of other systems, stored with it."""
     created_at: str
-    """When it was made."""
+    """When it was created."""
     updated_at: str
     """When it was last changed."""
 
@@ -948,9 +948,9 @@ class HistoryEntry(TypedDict):
     recorded_at: str
     """When it was written to the history."""
     channel: Literal["api", "pos", "staff", "owner", "poster", "import", "cli", "system"]
-    """The way by which it came."""
+    """The channel through which it came."""
     actor: HistoryActor
-    """Who did it."""
+    """The user, token or program that did it."""
     request_id: str
     """The id of the request, to be quoted to whoever runs the service."""
     customer_id: int | None
@@ -966,9 +966,9 @@ class HistoryEntry(TypedDict):
     reward_id: int | None
     """The reward."""
     location_id: int | None
-    """Where it happened."""
+    """The location where it happened."""
     staff_ref: str | None
-    """Who of the staff did it, by a name of your choice."""
+    """The member of staff, by a name of your choice."""
     external_ref: str | None
     """The receipt number."""
     note: str | None
@@ -987,7 +987,7 @@ class ListedRedemption(TypedDict):
     reward_name: str
     """The name of the reward, as it was then."""
     stamps_spent: int
-    """How many stamps were spent."""
+    """The number of stamps that were spent."""
     stamps_remaining: int
     """The balance left on the card"""
     redeemed_at: str
@@ -995,9 +995,9 @@ class ListedRedemption(TypedDict):
     external_ref: str | None
     """The receipt number"""
     staff_ref: str | None
-    """Who of the staff did it, by a name of your choice."""
+    """The member of staff, by a name of your choice."""
     location_id: int | None
-    """Where it happened."""
+    """The location where it happened."""
     note: str | None
     """Null once the customer is erased"""
     occurred_at: str
@@ -1032,7 +1032,7 @@ class Location(TypedDict):
     hold coordinates of manual, rooftop and street alone
     """
     created_at: str
-    """When it was made."""
+    """When it was created."""
     updated_at: str
     """When it was last changed."""
 
@@ -1062,13 +1062,13 @@ class MergeInput(TypedDict):
 
 class Pagination(TypedDict):
     count: int
-    """How many customers match, on all pages together."""
+    """The number of customers that match, on all pages together."""
     items: int
-    """The size of a page in force."""
+    """The page size in force."""
     page: int
-    """The page asked for, from 1."""
+    """The requested page, from 1."""
     pages: int
-    """How many pages there are, at least 1."""
+    """The number of pages, at least 1."""
 
 
 class Poster(TypedDict):
@@ -1091,7 +1091,7 @@ class Poster(TypedDict):
     active: bool
     """Whether the signup URL is live"""
     contact_collection_mode: Literal["email_and_phone", "email_only", "phone_only"]
-    """Which contact the sign-up asks for."""
+    """The contact that the sign-up asks for."""
     collect_email: bool
     """Whether the sign-up asks for an e-mail address; it follows from contact_collection_mode."""
     collect_phone: bool
@@ -1105,13 +1105,13 @@ class Poster(TypedDict):
     minimum_age: int | None
     """The age in years below which nobody can sign up; null: any age."""
     signup_url: str
-    """Where people sign up."""
+    """The address at which people sign up."""
     qr_code_url: str
     """The content of the QR code"""
     display_url: str
     """The poster on screen"""
     created_at: str
-    """When it was made."""
+    """When it was created."""
     updated_at: str
     """When it was last changed."""
 
@@ -1130,7 +1130,7 @@ class PosterChanges(TypedDict):
     active: NotRequired[bool]
     """Whether people can sign up with it."""
     contact_collection_mode: NotRequired[Literal["email_and_phone", "email_only", "phone_only"]]
-    """Which contact the sign-up asks for."""
+    """The contact that the sign-up asks for."""
     require_email: NotRequired[bool]
     """True for a contact that is the only one collected, false for one that is not collected; if
     omitted, follows the mode
@@ -1165,7 +1165,7 @@ class PosterInput(TypedDict):
         "email_only",
         "phone_only",
     ] | None]
-    """Which contact the sign-up asks for."""
+    """The contact that the sign-up asks for."""
     require_email: NotRequired[bool | None]
     """True for a contact that is the only one collected, false for one that is not collected.
     Null: true if both are collected
@@ -1192,7 +1192,7 @@ class PreviousAttributes(TypedDict):
     birthday: NotRequired[str | None]
     """The day of birth, as YYYY-MM-DD."""
     metadata: NotRequired[dict[str, Any]]
-    """What other systems keep with it."""
+    """Data of other systems, stored with it."""
     marketing_consent: NotRequired[bool]
     """Whether the customer agreed to marketing."""
     sms_consent: NotRequired[bool]
@@ -1201,7 +1201,7 @@ class PreviousAttributes(TypedDict):
 
 class Problem(TypedDict):
     error: str
-    """What went wrong, for people to read"""
+    """The error in words, for people"""
     code: Literal[
         "unauthorized",
         "forbidden",
@@ -1229,7 +1229,7 @@ class Problem(TypedDict):
         "customer_erased",
         "customer_merged",
     ]
-    """What went wrong, for programs"""
+    """The kind of error, for programs"""
     errors: NotRequired[dict[str, list[str]]]
     """On 422: messages by field; base is for the whole record"""
     existing: NotRequired[ExistingRecord]
@@ -1245,11 +1245,11 @@ class Problem(TypedDict):
     type: str
     """A page about this kind of error."""
     title: str
-    """What the HTTP status is called."""
+    """The name of the HTTP status."""
     status: int
     """The HTTP status."""
     detail: str
-    """What went wrong, for people."""
+    """The error in words, for people."""
     instance: str
     """The path of the request."""
 
@@ -1258,12 +1258,12 @@ class RedeemInput(TypedDict):
     skip_notifications: NotRequired[bool | None]
     """true: the pass is updated without a message to its holder. Webhooks are sent all the same."""
     location_id: NotRequired[int | None]
-    """Where it happened."""
+    """The location where it happened."""
     staff_ref: NotRequired[str | None]
-    """Who of the staff did it, by a name of your choice."""
+    """The member of staff, by a name of your choice."""
     external_ref: NotRequired[str | None]
     """A receipt number, which counts once in a store for ever: the same one again gets the first
-    answer.
+    response.
     """
     occurred_at: NotRequired[str | None]
     """When it happened, for a client that was offline. A date without a time means the start of
@@ -1272,7 +1272,7 @@ class RedeemInput(TypedDict):
     note: NotRequired[str | None]
     """A note for the history. It is personal, and gone once the customer is erased."""
     source: NotRequired[Literal["api", "pos"] | None]
-    """pos: a till. It stands in the history and in events."""
+    """pos: a point-of-sale system. It is shown in the history and in events."""
     reward_id: int
     """The reward."""
 
@@ -1292,7 +1292,7 @@ class RedemptionRecord(TypedDict):
     reward_name: str
     """The name of the reward, as it was then."""
     stamps_spent: int
-    """How many stamps were spent."""
+    """The number of stamps that were spent."""
     stamps_remaining: int
     """The balance left on the card"""
     redeemed_at: str
@@ -1300,9 +1300,9 @@ class RedemptionRecord(TypedDict):
     external_ref: str | None
     """The receipt number"""
     staff_ref: str | None
-    """Who of the staff did it, by a name of your choice."""
+    """The member of staff, by a name of your choice."""
     location_id: int | None
-    """Where it happened."""
+    """The location where it happened."""
     note: str | None
     """Null once the customer is erased"""
     occurred_at: str
@@ -1326,13 +1326,13 @@ class Reward(TypedDict):
     description: str | None
     """A text about it."""
     stamps_required: int
-    """How many stamps it takes."""
+    """The number of stamps it takes."""
     position: int
     """The place in the list of the card’s rewards."""
     active: bool
     """Whether it can be redeemed."""
     created_at: str
-    """When it was made."""
+    """When it was created."""
     updated_at: str
     """When it was last changed."""
 
@@ -1341,7 +1341,7 @@ class RewardChanges(TypedDict):
     name: NotRequired[str]
     """The name."""
     stamps_required: NotRequired[int]
-    """How many stamps it takes."""
+    """The number of stamps it takes."""
     description: NotRequired[str | None]
     """A text about it."""
     position: NotRequired[int]
@@ -1356,7 +1356,7 @@ class RewardInput(TypedDict):
     name: str
     """The name."""
     stamps_required: int
-    """How many stamps it takes."""
+    """The number of stamps it takes."""
     description: NotRequired[str | None]
     """A text about it."""
     position: NotRequired[int | None]
@@ -1373,7 +1373,7 @@ class RewardRedeemedData(TypedDict):
     reward_name: str
     """The name of the reward, as it was then."""
     stamps_spent: int
-    """How many stamps were spent."""
+    """The number of stamps that were spent."""
     stamps_remaining: int
     """The balance left on the card"""
     redeemed_at: str
@@ -1381,9 +1381,9 @@ class RewardRedeemedData(TypedDict):
     external_ref: str | None
     """The receipt number"""
     staff_ref: str | None
-    """Who of the staff did it, by a name of your choice."""
+    """The member of staff, by a name of your choice."""
     location_id: int | None
-    """Where it happened."""
+    """The location where it happened."""
     note: str | None
     """Null once the customer is erased"""
     occurred_at: str
@@ -1414,7 +1414,7 @@ class RewardRedeemedEvent(TypedDict):
     account_id: int
     """The store."""
     data: RewardRedeemedData
-    """What happened, in a shape that depends on type."""
+    """The data of the event. Its shape depends on type."""
 
 
 class RewardUnlockedData(TypedDict):
@@ -1448,7 +1448,7 @@ class RewardUnlockedEvent(TypedDict):
     account_id: int
     """The store."""
     data: RewardUnlockedData
-    """What happened, in a shape that depends on type."""
+    """The data of the event. Its shape depends on type."""
 
 
 class SecretRotation(TypedDict):
@@ -1470,15 +1470,15 @@ class StampEarnedData(TypedDict):
     stamps_count: int
     """The stamps on the card."""
     stamps_remaining: int
-    """How many stamps are missing to a full card, 0 beyond it."""
+    """The number of stamps missing to a full card, 0 beyond it."""
     source: Literal["app_scan", "api", "pos", "welcome_bonus", "adjustment"]
-    """Where it came from."""
+    """The origin."""
     occurred_at: str
     """When it happened."""
     location_id: int | None
-    """Where it happened."""
+    """The location where it happened."""
     staff_ref: str | None
-    """Who of the staff did it, by a name of your choice."""
+    """The member of staff, by a name of your choice."""
     external_ref: str | None
     """The receipt number."""
     note: str | None
@@ -1503,19 +1503,19 @@ class StampEarnedEvent(TypedDict):
     account_id: int
     """The store."""
     data: StampEarnedData
-    """What happened, in a shape that depends on type."""
+    """The data of the event. Its shape depends on type."""
 
 
 class StampInput(TypedDict):
     skip_notifications: NotRequired[bool | None]
     """true: the pass is updated without a message to its holder. Webhooks are sent all the same."""
     location_id: NotRequired[int | None]
-    """Where it happened."""
+    """The location where it happened."""
     staff_ref: NotRequired[str | None]
-    """Who of the staff did it, by a name of your choice."""
+    """The member of staff, by a name of your choice."""
     external_ref: NotRequired[str | None]
     """A receipt number, which counts once in a store for ever: the same one again gets the first
-    answer.
+    response.
     """
     occurred_at: NotRequired[str | None]
     """When it happened, for a client that was offline. A date without a time means the start of
@@ -1524,9 +1524,9 @@ class StampInput(TypedDict):
     note: NotRequired[str | None]
     """A note for the history. It is personal, and gone once the customer is erased."""
     source: NotRequired[Literal["api", "pos"] | None]
-    """pos: a till. It stands in the history and in events."""
+    """pos: a point-of-sale system. It is shown in the history and in events."""
     stamps: int
-    """How many stamps are added."""
+    """The number of stamps to add."""
 
 
 class StampRemovedData(TypedDict):
@@ -1543,15 +1543,15 @@ class StampRemovedData(TypedDict):
     stamps_count: int
     """The stamps on the card."""
     stamps_remaining: int
-    """How many stamps are missing to a full card, 0 beyond it."""
+    """The number of stamps missing to a full card, 0 beyond it."""
     source: Literal["app_scan", "api", "pos", "welcome_bonus", "adjustment"]
-    """Where it came from."""
+    """The origin."""
     occurred_at: str
     """When it happened."""
     location_id: int | None
-    """Where it happened."""
+    """The location where it happened."""
     staff_ref: str | None
-    """Who of the staff did it, by a name of your choice."""
+    """The member of staff, by a name of your choice."""
     external_ref: str | None
     """The receipt number."""
     note: str | None
@@ -1576,14 +1576,14 @@ class StampRemovedEvent(TypedDict):
     account_id: int
     """The store."""
     data: StampRemovedData
-    """What happened, in a shape that depends on type."""
+    """The data of the event. Its shape depends on type."""
 
 
 class Status(TypedDict):
     status: Literal["ok"]
     """ok: the API is up."""
     api_version: Literal["v1"]
-    """The version that answers."""
+    """The version that responds."""
     authentication: str
     """How to authenticate."""
     documentation_url: str
@@ -1595,33 +1595,33 @@ class Status(TypedDict):
     rate_limit: StatusRateLimit
     """The limit in force for you."""
     versioning: StatusVersioning
-    """Which versions there are."""
+    """The versions of the API."""
 
 
 class StatusRateLimit(TypedDict):
     limit: int
     """Requests allowed in a window."""
     window_seconds: int
-    """How long a window is."""
+    """The length of a window, in seconds."""
     scope: Literal["api_token"]
-    """What is counted together."""
+    """The requests that are counted together."""
 
 
 class StatusVersioning(TypedDict):
     current: Literal["v1"]
     """The version to use."""
     supported: list[str]
-    """Versions that answer."""
+    """Versions in service."""
     deprecated: list[str]
-    """Versions that are being retired."""
+    """Deprecated versions."""
     policy_url: str
-    """How versions end, for people."""
+    """The policy for retiring versions, for people."""
     signalling: str
     """The headers that announce the end of a version."""
     deprecation_date: NotRequired[str]
-    """Since when this version is being retired."""
+    """The date from which this version is deprecated."""
     sunset_date: NotRequired[str]
-    """When this version stops answering."""
+    """When this version stops working."""
 
 
 class Store(TypedDict):
@@ -1636,21 +1636,21 @@ class Store(TypedDict):
     personal: bool
     """Whether this is the own store of the token's user"""
     locations_count: int
-    """How many locations the store has."""
+    """The number of locations of the store."""
     cards_count: int
-    """How many cards the store has, archived ones included."""
+    """The number of cards of the store, including archived ones."""
     customers_count: int
-    """How many customers the store has."""
+    """The number of customers of the store."""
     posters_count: int
-    """How many posters the store has."""
+    """The number of posters of the store."""
     time_zone: str
-    """In which days and birthdays are counted, by its IANA name."""
+    """The time zone of days and birthdays, by its IANA name."""
     locale: str
     """The language of the store, for texts to its customers."""
     country: str | None
     """ISO 3166-1 alpha-2; null: phone numbers without a country code stay as digits"""
     created_at: str
-    """When it was made."""
+    """When it was created."""
     updated_at: str
     """When it was last changed."""
 
@@ -1674,17 +1674,17 @@ class Versioning(TypedDict):
     current: str
     """The version to use."""
     supported: list[str]
-    """Versions that answer."""
+    """Versions in service."""
     deprecated: list[str]
-    """Versions that are being retired."""
+    """Deprecated versions."""
     policy_url: str
-    """How versions end, for people."""
+    """The policy for retiring versions, for people."""
     signalling: str
     """The headers that announce the end of a version."""
     deprecation_date: NotRequired[str]
-    """Since when this version is being retired."""
+    """The date from which this version is deprecated."""
     sunset_date: NotRequired[str]
-    """When this version stops answering."""
+    """When this version stops working."""
 
 
 class Wallet(TypedDict):
@@ -1717,13 +1717,13 @@ class WebhookAttempt(TypedDict):
     attempt: int
     """The number of the attempt, from 1."""
     kind: Literal["scheduled", "manual"]
-    """Whether it was planned or asked for."""
+    """Whether it was scheduled or requested."""
     at: str
-    """When it was made."""
+    """When it was created."""
     status: int | None
     """The HTTP status of the response"""
     duration_ms: int
-    """How long the attempt took, in milliseconds."""
+    """The duration of the attempt, in milliseconds."""
     error: str | None
     """Why it failed; null when it did not."""
     response_excerpt: str | None
@@ -1748,11 +1748,11 @@ class WebhookDelivery(TypedDict):
     status: Literal["pending", "delivered", "failed", "cancelled"]
     """The state."""
     attempts_count: int
-    """How many attempts there were."""
+    """The number of attempts so far."""
     next_attempt_at: str | None
     """Null unless pending"""
     created_at: str
-    """When it was made."""
+    """When it was created."""
     delivered_at: str | None
     """When the receiver accepted it; null until then."""
 
@@ -1775,11 +1775,11 @@ class WebhookDeliveryDetail(TypedDict):
     status: Literal["pending", "delivered", "failed", "cancelled"]
     """The state."""
     attempts_count: int
-    """How many attempts there were."""
+    """The number of attempts so far."""
     next_attempt_at: str | None
     """Null unless pending"""
     created_at: str
-    """When it was made."""
+    """When it was created."""
     delivered_at: str | None
     """When the receiver accepted it; null until then."""
     attempts: list[WebhookAttempt]
@@ -1833,11 +1833,11 @@ class WebhookSubscription(TypedDict):
     event: str | None
     """The event, if there is exactly one"""
     target_url: str
-    """Where events are sent."""
+    """The URL that events are sent to."""
     description: str | None
     """Your own label."""
     payload_format: Literal["envelope", "flat"]
-    """What is sent: envelope, or flat, which is only the data."""
+    """The format that is sent: envelope, or flat, which is only the data."""
     enabled: bool
     """Whether events are delivered."""
     disabled_at: str | None
@@ -1853,7 +1853,7 @@ class WebhookSubscription(TypedDict):
     last_delivery_error: str | None
     """Why the last attempt failed; null when it did not."""
     created_at: str
-    """When it was made."""
+    """When it was created."""
     updated_at: str
     """When it was last changed."""
 
@@ -1886,7 +1886,7 @@ class WebhookSubscriptionChanges(TypedDict):
     description: NotRequired[str | None]
     """Your own label."""
     payload_format: NotRequired[Literal["envelope", "flat"]]
-    """What is sent: envelope, or flat, which is only the data."""
+    """The format that is sent: envelope, or flat, which is only the data."""
     enabled: NotRequired[bool]
     """false pauses, true resumes"""
 
@@ -1919,7 +1919,7 @@ class WebhookSubscriptionInput(TypedDict):
     description: NotRequired[str | None]
     """Your own label."""
     payload_format: NotRequired[Literal["envelope", "flat"] | None]
-    """What is sent: envelope, or flat, which is only the data."""
+    """The format that is sent: envelope, or flat, which is only the data."""
     enabled: NotRequired[bool | None]
     """Whether events are delivered."""
 
@@ -1943,11 +1943,11 @@ class WebhookSubscriptionWithSecret(TypedDict):
     event: str | None
     """The event, if there is exactly one"""
     target_url: str
-    """Where events are sent."""
+    """The URL that events are sent to."""
     description: str | None
     """Your own label."""
     payload_format: Literal["envelope", "flat"]
-    """What is sent: envelope, or flat, which is only the data."""
+    """The format that is sent: envelope, or flat, which is only the data."""
     enabled: bool
     """Whether events are delivered."""
     disabled_at: str | None
@@ -1963,7 +1963,7 @@ class WebhookSubscriptionWithSecret(TypedDict):
     last_delivery_error: str | None
     """Why the last attempt failed; null when it did not."""
     created_at: str
-    """When it was made."""
+    """When it was created."""
     updated_at: str
     """When it was last changed."""
     secret: str
@@ -1985,7 +1985,7 @@ class WebhookTestData(TypedDict):
     subscription_id: int
     """The webhook subscription."""
     message: str
-    """A sentence for whoever reads the test."""
+    """A sentence for the reader of the test."""
 
 
 class WebhookTestEvent(TypedDict):
@@ -2002,7 +2002,7 @@ class WebhookTestEvent(TypedDict):
     account_id: int
     """The store."""
     data: WebhookTestData
-    """What happened, in a shape that depends on type."""
+    """The data of the event. Its shape depends on type."""
 
 
 class UpdateAccountBody(TypedDict):

@@ -80,17 +80,17 @@ export class AccountJson {
     description: "Whether this is the own store of the token's user",
   })
   declare readonly personal: boolean;
-  @IntegerProperty({ description: 'How many locations the store has.' })
+  @IntegerProperty({ description: 'The number of locations of the store.' })
   declare readonly locations_count: number;
-  @IntegerProperty({ description: 'How many cards the store has, archived ones included.' })
+  @IntegerProperty({ description: 'The number of cards of the store, including archived ones.' })
   declare readonly cards_count: number;
-  @IntegerProperty({ description: 'How many customers the store has.' })
+  @IntegerProperty({ description: 'The number of customers of the store.' })
   declare readonly customers_count: number;
-  @IntegerProperty({ description: 'How many posters the store has.' })
+  @IntegerProperty({ description: 'The number of posters of the store.' })
   declare readonly posters_count: number;
   @TextProperty({
     example: 'Europe/Berlin',
-    description: 'In which days and birthdays are counted, by its IANA name.',
+    description: 'The time zone of days and birthdays, by its IANA name.',
   })
   declare readonly time_zone: string;
   @TextProperty({
@@ -104,7 +104,7 @@ export class AccountJson {
     description: 'ISO 3166-1 alpha-2; null: phone numbers without a country code stay as digits',
   })
   declare readonly country: string | null;
-  @TimestampProperty({ description: 'When it was made.' }) declare readonly created_at: string;
+  @TimestampProperty({ description: 'When it was created.' }) declare readonly created_at: string;
   @TimestampProperty({ description: 'When it was last changed.' })
   declare readonly updated_at: string;
 }

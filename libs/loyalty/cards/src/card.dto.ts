@@ -28,7 +28,7 @@ import type { AuxiliaryField, CardAttributes } from './card.events.js';
 
 /** Describes the fields that several classes have. */
 const DESCRIPTIONS = {
-  label: 'What stands above the value.',
+  label: 'The label above the value.',
   value: 'The text.',
   name: 'The name.',
   card_color: 'The background of the card.',
@@ -36,17 +36,18 @@ const DESCRIPTIONS = {
   stamp_icon: 'The picture of a stamp.',
   stamp_color: 'The colour of the stamps.',
   stamp_background_color: 'The colour behind the stamps.',
-  stamps_required: 'How many stamps make a full card.',
+  stamps_required: 'The number of stamps of a full card.',
   initial_stamps: 'Stamps that a new customer card begins with; fewer than stamps_required.',
   show_member_field: 'Whether passes show the customer’s name.',
   show_stamps_to_reward_field:
     'Whether passes show how many stamps are missing to the next reward.',
-  strip_type: 'What is behind the stamps: a colour, the uploaded picture, or a preset.',
+  strip_type: 'The background of the stamps: a colour, the uploaded picture, or a preset.',
   strip_color: 'The background of the strip; null: that of the card.',
-  strip_opacity: 'How much of the strip’s background covers the card’s colour, in per cent.',
+  strip_opacity: 'The opacity of the strip’s background over the card’s colour, in per cent.',
   header_text: 'A text at the top of the pass; null shows the name of the store.',
-  max_stamps_per_request: 'How many stamps one request may add; null: up to 100.',
-  max_stamps_per_day: 'How many stamps one customer card may get in a day; null: any number.',
+  max_stamps_per_request: 'The number of stamps that one request may add; null: up to 100.',
+  max_stamps_per_day:
+    'The number of stamps that one customer card may get in a day; null: no limit.',
   min_seconds_between_stamps:
     'How long after a stamping the next one is refused; null: not at all.',
 };
@@ -264,9 +265,9 @@ export class CardJson {
     description: 'When the card was archived; null while it is active.',
   })
   declare readonly archived_at: string | null;
-  @IntegerProperty({ description: 'How many rewards the card has.' })
+  @IntegerProperty({ description: 'The number of rewards of the card.' })
   declare readonly rewards_count: number;
-  @IntegerProperty({ description: 'How many customers have the card.' })
+  @IntegerProperty({ description: 'The number of customers who have the card.' })
   declare readonly customer_cards_count: number;
   @IntegerProperty({ nullable: true, description: DESCRIPTIONS.max_stamps_per_request })
   declare readonly max_stamps_per_request: number | null;
@@ -274,7 +275,7 @@ export class CardJson {
   declare readonly max_stamps_per_day: number | null;
   @IntegerProperty({ nullable: true, description: DESCRIPTIONS.min_seconds_between_stamps })
   declare readonly min_seconds_between_stamps: number | null;
-  @TimestampProperty({ description: 'When it was made.' }) declare readonly created_at: string;
+  @TimestampProperty({ description: 'When it was created.' }) declare readonly created_at: string;
   @TimestampProperty({ description: 'When it was last changed.' })
   declare readonly updated_at: string;
 }

@@ -41,9 +41,11 @@ export class ExportedEventJson {
   @TimestampProperty({ description: 'When it happened.' }) declare readonly occurred_at: string;
   @TimestampProperty({ description: 'When it was written to the history.' })
   declare readonly recorded_at: string;
-  @TextProperty({ example: 'api', description: 'The way by which it came.' })
+  @TextProperty({ example: 'api', description: 'The channel through which it came.' })
   declare readonly channel: string;
-  @ObjectProperty(() => ExportedActorJson, { description: 'Who did it.' })
+  @ObjectProperty(() => ExportedActorJson, {
+    description: 'The user, token or program that did it.',
+  })
   declare readonly actor: ExportedActorJson;
   @TextProperty({
     example: '0199c0de-7b3a-7c2f-9d51-0a4b6c8d9e01',
@@ -56,7 +58,7 @@ export class ExportedEventJson {
 
 @Dto('ExportedConsent')
 export class ExportedConsentJson {
-  @OneOfProperty(['marketing_consent', 'sms_consent'], { description: 'Which consent.' })
+  @OneOfProperty(['marketing_consent', 'sms_consent'], { description: 'The consent.' })
   declare readonly name: string;
   @BooleanProperty({ example: true, description: 'Whether it was given.' })
   declare readonly value: boolean;

@@ -63,7 +63,7 @@ export class CustomerListQuery {
   @TimeField({ optional: true, description: 'Changed at or after this time' })
   declare readonly updated_since: Date | null;
 
-  @IntegerField({ min: 1, max: 1_000_000, default: 1, description: 'Which page, from 1.' })
+  @IntegerField({ min: 1, max: 1_000_000, default: 1, description: 'The page, from 1.' })
   declare readonly page: number;
 
   @Field(
@@ -76,12 +76,12 @@ export class CustomerListQuery {
 
 @Dto('Pagination')
 class PaginationJson {
-  @IntegerProperty({ description: 'How many customers match, on all pages together.' })
+  @IntegerProperty({ description: 'The number of customers that match, on all pages together.' })
   declare readonly count: number;
-  @IntegerProperty({ example: 20, description: 'The size of a page in force.' })
+  @IntegerProperty({ example: 20, description: 'The page size in force.' })
   declare readonly items: number;
-  @IntegerProperty({ description: 'The page asked for, from 1.' }) declare readonly page: number;
-  @IntegerProperty({ description: 'How many pages there are, at least 1.' })
+  @IntegerProperty({ description: 'The requested page, from 1.' }) declare readonly page: number;
+  @IntegerProperty({ description: 'The number of pages, at least 1.' })
   declare readonly pages: number;
 }
 
@@ -89,7 +89,7 @@ class PaginationJson {
 export class CustomerListJson {
   @ObjectsProperty(() => CustomerJson, { description: 'The customers of this page, newest first.' })
   declare readonly customers: CustomerJson[];
-  @ObjectProperty(() => PaginationJson, { description: 'Where this page stands.' })
+  @ObjectProperty(() => PaginationJson, { description: 'The place of this page in the list.' })
   declare readonly pagination: PaginationJson;
 }
 

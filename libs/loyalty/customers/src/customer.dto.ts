@@ -14,8 +14,8 @@ import type { Customer } from './customer.js';
 
 /** Describes the fields that several classes have. */
 const DESCRIPTIONS = {
-  metadata: 'What other systems keep with it.',
-  created_at: 'When it was made.',
+  metadata: 'Data of other systems, stored with it.',
+  created_at: 'When it was created.',
   updated_at: 'When it was last changed.',
 };
 

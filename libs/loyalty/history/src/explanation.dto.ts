@@ -15,7 +15,7 @@ export class ExplainedRewardJson {
   @IntegerProperty({ description: 'The id.' }) declare readonly id: number;
   @TextProperty({ example: 'A free coffee', description: 'The name.' })
   declare readonly name: string;
-  @IntegerProperty({ example: 10, description: 'How many stamps it takes.' })
+  @IntegerProperty({ example: 10, description: 'The number of stamps it takes.' })
   declare readonly stamps_required: number;
   @OneOfProperty(STATES, { description: 'redeemed: and not unlocked again since' })
   declare readonly state: RewardState;

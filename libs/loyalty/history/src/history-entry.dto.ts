@@ -48,7 +48,10 @@ export class HistoryQuery extends CardEventsQuery {
   declare readonly card_id: number | null;
   @IntegerField({ ...RECORD_ID, description: 'Only those at this location.' })
   declare readonly location_id: number | null;
-  @OneOfField(CHANNELS, { optional: true, description: 'Only what came this way.' })
+  @OneOfField(CHANNELS, {
+    optional: true,
+    description: 'Only those that came through this channel.',
+  })
   declare readonly channel: Channel | null;
   @Field(readActor, { type: 'string', pattern: ACTOR.source }, createActorOptions())
   declare readonly actor: string | null;
@@ -80,9 +83,11 @@ export class HistoryEntryJson {
   @TimestampProperty({ description: 'When it happened.' }) declare readonly occurred_at: string;
   @TimestampProperty({ description: 'When it was written to the history.' })
   declare readonly recorded_at: string;
-  @OneOfProperty(CHANNELS, { description: 'The way by which it came.' })
+  @OneOfProperty(CHANNELS, { description: 'The channel through which it came.' })
   declare readonly channel: Channel;
-  @ObjectProperty(() => HistoryActorJson, { description: 'Who did it.' })
+  @ObjectProperty(() => HistoryActorJson, {
+    description: 'The user, token or program that did it.',
+  })
   declare readonly actor: HistoryActorJson;
   @TextProperty({
     example: '0198f3c4-7c2e-7d3a-9b1f-2f6f0a4b8c55',
@@ -102,12 +107,12 @@ export class HistoryEntryJson {
   declare readonly balance: number | null;
   @IntegerProperty({ nullable: true, example: null, description: 'The reward.' })
   declare readonly reward_id: number | null;
-  @IntegerProperty({ nullable: true, description: 'Where it happened.' })
+  @IntegerProperty({ nullable: true, description: 'The location where it happened.' })
   declare readonly location_id: number | null;
   @TextProperty({
     nullable: true,
     example: 'till-2',
-    description: 'Who of the staff did it, by a name of your choice.',
+    description: 'The member of staff, by a name of your choice.',
   })
   declare readonly staff_ref: string | null;
   @TextProperty({ nullable: true, example: 'R-1042', description: 'The receipt number.' })

@@ -85,7 +85,7 @@ export class LocationJson {
       'The precision of the coordinates: manual is the pin, rooftop the building. Wallet passes hold coordinates of manual, rooftop and street alone',
   })
   declare readonly precision: Precision | null;
-  @TimestampProperty({ description: 'When it was made.' }) declare readonly created_at: string;
+  @TimestampProperty({ description: 'When it was created.' }) declare readonly created_at: string;
   @TimestampProperty({ description: 'When it was last changed.' })
   declare readonly updated_at: string;
 }

@@ -15,7 +15,7 @@ const DESCRIPTIONS = {
   card_id: 'The card, which is a template.',
   paper_size: 'The size that it is printed in.',
   active: 'Whether people can sign up with it.',
-  contact_collection_mode: 'Which contact the sign-up asks for.',
+  contact_collection_mode: 'The contact that the sign-up asks for.',
   require_birthday: 'Whether the sign-up requires a birthday.',
   title: 'The headline of the poster.',
   primary_color: 'The background of the poster.',
@@ -166,7 +166,7 @@ export class PosterJson {
   declare readonly minimum_age: number | null;
   @TextProperty({
     example: 'https://inkpad.example/join/3kTMd9QwXzR7vB2nLc',
-    description: 'Where people sign up.',
+    description: 'The address at which people sign up.',
   })
   declare readonly signup_url: string;
   @TextProperty({
@@ -179,7 +179,7 @@ export class PosterJson {
     example: 'https://inkpad.example/posters/3kTMd9QwXzR7vB2nLc',
   })
   declare readonly display_url: string;
-  @TimestampProperty({ description: 'When it was made.' }) declare readonly created_at: string;
+  @TimestampProperty({ description: 'When it was created.' }) declare readonly created_at: string;
   @TimestampProperty({ description: 'When it was last changed.' })
   declare readonly updated_at: string;
 }

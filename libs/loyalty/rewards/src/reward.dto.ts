@@ -15,7 +15,7 @@ import type { RewardAttributes } from './reward.events.js';
 const DESCRIPTIONS = {
   card_id: 'The card, which is a template.',
   name: 'The name.',
-  stamps_required: 'How many stamps it takes.',
+  stamps_required: 'The number of stamps it takes.',
   description: 'A text about it.',
   position: 'The place in the list of the card’s rewards.',
   active: 'Whether it can be redeemed.',
@@ -88,7 +88,7 @@ export class RewardJson {
   declare readonly stamps_required: number;
   @IntegerProperty({ description: DESCRIPTIONS.position }) declare readonly position: number;
   @BooleanProperty({ description: DESCRIPTIONS.active }) declare readonly active: boolean;
-  @TimestampProperty({ description: 'When it was made.' }) declare readonly created_at: string;
+  @TimestampProperty({ description: 'When it was created.' }) declare readonly created_at: string;
   @TimestampProperty({ description: 'When it was last changed.' })
   declare readonly updated_at: string;
 }

@@ -26,8 +26,8 @@ import { findAvailableRewards, calculateProgress, type Milestone } from './unloc
 /** Describes the fields that several classes have. */
 const DESCRIPTIONS = {
   card_id: 'The card, which is a template.',
-  location_id: 'Where it happened.',
-  staff_ref: 'Who of the staff did it, by a name of your choice.',
+  location_id: 'The location where it happened.',
+  staff_ref: 'The member of staff, by a name of your choice.',
   reward_id: 'The reward.',
   id: 'The id.',
 };
@@ -53,7 +53,7 @@ class CardActionDto {
   @IdentifierField({
     optional: true,
     description:
-      'A receipt number, which counts once in a store for ever: the same one again gets the first answer.',
+      'A receipt number, which counts once in a store for ever: the same one again gets the first response.',
   })
   declare readonly external_ref: string | null;
   @TimeField({ optional: true, description: 'When it happened, for a client that was offline' })
@@ -66,14 +66,14 @@ class CardActionDto {
   declare readonly note: string | null;
   @OneOfField(['api', 'pos'], {
     default: 'api',
-    description: 'pos: a till. It stands in the history and in events.',
+    description: 'pos: a point-of-sale system. It is shown in the history and in events.',
   })
   declare readonly source: 'api' | 'pos';
 }
 
 @Dto('StampInput', { example: { stamps: 5, external_ref: 'receipt-1001' } })
 export class StampDto extends CardActionDto {
-  @IntegerField({ min: 1, max: 100, description: 'How many stamps are added.' })
+  @IntegerField({ min: 1, max: 100, description: 'The number of stamps to add.' })
   declare readonly stamps: number;
 }
 
@@ -130,7 +130,7 @@ export class CustomerCardJson {
   declare readonly stamps_count: number;
   @IntegerProperty({
     example: 5,
-    description: 'How many stamps are missing to a full card, 0 beyond it.',
+    description: 'The number of stamps missing to a full card, 0 beyond it.',
   })
   declare readonly stamps_remaining: number;
   @IntegerProperty({
@@ -148,7 +148,7 @@ export class CustomerCardJson {
   @PassUrlProperty('google', 'Google Wallet') declare readonly google_wallet_url: string;
   @TimestampProperty({ description: 'When the customer got the card.' })
   declare readonly issued_at: string;
-  @TimestampProperty({ description: 'When it was made.' }) declare readonly created_at: string;
+  @TimestampProperty({ description: 'When it was created.' }) declare readonly created_at: string;
   @TimestampProperty({ description: 'When it was last changed.' })
   declare readonly updated_at: string;
   @TextProperty({ example: 'K7QX2M9P', description: 'The content of the barcode' })
@@ -161,7 +161,7 @@ export class AvailableRewardJson {
   @TextProperty({ example: 'Free coffee', description: 'The name.' }) declare readonly name: string;
   @TextProperty({ nullable: true, example: 'Any size', description: 'A text about it.' })
   declare readonly description: string | null;
-  @IntegerProperty({ example: 5, description: 'How many stamps it takes.' })
+  @IntegerProperty({ example: 5, description: 'The number of stamps it takes.' })
   declare readonly stamps_required: number;
 }
 
@@ -182,7 +182,7 @@ export class RedemptionRecordJson {
   @IntegerProperty({ description: DESCRIPTIONS.reward_id }) declare readonly reward_id: number;
   @TextProperty({ example: 'Free coffee', description: 'The name of the reward, as it was then.' })
   declare readonly reward_name: string;
-  @IntegerProperty({ example: 5, description: 'How many stamps were spent.' })
+  @IntegerProperty({ example: 5, description: 'The number of stamps that were spent.' })
   declare readonly stamps_spent: number;
   @IntegerProperty({ example: 0, description: 'The balance left on the card' })
   declare readonly stamps_remaining: number;
@@ -306,7 +306,7 @@ function PassUrlProperty(platform: string, wallet: string): PropertyDecorator {
   return TextProperty({
     format: 'uri',
     example: `https://inkpad.example/passes/0199c0de-7b3a-7c2f-9d51-0a4b6c8d9e01/${platform}`,
-    description: `Where the customer adds the card to ${wallet}.`,
+    description: `The address at which the customer adds the card to ${wallet}.`,
   });
 }
 

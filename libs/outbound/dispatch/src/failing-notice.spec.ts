@@ -83,7 +83,10 @@ What to do:
 
   const kinds: [string, Partial<FailingNotice>][] = [
     ['a warning', {}],
-    ['a disabled subscription', { kind: 'disabled', lastStatus: 500, lastError: 'Responded with 500' }],
+    [
+      'a disabled subscription',
+      { kind: 'disabled', lastStatus: 500, lastError: 'Responded with 500' },
+    ],
     ['a blocked address', { kind: 'disabled', isBlocked: true, failingSince: null }],
   ];
 

@@ -48,7 +48,7 @@ export class EnvelopeJson {
   @IntegerProperty({ description: 'The store.' }) declare readonly account_id: number;
   @JsonProperty({
     example: { id: 1, first_name: 'Anna' },
-    description: 'What happened, in a shape that depends on type.',
+    description: 'The data of the event. Its shape depends on type.',
   })
   declare readonly data: Record<string, unknown>;
   @JsonProperty({

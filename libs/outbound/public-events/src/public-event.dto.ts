@@ -25,7 +25,7 @@ const DESCRIPTIONS = {
   last_name: 'The last name.',
   email: 'The e-mail address, unique in the store whatever its case.',
   phone: 'The phone number, unique in the store.',
-  source: 'Where it came from.',
+  source: 'The origin.',
   customer: 'The customer, as they are called now.',
   customer_id: 'The customer.',
   customer_card_id: 'The customer card.',
@@ -77,7 +77,7 @@ class StampingData extends CustomerCardReferences {
   declare readonly stamps_count: number;
   @IntegerProperty({
     example: 5,
-    description: 'How many stamps are missing to a full card, 0 beyond it.',
+    description: 'The number of stamps missing to a full card, 0 beyond it.',
   })
   declare readonly stamps_remaining: number;
   @OneOfProperty(['app_scan', 'api', 'pos', 'welcome_bonus', 'adjustment'], {
@@ -85,11 +85,11 @@ class StampingData extends CustomerCardReferences {
   })
   declare readonly source: string;
   @TimestampProperty({ description: 'When it happened.' }) declare readonly occurred_at: string;
-  @IntegerProperty({ nullable: true, description: 'Where it happened.' })
+  @IntegerProperty({ nullable: true, description: 'The location where it happened.' })
   declare readonly location_id: number | null;
   @TextProperty({
     nullable: true,
-    description: 'Who of the staff did it, by a name of your choice.',
+    description: 'The member of staff, by a name of your choice.',
   })
   declare readonly staff_ref: string | null;
   @TextProperty({ nullable: true, description: 'The receipt number.' })
@@ -143,7 +143,7 @@ class WebhookTestData {
   declare readonly subscription_id: number;
   @TextProperty({
     example: 'A test of this webhook subscription',
-    description: 'A sentence for whoever reads the test.',
+    description: 'A sentence for the reader of the test.',
   })
   declare readonly message: string;
 }
@@ -176,7 +176,7 @@ class PreviousAttributes {
     description: 'The day of birth, as YYYY-MM-DD.',
   })
   declare readonly birthday?: string | null;
-  @JsonProperty({ optional: true, description: 'What other systems keep with it.' })
+  @JsonProperty({ optional: true, description: 'Data of other systems, stored with it.' })
   declare readonly metadata?: object;
   @BooleanProperty({
     optional: true,
@@ -216,7 +216,9 @@ function describeWebhook(
     })
     declare readonly sequence: number;
     @IntegerProperty({ description: 'The store.' }) declare readonly account_id: number;
-    @ObjectProperty(() => data, { description: 'What happened, in a shape that depends on type.' })
+    @ObjectProperty(() => data, {
+      description: 'The data of the event. Its shape depends on type.',
+    })
     declare readonly data: object;
   }
 

@@ -78,11 +78,11 @@ export class DeliveryJson {
   @OneOfProperty(PUBLIC_EVENTS, { description: 'The kind of event.' })
   declare readonly type: PublicEventType;
   @OneOfProperty(STATUSES, { description: 'The state.' }) declare readonly status: Status;
-  @IntegerProperty({ description: 'How many attempts there were.' })
+  @IntegerProperty({ description: 'The number of attempts so far.' })
   declare readonly attempts_count: number;
   @TimestampProperty({ nullable: true, description: 'Null unless pending' })
   declare readonly next_attempt_at: string | null;
-  @TimestampProperty({ description: 'When it was made.' }) declare readonly created_at: string;
+  @TimestampProperty({ description: 'When it was created.' }) declare readonly created_at: string;
   @TimestampProperty({
     nullable: true,
     example: null,
@@ -95,16 +95,16 @@ export class DeliveryJson {
 class AttemptJson {
   @IntegerProperty({ description: 'The number of the attempt, from 1.' })
   declare readonly attempt: number;
-  @OneOfProperty(KINDS, { description: 'Whether it was planned or asked for.' })
+  @OneOfProperty(KINDS, { description: 'Whether it was scheduled or requested.' })
   declare readonly kind: (typeof KINDS)[number];
-  @TimestampProperty({ description: 'When it was made.' }) declare readonly at: string;
+  @TimestampProperty({ description: 'When it was created.' }) declare readonly at: string;
   @IntegerProperty({
     nullable: true,
     example: 503,
     description: 'The HTTP status of the response',
   })
   declare readonly status: number | null;
-  @IntegerProperty({ example: 87, description: 'How long the attempt took, in milliseconds.' })
+  @IntegerProperty({ example: 87, description: 'The duration of the attempt, in milliseconds.' })
   declare readonly duration_ms: number;
   @TextProperty({ nullable: true, description: 'Why it failed; null when it did not.' })
   declare readonly error: string | null;

@@ -31,7 +31,7 @@ import {
 /** Describes the fields that several classes have. */
 const DESCRIPTIONS = {
   description: 'Your own label.',
-  payload_format: 'What is sent: envelope, or flat, which is only the data.',
+  payload_format: 'The format that is sent: envelope, or flat, which is only the data.',
   enabled: 'Whether events are delivered.',
 };
 
@@ -150,7 +150,7 @@ export class WebhookSubscriptionJson {
   @TextProperty({
     format: 'uri',
     example: 'https://receiver.example/webhooks',
-    description: 'Where events are sent.',
+    description: 'The URL that events are sent to.',
   })
   declare readonly target_url: string;
   @TextProperty({ nullable: true, example: 'Till', description: DESCRIPTIONS.description })
@@ -184,7 +184,7 @@ export class WebhookSubscriptionJson {
     description: 'Why the last attempt failed; null when it did not.',
   })
   declare readonly last_delivery_error: string | null;
-  @TimestampProperty({ description: 'When it was made.' }) declare readonly created_at: string;
+  @TimestampProperty({ description: 'When it was created.' }) declare readonly created_at: string;
   @TimestampProperty({ description: 'When it was last changed.' })
   declare readonly updated_at: string;
 }

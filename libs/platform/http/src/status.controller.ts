@@ -20,36 +20,39 @@ const AUTHENTICATION = 'Send Authorization: Bearer <API_TOKEN> with every reques
 class RateLimitJson {
   @IntegerProperty({ example: 300, description: 'Requests allowed in a window.' })
   declare readonly limit: number;
-  @IntegerProperty({ example: WINDOW_SECONDS, description: 'How long a window is.' })
+  @IntegerProperty({ example: WINDOW_SECONDS, description: 'The length of a window, in seconds.' })
   declare readonly window_seconds: number;
-  @OneOfProperty(['api_token'], { description: 'What is counted together.' })
+  @OneOfProperty(['api_token'], { description: 'The requests that are counted together.' })
   declare readonly scope: 'api_token';
 }
 
 @Dto('StatusVersioning')
 class StatusVersioningJson {
   @OneOfProperty(['v1'], { description: 'The version to use.' }) declare readonly current: 'v1';
-  @TextsProperty({}, { example: ['v1'], description: 'Versions that answer.' })
+  @TextsProperty({}, { example: ['v1'], description: 'Versions in service.' })
   declare readonly supported: string[];
-  @TextsProperty({}, { example: [], description: 'Versions that are being retired.' })
+  @TextsProperty({}, { example: [], description: 'Deprecated versions.' })
   declare readonly deprecated: string[];
-  @AddressProperty(VERSION_POLICY, 'How versions end, for people.')
+  @AddressProperty(VERSION_POLICY, 'The policy for retiring versions, for people.')
   declare readonly policy_url: string;
   @TextProperty({
     example: SIGNALLING,
     description: 'The headers that announce the end of a version.',
   })
   declare readonly signalling: string;
-  @TimestampProperty({ optional: true, description: 'Since when this version is being retired.' })
+  @TimestampProperty({
+    optional: true,
+    description: 'The date from which this version is deprecated.',
+  })
   declare readonly deprecation_date?: string;
-  @TimestampProperty({ optional: true, description: 'When this version stops answering.' })
+  @TimestampProperty({ optional: true, description: 'When this version stops working.' })
   declare readonly sunset_date?: string;
 }
 
 @Dto('Status')
 class StatusJson {
   @OneOfProperty(['ok'], { description: 'ok: the API is up.' }) declare readonly status: 'ok';
-  @OneOfProperty(['v1'], { description: 'The version that answers.' })
+  @OneOfProperty(['v1'], { description: 'The version that responds.' })
   declare readonly api_version: 'v1';
   @TextProperty({ example: AUTHENTICATION, description: 'How to authenticate.' })
   declare readonly authentication: string;
@@ -60,7 +63,7 @@ class StatusJson {
   @AddressProperty('/openapi.json', 'This document.') declare readonly openapi_url: string;
   @ObjectProperty(() => RateLimitJson, { description: 'The limit in force for you.' })
   declare readonly rate_limit: RateLimitJson;
-  @ObjectProperty(() => StatusVersioningJson, { description: 'Which versions there are.' })
+  @ObjectProperty(() => StatusVersioningJson, { description: 'The versions of the API.' })
   declare readonly versioning: StatusVersioningJson;
 }
 

@@ -16,22 +16,25 @@ const RECORD_TYPES = ['customer', 'customer_card'] as const;
 @Dto('Versioning')
 class VersioningBody {
   @TextProperty({ description: 'The version to use.' }) declare readonly current: string;
-  @TextsProperty({}, { description: 'Versions that answer.' }) declare readonly supported: string[];
-  @TextsProperty({}, { description: 'Versions that are being retired.' })
+  @TextsProperty({}, { description: 'Versions in service.' }) declare readonly supported: string[];
+  @TextsProperty({}, { description: 'Deprecated versions.' })
   declare readonly deprecated: string[];
-  @TextProperty({ format: 'uri', description: 'How versions end, for people.' })
+  @TextProperty({ format: 'uri', description: 'The policy for retiring versions, for people.' })
   declare readonly policy_url: string;
   @TextProperty({ description: 'The headers that announce the end of a version.' })
   declare readonly signalling: string;
-  @TimestampProperty({ optional: true, description: 'Since when this version is being retired.' })
+  @TimestampProperty({
+    optional: true,
+    description: 'The date from which this version is deprecated.',
+  })
   declare readonly deprecation_date?: string;
-  @TimestampProperty({ optional: true, description: 'When this version stops answering.' })
+  @TimestampProperty({ optional: true, description: 'When this version stops working.' })
   declare readonly sunset_date?: string;
 }
 
 @Dto('ExistingRecord')
 class ExistingRecordBody {
-  @OneOfProperty(RECORD_TYPES, { description: 'What kind of record has it' })
+  @OneOfProperty(RECORD_TYPES, { description: 'The kind of record that has it' })
   declare readonly type: (typeof RECORD_TYPES)[number];
   @IntegerProperty({ description: 'The id of that record' }) declare readonly id: number;
 }
@@ -39,10 +42,10 @@ class ExistingRecordBody {
 /** Documents the body of an error response (ERR-01 to ERR-07). */
 @Dto('Error')
 export class ErrorBody {
-  @TextProperty({ description: 'What went wrong, for people to read' })
+  @TextProperty({ description: 'The error in words, for people' })
   declare readonly error: string;
 
-  @OneOfProperty(ERROR_CODES, { description: 'What went wrong, for programs' })
+  @OneOfProperty(ERROR_CODES, { description: 'The kind of error, for programs' })
   declare readonly code: string;
 
   @FieldErrorsProperty({
@@ -80,9 +83,9 @@ export class ErrorBody {
 export class ProblemBody extends ErrorBody {
   @TextProperty({ format: 'uri-reference', description: 'A page about this kind of error.' })
   declare readonly type: string;
-  @TextProperty({ description: 'What the HTTP status is called.' }) declare readonly title: string;
+  @TextProperty({ description: 'The name of the HTTP status.' }) declare readonly title: string;
   @IntegerProperty({ description: 'The HTTP status.' }) declare readonly status: number;
-  @TextProperty({ description: 'What went wrong, for people.' }) declare readonly detail: string;
+  @TextProperty({ description: 'The error in words, for people.' }) declare readonly detail: string;
   @TextProperty({ format: 'uri-reference', description: 'The path of the request.' })
   declare readonly instance: string;
 }

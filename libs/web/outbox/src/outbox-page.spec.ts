@@ -44,7 +44,12 @@ describe('a message in the outbox', () => {
     expect(explain(deliveredSms)).toContain('It has arrived.');
     const dueAt = new Date('2026-03-01T23:40:00Z');
     expect(explain({ state: 'queued', dueAt })).toContain('in a moment');
-    const explanation = explain({ state: 'queued', dueAt, reason: 'responded with 503', attempts: 2 });
+    const explanation = explain({
+      state: 'queued',
+      dueAt,
+      reason: 'responded with 503',
+      attempts: 2,
+    });
     expect(explanation).toMatch(
       /after 2 attempts[^]*Details for your administrator: responded with 503\.$/,
     );
