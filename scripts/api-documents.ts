@@ -8,6 +8,7 @@ import { readConfig } from '#configuration/config.js';
 import type { OpenApiDocument } from '#docs/openapi-document.js';
 import { ApiModule } from '../apps/api/src/api.module.js';
 import { createOpenApiDocument } from './openapi/document.js';
+import { ENV_EXAMPLE, renderEnvExample } from './env-example.js';
 import { renderPythonModels, renderPythonOperations } from './python-client.js';
 import { renderRolesPage, ROLES_PAGE } from './role-tables.js';
 
@@ -50,6 +51,7 @@ export async function renderApiDocuments(
     'clients/typescript/src/operations.ts': await format('operations.ts', operations),
     'clients/python/src/inkpad/models.py': renderPythonModels(document),
     'clients/python/src/inkpad/operations.py': renderPythonOperations(document),
+    [ENV_EXAMPLE]: renderEnvExample(),
     [ROLES_PAGE]: await format('roles.md', renderRolesPage()),
   };
 }

@@ -4,7 +4,6 @@ import { RequestMethod } from '@nestjs/common';
 import { ModulesContainer } from '@nestjs/core';
 import { existsSync, readFileSync, readdirSync } from 'node:fs';
 import { dirname, join } from 'node:path';
-import { SETTINGS } from '#configuration/settings.js';
 import { createPreviewApp } from './api-documents.js';
 
 /** Checks that every route, command, script, setting and link that a document names exists. */
@@ -93,11 +92,6 @@ describe('the documents name only what is there', () => {
     };
     expect(missing(names, exists)).toEqual([]);
   });
-});
-
-it('lists every setting in .env.example', () => {
-  const settings = exampleSettings();
-  expect(SETTINGS.filter((name) => !settings.has(name))).toEqual(['NODE_ENV']);
 });
 
 function exampleSettings(): Set<string> {

@@ -25,7 +25,11 @@ function describeExpectedError(error: unknown): string | undefined {
 }
 
 /** So that nobody changes another installation than the one they meant. Standard output is for the result. */
-export function printInstallation({ databaseUrl, eventStoreUrl, publicUrl }: Config): void {
+export function printInstallation({
+  databaseUrl,
+  eventStoreUrl,
+  publicUrl,
+}: Pick<Config, 'databaseUrl' | 'eventStoreUrl' | 'publicUrl'>): void {
   const events =
     eventStoreUrl === null ? '' : `, events in EventStoreDB at ${getHosts(eventStoreUrl)}`;
   console.error(`database: ${describeDatabase(databaseUrl)}${events}; service: ${publicUrl}`);

@@ -2,158 +2,146 @@ import { validateSync } from 'class-validator';
 import { existsSync, readFileSync } from 'node:fs';
 import { randomBytes } from 'node:crypto';
 import { join, resolve } from 'node:path';
-import {
-  readAppleCredentials,
-  type AppleCredentials,
-  type AppleSettings,
-} from './apple-credentials.js';
+import { readAppleCredentials, type AppleSettings } from './apple-credentials.js';
 import { describeFileError } from '#kernel/file-errors.js';
-import { findGeocoderErrors, readGeocoder, type GeocoderChoice } from './geocoder-settings.js';
+import { findGeocoderErrors, readGeocoder } from './geocoder-settings.js';
 import { createKeyFile } from '#kernel/key-file.js';
 import { readSecretFiles } from './secret-files.js';
 import type { ServiceAccount } from './service-account.js';
 import { findCrossFieldErrors, type Reader } from './setting-errors.js';
-import { Settings, type AddressRange, type MailServer } from './settings.js';
+import type { AddressRange } from './setting-decorators.js';
+import { Settings } from './settings.js';
 import { ConfigError } from '#kernel/config-error.js';
 import { PlatformConfig } from '#kernel/platform-config.js';
 import { isBlankText, trimText } from '#kernel/text.js';
 
+/** Holds the settings where the fields of Config are computed from them. */
+abstract class ReadSettings extends PlatformConfig {
+  /** @param env validated by `readConfig` */
+  constructor(
+    protected readonly env: Settings,
+    protected readonly reader?: Reader,
+  ) {
+    super();
+  }
+}
+
 /** The settings as the code uses them, made once at the start. */
-export class Config extends PlatformConfig {
-  override readonly isProduction: PlatformConfig['isProduction'];
-  override readonly host: PlatformConfig['host'];
-  override readonly port: PlatformConfig['port'];
-  override readonly monitoringHost: PlatformConfig['monitoringHost'];
-  override readonly healthPort: PlatformConfig['healthPort'];
-  override readonly dataDir: PlatformConfig['dataDir'];
-  override readonly publicUrl: PlatformConfig['publicUrl'];
-  override readonly databaseUrl: PlatformConfig['databaseUrl'];
-  override readonly databaseMigrationUrl: PlatformConfig['databaseMigrationUrl'];
-  override readonly databasePool: PlatformConfig['databasePool'];
-  override readonly eventStoreUrl: PlatformConfig['eventStoreUrl'];
-  override readonly eventStoreStreamPrefix: PlatformConfig['eventStoreStreamPrefix'];
-  override readonly masterKey: PlatformConfig['masterKey'];
-  override readonly masterKeyPrevious: PlatformConfig['masterKeyPrevious'];
-  override readonly masterKeyFile: PlatformConfig['masterKeyFile'];
-  override readonly rateLimitPerMinute: PlatformConfig['rateLimitPerMinute'];
-  override readonly accountRateLimitPerMinute: PlatformConfig['accountRateLimitPerMinute'];
-  override readonly pageRateLimitPerMinute: PlatformConfig['pageRateLimitPerMinute'];
+export class Config extends ReadSettings {
+  override readonly isProduction = this.env.NODE_ENV === 'production';
+  override readonly host = this.env.HOST;
+  override readonly port = this.env.PORT;
+  override readonly monitoringHost = this.env.MONITORING_HOST;
+  override readonly healthPort = this.env.HEALTH_PORT;
+  override readonly metricsPort = this.env.METRICS_PORT ?? null;
+  override readonly dataDir = resolve(this.env.DATA_DIR);
+  private readonly database = readDatabaseUrls(this.env, this.dataDir);
+  override readonly publicUrl = trimSlashes(
+    this.env.PUBLIC_URL ?? this.database.publicUrl ?? `http://localhost:${this.env.PORT}`,
+  );
+  override readonly databaseUrl = this.database.url;
+  override readonly databaseMigrationUrl =
+    this.env.DATABASE_MIGRATION_URL ?? this.database.ownerUrl ?? this.database.url;
+  override readonly databasePool = this.env.DATABASE_POOL;
+  override readonly eventStoreUrl = this.env.EVENT_STORE_URL ?? null;
+  override readonly eventStoreStreamPrefix = this.env.EVENT_STORE_STREAM_PREFIX;
+  private readonly sealing = readMasterKey(
+    this.env.MASTER_KEY,
+    this.isProduction,
+    this.dataDir,
+    this.reader,
+  );
+  override readonly masterKey = this.sealing.key;
+  override readonly masterKeyFile = this.sealing.file;
+  override readonly masterKeyPrevious =
+    this.env.MASTER_KEY_PREVIOUS === undefined
+      ? null
+      : Buffer.from(this.env.MASTER_KEY_PREVIOUS, 'base64');
+  override readonly rateLimitPerMinute = this.env.RATE_LIMIT_PER_MINUTE;
+  override readonly accountRateLimitPerMinute = this.env.STORE_RATE_LIMIT_PER_MINUTE;
+  override readonly pageRateLimitPerMinute = this.env.PAGE_RATE_LIMIT_PER_MINUTE;
   /** Signup forms in ten minutes: of any kind from one IP address, and complete ones for one poster. */
-  readonly signups: { perAddress: number; perPoster: number };
+  readonly signups = {
+    perAddress: this.env.SIGNUPS_PER_ADDRESS,
+    perPoster: this.env.SIGNUPS_PER_POSTER,
+  };
   /** The maximum number of records: rewards per card, everything else per store. */
-  readonly limits: {
-    rewards: number;
-    cards: number;
-    locations: number;
-    posters: number;
-    webhookSubscriptions: number;
-    stripPictures: number;
-    smsPerDay: number;
+  readonly limits = {
+    rewards: this.env.MAX_REWARDS_PER_CARD,
+    cards: this.env.MAX_CARDS_PER_STORE,
+    locations: this.env.MAX_LOCATIONS_PER_STORE,
+    posters: this.env.MAX_POSTERS_PER_STORE,
+    webhookSubscriptions: this.env.MAX_SUBSCRIPTIONS_PER_STORE,
+    stripPictures: this.env.MAX_STRIP_PICTURES_PER_STORE,
+    smsPerDay: this.env.MAX_SMS_PER_STORE_PER_DAY,
     /** E-mails that signup pages ask for. */
-    signupMailsPerDay: number;
+    signupMailsPerDay: this.env.SIGNUP_MAILS_PER_STORE_PER_DAY,
   };
   /** Card links to one address or number in 24 hours, from all stores together; likewise invitations. */
-  readonly messagesPerAddressPerDay: number;
+  readonly messagesPerAddressPerDay = this.env.MAX_MESSAGES_PER_ADDRESS_PER_DAY;
   /** Size of the image cache in the database; evicted images are rendered again on demand. */
-  readonly stripImageCacheMb: number;
+  readonly stripImageCacheMb = this.env.STRIP_IMAGES_KEPT_MB;
   /** Files of fonts for what the posters' own font has no letters for. */
-  readonly readPosterFonts: { regular: string | null; bold: string | null };
+  readonly readPosterFonts: { regular: string | null; bold: string | null } = {
+    regular: this.env.POSTER_FONT_REGULAR ?? null,
+    bold: this.env.POSTER_FONT_BOLD ?? null,
+  };
   /** Maximum number of web cards that one process keeps up to date, in total and per address. */
-  readonly openCards: { max: number; perAddress: number };
-  override readonly trustProxyHops: PlatformConfig['trustProxyHops'];
+  readonly openCards = {
+    max: this.env.MAX_OPEN_CARDS,
+    perAddress: this.env.MAX_OPEN_CARDS_PER_ADDRESS,
+  };
+  override readonly trustProxyHops = this.env.TRUST_PROXY_HOPS;
   /** Networks that webhooks may reach besides the public internet. */
-  readonly webhookAllowedCidrs: AddressRange[];
-  override readonly redisUrl: PlatformConfig['redisUrl'];
-  override readonly corsOrigins: PlatformConfig['corsOrigins'];
-  override readonly v1: PlatformConfig['v1'];
-  readonly webhookAllowInsecureTargets: boolean;
+  readonly webhookAllowedCidrs = this.env.WEBHOOK_ALLOWED_CIDRS;
+  override readonly redisUrl = this.env.REDIS_URL ?? null;
+  override readonly corsOrigins = this.env.CORS_ORIGINS;
+  override readonly v1 = {
+    deprecatedAt: this.env.API_V1_DEPRECATION_DATE ?? null,
+    sunsetAt: this.env.API_V1_SUNSET_DATE ?? null,
+  };
+  readonly webhookAllowInsecureTargets = this.env.WEBHOOK_ALLOW_INSECURE_TARGETS;
   /** Networks that web push may reach: the public internet only, never those allowed for webhooks. */
-  readonly webPushRules: {
-    webhookAllowInsecureTargets: boolean;
-    webhookAllowedCidrs: AddressRange[];
+  readonly webPushRules = {
+    webhookAllowInsecureTargets: this.env.WEB_PUSH_ALLOW_INSECURE_ENDPOINTS,
+    webhookAllowedCidrs: [] satisfies AddressRange[],
   };
   /** Whole days, for delivered and failed deliveries and for rendered events. */
-  readonly webhookRetentionDays: number;
+  readonly webhookRetentionDays = this.env.WEBHOOK_RETENTION_DAYS;
   /** Days until users without a store and ended invitations are deleted. */
-  readonly addressRetentionDays: number;
-  readonly webhookTimeScale: number;
+  readonly addressRetentionDays = this.env.ADDRESS_RETENTION_DAYS;
+  readonly webhookTimeScale = this.env.WEBHOOK_TIME_SCALE;
   /** Null: no e-mails are sent. Only the dispatcher needs the server. */
-  readonly mail: { from: string; server: MailServer | null } | null;
+  readonly mail =
+    this.env.MAIL_FROM === undefined
+      ? null
+      : { from: this.env.MAIL_FROM, server: this.env.SMTP_URL ?? null };
   /** Contact of security researchers as a URL; null if there is none. */
-  readonly securityContact: string | null;
+  readonly securityContact = toContactUrl(this.env.SECURITY_CONTACT);
   /** Null: no SMS are sent. The URL has no trailing slash. */
-  readonly sms: { url: string; account: string; token: string; from: string } | null;
+  readonly sms = readSms(this.env);
   /** Null: Google Wallet is not configured. */
-  readonly google: GoogleWallet | null;
+  readonly google = readGoogleWallet(this.env);
   /** Null: Apple Wallet is not configured. */
-  readonly apple: AppleCredentials | null;
+  readonly apple = readAppleCredentials(this.env as AppleSettings, new Date()).credentials;
   /** OpenID provider for signing in; null: passwords only. */
-  readonly oidc: { issuer: string; clientId: string; clientSecret: string | null } | null;
-  readonly geocoder: GeocoderChoice;
-  override readonly metricsPort: PlatformConfig['metricsPort'];
-  override readonly checkpoints: PlatformConfig['checkpoints'];
-  override readonly otlpEndpoint: PlatformConfig['otlpEndpoint'];
-  override readonly logLevel: PlatformConfig['logLevel'];
-  override readonly logFormat: PlatformConfig['logFormat'];
+  readonly oidc = readOidc(this.env);
+  readonly geocoder = readGeocoder(this.env);
+  override readonly checkpoints = {
+    key: this.env.CHECKPOINT_KEY ?? null,
+    dir: this.findCheckpointDir(),
+    mailTo: this.env.CHECKPOINT_MAIL_TO ?? null,
+  };
+  override readonly otlpEndpoint =
+    this.env.OTEL_EXPORTER_OTLP_ENDPOINT === undefined
+      ? null
+      : trimSlashes(this.env.OTEL_EXPORTER_OTLP_ENDPOINT);
+  override readonly logLevel = this.env.LOG_LEVEL;
+  override readonly logFormat = this.env.LOG_FORMAT ?? (this.isProduction ? 'json' : 'text');
 
-  /** @param env validated by `readConfig` */
-  constructor(env: Settings, reader?: Reader) {
-    super();
-    const dataDir = resolve(env.DATA_DIR);
-    const isProduction = env.NODE_ENV === 'production';
-    const database = readDatabaseUrls(env, dataDir);
-    this.isProduction = isProduction;
-    this.host = env.HOST;
-    this.port = env.PORT;
-    this.monitoringHost = env.MONITORING_HOST;
-    this.healthPort = env.HEALTH_PORT;
-    this.dataDir = dataDir;
-    const publicUrl = env.PUBLIC_URL ?? database.publicUrl ?? `http://localhost:${env.PORT}`;
-    this.publicUrl = publicUrl.replace(/\/+$/, '');
-    this.databaseUrl = database.url;
-    this.databaseMigrationUrl = env.DATABASE_MIGRATION_URL ?? database.ownerUrl ?? database.url;
-    this.databasePool = env.DATABASE_POOL;
-    this.eventStoreUrl = env.EVENT_STORE_URL ?? null;
-    this.eventStoreStreamPrefix = env.EVENT_STORE_STREAM_PREFIX;
-    const { key, file } = readMasterKey(env.MASTER_KEY, isProduction, dataDir, reader);
-    this.masterKey = key;
-    this.masterKeyFile = file;
-    this.masterKeyPrevious =
-      env.MASTER_KEY_PREVIOUS === undefined ? null : Buffer.from(env.MASTER_KEY_PREVIOUS, 'base64');
-    this.rateLimitPerMinute = env.RATE_LIMIT_PER_MINUTE;
-    this.accountRateLimitPerMinute = env.STORE_RATE_LIMIT_PER_MINUTE;
-    this.pageRateLimitPerMinute = env.PAGE_RATE_LIMIT_PER_MINUTE;
-    this.signups = { perAddress: env.SIGNUPS_PER_ADDRESS, perPoster: env.SIGNUPS_PER_POSTER };
-    this.limits = readLimits(env);
-    this.messagesPerAddressPerDay = env.MAX_MESSAGES_PER_ADDRESS_PER_DAY;
-    this.stripImageCacheMb = env.STRIP_IMAGES_KEPT_MB;
-    this.readPosterFonts = readPosterFonts(env);
-    this.openCards = { max: env.MAX_OPEN_CARDS, perAddress: env.MAX_OPEN_CARDS_PER_ADDRESS };
-    this.trustProxyHops = env.TRUST_PROXY_HOPS;
-    this.webhookAllowedCidrs = env.WEBHOOK_ALLOWED_CIDRS;
-    this.redisUrl = env.REDIS_URL ?? null;
-    this.corsOrigins = env.CORS_ORIGINS;
-    this.v1 = readV1Dates(env);
-    this.webhookAllowInsecureTargets = env.WEBHOOK_ALLOW_INSECURE_TARGETS;
-    this.webPushRules = {
-      webhookAllowInsecureTargets: env.WEB_PUSH_ALLOW_INSECURE_ENDPOINTS,
-      webhookAllowedCidrs: [],
-    };
-    this.webhookRetentionDays = env.WEBHOOK_RETENTION_DAYS;
-    this.addressRetentionDays = env.ADDRESS_RETENTION_DAYS;
-    this.webhookTimeScale = env.WEBHOOK_TIME_SCALE;
-    this.mail = readMail(env);
-    this.securityContact = toContactUrl(env.SECURITY_CONTACT);
-    this.sms = readSms(env);
-    this.google = readGoogleWallet(env);
-    this.apple = readAppleCredentials(env as AppleSettings, new Date()).credentials;
-    this.oidc = readOidc(env);
-    this.geocoder = readGeocoder(env);
-    this.metricsPort = env.METRICS_PORT ?? null;
-    this.checkpoints = readCheckpoints(env, isProduction ? null : join(dataDir, 'checkpoints'));
-    this.otlpEndpoint = env.OTEL_EXPORTER_OTLP_ENDPOINT?.replace(/\/+$/, '') ?? null;
-    this.logLevel = env.LOG_LEVEL;
-    this.logFormat = env.LOG_FORMAT ?? (isProduction ? 'json' : 'text');
+  private findCheckpointDir(): string | null {
+    if (this.env.CHECKPOINT_DIR !== undefined) return resolve(this.env.CHECKPOINT_DIR);
+    return this.isProduction ? null : join(this.dataDir, 'checkpoints');
   }
 }
 
@@ -208,28 +196,8 @@ export function readConfig(environment: NodeJS.ProcessEnv, reader?: Reader): Con
   return new Config(settings, reader);
 }
 
-function readPosterFonts({
-  POSTER_FONT_REGULAR: regular,
-  POSTER_FONT_BOLD: bold,
-}: Settings): Config['readPosterFonts'] {
-  return { regular: regular ?? null, bold: bold ?? null };
-}
-
-function readLimits(env: Settings): Config['limits'] {
-  return {
-    rewards: env.MAX_REWARDS_PER_CARD,
-    cards: env.MAX_CARDS_PER_STORE,
-    locations: env.MAX_LOCATIONS_PER_STORE,
-    posters: env.MAX_POSTERS_PER_STORE,
-    webhookSubscriptions: env.MAX_SUBSCRIPTIONS_PER_STORE,
-    stripPictures: env.MAX_STRIP_PICTURES_PER_STORE,
-    smsPerDay: env.MAX_SMS_PER_STORE_PER_DAY,
-    signupMailsPerDay: env.SIGNUP_MAILS_PER_STORE_PER_DAY,
-  };
-}
-
-function readMail({ SMTP_URL: server, MAIL_FROM: from }: Settings): Config['mail'] {
-  return from === undefined ? null : { from, server: server ?? null };
+function trimSlashes(url: string): string {
+  return url.replace(/\/+$/, '');
 }
 
 function toContactUrl(contact: string | undefined): string | null {
@@ -237,32 +205,21 @@ function toContactUrl(contact: string | undefined): string | null {
   return contact.startsWith('https://') ? contact : `mailto:${contact}`;
 }
 
-/** @param defaultDir the folder if none is set */
-function readCheckpoints(env: Settings, defaultDir: string | null): Config['checkpoints'] {
-  return {
-    key: env.CHECKPOINT_KEY ?? null,
-    dir: env.CHECKPOINT_DIR === undefined ? defaultDir : resolve(env.CHECKPOINT_DIR),
-    mailTo: env.CHECKPOINT_MAIL_TO ?? null,
-  };
-}
-
-function readV1Dates(env: Settings): Config['v1'] {
-  return {
-    deprecatedAt: env.API_V1_DEPRECATION_DATE ?? null,
-    sunsetAt: env.API_V1_SUNSET_DATE ?? null,
-  };
-}
-
-function readOidc(env: Settings): Config['oidc'] {
+/** Reads the client at the company's identity provider. */
+function readOidc(
+  env: Settings,
+): { issuer: string; clientId: string; clientSecret: string | null } | null {
   const { OIDC_ISSUER: issuer, OIDC_CLIENT_ID: clientId, OIDC_CLIENT_SECRET: secret } = env;
   if (issuer === undefined || clientId === undefined) return null;
   return { issuer, clientId, clientSecret: secret ?? null };
 }
 
-function readSms(env: Settings): Config['sms'] {
+function readSms(
+  env: Settings,
+): { url: string; account: string; token: string; from: string } | null {
   const { SMS_URL: url, SMS_ACCOUNT: account, SMS_TOKEN: token, SMS_FROM: from } = env;
   if (!url || !account || !token || !from) return null;
-  return { url: url.replace(/\/+$/, ''), account, token, from };
+  return { url: trimSlashes(url), account, token, from };
 }
 
 function readDatabaseUrls(env: Settings, dataDir: string): DatabaseUrls {
@@ -297,13 +254,12 @@ function readRunFile(dataDir: string): DatabaseUrls {
 function readGoogleWallet(env: Settings): GoogleWallet | null {
   const { GOOGLE_WALLET_ISSUER_ID: issuerId, GOOGLE_WALLET_KEY: account } = env;
   if (issuerId === undefined || account === undefined) return null;
-  const trimSlash = (url: string) => url.replace(/\/+$/, '');
   return {
     issuerId,
     account,
     idSuffix: env.GOOGLE_WALLET_ID_SUFFIX,
-    url: trimSlash(env.GOOGLE_WALLET_URL),
-    saveUrl: trimSlash(env.GOOGLE_WALLET_SAVE_URL),
+    url: trimSlashes(env.GOOGLE_WALLET_URL),
+    saveUrl: trimSlashes(env.GOOGLE_WALLET_SAVE_URL),
     callbackKeysUrl: env.GOOGLE_WALLET_CALLBACK_KEYS_URL,
     requestsPerSecond: env.GOOGLE_WALLET_REQUESTS_PER_SECOND,
   };
@@ -314,7 +270,7 @@ function readMasterKey(
   isProduction: boolean,
   dataDir: string,
   reader: Reader | undefined,
-): { key: Buffer; file: Config['masterKeyFile'] } {
+): { key: Buffer; file: PlatformConfig['masterKeyFile'] } {
   if (value !== undefined) return { key: Buffer.from(value, 'base64'), file: null };
   if (isProduction) {
     // Not a usable key: sealing with it fails.

@@ -1,6 +1,7 @@
 import { parseAbsoluteUrl } from '#kernel/absolute-url.js';
 import { getEarliestSunset } from '#kernel/retirement.js';
-import { parseMoment, Settings } from './settings.js';
+import { parseMoment } from './setting-decorators.js';
+import { Settings } from './settings.js';
 
 /** Processes that need less than all settings. */
 export type Reader = 'api' | 'migrate';

@@ -1,7 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import { Config } from '#configuration/config.js';
 import { findMailbox } from '#kernel/email-address.js';
-import type { MailServer } from '#configuration/settings.js';
+import type { MailServer } from '#configuration/setting-decorators.js';
 import { createCheckedBody } from '#sending/checked-body.client.js';
 import type { Mail, MailOutcome } from './mail.js';
 

@@ -1,0 +1,250 @@
+import { ValidateBy } from 'class-validator';
+import { X509Certificate } from 'node:crypto';
+import { isIP } from 'node:net';
+import ipaddr from 'ipaddr.js';
+import { parseAbsoluteUrl } from '#kernel/absolute-url.js';
+import { parseSigner } from '#kernel/signed-note.js';
+import { parseServiceAccount, type ServiceAccount } from './service-account.js';
+
+/** A network: its address and how many bits of it count. */
+export type AddressRange = [ipaddr.IPv4 | ipaddr.IPv6, number];
+
+export type MailServer = {
+  host: string;
+  port: number;
+  /** TLS from the first byte on; else as soon as the server offers it. */
+  tls: boolean;
+  login: { user: string; password: string } | null;
+};
+
+/** Replaces a value that is not valid, with the reason. */
+class Invalid {
+  constructor(readonly message: string) {}
+}
+
+export const parsers = new Map<string, (text: string) => unknown>();
+
+/** Texts of .env.example by the name of the first setting that they describe. */
+export const descriptions = new Map<string, string>();
+
+/** Describes a setting, and those after it without a description of their own, in .env.example. */
+export function Describe(text: string): PropertyDecorator {
+  return (_, name) => void descriptions.set(String(name), text.trim().replaceAll(/\s+/g, ' '));
+}
+
+/**
+ * @param parse returns undefined for a text that cannot be used
+ * @param message for such a text
+ */
+export function Setting(parse: (text: string) => unknown, message: string): PropertyDecorator {
+  const check = ValidateBy({
+    name: 'setting',
+    validator: {
+      validate: (value) => !(value instanceof Invalid),
+      defaultMessage: (about) => (about?.value instanceof Invalid ? about.value.message : message),
+    },
+  });
+  return (target, name) => {
+    parsers.set(String(name), (text) => parse(text) ?? new Invalid(message));
+    check(target, name);
+  };
+}
+
+export function Text(): PropertyDecorator {
+  return Setting((text) => text, 'must be a text');
+}
+
+export function WholeNumber(min: number, max = Number.MAX_SAFE_INTEGER): PropertyDecorator {
+  const range = max === Number.MAX_SAFE_INTEGER ? `from ${min} on` : `from ${min} to ${max}`;
+  return Setting((text) => {
+    const number = Number(text);
+    return Number.isSafeInteger(number) && number >= min && number <= max ? number : undefined;
+  }, `must be a whole number ${range}`);
+}
+
+export function Matching(pattern: RegExp, message: string): PropertyDecorator {
+  return Setting((text) => (pattern.test(text) ? text : undefined), message);
+}
+
+export function OneOf(values: readonly string[]): PropertyDecorator {
+  return Setting((text) => values.find((value) => value === text), `must be ${values.join(', ')}`);
+}
+
+export function Certificate(): PropertyDecorator {
+  return Setting(parseCertificate, 'must be a certificate in PEM (-----BEGIN CERTIFICATE-----)');
+}
+
+export function Moment(): PropertyDecorator {
+  return Setting(parseMoment, 'must be an ISO date such as 2027-01-31, or a time with its offset');
+}
+
+export function Url(...protocols: string[]): PropertyDecorator {
+  return UrlSetting(protocols, normalizeUrl, renderUrlMessage(protocols));
+}
+
+/** @param parse returns undefined for a URL that cannot be used, as the message says */
+function UrlSetting(
+  protocols: string[],
+  parse: (url: URL, text: string) => unknown,
+  message: string,
+): PropertyDecorator {
+  return Setting((text) => {
+    const url = parseAbsoluteUrl(text);
+    if (!url || !protocols.includes(url.protocol)) return new Invalid(renderUrlMessage(protocols));
+    // TLS has no name that ends so (RFC 6066, section 3), and nor have certificates.
+    if (/(\.|%2e)$/i.test(url.hostname))
+      return new Invalid('must name a host that does not end with a dot');
+    return parse(url, text);
+  }, message);
+}
+
+/** Renders the URL as the parser does, without a path that was not there: paths are appended to many. */
+function normalizeUrl({ href }: URL, text: string): string {
+  return text.endsWith('/') ? href : href.replace(/\/$/, '');
+}
+
+/** Accepts a URL that paths can be appended to. */
+export function PublicUrl(): PropertyDecorator {
+  return UrlSetting(['http:', 'https:'], parsePublicUrl, 'must have no user or query');
+}
+
+export function DatabaseUrl(): PropertyDecorator {
+  return UrlSetting(
+    ['postgres:', 'postgresql:'],
+    (_, text) => parseDatabaseUrl(text),
+    'must have %25, %40 and the like for special characters of name and password',
+  );
+}
+
+export function MailUrl(...protocols: string[]): PropertyDecorator {
+  return UrlSetting(
+    protocols,
+    parseMailServer,
+    'must name a host, and have %40 and the like for special characters of name and password',
+  );
+}
+
+function parsePublicUrl(url: URL, text: string): string | undefined {
+  return url.username || url.password || text.includes('?') ? undefined : normalizeUrl(url, text);
+}
+
+/** @returns undefined for what is percent-encoded wrongly */
+function parseDatabaseUrl(text: string): string | undefined {
+  try {
+    decodeURIComponent(text);
+    return text;
+  } catch {
+    return undefined;
+  }
+}
+
+function renderUrlMessage(protocols: string[]): string {
+  const starts = protocols.map((p) => `${p}//`).join(' or ');
+  return `must be a URL that starts with ${starts}, without spaces, backslashes and "#"`;
+}
+
+export function parseMasterKey(text: string): string | undefined {
+  return Buffer.from(text, 'base64').length === 32 ? text : undefined;
+}
+
+export function parseSignerKey(text: string): string | undefined {
+  return parseSigner(text) && text;
+}
+
+export function parseGoogleKey(text: string): ServiceAccount | Invalid {
+  const account = parseServiceAccount(text);
+  return typeof account === 'string' ? new Invalid(account) : account;
+}
+
+/** Parses PEM; in a text of one line, `\\n` stands for the end of a line. */
+export function parsePem(text: string): string | undefined {
+  const pem = text.replaceAll('\\n', '\n').trim();
+  return /-----BEGIN [A-Z0-9 ]+-----/.test(pem) ? `${pem}\n` : undefined;
+}
+
+function parseCertificate(text: string): string | undefined {
+  const pem = parsePem(text);
+  try {
+    return pem && new X509Certificate(pem) && pem;
+  } catch {
+    // OpenSSL's words say nothing that a person could act on.
+    return undefined;
+  }
+}
+
+export function parseFlag(text: string): boolean | undefined {
+  if (['true', '1'].includes(text)) return true;
+  return ['false', '0'].includes(text) ? false : undefined;
+}
+
+export function parseFactor(text: string): number | undefined {
+  const factor = Number(text);
+  return Number.isFinite(factor) && factor >= 1 ? factor : undefined;
+}
+
+export function parseRanges(text: string): AddressRange[] | Invalid | undefined {
+  const texts = text.split(',').map((range) => range.trim());
+  const isValid = texts.every(
+    (range) => isIP(range.split('/')[0] ?? '') && ipaddr.isValidCIDR(range),
+  );
+  if (!isValid) return undefined;
+  const ranges = texts.map((range) => ipaddr.parseCIDR(range));
+  return ranges.some(isMapped)
+    ? new Invalid('must have IPv4 ranges as such: 10.0.0.0/8, not ::ffff:10.0.0.0/104')
+    : ranges;
+}
+
+/**
+ * Tells whether every address of the range is an IPv4 address in IPv6 notation. Such addresses are converted to IPv4
+ * first.
+ */
+function isMapped([address, bits]: AddressRange): boolean {
+  return address instanceof ipaddr.IPv6 && bits >= 96 && address.isIPv4MappedAddress();
+}
+
+export function parseOrigins(text: string): string[] | undefined {
+  const origins = text.split(',').map((origin) => origin.trim());
+  const isValid = origins.every((one) => one === '*' || isOrigin(one));
+  return isValid ? origins : undefined;
+}
+
+/**
+ * Tells whether the text is an origin as browsers send it. It is compared as it is, so a pattern would match nothing.
+ */
+function isOrigin(text: string): boolean {
+  const url = parseAbsoluteUrl(text);
+  return url?.origin === text && /^https?:\/\/(\[[\da-f:.]+\]|[\w.-]+)(:\d+)?$/.test(text);
+}
+
+const DAY = /^\d{4}-\d\d-\d\d/;
+const TIME = /^(T([01]\d|2[0-3]):[0-5]\d(:[0-5]\d(\.\d+)?)?(Z|[+-]([01]\d|2[0-3]):?[0-5]\d))?$/;
+
+/** @returns undefined for what is neither a date nor a time with its offset, 30 February included */
+export function parseMoment(text: string): Date | undefined {
+  const [day] = DAY.exec(text) ?? [];
+  if (day === undefined || !TIME.test(text.slice(day.length))) return undefined;
+  const midnight = new Date(day);
+  if (Number.isNaN(midnight.getTime()) || !midnight.toISOString().startsWith(day)) return undefined;
+  return new Date(text);
+}
+
+function parseMailServer(url: URL): MailServer | undefined {
+  const { protocol, hostname, port, username, password } = url;
+  const tls = protocol === 'smtps:';
+  if (hostname === '') return undefined;
+  try {
+    return {
+      host: decodeURIComponent(hostname).replace(/^\[(.*)\]$/, '$1'),
+      port: port === '' ? (tls ? 465 : 587) : Number(port),
+      tls,
+      login:
+        username === ''
+          ? null
+          : { user: decodeURIComponent(username), password: decodeURIComponent(password) },
+    };
+  } catch (error) {
+    // What is percent-encoded wrongly; the text itself may be a password.
+    if (error instanceof URIError) return undefined;
+    throw error;
+  }
+}
