@@ -19,8 +19,8 @@ import {
 } from '../support/http/contract.js';
 import {
   jpegWithScans,
-  PHOTOGRAPHS,
   photograph,
+  speckled,
   pixelAt,
   readPixels,
   plainPng,
@@ -393,18 +393,16 @@ describe('the public images', () => {
   });
 
   it('STRIP-19 The strips of a pass take less than 220 KB, whatever the picture: its fine detail is softened first', async () => {
-    for (const [kind, draw] of Object.entries(PHOTOGRAPHS)) {
-      const photo = await (await draw(1125, 432)).png().toBuffer();
-      const { body: card } = await put((await newCard()).id, photo);
-      const { hash } = await remembered(card);
-      let bytes = 0;
-      for (const size of ['1x', '2x', '3x'] as const) {
-        const png = Buffer.from(await (await fetched(toStripUrl('', hash, 3, size))).arrayBuffer());
-        expect([kind, colourType(png)]).toEqual([kind, 'palette']);
-        bytes += png.length;
-      }
-      expect([kind, bytes < 220 * 1024, bytes]).toEqual([kind, true, bytes]);
+    const noise = await (await speckled(1125, 432)).png().toBuffer();
+    const { body: card } = await put((await newCard()).id, noise);
+    const { hash } = await remembered(card);
+    let bytes = 0;
+    for (const size of ['1x', '2x', '3x'] as const) {
+      const png = Buffer.from(await (await fetched(toStripUrl('', hash, 3, size))).arrayBuffer());
+      expect(colourType(png)).toBe('palette');
+      bytes += png.length;
     }
+    expect(bytes).toBeLessThan(220 * 1024);
   });
 
   it('STRIP-14 They are immutable and have an `ETag`, for GET and HEAD', async () => {

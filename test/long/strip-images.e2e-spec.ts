@@ -13,6 +13,7 @@ import {
 } from '#card-images/strip-design.js';
 import { StripImages } from '#card-images/strip-images.service.js';
 import {
+  PHOTOGRAPHS,
   pixelAt,
   readPixels,
   speckled,
@@ -306,6 +307,18 @@ describe('stored strip images', () => {
   };
   const remember = (appearance: Partial<StripAppearance>, target = images, store = STORE) =>
     target.remember(store, createStripDesign({ ...APPEARANCE, ...appearance }, []));
+
+  it.each(Object.entries(PHOTOGRAPHS))(
+    'of all sizes take less than 220 KB together with a picture of the kind %s',
+    async (kind, paint) => {
+      await addPicture(kind, await (await paint(STRIP.width, STRIP.height)).png().toBuffer());
+      let bytes = 0;
+      for (const size of ['1x', '2x', '3x'] as const) {
+        bytes += (await draw(withPicture(kind), 3, { size })).length;
+      }
+      expect(bytes).toBeLessThan(220 * 1024);
+    },
+  );
 
   it('are drawn once for 20 requests at the same time and one afterwards', async () => {
     const hash = await remember({ stampColor: '#010203' });
