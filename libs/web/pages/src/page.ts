@@ -29,7 +29,8 @@ type PageInput<D extends object> = PageExtras & {
   at?: string;
 };
 
-export type RenderedPage = { html: string; policy: string };
+/** @property policy the content security policy */
+export type RenderedPage = { html: string; policy: string; referrerPolicy?: string };
 
 type Layout = Pick<PageInput<object>, 'kind' | 'title'> & {
   body: string;
@@ -50,7 +51,7 @@ const layout = loadView<Layout>(import.meta.url, './views/layout.eta');
 
 export function renderPage<D extends object>(input: PageInput<D>): RenderedPage {
   const { kind, title, view, data, frame, scripts = [], allow = {}, width = '', at } = input;
-  const colors = input.colors ? renderColorStyle(input.colors) : '';
+  const colors = input.colors ? renderColorStyle('brand', input.colors) : '';
   const nonce = scripts.length > 0 ? randomBytes(16).toString('base64') : '';
   const html = layout(
     {
@@ -72,15 +73,15 @@ export function renderPage<D extends object>(input: PageInput<D>): RenderedPage 
   return { html, policy: buildContentSecurityPolicy({ colors, nonce, allow }) };
 }
 
-/** Sends a page. The referrer policy keeps the Origin header of forms, which the guard checks. */
+/** Sends a page. By default its referrer policy keeps the Origin header of forms, which the guard checks. */
 export async function sendRenderedPage(
   reply: FastifyReply,
-  { html, policy }: RenderedPage,
+  { html, policy, referrerPolicy = 'same-origin' }: RenderedPage,
 ): Promise<void> {
   await reply
     .type('text/html; charset=utf-8')
     .header('content-security-policy', policy)
-    .header('referrer-policy', 'same-origin')
+    .header('referrer-policy', referrerPolicy)
     .header('cache-control', 'no-store')
     .header('x-robots-tag', 'noindex, nofollow')
     .send(html);
@@ -93,9 +94,15 @@ export function getRootPath({ publicUrl }: Pick<Config, 'publicUrl'>): string {
 
 const HEX = /^#[0-9A-Fa-f]{6}$/;
 
-function renderColorStyle({ ground, text }: Colors): string {
+/** Renders a style with two custom properties: `--name`, and `--on-name` for text on it, which is always readable. */
+export function renderColorStyle(name: string, { ground, text }: Colors): string {
   if (!HEX.test(ground) || !HEX.test(text)) throw new Error('a colour of a page is not #RRGGBB');
-  return `:root{--brand:${ground};--on-brand:${pickReadableColor(ground, text)}}`;
+  return `:root{--${name}:${ground};--on-${name}:${pickReadableColor(ground, text)}}`;
+}
+
+/** Returns the source of a content security policy that allows one inline style. */
+export function hashStyle(style: string): string {
+  return `'sha256-${createHash('sha256').update(style).digest('base64')}'`;
 }
 
 function buildContentSecurityPolicy({
@@ -107,10 +114,9 @@ function buildContentSecurityPolicy({
   nonce: string;
   allow: NonNullable<PageExtras['allow']>;
 }): string {
-  const hash = colors && `'sha256-${createHash('sha256').update(colors).digest('base64')}'`;
   const sources: Record<string, readonly string[]> = {
     'default-src': ["'none'"],
-    'style-src': ["'self'", ...(hash ? [hash] : [])],
+    'style-src': ["'self'", ...(colors ? [hashStyle(colors)] : [])],
     'img-src': ["'self'", 'data:'],
     'form-action': ["'self'"],
     'base-uri': ["'none'"],

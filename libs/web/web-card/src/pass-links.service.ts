@@ -1,17 +1,45 @@
+import { Injectable } from '@nestjs/common';
+import { ApplePasses } from '#apple-wallet/apple-passes.service.js';
+import { getLastModifiedMs } from '#apple-wallet/passkit.js';
+import { GoogleLinks } from '#google-wallet/google-links.service.js';
 import type { CustomerCard } from '#stamping/customer-card.js';
 
-/** Holds a signed `.pkpass`. */
-export type PassPackage = { bytes: Buffer; changedAt: Date };
+export type Device = 'apple' | 'android' | 'other';
 
-/** Creates what the two wallet links of every customer card lead to. */
-export abstract class PassLinks {
-  /** Whether the vendor's credentials are configured. */
-  abstract readonly appleEnabled: boolean;
-  abstract readonly googleEnabled: boolean;
+/**
+ * Detects which wallet a browser's device can have. A wrong guess only hides a button or leads to the web card: iPads
+ * with desktop mode look like Macs, and both open passes.
+ */
+export function detectDevice(userAgent: string | undefined): Device {
+  if (userAgent === undefined) return 'other';
+  if (/Android/i.test(userAgent)) return 'android';
+  return /iPhone|iPad|iPod|Macintosh/.test(userAgent) ? 'apple' : 'other';
+}
 
-  /** Creates a package; undefined if there can be none. Call it only while `appleEnabled`. */
-  abstract createPackage(card: CustomerCard): Promise<PassPackage | undefined>;
+/** Creates what the two wallet links of every customer card lead to, for vendors whose credentials are configured. */
+@Injectable()
+export class PassLinks {
+  constructor(
+    private readonly apple: ApplePasses,
+    private readonly google: GoogleLinks,
+  ) {}
 
-  /** Returns the URL that saves the pass to Google Wallet; undefined if there is none. Call it only while `googleEnabled`. */
-  abstract createSaveUrl(card: CustomerCard): Promise<string | undefined>;
+  get appleEnabled(): boolean {
+    return this.apple.isEnabled;
+  }
+
+  get googleEnabled(): boolean {
+    return this.google.isEnabled;
+  }
+
+  /** Creates a signed `.pkpass`. Call it only while `appleEnabled`. */
+  async createPackage(card: CustomerCard): Promise<{ bytes: Buffer; changedAt: Date }> {
+    const { bytes, pass } = await this.apple.issue(card);
+    return { bytes, changedAt: new Date(getLastModifiedMs(pass, new Date())) };
+  }
+
+  /** Finds the URL that saves the pass to Google Wallet. Call it only while `googleEnabled`. */
+  createSaveUrl(card: CustomerCard): Promise<string | undefined> {
+    return this.google.findSaveUrl(card, new Date());
+  }
 }

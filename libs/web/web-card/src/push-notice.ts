@@ -1,6 +1,6 @@
 import type { PassContent } from '#passes/pass-content.js';
 import type { PassNotice } from '#passes/pass-notice.js';
-import { formatCount, summarize } from './card-page.js';
+import { formatCount, summarize } from './card-view.js';
 import { findCardTranslations, type CardLocalization } from './translations.js';
 
 /** The notification that the service worker of a card shows. */

@@ -1,24 +1,30 @@
-import { Controller, Get, Header, Param, Query, Req, Res, UseFilters } from '@nestjs/common';
+import { Controller, Get, Header, Param, Query, Req, Res } from '@nestjs/common';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { Config } from '#configuration/config.js';
 import { NotFoundError } from '#kernel/errors.js';
+import { LANGUAGE_CODES } from '#kernel/languages.js';
+import { negotiateLanguage } from '#http/negotiation.js';
 import type { CustomerCard } from '#stamping/customer-card.js';
 import type { PassContent } from '#passes/pass-content.js';
 import { PassContents } from '#passes/pass-contents.service.js';
 import { PassImages } from '#passes/pass-images.service.js';
 import { parseTag } from '#passes/pass-tag.js';
 import { Passes } from '#passes/passes.service.js';
-import { createCardManifest } from './card-manifest.js';
-import { renderCardPage, renderMessagePage, type StripLinks } from './card-page.js';
-import { CARD_SCRIPT_PATH } from './card-script.js';
+import { getRootPath, sendRenderedPage } from '#pages/page.js';
+import { Pages } from '#pages/pages.service.js';
+import { loadView } from '#pages/view.js';
+import { createCardManifest, renderCardIcon, renderCardPage, WORKER_SCRIPT } from './card-page.js';
 import { CardStreams } from './card-streams.service.js';
-import { detectDevice } from './device.js';
-import { PagesFilter, sendPage, negotiateTranslations } from './pages.filter.js';
-import { PassLinks } from './pass-links.service.js';
+import type { StripLinks } from './card-view.js';
+import { detectDevice, PassLinks } from './pass-links.service.js';
+import { findCardTranslations } from './translations.js';
 import { VapidKeys } from './vapid-keys.service.js';
-import { renderCardIcon } from './web-card-icon.js';
 import { WebCards } from './web-cards.service.js';
-import { WORKER_SCRIPT } from './worker-script.js';
+
+const messageView = loadView<{ title: string; text: string }>(
+  import.meta.url,
+  './views/message.eta',
+);
 
 /** The policy of a worker's own script applies to it: it may only connect to this service. */
 const WORKER_POLICY = "default-src 'none'; connect-src 'self'";
@@ -37,14 +43,14 @@ export class WebCardController {
     private readonly links: PassLinks,
     private readonly streams: CardStreams,
     private readonly vapid: VapidKeys,
+    private readonly pages: Pages,
     private readonly config: Config,
   ) {
-    this.root = new URL(config.publicUrl).pathname.replace(/\/$/, '');
+    this.root = getRootPath(config);
   }
 
   @Get()
   @Header('cache-control', 'no-store')
-  @UseFilters(PagesFilter)
   async show(
     @Param('uuid') uuid: string,
     @Query('joined') joined: unknown,
@@ -53,27 +59,32 @@ export class WebCardController {
   ): Promise<void> {
     const match = await this.cards.find(uuid);
     if (!match) {
-      const { t, locale } = negotiateTranslations(request, reply);
-      return sendPage(reply.status(404), renderMessagePage(locale, t.notFound, t.notFoundWhy));
+      // No store is known, so the browser chooses the language.
+      const language = negotiateLanguage(request, reply, LANGUAGE_CODES);
+      const { t, locale: lang } = findCardTranslations(language);
+      const title = t.notFound;
+      const data = { title, text: t.notFoundWhy };
+      return this.pages.sendPublic(reply, { view: messageView, status: 404, lang, title, data });
     }
     if (match.isMerged) {
       await reply.redirect(`${this.config.publicUrl}/passes/${match.card.uuid}`, 302);
       return;
     }
     const { pass, content } = await this.contents.open(match.card);
-    const page = renderCardPage({
+    const device = detectDevice(request.headers['user-agent']);
+    const input = {
       content,
       tag: pass.tag,
       joined: joined === undefined ? null : { isLinkSent: joined !== 'unsent' },
       now: new Date(),
-      device: detectDevice(request.headers['user-agent']),
-      wallets: { apple: this.links.appleEnabled, google: this.links.googleEnabled },
+      wallets: {
+        apple: this.links.appleEnabled && device !== 'android',
+        google: this.links.googleEnabled && device !== 'apple',
+      },
       ...(await this.findImages(content)),
       pushKey: this.vapid.publicKey,
-      root: this.root,
-      scriptPath: this.root + CARD_SCRIPT_PATH,
-    });
-    await sendPage(reply, page);
+    };
+    await sendRenderedPage(reply, renderCardPage(input, this.root));
   }
 
   /** Finds the images, as paths on the page's own host. */
@@ -99,7 +110,7 @@ export class WebCardController {
   @Header('content-type', 'image/svg+xml')
   @Header('cache-control', 'no-store')
   async icon(@Param('uuid') uuid: string): Promise<string> {
-    return renderCardIcon((await this.getContent(await this.getCard(uuid))).card).text;
+    return renderCardIcon(await this.getContent(await this.getCard(uuid)), this.root);
   }
 
   /** Serves the worker for any link, so that browsers with a deleted card still get updates. */

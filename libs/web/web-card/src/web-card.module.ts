@@ -2,10 +2,8 @@ import { Module } from '@nestjs/common';
 import { AppleWalletModule } from '#apple-wallet/apple-wallet.module.js';
 import { GoogleWalletModule } from '#google-wallet/google-wallet.module.js';
 import { PassesModule } from '#passes/passes.module.js';
-import { CardScriptController } from './card-script.controller.js';
 import { CardStreams } from './card-streams.service.js';
 import { PassLinks } from './pass-links.service.js';
-import { VendorLinks } from './vendor-links.service.js';
 import { PassLinksController } from './pass-links.controller.js';
 import { WebCardController } from './web-card.controller.js';
 import { WebPushController } from './web-push.controller.js';
@@ -15,7 +13,7 @@ import { WebCards } from './web-cards.service.js';
 /** Serves the web card, and the two links that lead to it or to a wallet. */
 @Module({
   imports: [AppleWalletModule, GoogleWalletModule, PassesModule, WebPushModule],
-  controllers: [WebCardController, PassLinksController, CardScriptController, WebPushController],
-  providers: [WebCards, CardStreams, { provide: PassLinks, useClass: VendorLinks }],
+  controllers: [WebCardController, PassLinksController, WebPushController],
+  providers: [WebCards, CardStreams, PassLinks],
 })
 export class WebCardModule {}

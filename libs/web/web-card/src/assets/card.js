@@ -1,29 +1,32 @@
-import { createHash } from 'node:crypto';
-
 /**
  * Keeps the page up to date and offers notifications and installation on the home screen. It takes every change from a
  * page that the server has rendered again, so it does not depend on what a card shows.
  */
-const TEXT = `(() => {
-'use strict';
 const byId = (id) => document.getElementById(id);
-const show = (id, is) => { const element = byId(id); if (element) element.hidden = !is; };
+const show = (id, is) => {
+  const element = byId(id);
+  if (element) element.hidden = !is;
+};
 let main = byId('card');
 const at = main.dataset.at;
 let source, timer, installation, registration, subscription;
-let requestCount = 0, shownRequest = 0;
+let requestCount = 0,
+  shownRequest = 0;
 
 function listen() {
-  stop();
+  stopListening();
   source = new EventSource(at + '/events?since=' + main.dataset.tag);
-  source.onopen = markAlive;
+  source.addEventListener('open', markAlive);
   source.addEventListener('alive', markAlive);
-  source.addEventListener('changed', () => { markAlive(); refresh(); });
-  source.onerror = () => {
+  source.addEventListener('changed', () => {
+    markAlive();
+    refresh();
+  });
+  source.addEventListener('error', () => {
     show('offline', true);
     // The browser connects again by itself unless the server has refused.
     if (source.readyState === EventSource.CLOSED) schedule(15000 + Math.random() * 30000, catchUp);
-  };
+  });
 }
 function markAlive() {
   show('offline', false);
@@ -37,7 +40,7 @@ async function catchUp() {
   await refresh();
   listen();
 }
-function stop() {
+function stopListening() {
   clearTimeout(timer);
   if (source) source.close();
 }
@@ -88,21 +91,27 @@ function updateButtons() {
 /** Asks the service worker to cache the page and its files, so that it can be shown without a connection. */
 function cachePage() {
   if (!registration || !registration.active) return;
-  const elements = [...document.querySelectorAll('script[src],img,link[rel=icon],link[rel=manifest]')];
+  const elements = [
+    ...document.querySelectorAll('script[src],img,link[rel=icon],link[rel=manifest]'),
+  ];
   const urls = elements.map((element) => element.currentSrc || element.src || element.href);
   registration.active.postMessage({ urlsToCache: [new URL(at, location).href, ...urls] });
 }
 
 async function sendSubscription(method, body) {
   const headers = { 'content-type': 'application/json' };
-  const response = await fetch(at + '/push', { method, headers, body: JSON.stringify(body) });
+  const request = { method, headers, body: JSON.stringify(body) };
+  const response = await fetch(at + '/push', request);
   if (!response.ok) throw new Error('push: ' + response.status);
 }
 async function subscribe() {
-  if (await Notification.requestPermission() !== 'granted') return;
+  if ((await Notification.requestPermission()) !== 'granted') return;
   const key = atob(main.dataset.pushKey.replace(/-/g, '+').replace(/_/g, '/'));
   const applicationServerKey = Uint8Array.from(key, (character) => character.charCodeAt(0));
-  const created = await registration.pushManager.subscribe({ userVisibleOnly: true, applicationServerKey });
+  const created = await registration.pushManager.subscribe({
+    userVisibleOnly: true,
+    applicationServerKey,
+  });
   try {
     await sendSubscription('POST', created);
   } catch (error) {
@@ -142,9 +151,11 @@ addEventListener('beforeinstallprompt', (event) => {
   updateButtons();
 });
 // A hidden page needs no connection: the next one brings the changes that it missed.
-document.addEventListener('visibilitychange', () => (document.hidden ? stop() : listen()));
-addEventListener('pagehide', stop);
-addEventListener('pageshow', (event) => { if (event.persisted) listen(); });
+document.addEventListener('visibilitychange', () => (document.hidden ? stopListening() : listen()));
+addEventListener('pagehide', stopListening);
+addEventListener('pageshow', (event) => {
+  if (event.persisted) listen();
+});
 
 async function register() {
   if (!('serviceWorker' in navigator)) return;
@@ -160,12 +171,3 @@ async function register() {
 updateButtons();
 if (!document.hidden) listen();
 register().catch((error) => console.warn(String(error)));
-})();
-`;
-
-const hash = createHash('sha256').update(TEXT).digest('hex').slice(0, 16);
-
-/** Has a URL that changes with its text, so browsers may cache it for ever. */
-export const CARD_SCRIPT = { text: TEXT, folder: 'web-card', file: `card-${hash}.js` } as const;
-
-export const CARD_SCRIPT_PATH = `/${CARD_SCRIPT.folder}/${CARD_SCRIPT.file}`;

@@ -1,23 +1,12 @@
-import { createHash } from 'node:crypto';
-
 /**
  * Runs as the service worker of one card: shows its last state without a connection, and its notifications. Its scope
  * is the card's own link, which keeps the cards of several shops on one phone apart.
  */
-const TEXT = `
 const scope = new URL(registration.scope).pathname;
-const prefix = 'card ' + scope + ' ';
-const cacheName = prefix + version;
+const cacheName = 'card ' + scope;
 
 addEventListener('install', (event) => event.waitUntil(skipWaiting()));
-addEventListener('activate', (event) => event.waitUntil(takeOver()));
-async function takeOver() {
-  const names = await caches.keys();
-  await Promise.all(names
-    .filter((name) => name.startsWith(prefix) && name !== cacheName)
-    .map((name) => caches.delete(name)));
-  await clients.claim();
-}
+addEventListener('activate', (event) => event.waitUntil(clients.claim()));
 
 function isPage(url) {
   return url.pathname === scope;
@@ -26,7 +15,7 @@ function isCacheable(url) {
   if (url.origin !== location.origin) return false;
   if (isPage(url)) return true;
   const root = scope.slice(0, scope.indexOf('/passes/'));
-  const own = [scope + '/icon', scope + '/manifest', root + '/web-card/', root + '/img/'];
+  const own = [scope + '/icon', scope + '/manifest', root + '/assets/', root + '/img/'];
   return own.some((start) => url.pathname.startsWith(start));
 }
 
@@ -62,20 +51,33 @@ function deleteCache() {
 }
 
 addEventListener('message', (event) => {
-  if (event.data && Array.isArray(event.data.urlsToCache)) event.waitUntil(cacheOnly(event.data.urlsToCache));
+  if (event.data && Array.isArray(event.data.urlsToCache))
+    event.waitUntil(cacheOnly(event.data.urlsToCache));
 });
 async function cacheOnly(texts) {
   const cache = await caches.open(cacheName);
-  const urls = new Set(texts.map((text) => new URL(text)).filter(isCacheable).map((url) => url.origin + url.pathname));
+  const urls = new Set(
+    texts
+      .map((text) => new URL(text))
+      .filter(isCacheable)
+      .map((url) => url.origin + url.pathname),
+  );
   for (const { url } of await cache.keys()) if (!urls.has(url)) await cache.delete(url);
   for (const url of urls) if (!(await cache.match(url))) await cache.add(url);
 }
 
 addEventListener('push', (event) => {
   const { title, body, url, lang } = event.data.json();
-  event.waitUntil(registration.showNotification(title, {
-    body, lang, icon: scope + '/icon.svg', tag: scope, renotify: true, data: { url },
-  }));
+  event.waitUntil(
+    registration.showNotification(title, {
+      body,
+      lang,
+      icon: scope + '/icon.svg',
+      tag: scope,
+      renotify: true,
+      data: { url },
+    }),
+  );
 });
 addEventListener('notificationclick', (event) => {
   event.notification.close();
@@ -91,14 +93,9 @@ async function openCard(data) {
 addEventListener('pushsubscriptionchange', (event) => event.waitUntil(renew(event)));
 async function renew({ oldSubscription, newSubscription }) {
   const options = oldSubscription && oldSubscription.options;
-  const renewed = newSubscription || (options && await registration.pushManager.subscribe(options));
+  const renewed =
+    newSubscription || (options && (await registration.pushManager.subscribe(options)));
   if (!renewed) return;
   const headers = { 'content-type': 'application/json' };
   await fetch(scope + '/push', { method: 'POST', headers, body: JSON.stringify(renewed) });
 }
-`;
-
-const version = createHash('sha256').update(TEXT).digest('hex').slice(0, 16);
-
-/** Contains its own version: browsers install a worker again when any byte of it has changed. */
-export const WORKER_SCRIPT = `'use strict';\nconst version = '${version}';${TEXT}`;
