@@ -2,7 +2,7 @@ import fs from 'node:fs';
 import path from 'node:path';
 
 /** Files that the running service reads besides its code: views, and the SQL of migrations. */
-const folders = ['libs/web', 'apps/schema'];
+const folders = ['libs', 'apps/schema'];
 const pattern = /[.](eta|css|svg|js|sql)$/;
 
 const guides = 'docs/guides';

@@ -1,3 +1,4 @@
+import { loadTemplate } from '#kernel/templates.js';
 import type { Mail } from './mail.js';
 import { MAX_SMS_SEPTETS, toPlainText, countSeptets } from './gsm-7.js';
 import { findMessageTranslations } from './translations.js';
@@ -10,6 +11,11 @@ export type CardMessageContent = {
   locale: string;
   link: string;
 };
+
+/** Renders HTML that all mail programs understand: inline styles, with colours that suit light and dark. */
+const mailView = loadTemplate<
+  Record<'lang' | 'subject' | 'intro' | 'open' | 'link' | 'advice' | 'why' | 'store', string>
+>(import.meta.url, './views/card-mail.eta');
 
 /** A shorter name would say nothing: the message is then sent in two segments instead. */
 const MIN_NAME_LENGTH = 10;
@@ -35,7 +41,8 @@ export function renderCardMail({
     fromName: store,
     subject: t.subject(store),
     text: `${paragraphs.join('\n\n')}\n`,
-    html: renderHtml(lang, {
+    html: mailView({
+      lang,
       subject: t.subject(store),
       intro: t.intro(store),
       open: t.open,
@@ -61,47 +68,4 @@ export function renderCardSms({ store: name, locale, link }: CardMessageContent)
     if ((countSeptets(text) ?? Infinity) <= MAX_SMS_SEPTETS) return text;
   }
   return whole;
-}
-
-/** Renders HTML that all mail programs understand: tables and inline styles. The colours suit light and dark. */
-function renderHtml(
-  lang: string,
-  texts: Record<'subject' | 'intro' | 'open' | 'link' | 'advice' | 'why' | 'store', string>,
-): string {
-  const { subject, intro, open, link, advice, why, store } = Object.fromEntries(
-    Object.entries(texts).map(([name, text]) => [name, escapeHtml(text)]),
-  ) as typeof texts;
-  const small = 'font-size:13px;line-height:19px;color:#767676';
-  return `<!doctype html>
-<html lang="${escapeHtml(lang)}">
-<head>
-<meta charset="utf-8">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<meta name="color-scheme" content="light dark">
-<title>${subject}</title>
-</head>
-<body style="margin:0;padding:24px 16px;font-family:system-ui,-apple-system,'Segoe UI',Roboto,Arial,sans-serif;font-size:16px;line-height:24px">
-<div style="max-width:480px;margin:0 auto">
-<p style="margin:0 0 24px">${intro}</p>
-<p style="margin:0 0 24px"><a href="${link}" style="display:inline-block;padding:14px 24px;border-radius:8px;background:#3b3a8f;color:#ffffff;text-decoration:none;font-weight:600">${open}</a></p>
-<p style="margin:0 0 24px">${advice}</p>
-<p style="margin:0 0 16px;${small};word-break:break-all">${link}</p>
-<p style="margin:0 0 16px;${small}">${why}</p>
-<p style="margin:0;${small}">${store}</p>
-</div>
-</body>
-</html>
-`;
-}
-
-const ENTITIES: Record<string, string> = {
-  '&': '&amp;',
-  '<': '&lt;',
-  '>': '&gt;',
-  '"': '&quot;',
-  "'": '&#39;',
-};
-
-function escapeHtml(text: string): string {
-  return text.replaceAll(/[&<>"']/g, (character) => ENTITIES[character] ?? character);
 }

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { readTextFile } from './view.js';
+import { readTextFile } from '#kernel/templates.js';
 
 /** Describes a file that pages load. Its path changes with its text, so that browsers may cache it for ever. */
 export type Asset = { name: string; path: string; type: string; text: string };

@@ -11,8 +11,7 @@ import { isConsolePath } from './console-guard.service.js';
 import type { ConsoleRequest } from './current-user.js';
 import { PageError } from './page-error.js';
 import { renderPage, getRootPath, sendRenderedPage } from './page.js';
-import { createPlainFrame } from './page-frame.js';
-import { loadView } from './view.js';
+import { createPlainFrame, loadView } from './view.js';
 import { findErrorTranslations, type ErrorTranslations } from './translations.js';
 
 type ErrorView = {

@@ -1,7 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import { renderPage } from './page.js';
-import { createPlainFrame } from './page-frame.js';
-import { loadView } from './view.js';
+import { createPlainFrame, loadView } from './view.js';
 
 const HOSTILE = `"><script>alert('&')</script>`;
 const ESCAPED = '&quot;&gt;&lt;script&gt;alert(&#39;&amp;&#39;)&lt;/script&gt;';

@@ -3,8 +3,7 @@ import type { FastifyReply } from 'fastify';
 import type { Config } from '#configuration/config.js';
 import { ICON, STYLE, type Asset } from './assets.js';
 import { pickReadableColor } from './colors.js';
-import type { PageFrame } from './page-frame.js';
-import { loadView, type View } from './view.js';
+import { loadView, type PageFrame, type View } from './view.js';
 
 /** Holds two colours as `#RRGGBB`, validated before they were stored. */
 export type Colors = { ground: string; text: string };

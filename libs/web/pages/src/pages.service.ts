@@ -6,8 +6,7 @@ import { isAllowed } from '#identity/roles.js';
 import type { ConsoleRequest } from './current-user.js';
 import { listNavigationLinks } from './navigation.js';
 import { renderPage, getRootPath, sendRenderedPage, type Colors, type PageExtras } from './page.js';
-import { createPlainFrame } from './page-frame.js';
-import { loadView, type View } from './view.js';
+import { createPlainFrame, loadView, type View } from './view.js';
 
 export type ConsolePage<D extends object> = PageExtras & {
   view: View<D>;

@@ -1,50 +1,39 @@
-import { readFileSync } from 'node:fs';
-import { Eta } from 'eta/core';
-import type { PageFrame } from './page-frame.js';
+import { loadPart, loadTemplate } from '#kernel/templates.js';
+import type { Role } from '#identity/roles.js';
+import type { NavigationLink } from './navigation.js';
 
-/** Renders the inside of a page. Escapes every value, except those written with `<%~`. */
+/** Holds what every view may use in addition to its own data: `it.page`. */
+export type PageFrame = {
+  /** The prefix of every path in a link or form, where the service shares its host with others. */
+  root: string;
+  /** A BCP 47 tag. */
+  lang: string;
+  /** The value of the hidden field `_csrf`; empty on pages without a session. */
+  csrf: string;
+  /** Null on pages without a session. */
+  user: { name: string; email: string } | null;
+  /** Null outside the pages of a store. */
+  store: { id: number; name: string; role: Role } | null;
+  /** The pages of the store that the user may open. */
+  links: NavigationLink[];
+};
+
+/** Creates a frame without session and store. */
+export function createPlainFrame(root: string, lang: string): PageFrame {
+  return { root, lang, csrf: '', user: null, store: null, links: [] };
+}
+
+/** Renders the inside of a page. */
 export type View<D extends object> = (data: D, page: PageFrame) => string;
 
-const PARTS = ['csrf', 'field', 'choice', 'check', 'faults', 'notice', 'empty', 'menu'] as const;
+for (const name of ['csrf', 'field', 'choice', 'check', 'faults', 'notice', 'empty', 'menu'])
+  loadPart(name, import.meta.url, `./parts/${name}.eta`);
 
-/**
- * Renders views. In every view `part(name, data)` renders one of parts/*.eta. Unlike the engine's own `include` it
- * passes on only `data`, so that no value of a page can slip into an element by chance.
- */
-const eta = new Eta({
-  escapeFunction: escapeHtml,
-  functionHeader: 'const part = (name, data) => this.render(`@${name}`, data ?? {});',
-});
-for (const name of PARTS)
-  eta.loadTemplate(`@${name}`, readTextFile(import.meta.url, `./parts/${name}.eta`));
-
-/**
- * Loads a view from a file, which the build copies next to the code.
- * @param from import.meta.url of the caller
- * @param path from there, such as `./views/sign-in.eta`
- */
+/** Loads a view. @param path from the caller's import.meta.url, such as `./views/sign-in.eta` */
 export function loadView<D extends object = Record<string, never>>(
   from: string,
   path: string,
 ): View<D> {
-  const render = eta.compile(readTextFile(from, path));
-  return (data, page) => render.call(eta, { ...data, page }, { filepath: path });
-}
-
-export function readTextFile(from: string, path: string): string {
-  return readFileSync(new URL(path, from), 'utf8');
-}
-
-const ENTITIES: Record<string, string> = {
-  '&': '&amp;',
-  '<': '&lt;',
-  '>': '&gt;',
-  '"': '&quot;',
-  "'": '&#39;',
-};
-
-/** Escapes a value for HTML; undefined and null become an empty text. */
-function escapeHtml(value: unknown): string {
-  if (value === undefined || value === null) return '';
-  return String(value).replace(/[&<>"']/g, (character) => ENTITIES[character] ?? '');
+  const render = loadTemplate<D & { page: PageFrame }>(from, path);
+  return (data, page) => render({ ...data, page });
 }

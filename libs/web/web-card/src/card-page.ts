@@ -1,9 +1,9 @@
+import { readTextFile } from '#kernel/templates.js';
 import type { PassContent } from '#passes/pass-content.js';
 import { loadAsset } from '#pages/assets.js';
 import { computeContrast } from '#pages/colors.js';
 import { hashStyle, renderColorStyle, type RenderedPage } from '#pages/page.js';
-import { createPlainFrame } from '#pages/page-frame.js';
-import { loadView, readTextFile } from '#pages/view.js';
+import { createPlainFrame, loadView } from '#pages/view.js';
 import { createCardView, type CardViewInput } from './card-view.js';
 
 /** The minimum contrast of shapes (WCAG 2.2, success criterion 1.4.11). */
