@@ -1,7 +1,6 @@
 import { Controller, Get, Header } from '@nestjs/common';
 import { Config } from '#configuration/config.js';
 import { NotFoundError } from '#kernel/errors.js';
-import { renderSecurityTxt } from './security-txt.js';
 
 /** Tells anybody where to report a vulnerability of this installation (RFC 9116). */
 @Controller('.well-known/security.txt')
@@ -17,4 +16,22 @@ export class SecurityTxtController {
     if (securityContact === null) throw new NotFoundError('Security contact');
     return renderSecurityTxt(securityContact, publicUrl, new Date());
   }
+}
+
+const DAY_MS = 86_400_000;
+/** RFC 9116 recommends less than a year. Each request gets a new date, so only copies expire. */
+const VALID_MS = 90 * DAY_MS;
+
+/**
+ * Renders security.txt (RFC 9116), which says where to report a vulnerability.
+ * @param contact a URL
+ */
+export function renderSecurityTxt(contact: string, publicUrl: string, now: Date): string {
+  return [
+    `Contact: ${contact}`,
+    `Expires: ${new Date(now.getTime() + VALID_MS).toISOString()}`,
+    'Preferred-Languages: en',
+    `Canonical: ${publicUrl}/.well-known/security.txt`,
+    '',
+  ].join('\n');
 }

@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import { renderSecurityTxt } from './security-txt.js';
+import { renderSecurityTxt } from './security-txt.controller.js';
 
 describe('renderSecurityTxt', () => {
   it('contains the required fields of RFC 9116, one per line', () => {
