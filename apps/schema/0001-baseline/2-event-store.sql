@@ -16,8 +16,8 @@ create sequence es.global_seq as bigint;
 create table es.streams (
   stream_id text primary key,
   account_id bigint not null,
-  revision bigint not null,
-  hash bytea not null
+  revision bigint not null check (revision >= 0),
+  hash bytea not null check (octet_length(hash) = 32)
 ) with (fillfactor = 70);
 
 create function es.refuse_event_change() returns trigger
@@ -32,14 +32,14 @@ create table es.events (
   tx xid8 not null,
   pos bigint not null,
   stream_id text not null,
-  revision bigint not null,
+  revision bigint not null check (revision >= 0),
   event_id uuid not null,
   type text not null,
   schema_version smallint not null,
   account_id bigint not null,
   data jsonb not null,
   meta jsonb not null,
-  hash bytea not null,
+  hash bytea not null check (octet_length(hash) = 32),
   recorded_at timestamptz not null,
   primary key (stream_id, revision)
 );
