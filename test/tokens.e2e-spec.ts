@@ -71,9 +71,9 @@ describe('API tokens', () => {
     const caller = await tokens.authenticate(store.token ?? '');
     if (!caller) throw new Error('the token is unknown');
     await service.running.execute(new RemoveUser(cli, store.email));
-    await expect(
-      (async () => tokens.findRefusal(caller, otherAccountId, 'getAccount'))(),
-    ).rejects.toBeInstanceOf(UnauthorizedError);
+    await expect(tokens.findRefusal(caller, otherAccountId, 'getAccount')).rejects.toBeInstanceOf(
+      UnauthorizedError,
+    );
   });
 
   it('are stored as hashes only', async () => {

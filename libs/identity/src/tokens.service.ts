@@ -79,29 +79,28 @@ export class TokensService extends Authenticator implements OnModuleInit, OnModu
     await this.rights.stop();
   }
 
-  override authenticate(token: string): Caller | undefined | Promise<Caller | undefined> {
+  override async authenticate(token: string): Promise<Caller | undefined> {
     // Looked up by hash: comparing in constant time is not needed where nothing is compared.
     const key = hash('sha256', token, 'base64');
     const cachedCaller = this.findCached(this.callers, key);
     // A cached token was created here.
     if (cachedCaller !== undefined) return this.useCaller(cachedCaller);
     if (!hasValidChecksum(token, this.keys.getDataKey('token checksums'))) return undefined;
-    return this.find(key).then((entry) => this.useCaller(entry));
+    return this.useCaller(await this.find(key));
   }
 
   override isKnownIn({ principalId: userId }: Caller, accountId: number): boolean {
     return this.findCached(this.roles, createRoleKey(userId, accountId)) !== undefined;
   }
 
-  override findRefusal(
+  override async findRefusal(
     { principalId: userId }: Caller,
     accountId: number,
     operation: string | undefined,
-  ): Refusal | null | Promise<Refusal | null> {
+  ): Promise<Refusal | null> {
     const key = createRoleKey(userId, accountId);
-    const cachedRole = this.findCached(this.roles, key);
-    if (cachedRole !== undefined) return findRefusal(cachedRole, operation);
-    return this.loadRole(userId, accountId, key).then((role) => findRefusal(role, operation));
+    const role = this.findCached(this.roles, key) ?? (await this.loadRole(userId, accountId, key));
+    return findRefusal(role, operation);
   }
 
   private useCaller(entry: CachedCaller | false): Caller | undefined {

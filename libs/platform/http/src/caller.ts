@@ -25,15 +25,12 @@ export function readSource({ requestId, ipAddress }: AuthenticatedRequest): Requ
 
 type AccountRefusal = 'not_found' | 'forbidden';
 
-/**
- * Authenticates callers for the request guard; implemented by identity. Methods return without a promise when nothing
- * has to be looked up.
- */
+/** Authenticates callers for the request guard; implemented by identity. */
 export abstract class Authenticator {
   /** Name of an account in a 404. */
   abstract readonly accountName: string;
 
-  abstract authenticate(token: string): Caller | undefined | Promise<Caller | undefined>;
+  abstract authenticate(token: string): Promise<Caller | undefined>;
   /**
    * Tells whether the caller is known to belong to the account, without a lookup. False: does not belong, or is not
    * known to.
@@ -49,7 +46,7 @@ export abstract class Authenticator {
     caller: Caller,
     accountId: number,
     operation: string | undefined,
-  ): AccountRefusal | null | Promise<AccountRefusal | null>;
+  ): Promise<AccountRefusal | null>;
 }
 
 export const Authenticated = createParamDecorator((_: unknown, execution: ExecutionContext) => {

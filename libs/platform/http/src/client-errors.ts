@@ -49,7 +49,7 @@ export class ClientErrors {
   async respond(
     error: NodeJS.ErrnoException,
     socket: Socket,
-    count: (ip: string) => Usage | Promise<Usage>,
+    count: (ip: string) => Promise<Usage>,
   ): Promise<void> {
     // Whatever else arrives on this socket is ignored.
     if (this.respondedSockets.has(socket)) return;
@@ -67,7 +67,7 @@ export class ClientErrors {
 
   private async countUsage(
     socket: Socket,
-    count: (ip: string) => Usage | Promise<Usage>,
+    count: (ip: string) => Promise<Usage>,
   ): Promise<Usage | undefined> {
     try {
       return await count(socket.remoteAddress ?? '');

@@ -125,23 +125,23 @@ describe('LocalCounts', () => {
     expect(await counts.increment('other', 60_000, 2)).toMatchObject({ timeToExpire: 60 });
   });
 
-  it('restarts a count with each window, and when the clock is set back', () => {
+  it('restarts a count with each window, and when the clock is set back', async () => {
     const counts = new LocalCounts();
-    const hitsAt = (now: number) => {
+    const hitsAt = async (now: number) => {
       jest.useFakeTimers({ now });
       try {
-        const [count] = counts.count([{ key: 'a', ttl: 60_000, limit: 9 }]);
+        const [count] = await counts.count([{ key: 'a', ttl: 60_000, limit: 9 }]);
         return [count?.totalHits, count?.timeToExpire];
       } finally {
         jest.useRealTimers();
       }
     };
     const noon = Date.parse('2026-01-31T12:00:00Z');
-    expect(hitsAt(noon)).toEqual([1, 60]);
-    expect(hitsAt(noon + 59_999)).toEqual([2, 1]);
-    expect(hitsAt(noon + 60_000)).toEqual([1, 60]);
-    expect(hitsAt(noon + 59_000)).toEqual([1, 60]);
-    expect(hitsAt(noon)).toEqual([1, 60]);
+    expect(await hitsAt(noon)).toEqual([1, 60]);
+    expect(await hitsAt(noon + 59_999)).toEqual([2, 1]);
+    expect(await hitsAt(noon + 60_000)).toEqual([1, 60]);
+    expect(await hitsAt(noon + 59_000)).toEqual([1, 60]);
+    expect(await hitsAt(noon)).toEqual([1, 60]);
   });
 
   it('keeps a limited number of callers and drops the one silent for longest', async () => {

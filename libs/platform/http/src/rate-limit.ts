@@ -33,11 +33,7 @@ export class RateLimits {
    * Counts an API request with a valid token.
    * @param accountId counted as well; left out while the caller may not belong to it
    */
-  countToken(
-    { tokenId, perMinute }: Caller,
-    own?: OwnLimit,
-    accountId?: number,
-  ): Usage | Promise<Usage> {
+  countToken({ tokenId, perMinute }: Caller, own?: OwnLimit, accountId?: number): Promise<Usage> {
     const limit = perMinute ?? this.config.rateLimitPerMinute;
     const window = createWindow('token', String(tokenId), limit, own);
     return this.count(
@@ -46,18 +42,18 @@ export class RateLimits {
   }
 
   /** Counts an API request for an account, whatever its token. */
-  countAccount(accountId: number): Usage | Promise<Usage> {
+  countAccount(accountId: number): Promise<Usage> {
     return this.count([this.createAccountWindow(accountId)]);
   }
 
   /** Counts an API request without a valid token. */
-  countAddress(ip: string, own?: OwnLimit): Usage | Promise<Usage> {
+  countAddress(ip: string, own?: OwnLimit): Promise<Usage> {
     const { rateLimitPerMinute } = this.config;
     return this.count([createWindow('address', getAddressKey(ip), rateLimitPerMinute, own)]);
   }
 
   /** Counts a request outside the API. */
-  countPage(ip: string, own?: OwnLimit): Usage | Promise<Usage> {
+  countPage(ip: string, own?: OwnLimit): Promise<Usage> {
     const { pageRateLimitPerMinute } = this.config;
     return this.count([
       createWindow('page_address', getAddressKey(ip), pageRateLimitPerMinute, own),
@@ -68,11 +64,8 @@ export class RateLimits {
     return createWindow('account', String(accountId), this.config.accountRateLimitPerMinute);
   }
 
-  private count(windows: ScopedWindow[]): Usage | Promise<Usage> {
-    const counts = this.counts.count(windows);
-    return counts instanceof Promise
-      ? counts.then((later) => toUsage(windows, later))
-      : toUsage(windows, counts);
+  private async count(windows: ScopedWindow[]): Promise<Usage> {
+    return toUsage(windows, await this.counts.count(windows));
   }
 }
 

@@ -66,24 +66,21 @@ export class RequestGuard {
     this.assertWithinLimit(await this.limits.countPage(request.ip, getRouteLimit(request)));
   }
 
-  /** Checks an API request. Waits only for lookups, which most requests do not need. */
+  /** Checks an API request. */
   private async guardApi(request: AuthenticatedRequest, reply: FastifyReply): Promise<void> {
     reply.header('cache-control', 'no-store');
     if (isRetired(this.config, new Date())) await this.refuseAsRetired(request, reply);
-    const pendingCaller = this.identify(request, reply);
-    const caller = pendingCaller instanceof Promise ? await pendingCaller : pendingCaller;
+    const caller = await this.identify(request, reply);
     if (caller) request.caller = caller;
     const accountId = getAccountId(request);
     const isKnown = this.isKnown(caller, accountId);
-    const pendingUsage = this.count(request, caller, isKnown ? accountId : undefined);
-    const usage = pendingUsage instanceof Promise ? await pendingUsage : pendingUsage;
+    const usage = await this.count(request, caller, isKnown ? accountId : undefined);
     reply.headers(renderLimitHeaders(usage));
     this.assertWithinLimit(usage);
     if (getRoute(request) === STATUS) return;
     if (!caller) throw new UnauthorizedError();
     if (accountId === undefined) return;
-    const pendingRefusal = this.authenticator.findRefusal(caller, accountId, getOperation(request));
-    const refusal = pendingRefusal instanceof Promise ? await pendingRefusal : pendingRefusal;
+    const refusal = await this.authenticator.findRefusal(caller, accountId, getOperation(request));
     if (refusal === 'not_found') throw new NotFoundError(this.authenticator.accountName);
     if (!isKnown) await this.countForAccount(accountId, reply);
     request.accountId = accountId;
@@ -91,6 +88,7 @@ export class RequestGuard {
     request.refusal = 'role';
     throw new ForbiddenError();
   }
+
   private isKnown(caller: Caller | undefined, accountId: number | undefined): boolean {
     if (caller === undefined || accountId === undefined) return false;
     return this.authenticator.isKnownIn(caller, accountId);
@@ -100,7 +98,7 @@ export class RequestGuard {
     request: FastifyRequest,
     caller: Caller | undefined,
     accountId: number | undefined,
-  ): Usage | Promise<Usage> {
+  ): Promise<Usage> {
     const own = getRouteLimit(request);
     return caller
       ? this.limits.countToken(caller, own, accountId)
@@ -129,18 +127,18 @@ export class RequestGuard {
   }
 
   /** Authenticates the caller. The headers are sent even when the lookup itself fails. */
-  private identify(
+  private async identify(
     request: AuthenticatedRequest,
     reply: FastifyReply,
-  ): Caller | undefined | Promise<Caller | undefined> {
+  ): Promise<Caller | undefined> {
     const token = /^Bearer +(\S+) *$/i.exec(request.headers.authorization ?? '')?.[1];
     if (token === undefined) return undefined;
-    const caller = this.authenticator.authenticate(token);
-    if (!(caller instanceof Promise)) return caller;
-    return caller.catch(async (error: unknown) => {
+    try {
+      return await this.authenticator.authenticate(token);
+    } catch (error) {
       await this.countAddress(request, reply);
       throw error;
-    });
+    }
   }
 
   /**

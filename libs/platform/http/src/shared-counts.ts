@@ -74,7 +74,7 @@ export class SharedCounts implements Counts, OnApplicationShutdown {
     }
   }
 
-  count(windows: readonly WindowLimit[]): WindowCount[] | Promise<WindowCount[]> {
+  count(windows: readonly WindowLimit[]): Promise<WindowCount[]> {
     return this.retryTimer ? this.local.count(windows) : this.countInRedis(windows);
   }
 

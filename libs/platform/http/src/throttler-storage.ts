@@ -10,14 +10,14 @@ export type WindowCount = Awaited<ReturnType<ThrottlerStorage['increment']>>;
 /** @property ttl how long the window is, in milliseconds */
 export type WindowLimit = { key: string; ttl: number; limit: number };
 
-/** Counts requests, without a promise when it counts in this process. */
+/** Counts requests. */
 export type Counts = ThrottlerStorage & {
   /**
    * Counts a request in one window after another, in one step, and ends with the first whose limit it exceeds. So a
    * request that a token's own limit refuses uses nothing of its account's limit.
    * @returns one count for each counted window
    */
-  count: (windows: readonly WindowLimit[]) => WindowCount[] | Promise<WindowCount[]>;
+  count: (windows: readonly WindowLimit[]) => Promise<WindowCount[]>;
   /** Whether counts are shared; undefined where every process counts for itself, as the settings say. */
   readonly areShared?: boolean;
 };
@@ -48,7 +48,7 @@ export class LocalCounts implements Counts, OnApplicationShutdown {
     this.windows = new LRUCache({ max: maxKeys });
   }
 
-  count(windows: readonly WindowLimit[]): WindowCount[] {
+  async count(windows: readonly WindowLimit[]): Promise<WindowCount[]> {
     const counts: WindowCount[] = [];
     for (const window of windows) {
       const count = this.countOne(window);
