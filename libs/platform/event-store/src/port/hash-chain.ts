@@ -1,4 +1,5 @@
-import { hashCanonically } from './canonical-json.js';
+import { hash } from 'node:crypto';
+import { toCanonicalJson } from './canonical-json.js';
 import type { Head, NewEvent } from './event-store.js';
 
 /**
@@ -6,7 +7,7 @@ import type { Head, NewEvent } from './event-store.js';
  * on how an engine formats JSON. The first event of a stream is chained to the stream's name.
  */
 export function hashEvent(stream: string, before: Head | null, event: NewEvent): string {
-  return hashCanonically(before === null ? stream : before.hash, {
+  const json = toCanonicalJson({
     stream,
     revision: before === null ? 0 : before.revision + 1,
     id: event.id,
@@ -15,6 +16,7 @@ export function hashEvent(stream: string, before: Head | null, event: NewEvent):
     data: event.data,
     meta: event.meta,
   });
+  return hash('sha256', (before === null ? stream : before.hash) + json);
 }
 
 /** Returns the head after each event, in order. */
