@@ -224,12 +224,5 @@ async function findInherited(
 
 /** Creates the parameters of `createInsertSql`. */
 export function toEntryParameters(entries: Entry[]): unknown[] {
-  return COLUMNS.map(([, type, value]) => toArrayParameter(type, entries.map(value)));
-}
-
-/**
- * Renders an array parameter. The driver escapes each string, which costs more than all the rest; only texts need it.
- */
-function toArrayParameter(type: string, values: unknown[]): unknown {
-  return type === 'text' ? values : `{${values.map((value) => value ?? 'NULL').join(',')}}`;
+  return COLUMNS.map(([, , value]) => entries.map(value));
 }
