@@ -1,7 +1,5 @@
 import { afterAll, beforeAll, expect, it } from '@jest/globals';
-import { randomBytes } from 'node:crypto';
 import pg from 'pg';
-import { encodeByteaArray } from '#database/bytea-array.js';
 import { createDatabaseClient, type DatabaseClient } from '#database/database-client.js';
 import { testDatabase, type TestDatabase } from './support/database/database.js';
 
@@ -16,18 +14,6 @@ beforeAll(async () => {
 afterAll(async () => {
   await client.end();
   await database.close();
-});
-
-it.each([
-  ['an empty array', []],
-  ['an empty item', [Buffer.alloc(0)]],
-  ['items of any bytes, and null', [Buffer.from([0, 92, 255]), null, randomBytes(70_000)]],
-])('an encoded bytea array is received unchanged: %s', async (_what, items) => {
-  const { rows } = await client.query<{ items: unknown; count: number }>(
-    'select $1::bytea[] as items, cardinality($1::bytea[]) as count',
-    [encodeByteaArray(items)],
-  );
-  expect(rows).toEqual([{ items, count: items.length }]);
 });
 
 it('the error of a statement has the caller in its stack', async () => {

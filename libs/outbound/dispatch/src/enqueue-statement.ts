@@ -1,4 +1,3 @@
-import { encodeByteaArray } from '#database/bytea-array.js';
 import { MOVE_CHECKPOINT } from '#event-store/port/checkpoint.js';
 import type { StoredEvent } from '#event-store/port/event-store.js';
 import type { PayloadFormat, PublicEventType } from '#public-events/public-event.js';
@@ -118,7 +117,7 @@ export function toEnqueueArguments(
     toArray(({ stored }) => stored.stream),
     toArray(({ stored }) => stored.revision),
     toArray(({ stored }) => stored.meta.recordedAt),
-    encodeByteaArray(toArray(({ body }) => body ?? null)),
+    toArray(({ body }) => body ?? null),
     deliveries.map(({ subscriptionId }) => subscriptionId),
     deliveries.map(({ event }) => event),
     deliveries.map(({ payloadFormat }) => payloadFormat),

@@ -1,4 +1,3 @@
-import { encodeByteaArray } from '#database/bytea-array.js';
 import {
   getEndedAt,
   getError,
@@ -100,7 +99,7 @@ export function toFinishArguments(results: SealedResult[]): unknown[] {
     toArrayLiteral(results, ({ attempted }) => getHttpStatus(attempted.outcome)),
     toArrayLiteral(results, ({ attempted }) => attempted.durationMs),
     results.map(({ attempted }) => getError(attempted.outcome)),
-    encodeByteaArray(results.map(({ excerpt }) => excerpt)),
+    results.map(({ excerpt }) => excerpt),
     toArrayLiteral(states, ({ id }) => id),
     toArrayLiteral(states, ({ succeeded }) => succeeded),
     toArrayLiteral(states, ({ failingSince }) => failingSince?.getTime() ?? null),

@@ -3,7 +3,6 @@ import { Pool } from 'pg';
 import { getErrorMessage } from '#kernel/errors.js';
 import { ExpiringCache } from '#kernel/expiring-cache.js';
 import { countKeptBytes, encodeToKeep } from '#kernel/kept-bytes.js';
-import { encodeByteaArray } from '#database/bytea-array.js';
 import { isDatabaseUnavailable } from '#database/connection.js';
 import { EventStore, type EventRef, type StoredEvent } from '#event-store/port/event-store.js';
 import { NOBODY, PersonalKeys } from '#event-store/personal-keys/personal-keys.js';
@@ -352,8 +351,8 @@ export class EventBodies {
         ...STORE_BODIES,
         values: [
           sealed.map(({ ref }) => ref.seq),
-          encodeByteaArray(sealed.map((entry) => entry.sealed)),
-          encodeByteaArray(sealed.map(({ stale }) => stale ?? null)),
+          sealed.map((entry) => entry.sealed),
+          sealed.map(({ stale }) => stale ?? null),
         ],
       }),
     );
