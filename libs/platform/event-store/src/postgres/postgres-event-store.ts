@@ -12,6 +12,7 @@ import {
 } from '#database/connection.js';
 import { isRolledBackForRetry } from '#database/sqlstate.js';
 import { Notifications } from '#database/notifications.js';
+import { ThrottledNotify } from '#database/throttled-notify.js';
 import {
   ClaimTakenError,
   ConflictError,
@@ -26,7 +27,6 @@ import {
   type StoredEvent,
   type Subscriber,
 } from '../port/event-store.js';
-import { Announcements, CHANNEL } from './announcements.js';
 import { CapReachedError, checkCap } from '../port/caps.js';
 import { createEraseStatement, getHeads, getLastHead, prepareWrites } from './commit-arguments.js';
 import { TURN_WITHIN_MS } from '../commands/stream-queues.js';
@@ -38,6 +38,7 @@ import { PostgresReader } from './postgres-reader.js';
 import type { PlainTable } from '../read-models/read-models.js';
 import { SharedLog } from './shared-log.js';
 
+const CHANNEL = 'inkpad_events';
 const POLL_MS = 500;
 const REACHES_EVERY_MS = 10;
 const SETTLE_WITHIN_MS = 30_000;
@@ -73,7 +74,7 @@ export class PostgresEventStore extends EventStore implements OnModuleInit, OnAp
   private readonly shared = new SharedLog((after, limit) => this.readAll(after, limit));
   private readonly wakers = new Set<() => void>();
   private listening: Notifications | undefined;
-  private readonly announcements: Announcements;
+  private readonly announcements: ThrottledNotify;
 
   constructor(
     private readonly pool: Pool,
@@ -82,7 +83,7 @@ export class PostgresEventStore extends EventStore implements OnModuleInit, OnAp
   ) {
     super();
     this.reader = new PostgresReader(pool);
-    this.announcements = new Announcements(pool, (error) =>
+    this.announcements = new ThrottledNotify(pool, CHANNEL, (error) =>
       this.log.warn(`subscribers could not be notified and will poll: ${getErrorMessage(error)}`),
     );
   }
@@ -262,7 +263,7 @@ export class PostgresEventStore extends EventStore implements OnModuleInit, OnAp
     for (let attempt = 0; ; attempt++) {
       try {
         if (isUnknown && (await this.isStored(commit))) {
-          this.announcements.announceInBackground();
+          this.announcements.notifyInBackground();
           return getHeads(commit);
         }
         if (refusal) throw refusal;
@@ -329,7 +330,7 @@ export class PostgresEventStore extends EventStore implements OnModuleInit, OnAp
     };
     if (needsTransaction) {
       const results = await inTransaction(this.pool, write);
-      if (results.some(isFulfilled)) this.announcements.announceInBackground();
+      if (results.some(isFulfilled)) this.announcements.notifyInBackground();
       return results;
     }
     return new Promise((resolve, reject) => {
@@ -337,7 +338,7 @@ export class PostgresEventStore extends EventStore implements OnModuleInit, OnAp
         const results = await write(client);
         resolve(results);
         // Sent before the caller continues: building a response takes long enough for it to arrive.
-        if (results.some(isFulfilled)) await this.announcements.announce(client);
+        if (results.some(isFulfilled)) await this.announcements.notify(client);
       }).catch(reject);
     });
   }
