@@ -1,3 +1,5 @@
+import { existsSync } from 'node:fs';
+import { join, resolve } from 'node:path';
 import { parseArgs } from 'node:util';
 import { Refusal, sleep } from '../scripts/processes.mjs';
 import { cpuTime, cpuTimeOfFamily } from './cpu-time.mjs';
@@ -26,6 +28,9 @@ const MILLION = 1_000_000;
 const IDLE_STAMPS = 300;
 /** Without pauses. As in processes that run for weeks, code is compiled then, and what is cached is known. */
 const IDLE_WARM_UP = 3_000;
+/** The sides take turns, and the first few of a turn do not count: what the process needs is in no cache. */
+const IDLE_ROUNDS = 10;
+const IDLE_RETURN = 3;
 const IDLE_PAUSE_MS = 25;
 const POLL_MS = 10;
 /** A dispatcher that works never takes this long for its next delivery. */
@@ -42,6 +47,7 @@ export function run(args) {
       seconds: { type: 'string', default: '5' },
       concurrency: { type: 'string', default: '128' },
       peers: { type: 'string', default: PEERS.join() },
+      against: { type: 'string' },
       idle: { type: 'boolean', default: false },
       million: { type: 'boolean', default: false },
       render: { type: 'boolean', default: false },
@@ -56,6 +62,7 @@ export function run(args) {
     seconds: positive('seconds', values.seconds),
     concurrency: positive('concurrency', values.concurrency),
     peers: values.peers === 'none' ? [] : values.peers.split(','),
+    against: values.against === undefined ? null : resolve(values.against),
     idle: values.idle,
     million: values.million,
     render: values.render,
@@ -67,6 +74,9 @@ export function run(args) {
   }
   const unknown = plan.peers.find((peer) => !PEERS.includes(peer));
   if (unknown) throw new Refusal(`--peers ${unknown}: ${PEERS.join(', ')} or none`);
+  if (plan.against !== null && !existsSync(join(plan.against, 'dist'))) {
+    throw new Refusal(`--against ${values.against}: must be a clone that has been built`);
+  }
   if (plan.peers.includes('bullmq')) refuseWithoutRedis();
   return onStage((stage) => measure(stage, plan), { cores: values.cores });
 }
@@ -116,18 +126,24 @@ async function measure(stage, plan) {
 
 /** Sets up every side, holds it, and runs it once to warm up, which also shows how many deliveries a round needs. */
 async function prepare(stage, sink, plan) {
-  const { peers, concurrency, million: isMillion, render, follow } = plan;
+  const { peers, concurrency, million: isMillion, render, follow, against } = plan;
   const faults = [];
-  const inkpad = await startInkpadDispatcher(stage, {
-    urls: sink.urls,
-    customers: CUSTOMERS,
-    rendered: !render,
-    follow,
-    env: sink.env,
-  });
-  await sink.ask({ ask: 'secrets', secrets: inkpad.secrets });
-  const sides = [inkpad];
-  await warmUp(stage, sink, inkpad, faults);
+  const start = async (other) => {
+    const side = await startInkpadDispatcher(stage, {
+      urls: sink.urls,
+      customers: CUSTOMERS,
+      rendered: !render,
+      follow,
+      env: sink.env,
+      ...other,
+    });
+    await warmUp(stage, sink, side, faults);
+    return side;
+  };
+  const sides = [];
+  if (against !== null) sides.push(await start({ name: 'other', from: against }));
+  const inkpad = await start();
+  sides.unshift(inkpad);
   const { sample } = await sink.ask({ ask: 'sample' });
   console.log(`The body is Inkpad's stamp.earned, ${Buffer.byteLength(sample)} bytes.`);
   const config = {
@@ -136,9 +152,10 @@ async function prepare(stage, sink, plan) {
     concurrency,
     env: sink.env,
   };
-  const start = { bullmq: startBullmq, 'graphile-worker': startGraphile };
+  const startPeer = { bullmq: startBullmq, 'graphile-worker': startGraphile };
   for (const peer of isMillion ? [] : peers) {
-    const side = await start[peer](stage, config);
+    const side = await startPeer[peer](stage, config);
+    side.secrets = inkpad.secrets;
     await warmUp(stage, sink, side, faults);
     sides.push(side);
   }
@@ -162,6 +179,7 @@ async function drain(stage, sink, side, expectedCount, faults, onPoll = () => {}
   const count = Math.ceil(expectedCount);
   await hold(stage, side.dispatcher);
   await side.plant({ count });
+  await sink.ask({ ask: 'secrets', secrets: side.secrets });
   await sink.ask({ ask: 'begin' });
   const used = () => [
     cpuTime(side.dispatcher.pid),
@@ -225,21 +243,30 @@ function faultsOf({ name }, count, { received, distinct, checked, badSignatures 
  */
 async function idle(stage, sink, news, sides, faults) {
   await sink.ask({ ask: 'behave', slow: [], watched: true });
-  const rows = [['', 'from asking: p50 ms', 'p99 ms', 'from the response: p50 ms', 'p99 ms']];
+  const measured = new Map(sides.map((side) => [side, { questions: [], responded: [] }]));
+  const sendSingle = async (side) => {
+    const received = new Promise((resolve) => (news.onReceived = resolve));
+    const one = await side.single();
+    const { at } = await inTime(stage, side, received);
+    return { question: at - one.startedAt, responded: at - one.done };
+  };
   for (const side of sides) {
     await side.goLive();
-    const questions = [];
-    const responded = [];
-    for (let i = -IDLE_WARM_UP; i < IDLE_STAMPS; i++) {
-      const received = new Promise((resolve) => (news.onReceived = resolve));
-      const one = await side.single();
-      const { at } = await inTime(stage, side, received);
-      if (i >= 0) {
-        questions.push(at - one.startedAt);
-        responded.push(at - one.done);
+    for (let i = 0; i < IDLE_WARM_UP; i++) await sendSingle(side);
+  }
+  for (let round = 0; round < IDLE_ROUNDS; round++) {
+    for (const side of round % 2 === 0 ? sides : [...sides].reverse()) {
+      for (let i = -IDLE_RETURN; i < IDLE_STAMPS / IDLE_ROUNDS; i++) {
+        const { question, responded } = await sendSingle(side);
+        await sleep(Math.random() * 2 * IDLE_PAUSE_MS);
+        if (i < 0) continue;
+        measured.get(side).questions.push(question);
+        measured.get(side).responded.push(responded);
       }
-      if (i >= 0) await sleep(Math.random() * 2 * IDLE_PAUSE_MS);
     }
+  }
+  const rows = [['', 'from asking: p50 ms', 'p99 ms', 'from the response: p50 ms', 'p99 ms']];
+  for (const [side, { questions, responded }] of measured) {
     rows.push([
       side.name,
       ...[questions, responded].flatMap((v) => [0.5, 0.99].map((q) => ms(quantile(v, q)))),
@@ -248,7 +275,9 @@ async function idle(stage, sink, news, sides, faults) {
     if ((await side.state()).failed > 0) faults.push(`${side.name}: single deliveries failed`);
     await hold(stage, side.dispatcher);
   }
-  console.log(`\nidle, ${IDLE_STAMPS} one after the other, ${loadNow()}\n${table(rows)}`);
+  console.log(
+    `\nidle, ${IDLE_STAMPS} of each side, in turns of ${IDLE_STAMPS / IDLE_ROUNDS}, ${loadNow()}\n${table(rows)}`,
+  );
 }
 
 async function inTime(stage, { name }, received) {

@@ -8,7 +8,7 @@ import { Refusal, sleep, readFileIfExists } from '../scripts/processes.mjs';
 import { Connection, postRequest } from './connection.mjs';
 import { startInkpad } from './inkpad.mjs';
 import { stampBody } from './stamp-body.mjs';
-import { freePort } from './stage.mjs';
+import { freePort, root } from './stage.mjs';
 
 const CONCURRENCY = 16;
 const POLL_MS = 10;
@@ -17,6 +17,7 @@ const SETTLE_MS = 20;
 
 export const MEANING = {
   inkpad: 'the dispatcher as it runs in production, PostgreSQL (synchronous commit, fsync)',
+  other: 'the dispatcher of the other clone',
   bullmq: 'BullMQ and undici, Redis (append-only file, fsync once a second)',
   'graphile-worker': 'Graphile Worker and undici, PostgreSQL (synchronous commit, fsync)',
 };
@@ -69,6 +70,7 @@ function makeCertificate({ dataDir }) {
  * One store per endpoint, each with customers of its own: `customers` for the endpoints that share the load, `many` for
  * those `apart`, because deliveries about one customer are sent one after another. With `live` the dispatcher plans what it
  * sends, as in production. With `follow` it also does what else it does with every event, as in production.
+ * `from` is the folder of the clone whose build runs.
  * @returns {Promise<Side & { secrets: string[] }>}
  */
 export async function startInkpadDispatcher(
@@ -82,14 +84,13 @@ export async function startInkpadDispatcher(
     follow = false,
     env = {},
     live = false,
+    name = 'inkpad',
+    from = root,
   },
 ) {
-  const service = await startInkpad(stage, 'bench_webhooks', {
-    WEBHOOK_ALLOW_INSECURE_TARGETS: 'true',
-    HOST: '127.0.0.1',
-    ...env,
-  });
-  const child = stage.start('bench/webhook-planter.mjs', { env: service.env });
+  const settings = { WEBHOOK_ALLOW_INSECURE_TARGETS: 'true', HOST: '127.0.0.1', ...env };
+  const service = await startInkpad(stage, `bench_webhooks_${name}`, settings, from);
+  const child = stage.start('bench/webhook-planter.mjs', { env: service.env, from });
   await stage.ask(child);
   const planter = stage.conversation(child);
   const spread = urls.length - apart;
@@ -98,7 +99,7 @@ export async function startInkpadDispatcher(
   const lead = () => planter({ ask: 'lead', on: true, follows: !follow });
   if (!live) await lead();
   const startDispatcher = async () =>
-    stage.start('dist/apps/dispatcher/src/main.js', { env: service.env });
+    stage.start('dist/apps/dispatcher/src/main.js', { env: service.env, from });
   const deliveries = () => deliveriesOf(stage, service.url);
   const stamp = stampInTurn(service, stores.slice(0, spread));
   let planted = 0;
@@ -107,7 +108,7 @@ export async function startInkpadDispatcher(
     planted += count;
   };
   const side = {
-    name: 'inkpad',
+    name,
     dispatcher: await startDispatcher(),
     startDispatcher,
     url: service.url,
