@@ -527,7 +527,7 @@ describe('webhook deliveries', () => {
 });
 
 describe('a single event of an idle system', () => {
-  it('is delivered with four statements, one of which enqueues it', async () => {
+  it('is rendered ahead, enqueued and leased in one statement, loaded and sent', async () => {
     const store = await service.newStore();
     const receiver = await receive();
     const subscription = await subscribe(store, receiver);
@@ -565,6 +565,8 @@ describe('a single event of an idle system', () => {
       'webhook_customer_cards',
       'webhook_listeners',
       'webhook_enqueue',
+      'webhook_queues_view',
+      'webhook_take',
       'webhook_finish',
     ]);
   });

@@ -11,9 +11,9 @@ import { WORK_CHANNEL, WorkHints } from '#subscriptions/work-hints.service.js';
 import { DeliveryAttempts } from './delivery-attempts.service.js';
 import { QueueFiller } from './queue-filler.service.js';
 import { QueueLeases } from './queue-leases.service.js';
-import type { Tier } from './delivery-queue.js';
-import type { QueueView } from './leased-queue.js';
-import { LeasedQueues, type LoadedDelivery, type WorkerQueue } from './leased-queues.service.js';
+import type { EnqueuedQueues } from './event-enqueuer.service.js';
+import { DeliveryMetrics } from './delivery-metrics.service.js';
+import { LeasedQueues, type WorkerQueue } from './leased-queues.service.js';
 
 const CLAIM_BATCH_SIZE = 32;
 /** The most queues that one process owns; when more wait, the oldest are released to make room. */
@@ -37,6 +37,7 @@ export class DeliveryWorker {
     private readonly leases: QueueLeases,
     private readonly filler: QueueFiller,
     private readonly attempts: DeliveryAttempts,
+    private readonly metrics: DeliveryMetrics,
     private readonly stalls: StallDetector,
     private readonly hints: WorkHints,
     private readonly config: Config,
@@ -58,22 +59,12 @@ export class DeliveryWorker {
       : null;
   }
 
-  /**
-   * A queue belongs to this dispatcher since these were enqueued in it. If it was claimed with them and nothing else is
-   * pending in it, they are sent without being read from the queue.
-   * @param deliveries undefined when they are not all that is pending, or cannot be sent yet
-   * @returns whether it was not owned before
-   */
-  takeOver(view: QueueView, tier: Tier, deliveries: LoadedDelivery[] | undefined): boolean {
-    const owned = this.queues.get(view.subscriptionId);
-    if (owned) this.queues.requestRefill(owned);
-    if (owned || !deliveries || view.hasRedelivery || !view.target?.enabled) {
-      this.queues.lease(view.subscriptionId, tier);
-    } else {
-      this.queues.leaseLoaded(view, tier, deliveries);
-      this.attempts.dispatchNext();
-    }
-    return !owned;
+  /** Something was enqueued in these queues, some of which were claimed with it for this dispatcher. */
+  handOver({ claimed, others }: EnqueuedQueues): void {
+    const newCount = claimed.filter(({ subscriptionId: id }) => !this.queues.get(id)).length;
+    this.metrics.countClaimed(newCount, 0);
+    for (const { subscriptionId, tier } of claimed) this.queues.lease(subscriptionId, tier);
+    this.announce(others);
   }
 
   /** Tells this dispatcher, and the others if there are any, that these subscriptions may have work. */

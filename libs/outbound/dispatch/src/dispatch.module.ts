@@ -13,6 +13,7 @@ import { PendingDeliveries } from './pending-deliveries.service.js';
 import { DeliveryAttempts } from './delivery-attempts.service.js';
 import { DeliveryWorker } from './delivery-worker.service.js';
 import { DispatchGauges } from './dispatch-gauges.service.js';
+import { EventEnqueuer } from './event-enqueuer.service.js';
 import { FailingNotices } from './failing-notices.service.js';
 import { FanOut } from './fan-out.subscription.js';
 import { DispatcherMaintenance } from './dispatcher-maintenance.service.js';
@@ -32,6 +33,7 @@ import { WebhookDispatch } from './webhook-dispatch.service.js';
     DeliveryAttempts,
     DeliveryWorker,
     DispatchGauges,
+    EventEnqueuer,
     FailingNotices,
     FanOut,
     { provide: StallDetector, useFactory: () => new StallDetector() },

@@ -171,12 +171,6 @@ export class LeasedQueue<D extends LeasedDelivery> {
     return !manual && before && createdAt < before ? before : undefined;
   }
 
-  /** @param deliveries all that is pending: first attempts, in the order of their ids */
-  markComplete(deliveries: D[]): void {
-    this.after = deliveries.at(-1)?.id ?? this.after;
-    this.deliveries.hasMore = false;
-  }
-
   add(deliveries: D[]): void {
     for (const { id, manual, redeliveryId } of deliveries) {
       if (manual) this.heldRedeliveryIds.add(redeliveryId);

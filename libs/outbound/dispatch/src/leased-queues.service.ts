@@ -5,7 +5,7 @@ import { AttemptSlots } from './attempt-slots.js';
 import type { Delivery } from './delivery.js';
 import type { Tier } from './delivery-queue.js';
 import { DeliveryMetrics } from './delivery-metrics.service.js';
-import { LeasedQueue, type QueueView } from './leased-queue.js';
+import { LeasedQueue } from './leased-queue.js';
 
 /** Deliveries kept in memory: in all, of one queue at most, and of each queue at least, even beyond the total. */
 const MAX_LOADED = { total: 8_192, perQueue: 64, minPerQueue: 4 };
@@ -66,16 +66,7 @@ export class LeasedQueues {
     const existing = this.queues.get(id);
     // It may have been claimed right after its release, whose result comes later than that of the claim.
     if (existing) existing.wasClaimedAgain = existing.operation === 'releasing';
-    else this.requestRefill(this.create(id, tier));
-  }
-
-  /** A queue that was claimed together with all that is pending in it, so nothing is read of it. */
-  leaseLoaded(view: QueueView, tier: Tier, deliveries: LoadedDelivery[]): void {
-    const queue = this.create(view.subscriptionId, tier);
-    queue.applyView(view, performance.now());
-    queue.markComplete(deliveries);
-    this.add(queue, deliveries);
-    this.markReady(queue);
+    this.requestRefill(existing ?? this.create(id, tier));
   }
 
   private create(id: number, tier: Tier): WorkerQueue {

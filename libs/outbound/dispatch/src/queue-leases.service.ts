@@ -204,7 +204,7 @@ export class QueueLeases {
     return rowCount === 1;
   }
 
-  toQueueView(row: ViewRow): QueueView {
+  private toQueueView(row: ViewRow): QueueView {
     const { subscription_id: subscriptionId, enqueued, has_redelivery: hasRedelivery } = row;
     const open = (sealed: Buffer) => this.secrets.open(subscriptionId, sealed);
     const target = row.target_url !== null && {

@@ -91,8 +91,8 @@ const FIND_PLACES = {
 @Injectable()
 export class EventBodies {
   private readonly log = new Logger('webhook events');
-  /** Caches texts, with the time at which the read of their data started. */
-  private readonly texts = new ExpiringCache<number, { text: Buffer; startedAt: number }>({
+  /** Caches texts by event id, with the time at which the read of their data started. */
+  private readonly texts = new ExpiringCache<string, { text: Buffer; startedAt: number }>({
     maxSize: TEXT_CACHE_BYTES,
     sizeCalculation: ({ text }) => countKeptBytes(text),
     ttl: TEXT_CACHE_MS,
@@ -140,8 +140,8 @@ export class EventBodies {
   }
 
   /** Caches an envelope that is stored now. @param startedAt when it was rendered, by `performance.now()` */
-  rememberStored(seq: number, text: Buffer, startedAt: number): void {
-    this.texts.set(seq, { text, startedAt }, { start: startedAt });
+  rememberStored(eventId: string, text: Buffer, startedAt: number): void {
+    this.texts.set(eventId, { text, startedAt }, { start: startedAt });
   }
 
   /** Gets one envelope for each ref by `seq`, as UTF-8 JSON. */
@@ -161,7 +161,7 @@ export class EventBodies {
     const now = performance.now();
     let recentCount = 0;
     for (const ref of refs) {
-      const cached = this.texts.get(ref.seq);
+      const cached = this.texts.get(ref.eventId);
       if (cached && erasures.isCurrent(ref.customerId, cached.startedAt, now))
         bodies.set(ref.seq, cached.text);
       else {
@@ -304,7 +304,7 @@ export class EventBodies {
       if (!storedSeqs.has(ref.seq)) outrun.set(ref.seq, { ref });
       else {
         bodies.set(ref.seq, text);
-        this.texts.set(ref.seq, { text, startedAt }, { start: startedAt });
+        this.texts.set(ref.eventId, { text, startedAt }, { start: startedAt });
       }
     }
     if (outrun.size === 0) return;
