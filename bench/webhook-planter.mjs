@@ -9,7 +9,7 @@ import { readConfig } from '../dist/libs/configuration/src/config.js';
 import { StampCustomerCard } from '../dist/libs/loyalty/stamping/src/customer-card.commands.js';
 import { getPool } from '../dist/libs/platform/database/src/data-source.js';
 import { EventBodies } from '../dist/libs/outbound/public-events/src/event-bodies.service.js';
-import { LeasedQueues } from '../dist/libs/outbound/dispatch/src/leased-queues.service.js';
+import { DeliveryQueues } from '../dist/libs/outbound/dispatch/src/delivery-queues.service.js';
 import { FanOut } from '../dist/libs/outbound/dispatch/src/fan-out.subscription.js';
 import { GeocodingSubscription } from '../dist/libs/outbound/geocoding/src/geocoding.subscription.js';
 import { CardMessagesFollower } from '../dist/libs/outbound/messages/src/card-messages.subscription.js';
@@ -44,8 +44,8 @@ const planning = await NestFactory.createApplicationContext(
   DispatcherModule.forRoot(config),
   options,
 );
-// Its fan-out would claim the lanes of small batches, and they would be sent from here.
-planning.get(LeasedQueues, { strict: false }).isStopping = true;
+// Its fan-out would lease the queues, and their deliveries would be sent from here.
+planning.get(DeliveryQueues, { strict: false }).isStopping = true;
 
 /** Per store: the cards of its customers, and which is next. */
 const stores = [];

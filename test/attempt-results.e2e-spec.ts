@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto';
 import type { INestApplicationContext } from '@nestjs/common';
 import { NestFactory } from '@nestjs/core';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
@@ -58,7 +59,14 @@ async function createDeliveries(
   );
   await enqueue(body.id, store.accountId, count);
   const request = { subscriptionId: body.id, after: 0, room: count, skip: 0 };
-  const deliveries = await dispatcher.get(PendingDeliveries, { strict: false }).take([request]);
+  const dispatcherId = randomUUID();
+  await ask(
+    "insert into webhook_queues (subscription_id, dispatcher_id, due_at) values ($1, $2, 'infinity')",
+    body.id,
+    dispatcherId,
+  );
+  const pending = dispatcher.get(PendingDeliveries, { strict: false });
+  const { deliveries } = await pending.load(dispatcherId, [request]);
   expect(deliveries).toHaveLength(count);
   return [body.id, ...deliveries];
 }

@@ -560,13 +560,12 @@ describe('a single event of an idle system', () => {
     ].map(([, name]) => name);
     // Other statements run at intervals, or for something else.
     const own =
-      /^webhook_(listeners|ids|enqueue|take|queues_view|snapshots|customer|bodies|events|finish)|^(personal_keys|templates)_/;
+      /^webhook_(listeners|ids|enqueue|load|snapshots|customer|bodies|events|finish)|^(personal_keys|templates)_/;
     expect(statements.filter((name) => own.test(name ?? ''))).toEqual([
       'webhook_customer_cards',
       'webhook_listeners',
       'webhook_enqueue',
-      'webhook_queues_view',
-      'webhook_take',
+      'webhook_load',
       'webhook_finish',
     ]);
   });

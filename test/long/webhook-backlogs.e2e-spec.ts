@@ -4,6 +4,7 @@ import { Registry } from 'prom-client';
 import { DeliveryMetrics } from '../../libs/outbound/dispatch/src/delivery-metrics.service.js';
 import { PendingDeliveries } from '../../libs/outbound/dispatch/src/pending-deliveries.service.js';
 import { DeliveryRequests } from '#subscriptions/delivery-requests.service.js';
+import { WebhookSecrets } from '#sending/webhook-secrets.service.js';
 import { eventually } from '../support/jest/eventually.js';
 import type { Program } from '../support/services/program.js';
 import { isSigned } from '../support/emulators/webhook-receiver.js';
@@ -410,8 +411,9 @@ describe('requested redeliveries', () => {
     );
     const pool = new pg.Pool({ connectionString: service.database.url });
     const metrics = new DeliveryMetrics(new Registry());
+    const secrets = service.app.get(WebhookSecrets, { strict: false });
     try {
-      const deliveries = await new PendingDeliveries(pool, metrics).takeRedeliveries([
+      const deliveries = await new PendingDeliveries(pool, metrics, secrets).takeRedeliveries([
         many.id,
         one.id,
       ]);

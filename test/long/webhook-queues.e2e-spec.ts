@@ -300,6 +300,8 @@ describe('a subscription', () => {
     const store = await service.newStore();
     const receiver = await receive((_received, nth) => ({ status: nth === 1 ? 500 : 200 }));
     const subscription = await subscribe(store, receiver);
+    const other = await receive();
+    await subscribe(store, other);
     const { path } = await enrol(store);
     // Slow enough for the pause to come before the second attempt.
     await startDispatcher({ WEBHOOK_TIME_SCALE: '2' });
@@ -310,6 +312,10 @@ describe('a subscription', () => {
     );
     await pause(subscription);
     await stamp(store, path);
+    await eventually(
+      () => other.received.length,
+      (count) => count === 2,
+    );
     await eventually(
       () =>
         ask(

@@ -20,12 +20,12 @@ import type { FailingNotice } from './failing-notice.js';
 import { FailingNotices } from './failing-notices.service.js';
 import {
   FINISH,
+  insertFinished,
   toFinishArguments,
   MOVE_UPDATED_AT,
   type Result,
   type SealedResult,
 } from './finish-statement.js';
-import { insertFinished } from './finished-deliveries.js';
 
 /** Other statements go on beside one that is stuck, which waits for a lock. */
 const LIMITS = { queues: 4, groupSize: 512, stuckMs: 250 };

@@ -33,12 +33,16 @@ import type { Slot } from './attempt-slots.js';
 import type { Delivery } from './delivery.js';
 import type { Tier, Signal } from './delivery-queue.js';
 import { DeliveryMetrics } from './delivery-metrics.service.js';
-import { LeasedQueues, type LoadedDelivery, type WorkerQueue } from './leased-queues.service.js';
+import {
+  DeliveryQueues,
+  type LeasedQueue,
+  type LoadedDelivery,
+} from './delivery-queues.service.js';
 
 const MAX_RECORD_TRIES = 3;
 
 /**
- * Sends the known deliveries of the queue queues in rotation, one of each queue at a time, so that a long queue delays
+ * Sends the known deliveries of the queues in rotation, one of each queue at a time, so that a long queue delays
  * only itself.
  */
 @Injectable()
@@ -48,7 +52,7 @@ export class DeliveryAttempts {
   private busyShare = 0;
 
   constructor(
-    private readonly queues: LeasedQueues,
+    private readonly queues: DeliveryQueues,
     private readonly bodies: EventBodies,
     private readonly erasures: KnownErasures,
     private readonly client: WebhookClient,
@@ -79,24 +83,15 @@ export class DeliveryAttempts {
     for (const queue of ready) {
       if (!this.queues.slots.isFree(tier)) return;
       ready.delete(queue);
-      if (!queue.canSend) continue;
-      const delivery = queue.deliveries.next();
+      const delivery = this.queues.startNext(queue);
       if (!delivery) continue;
       // A set is iterated in insertion order, so this queue comes again after the others.
       ready.add(queue);
-      this.queues.countStart();
-      this.start(queue, delivery, tier);
+      void this.deliver(queue, delivery, this.queues.slots.begin(tier, performance.now()));
     }
   }
 
-  private start(queue: WorkerQueue, delivery: LoadedDelivery, tier: Tier): void {
-    const slot = this.queues.slots.begin(tier, performance.now());
-    queue.begin();
-    if (queue.isHalfEmpty(this.queues.roomPerQueue)) this.queues.requestRefill(queue);
-    void this.deliver(queue, delivery, slot);
-  }
-
-  private async deliver(queue: WorkerQueue, delivery: LoadedDelivery, slot: Slot): Promise<void> {
+  private async deliver(queue: LeasedQueue, delivery: LoadedDelivery, slot: Slot): Promise<void> {
     let attempted: AttemptResult | undefined;
     let canFollow = true;
     this.metrics.observeStart(delivery, slot.tier);
@@ -113,15 +108,15 @@ export class DeliveryAttempts {
     this.queues.slots.end(slot, attempted !== undefined);
     if (attempted === undefined) {
       // What follows must not wait for a delivery that fails by itself, nor overtake one that could not be read.
-      if (canFollow) queue.hold = 'backoff';
+      if (canFollow) queue.backOff();
       else this.queues.startOver(queue);
-      queue.deliveries.skip(delivery);
+      queue.skip(delivery);
       this.queues.settle(queue, delivery);
       return;
     }
     this.metrics.observeAttempt(delivery, attempted.outcome, durationMs);
     const canGrow = this.queues.slots.canGrow(this.busyShare);
-    queue.deliveries.finishAttempt(delivery, getSignal(attempted), durationMs, canGrow);
+    queue.finishAttempt(delivery, getSignal(attempted), durationMs, canGrow);
     const next = this.decideNext(queue, delivery, attempted);
     this.queues.markReady(queue);
     this.dispatchNext();
@@ -130,7 +125,7 @@ export class DeliveryAttempts {
 
   /** Makes it anew with another text when the customer is erased before the first byte is written. */
   private async attempt(
-    queue: WorkerQueue,
+    queue: LeasedQueue,
     delivery: LoadedDelivery,
   ): Promise<AttemptResult | undefined> {
     let { body, readAt } = delivery;
@@ -139,7 +134,7 @@ export class DeliveryAttempts {
         readAt = performance.now();
         const texts = await this.bodies.getTexts([toEventRef(delivery)]);
         body = texts.get(delivery.eventSeq) ?? 'unrendered';
-        if (queue.isLost || !this.queues.isLeaseTrusted) {
+        if (queue.state === 'lost' || !this.queues.isLeaseTrusted) {
           throw new UnavailableError('its queue may belong to another dispatcher by now');
         }
       }
@@ -169,7 +164,7 @@ export class DeliveryAttempts {
 
   /** @throws OutdatedError */
   private async attemptWith(
-    { target }: WorkerQueue,
+    { target }: LeasedQueue,
     delivery: LoadedDelivery,
     { body, readAt }: Pick<LoadedDelivery, 'body' | 'readAt'>,
   ): Promise<AttemptResult | undefined> {
@@ -218,7 +213,7 @@ export class DeliveryAttempts {
   }
 
   private decideNext(
-    queue: WorkerQueue,
+    queue: LeasedQueue,
     delivery: LoadedDelivery,
     attempted: AttemptResult,
   ): FollowUp {
@@ -243,13 +238,13 @@ export class DeliveryAttempts {
     }
     if (endsSubscription(next.subscription)) {
       // Nothing more is sent; what is pending is removed once this result is recorded.
-      this.queues.close(queue);
+      this.queues.interrupt(queue, 'ending');
     } else if (target) target.failingSince = next.subscription.failingSince;
     return next;
   }
 
   private async record(
-    queue: WorkerQueue,
+    queue: LeasedQueue,
     delivery: LoadedDelivery,
     attempted: AttemptResult,
     decided: FollowUp,
@@ -267,7 +262,7 @@ export class DeliveryAttempts {
             `the result of an attempt could not be recorded: ${getErrorMessage(error)}`,
             toLogFields(delivery),
           );
-          queue.hold = 'backoff';
+          queue.backOff();
           break;
         }
         await wait(DATABASE_RETRY_MS);
@@ -282,7 +277,7 @@ export class DeliveryAttempts {
     }
     this.queues.settle(queue, delivery);
     if (endsSubscription(decided.subscription)) {
-      queue.markClosed();
+      queue.markEndRecorded();
       this.queues.requestRefill(queue);
     }
   }

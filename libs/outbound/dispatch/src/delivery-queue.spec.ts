@@ -1,210 +1,212 @@
 import { describe, expect, it } from '@jest/globals';
-import { DeliveryQueue, type QueuedDelivery, type Signal } from './delivery-queue.js';
+import type { QueuedDelivery, QueueView, Target } from './delivery.js';
+import {
+  DeliveryQueue,
+  type Interruption,
+  type QueueState,
+  type Signal,
+} from './delivery-queue.js';
 
-const firstAttempt = (id: number, customerId: number): QueuedDelivery => ({
+const AT = new Date('2026-03-01T12:00:00.000Z');
+
+const first = (id: number, customerId = id): QueuedDelivery => ({
   id,
   customerId,
   stream: `customer_card-${customerId}`,
   tries: 0,
   manual: false,
+  redeliveryId: 0,
+  createdAt: AT,
 });
-const retry = (id: number, customerId: number): QueuedDelivery => ({
-  ...firstAttempt(id, customerId),
+const again = (id: number, customerId = id): QueuedDelivery => ({
+  ...first(id, customerId),
   tries: 1,
 });
+const redelivery = (id: number, redeliveryId: number): QueuedDelivery => ({
+  ...first(id),
+  manual: true,
+  redeliveryId,
+});
 
-/** Creates a queue of the maximum concurrency, so that only the order holds deliveries back. */
+const create = (tier: DeliveryQueue<QueuedDelivery>['tier'] = 'fast') =>
+  new DeliveryQueue<QueuedDelivery>(7, tier, 0);
+
+/** Grown to its limit, so that only the order holds anything back. */
 function createWideQueue(): DeliveryQueue<QueuedDelivery> {
-  const queue = new DeliveryQueue();
-  for (let id = 1; id <= 20; id++) attempt(queue, firstAttempt(id, id), 'success');
+  const queue = create();
+  for (let id = 1; id <= 20; id++) answer(queue, first(id, id), 'success');
   return queue;
 }
 
-function attempt(
+function answer(
   queue: DeliveryQueue<QueuedDelivery>,
   delivery: QueuedDelivery,
   signal: Signal,
   milliseconds = 5,
 ) {
   queue.add([delivery]);
-  expect(queue.next()).toBe(delivery);
+  expect(queue.startNext()).toBe(delivery);
   queue.finishAttempt(delivery, signal, milliseconds, true);
 }
 
-function startAll(queue: DeliveryQueue<QueuedDelivery>): number[] {
+function started(queue: DeliveryQueue<QueuedDelivery>): number[] {
   const ids: number[] = [];
-  for (let next = queue.next(); next; next = queue.next()) ids.push(next.id);
+  for (let next = queue.startNext(); next; next = queue.startNext()) ids.push(next.id);
   return ids;
 }
 
-describe('DeliveryQueue', () => {
-  it('lets one first attempt per customer go at a time, in the order of the events', () => {
+describe('the order of a queue', () => {
+  it('lets one first attempt a customer go at a time, in the order of the events', () => {
     const queue = createWideQueue();
-    const [a1, a2, a3] = [firstAttempt(101, 1), firstAttempt(102, 1), firstAttempt(104, 1)];
-    queue.add([a1, a2, firstAttempt(103, 2), a3]);
-    expect(startAll(queue)).toEqual([101, 103]);
+    const [a1, a2, a3] = [first(101, 1), first(102, 1), first(104, 1)];
+    queue.add([a1, a2, first(103, 2), a3]);
+    expect(started(queue)).toEqual([101, 103]);
     expect(queue.waitingCount).toBe(2);
     queue.finishAttempt(a1, 'refusal', 5, true);
-    expect(startAll(queue)).toEqual([102]);
+    expect(started(queue)).toEqual([102]);
     queue.finishAttempt(a2, 'success', 5, true);
-    expect(startAll(queue)).toEqual([104]);
+    expect(started(queue)).toEqual([104]);
     queue.finishAttempt(a3, 'success', 5, true);
     expect(queue.waitingCount).toBe(0);
-    expect(queue.inFlight).toBe(1);
   });
 
-  it('keeps the order of a card that a merge moved to another customer', () => {
+  it('keeps the order of a card that a merge gave another customer', () => {
     const queue = createWideQueue();
-    const attemptForCard = (id: number, customerId: number, card: number) => ({
-      ...firstAttempt(id, customerId),
+    const about = (id: number, customerId: number, card: number) => ({
+      ...first(id, customerId),
       stream: `customer_card-${card}`,
     });
-    const [mine, customerUpdate, yours, other, later] = [
-      attemptForCard(101, 1, 7),
-      { ...firstAttempt(102, 2), stream: 'customer-2' },
-      attemptForCard(103, 2, 7),
-      attemptForCard(104, 2, 8),
-      attemptForCard(105, 1, 7),
+    const [mine, updated, yours, alien, later] = [
+      about(101, 1, 7),
+      { ...first(102, 2), stream: 'customer-2' },
+      about(103, 2, 7),
+      about(104, 2, 8),
+      about(105, 1, 7),
     ];
-    queue.add([mine, customerUpdate, yours, other, later]);
-    expect([startAll(queue), queue.waitingCount]).toEqual([[101, 102], 3]);
-    queue.finishAttempt(customerUpdate, 'success', 5, true);
-    expect(startAll(queue)).toEqual([]);
+    queue.add([mine, updated, yours, alien, later]);
+    expect([started(queue), queue.waitingCount]).toEqual([[101, 102], 3]);
+    queue.finishAttempt(updated, 'success', 5, true);
+    expect(started(queue)).toEqual([]);
     queue.finishAttempt(mine, 'success', 5, true);
-    expect(startAll(queue)).toEqual([103]);
+    expect(started(queue)).toEqual([103]);
     queue.finishAttempt(yours, 'success', 5, true);
-    expect([startAll(queue), queue.waitingCount]).toEqual([[104, 105], 0]);
+    expect([started(queue), queue.waitingCount]).toEqual([[104, 105], 0]);
   });
 
-  it('lets a first attempt wait for one that was in flight when the queue was lost', () => {
-    const lostQueue = createWideQueue();
-    const [a1, a2] = [firstAttempt(101, 1), firstAttempt(102, 1)];
-    lostQueue.add([a1]);
-    expect(startAll(lostQueue)).toEqual([101]);
-    const queue = new DeliveryQueue('fast', lostQueue);
+  it('waits for what was under way before the queue was lost', () => {
+    const lost = createWideQueue();
+    const [a1, a2] = [first(101, 1), first(102, 1)];
+    lost.add([a1]);
+    expect(started(lost)).toEqual([101]);
+    const queue = new DeliveryQueue<QueuedDelivery>(7, 'fast', 0, lost);
     queue.add([a2]);
-    expect([startAll(queue), queue.waitingCount, queue.inFlight]).toEqual([[], 1, 0]);
-    queue.endElsewhere(a1);
-    queue.endElsewhere(a1);
-    expect([startAll(queue), queue.waitingCount, queue.inFlight]).toEqual([[102], 0, 1]);
+    expect([started(queue), queue.waitingCount]).toEqual([[], 1]);
+    queue.settleElsewhere(a1);
+    queue.settleElsewhere(a1);
+    expect([started(queue), queue.waitingCount]).toEqual([[102], 0]);
   });
 
   it('holds back neither retries nor redeliveries', () => {
     const queue = createWideQueue();
-    const redelivery = { ...firstAttempt(105, 1), manual: true };
-    queue.add([firstAttempt(101, 1), firstAttempt(102, 1), retry(50, 1), redelivery]);
-    expect(startAll(queue).sort((a, b) => a - b)).toEqual([50, 101, 105]);
+    queue.add([first(101, 1), first(102, 1), again(50, 1), redelivery(105, 1)]);
+    expect(started(queue).sort((a, b) => a - b)).toEqual([50, 101, 105]);
   });
 
   it('alternates between first attempts and retries, so that neither starves the other', () => {
     const queue = createWideQueue();
-    queue.add([
-      retry(1, 1),
-      retry(2, 2),
-      retry(3, 3),
-      firstAttempt(11, 11),
-      firstAttempt(12, 12),
-      firstAttempt(13, 13),
-    ]);
-    const order = startAll(queue).map((id) => (id > 10 ? 'first' : 'retry'));
-    expect(order.slice(0, 4).sort()).toEqual(['first', 'first', 'retry', 'retry']);
+    queue.add([again(1, 1), again(2, 2), again(3, 3), first(11, 11), first(12, 12), first(13, 13)]);
+    const order = started(queue).map((id) => (id > 10 ? 'first' : 'again'));
+    expect(order.slice(0, 4).sort()).toEqual(['again', 'again', 'first', 'first']);
   });
 
-  it('drops every delivery that has not begun when it is cleared', () => {
+  it('drops what has not begun, whatever it waited for', () => {
     const queue = createWideQueue();
-    const a1 = firstAttempt(101, 1);
-    queue.add([a1, firstAttempt(102, 1), firstAttempt(103, 2), retry(9, 3)]);
-    expect(queue.next()?.id).toBeDefined();
-    const rest = queue.clear();
-    expect(rest.length + queue.inFlight).toBe(4);
+    const a1 = first(101, 1);
+    queue.add([a1, first(102, 1), first(103, 2), again(9, 3)]);
+    expect(queue.startNext()?.id).toBeDefined();
+    expect(queue.drop()).toBe(3);
     expect(queue.waitingCount).toBe(0);
-    expect(queue.next()).toBeUndefined();
+    expect(queue.startNext()).toBeUndefined();
   });
 
-  it('drops the deliveries behind an attempt in flight when it is cleared, and sends new ones after that attempt', () => {
+  it('drops what waits for an attempt under way, and lets its customer begin anew after that', () => {
     const queue = createWideQueue();
-    const a1 = firstAttempt(101, 1);
-    queue.add([a1, firstAttempt(102, 1), firstAttempt(103, 1)]);
-    expect(startAll(queue)).toEqual([101]);
-    queue.add([firstAttempt(104, 2), retry(9, 3)]);
-    const droppedIds = queue.clear().map(({ id }) => id);
-    expect(droppedIds.sort((a, b) => a - b)).toEqual([9, 102, 103, 104]);
-    queue.add([firstAttempt(105, 1)]);
-    expect([startAll(queue), queue.clear().length]).toEqual([[], 1]);
+    const a1 = first(101, 1);
+    queue.add([a1, first(102, 1), first(103, 1)]);
+    expect(started(queue)).toEqual([101]);
+    queue.add([first(104, 2), again(9, 3)]);
+    expect(queue.drop()).toBe(4);
+    queue.add([first(105, 1)]);
+    expect([started(queue), queue.drop()]).toEqual([[], 1]);
     queue.skip(a1);
-    expect([startAll(queue), queue.waitingCount, queue.inFlight]).toEqual([[], 0, 0]);
-    queue.add([firstAttempt(106, 1)]);
-    expect(startAll(queue)).toEqual([106]);
+    expect([started(queue), queue.waitingCount]).toEqual([[], 0]);
+    queue.add([first(106, 1)]);
+    expect(started(queue)).toEqual([106]);
   });
 
-  it('drops the deliveries behind a skipped one when it is cleared, and sends new ones at once', () => {
+  it('drops what may go again but has not begun, and forgets that its customer is busy', () => {
     const queue = createWideQueue();
-    const a1 = firstAttempt(101, 1);
-    queue.add([a1, firstAttempt(102, 1), firstAttempt(103, 1)]);
-    expect(startAll(queue)).toEqual([101]);
+    const a1 = first(101, 1);
+    queue.add([a1, first(102, 1), first(103, 1)]);
+    expect(started(queue)).toEqual([101]);
     queue.skip(a1);
     expect(queue.waitingCount).toBe(2);
-    expect(
-      queue
-        .clear()
-        .map(({ id }) => id)
-        .sort(),
-    ).toEqual([102, 103]);
-    queue.add([firstAttempt(104, 1)]);
-    expect(startAll(queue)).toEqual([104]);
+    expect(queue.drop()).toBe(2);
+    queue.add([first(104, 1)]);
+    expect(started(queue)).toEqual([104]);
   });
 
-  it("lets the customer's next delivery go when one is skipped", () => {
+  it("lets the customer's next delivery go when one is over without an attempt", () => {
     const queue = createWideQueue();
-    const a1 = firstAttempt(101, 1);
-    queue.add([a1, firstAttempt(102, 1)]);
-    expect(startAll(queue)).toEqual([101]);
+    const a1 = first(101, 1);
+    queue.add([a1, first(102, 1)]);
+    expect(started(queue)).toEqual([101]);
     queue.skip(a1);
-    expect(startAll(queue)).toEqual([102]);
+    expect(started(queue)).toEqual([102]);
   });
 });
 
-describe('DeliveryQueue.concurrency', () => {
-  it('limits how many deliveries are in flight', () => {
-    const narrow = new DeliveryQueue();
-    narrow.add([firstAttempt(1, 1), firstAttempt(2, 2), retry(3, 3)]);
-    expect(startAll(narrow)).toHaveLength(1);
+describe('how many at once', () => {
+  it('is never more than it may be', () => {
+    const narrow = create();
+    narrow.add([first(1, 1), first(2, 2), again(3, 3)]);
+    expect(started(narrow)).toHaveLength(1);
     const wide = createWideQueue();
-    wide.add(Array.from({ length: 20 }, (_, i) => firstAttempt(101 + i, 101 + i)));
-    expect([startAll(wide).length, wide.waitingCount]).toEqual([16, 4]);
+    wide.add(Array.from({ length: 20 }, (_, i) => first(101 + i, 101 + i)));
+    expect([started(wide).length, wide.waitingCount]).toEqual([16, 4]);
   });
 
-  it('grows when the waiting deliveries would take longer than a second', () => {
+  it('grows for a known backlog that takes longer than a second', () => {
     for (const [milliseconds, concurrency] of [
       [500, 1],
       [501, 2],
     ] as const) {
-      const queue = new DeliveryQueue();
+      const queue = create();
       queue.hasMore = false;
-      queue.add([firstAttempt(1, 1), firstAttempt(2, 2), retry(3, 3)]);
-      const startedDelivery = queue.next();
+      queue.add([first(1, 1), first(2, 2), again(3, 3)]);
+      const startedDelivery = queue.startNext();
       if (startedDelivery) queue.finishAttempt(startedDelivery, 'success', milliseconds, true);
       expect(queue.concurrency).toBe(concurrency);
     }
   });
 
-  it('starts at one, and grows by one with each success up to 16 while the queue has more', () => {
-    const queue = new DeliveryQueue();
+  it('begins with one, and grows by one with each success while there is more to do', () => {
+    const queue = create();
     expect(queue.concurrency).toBe(1);
-    for (let id = 1; id <= 3; id++) attempt(queue, firstAttempt(id, id), 'success');
+    for (let id = 1; id <= 3; id++) answer(queue, first(id, id), 'success');
     expect(queue.concurrency).toBe(4);
-    for (let id = 4; id <= 40; id++) attempt(queue, firstAttempt(id, id), 'success');
+    for (let id = 4; id <= 40; id++) answer(queue, first(id, id), 'success');
     expect(queue.concurrency).toBe(16);
   });
 
-  it('does not grow when nothing waits, or the process has no capacity left', () => {
-    const queue = new DeliveryQueue();
+  it('stays as it is when nothing waits, or the process has no capacity left', () => {
+    const queue = create();
     queue.hasMore = false;
-    attempt(queue, firstAttempt(1, 1), 'success');
+    answer(queue, first(1, 1), 'success');
     expect(queue.concurrency).toBe(1);
     queue.hasMore = true;
-    queue.add([firstAttempt(2, 2)]);
-    const next = queue.next();
+    queue.add([first(2, 2)]);
+    const next = queue.startNext();
     if (next) queue.finishAttempt(next, 'success', 5, false);
     expect(queue.concurrency).toBe(1);
   });
@@ -213,14 +215,14 @@ describe('DeliveryQueue.concurrency', () => {
     ['overload', 8],
     ['silence', 8],
     ['refusal', 16],
-  ] as [Signal, number][])('after %s is %i when it was 16', (signal, concurrency) => {
+  ] as [Signal, number][])('after %s it is %i of 16', (signal, concurrency) => {
     const queue = createWideQueue();
-    attempt(queue, firstAttempt(101, 1), signal);
+    answer(queue, first(101, 1), signal);
     expect(queue.concurrency).toBe(concurrency);
   });
 });
 
-describe('DeliveryQueue.tier', () => {
+describe('the tier', () => {
   it.each([
     [['success'], 5, 'fast'],
     [['success'], 2_500, 'slow'],
@@ -229,32 +231,362 @@ describe('DeliveryQueue.tier', () => {
     [['silence', 'silence', 'silence', 'silence'], 5, 'slow'],
     [['silence', 'silence', 'silence', 'silence', 'silence'], 5, 'probe'],
     [['silence', 'silence', 'silence', 'silence', 'silence', 'success'], 5, 'fast'],
-  ] as [Signal[], number, string][])(
-    'after attempts with %j of %i ms each is %s',
-    (signals, milliseconds, tier) => {
-      const queue = new DeliveryQueue();
-      signals.forEach((signal, i) => attempt(queue, firstAttempt(i, i), signal, milliseconds));
-      expect(queue.tier).toBe(tier);
+  ] as [Signal[], number, string][])('after %j in %i ms is %s', (signals, milliseconds, tier) => {
+    const queue = create();
+    signals.forEach((signal, i) => answer(queue, first(i, i), signal, milliseconds));
+    expect(queue.tier).toBe(tier);
+  });
+
+  it('is what the queue begins with', () => {
+    expect(create().tier).toBe('fast');
+    expect(create('slow').tier).toBe('slow');
+  });
+
+  it('forgets a slow answer over the next ones', () => {
+    const queue = create();
+    const paces = [5_000, 5, 5, 5, 5, 5].map((milliseconds, i) => {
+      answer(queue, first(i, i), 'success', milliseconds);
+      return queue.tier;
+    });
+    expect(paces).toEqual(['slow', 'slow', 'slow', 'slow', 'slow', 'fast']);
+  });
+
+  it('of a probe is one at a time, whatever it was before', () => {
+    const queue = createWideQueue();
+    for (let id = 101; id <= 105; id++) answer(queue, first(id, id), 'silence');
+    expect(queue.concurrency).toBe(1);
+  });
+});
+
+const target: Target = {
+  url: 'https://receiver.example/',
+  secret: 'whsec_AA==',
+  previousSecret: undefined,
+  enabled: true,
+  disabledReason: null,
+  giveUpBefore: null,
+  failingSince: null,
+};
+const view = (more: Partial<QueueView> = {}): QueueView => ({
+  subscriptionId: 7,
+  enqueued: 3,
+  hasRedelivery: false,
+  target,
+  ...more,
+});
+
+/** A queue that knows these deliveries, as of time 0. */
+function createQueue(...deliveries: QueuedDelivery[]): DeliveryQueue<QueuedDelivery> {
+  const queue = create();
+  queue.applyView(view(), 0);
+  queue.hasMore = false;
+  queue.add(deliveries);
+  return queue;
+}
+
+/** Begins the next one, as an attempt does. */
+function begin(queue: DeliveryQueue<QueuedDelivery>): QueuedDelivery {
+  const delivery = queue.startNext();
+  if (!delivery) throw new Error('nothing may be sent');
+  return delivery;
+}
+
+function recorded(queue: DeliveryQueue<QueuedDelivery>, delivery: QueuedDelivery, now = 0): void {
+  queue.finishAttempt(delivery, 'success', 5, true);
+  queue.settle(delivery, now);
+}
+
+describe('what the queue shows', () => {
+  it('is new once: not while it is known, under way or unrecorded', () => {
+    const queue = createQueue();
+    expect(queue.isNew(first(1))).toBe(true);
+    queue.add([first(1)]);
+    expect(queue.isNew(first(1))).toBe(false);
+    const delivery = begin(queue);
+    expect(queue.isNew(first(1))).toBe(false);
+    queue.finishAttempt(delivery, 'success', 5, true);
+    expect(queue.isNew(first(1))).toBe(false);
+    queue.settle(delivery, 0);
+    expect(queue.isNew(first(1))).toBe(true);
+  });
+
+  it('is not new when it was recorded while the queue was being asked', () => {
+    const queue = createQueue(again(1));
+    queue.requestLoad(64, 128);
+    const delivery = begin(queue);
+    recorded(queue, delivery);
+    expect(queue.isNew(again(1))).toBe(false);
+    queue.endLoad();
+    expect(queue.isNew(again(1))).toBe(true);
+  });
+
+  it('is not new when it was asked for and recorded while the queue was being asked', () => {
+    const queue = createQueue(redelivery(1, 5));
+    queue.requestLoad(64, 128);
+    const delivery = begin(queue);
+    recorded(queue, delivery);
+    expect(queue.isNew(redelivery(1, 5))).toBe(false);
+    expect(queue.isNew(redelivery(1, 6))).toBe(true);
+    expect(queue.isNew(again(1))).toBe(true);
+    queue.endLoad();
+    expect(queue.isNew(redelivery(1, 5))).toBe(true);
+  });
+
+  it('is identified by its request if it was asked for, whatever became of the delivery', () => {
+    const queue = createQueue(redelivery(1, 5));
+    expect(queue.isNew(redelivery(1, 5))).toBe(false);
+    expect(queue.isNew(redelivery(1, 6))).toBe(true);
+    expect(queue.isNew(first(1))).toBe(true);
+  });
+
+  it('is too old when it was made before the last end, unless it was asked for', () => {
+    const queue = createQueue();
+    const before = new Date(AT.getTime() + 1);
+    queue.applyView(view({ target: { ...target, giveUpBefore: before } }), 0);
+    expect(queue.findCutoff(first(1))).toEqual(before);
+    expect(queue.findCutoff(redelivery(1, 5))).toBeUndefined();
+    queue.applyView(view({ target: { ...target, giveUpBefore: AT } }), 0);
+    expect(queue.findCutoff(first(1))).toBeUndefined();
+  });
+});
+
+describe('asking for more', () => {
+  it('continues after the last first attempt, and from the beginning when the queue is idle', () => {
+    const queue = createQueue();
+    queue.isNew(first(9));
+    queue.isNew(again(12));
+    queue.add([first(9)]);
+    expect(queue.requestLoad(64, 128)).toEqual({
+      subscriptionId: 7,
+      after: 9,
+      room: 64,
+      skip: 1,
+      state: 'active',
+    });
+    recorded(queue, begin(queue));
+    expect(queue.requestLoad(64, 128)).toEqual({
+      subscriptionId: 7,
+      after: 0,
+      room: 64,
+      skip: 0,
+      state: 'active',
+    });
+  });
+
+  it('skips a bounded number of those that are held', () => {
+    expect(createQueue(first(1), first(2), first(3)).requestLoad(64, 2).skip).toBe(2);
+  });
+
+  it('is for queues with room that stay', () => {
+    const queue = createQueue(first(1));
+    expect([queue.requestLoad(2, 128).room, queue.requestLoad(1, 128).room]).toEqual([2, 0]);
+    queue.interrupt('draining');
+    expect(queue.requestLoad(2, 128).room).toBe(0);
+  });
+
+  it('brings nothing to a queue that was interrupted meanwhile', () => {
+    const queue = createQueue();
+    const request = queue.requestLoad(64, 128);
+    queue.backOff();
+    expect(queue.isAsOf(request)).toBe(true);
+    queue.interrupt('uncertain');
+    expect(queue.isAsOf(request)).toBe(false);
+    const reread = createQueue();
+    reread.interrupt('rereading');
+    const first = reread.requestLoad(64, 128);
+    expect(reread.isAsOf(first)).toBe(true);
+    reread.interrupt('rereading');
+    expect(reread.isAsOf(first)).toBe(false);
+  });
+
+  it('finds out whether there is more', () => {
+    const queue = createQueue(first(1));
+    queue.requestLoad(4, 128);
+    queue.updateHasMore({ firsts: 4, retries: 0 }, 4, false);
+    expect(queue.hasMore).toBe(true);
+    queue.updateHasMore({ firsts: 3, retries: 4 }, 4, false);
+    expect(queue.hasMore).toBe(false);
+    queue.updateHasMore({ firsts: 0, retries: 5 }, 4, false);
+    expect(queue.hasMore).toBe(true);
+    queue.updateHasMore({ firsts: 0, retries: 0 }, 4, true);
+    expect(queue.hasMore).toBe(true);
+  });
+
+  it('finds more retries although those that came with the answer are held by now', () => {
+    const queue = createQueue();
+    queue.requestLoad(4, 128);
+    queue.add([again(1), again(2), again(3), again(4)]);
+    queue.updateHasMore({ firsts: 0, retries: 4 }, 4, false);
+    expect(queue.hasMore).toBe(true);
+  });
+
+  it('finds more retries although more are held than one question skips, unless it brought no others', () => {
+    const queue = createQueue(again(1), again(2), again(3));
+    queue.requestLoad(4, 2);
+    queue.updateHasMore({ firsts: 0, retries: 6 }, 4, false);
+    expect(queue.hasMore).toBe(true);
+    // Sent, but not recorded yet.
+    for (let i = 1; i <= 3; i++) queue.finishAttempt(begin(queue), 'success', 5, true);
+    queue.requestLoad(4, 2);
+    queue.updateHasMore({ firsts: 0, retries: 6 }, 4, false);
+    expect(queue.hasMore).toBe(false);
+  });
+});
+
+describe('a queue whose subscription an attempt has ended', () => {
+  it('sends nothing until that is recorded, and then read from its beginning', () => {
+    const queue = createQueue(first(1), first(2), first(3));
+    const delivery = begin(queue);
+    expect([queue.interrupt('ending'), queue.canSend]).toEqual([2, false]);
+    expect(queue.requestLoad(64, 128).room).toBe(0);
+    recorded(queue, delivery);
+    queue.markEndRecorded();
+    expect([queue.canSend, queue.state]).toEqual([false, 'rereading']);
+    expect(queue.requestLoad(64, 128)).toMatchObject({ after: 0, room: 64 });
+    queue.activate();
+    expect(queue.canSend).toBe(true);
+  });
+
+  it('forgets what was dropped, so that a resume brings it again', () => {
+    const queue = createQueue(first(1), first(2));
+    begin(queue);
+    queue.interrupt('ending');
+    expect([queue.isNew(first(1)), queue.isNew(first(2))]).toEqual([false, true]);
+  });
+});
+
+describe('a queue of which something could not be read', () => {
+  it('sends nothing until all of it has been read again', () => {
+    const queue = createQueue(first(1), first(2), first(3));
+    const delivery = begin(queue);
+    expect([queue.interrupt('rereading'), queue.canSend]).toEqual([2, false]);
+    recorded(queue, delivery);
+    expect(queue.requestLoad(64, 128).after).toBe(0);
+    expect([1, 2, 3].map((id) => queue.isNew(first(id)))).toEqual([true, true, true]);
+  });
+});
+
+describe('a queue that was lost with attempts under way', () => {
+  it('does not make them twice when it comes back', () => {
+    const before = createQueue(first(1), first(2));
+    const delivery = begin(before);
+    before.interrupt('lost');
+    const back = new DeliveryQueue<QueuedDelivery>(7, 'slow', 0, before);
+    expect([before.canSend, before.hasUnrecorded]).toEqual([false, true]);
+    expect([back.isNew(first(1)), back.isNew(first(2))]).toEqual([false, true]);
+    before.settle(delivery, 0);
+    back.settleElsewhere(delivery);
+    expect([back.isNew(first(1)), before.hasUnrecorded]).toEqual([true, false]);
+  });
+});
+
+describe('sending', () => {
+  it.each(['uncertain', 'rereading', 'ending', 'draining', 'lost'] as const)(
+    'stops while the queue is %s',
+    (by) => {
+      const queue = createQueue(first(1));
+      expect(queue.canSend).toBe(true);
+      queue.interrupt(by);
+      expect(queue.canSend).toBe(false);
     },
   );
 
-  it('of a new queue is fast, or the tier that is passed in', () => {
-    expect(new DeliveryQueue().tier).toBe('fast');
-    expect(new DeliveryQueue('slow').tier).toBe('slow');
+  it('stops when the subscription is paused', () => {
+    const queue = createQueue(first(1));
+    expect([queue.suspend('paused'), queue.canSend]).toEqual([1, false]);
   });
 
-  it('is slow after a slow response, and fast again after five quick ones', () => {
-    const queue = new DeliveryQueue();
-    const tiers = [5_000, 5, 5, 5, 5, 5].map((milliseconds, i) => {
-      attempt(queue, firstAttempt(i, i), 'success', milliseconds);
-      return queue.tier;
-    });
-    expect(tiers).toEqual(['slow', 'slow', 'slow', 'slow', 'slow', 'fast']);
+  it('continues with what is known when one delivery could not be processed', () => {
+    const queue = createQueue(first(1));
+    queue.backOff();
+    expect([queue.state, queue.canSend]).toEqual(['backing-off', true]);
   });
 
-  it('of a probe allows one attempt at a time, whatever the concurrency was before', () => {
-    const queue = createWideQueue();
-    for (let id = 101; id <= 105; id++) attempt(queue, firstAttempt(id, id), 'silence');
-    expect(queue.concurrency).toBe(1);
+  it('continues once a queue whose lease was in doubt is shown to be ours', () => {
+    const queue = createQueue(first(1));
+    expect(queue.interrupt('uncertain')).toBe(0);
+    queue.requestLoad(64, 128);
+    expect(queue.canSend).toBe(false);
+    queue.activate();
+    expect([queue.canSend, queue.waitingCount]).toEqual([true, 1]);
+  });
+});
+
+describe('an interruption', () => {
+  it.each<[Interruption, Interruption, QueueState]>([
+    ['rereading', 'uncertain', 'rereading'],
+    ['ending', 'uncertain', 'ending'],
+    ['ending', 'rereading', 'ending'],
+    ['draining', 'ending', 'draining'],
+    ['draining', 'rereading', 'draining'],
+    ['lost', 'draining', 'lost'],
+    ['uncertain', 'rereading', 'rereading'],
+    ['rereading', 'ending', 'ending'],
+    ['ending', 'draining', 'draining'],
+    ['draining', 'lost', 'lost'],
+  ])('%s, then %s, makes it %s', (one, another, state) => {
+    const queue = createQueue();
+    queue.interrupt(one);
+    queue.interrupt(another);
+    expect(queue.state).toBe(state);
+  });
+
+  it('ends a back-off and a pause', () => {
+    const [resting, paused] = [createQueue(), createQueue()];
+    resting.backOff();
+    paused.suspend('paused');
+    for (const queue of [resting, paused]) queue.interrupt('uncertain');
+    expect([resting.state, paused.state]).toEqual(['uncertain', 'uncertain']);
+  });
+});
+
+describe('releasing', () => {
+  it('waits until nothing is known, in flight or unrecorded, and a little longer', () => {
+    const queue = createQueue(first(1));
+    const canBeReleased = (now: number) => queue.canBeReleased(now, 1_000, false);
+    expect(canBeReleased(9_000)).toBe(false);
+    const delivery = begin(queue);
+    expect(canBeReleased(9_000)).toBe(false);
+    queue.finishAttempt(delivery, 'success', 5, true);
+    expect(canBeReleased(9_000)).toBe(false);
+    queue.settle(delivery, 8_500);
+    expect(canBeReleased(9_000)).toBe(false);
+    expect(canBeReleased(9_501)).toBe(true);
+  });
+
+  it('comes at once when the queue is drained, paused or backs off', () => {
+    const [draining, paused, resting] = [createQueue(), createQueue(), createQueue()];
+    draining.interrupt('draining');
+    paused.suspend('paused');
+    resting.backOff();
+    for (const queue of [draining, paused, resting]) {
+      expect(queue.canBeReleased(1, 1_000, false)).toBe(true);
+    }
+  });
+
+  it('does not come while a statement about it runs, nor while there is more', () => {
+    for (const operation of ['loading', 'failing', 'releasing', 'reclaimed'] as const) {
+      const queue = createQueue();
+      queue.operation = operation;
+      expect(queue.canBeReleased(9_000, 1_000, false)).toBe(false);
+    }
+    const more = createQueue();
+    more.hasMore = true;
+    expect(more.canBeReleased(9_000, 1_000, false)).toBe(false);
+    expect(createQueue().canBeReleased(9_000, 1_000, true)).toBe(false);
+  });
+});
+
+describe('failing what is pending', () => {
+  it('is over when nothing is left, unless the queue was interrupted', () => {
+    const queue = createQueue();
+    queue.suspend('giving-up');
+    queue.endFailing(false);
+    expect(queue.state).toBe('giving-up');
+    queue.endFailing(true);
+    expect(queue.state).toBe('given-up');
+    queue.activate();
+    queue.endFailing(true);
+    expect(queue.state).toBe('active');
   });
 });

@@ -1,22 +1,50 @@
-import { FirstAttempts, type OrderedDelivery } from './first-attempts.js';
-
-/**
- * One subscription's part of the queue while a process owns it: what is sent next, and how many at once. Reads no
- * clock; the duration of attempts is passed in.
- */
+import type { QueuedDelivery, QueueView, Target } from './delivery.js';
 
 /** Which group of slots a queue uses, so that bad receivers delay only each other. */
 export type Tier = 'fast' | 'slow' | 'probe';
 
-export type QueuedDelivery = OrderedDelivery & {
-  /** Scheduled attempts so far. */
-  tries: number;
-  /** A redelivery that somebody asked for; no order applies to it. */
-  manual: boolean;
-};
-
 /** How an attempt went, as far as it affects the tier. */
 export type Signal = 'success' | 'refusal' | 'overload' | 'silence';
+
+/** Deliveries are sent in the first two states only. */
+export type QueueState =
+  | 'active'
+  /** A delivery could not be processed: once the others are sent, the queue rests for a while. */
+  | 'backing-off'
+  /** The subscription is disabled: its deliveries wait until that changes. */
+  | 'paused'
+  /** The subscription has ended, and what is pending is being failed. */
+  | 'giving-up'
+  /** The subscription has ended, and everything that was pending has been failed. */
+  | 'given-up'
+  | Interruption;
+
+/** Each outlasts those before it. */
+const INTERRUPTIONS = [
+  /** Its lease was not renewed with the others: it may belong to somebody else, until it is read again. */
+  'uncertain',
+  /** Something could not be read or sent, or an end is recorded: all of it must be read again, so that the order holds. */
+  'rereading',
+  /** An attempt has ended the subscription, which is not recorded yet. */
+  'ending',
+  /** To be released as soon as nothing is in flight. */
+  'draining',
+  /** Another dispatcher has it, or nobody. */
+  'lost',
+] as const;
+export type Interruption = (typeof INTERRUPTIONS)[number];
+
+/** A statement about the queue that is running. `reclaimed`: being released, and claimed again meanwhile. */
+export type Operation = 'loading' | 'failing' | 'releasing' | 'reclaimed';
+
+/** @property after the last first attempt that is already known @property state as of the request */
+export type LoadRequest = {
+  subscriptionId: number;
+  after: number;
+  room: number;
+  skip: number;
+  state: QueueState;
+};
 
 const MAX_CONCURRENCY = 16;
 const SLOW_MS = 2_000;
@@ -25,23 +53,65 @@ const MAX_BACKLOG_MS = 1_000;
 const SILENCES_BEFORE_PROBE = 5;
 const LATENCY_WEIGHT = 0.2;
 
+/**
+ * A subscription's queue while this process leases it: which deliveries are known, in flight or not recorded, which is
+ * sent next, how many at once, and what keeps it from being sent or released. Reads no clock: times and durations are
+ * milliseconds that are passed in.
+ */
 export class DeliveryQueue<D extends QueuedDelivery> {
-  tier: Tier;
-  /** The queue holds more than is known here. */
+  operation: Operation | undefined;
+  target: Target | undefined;
+  enqueued = -1;
+  /** Somebody has asked for a redelivery. */
+  hasRedelivery = false;
+  /** The database holds more than is known here. */
   hasMore = true;
-  inFlight = 0;
+  /** When the earliest retry that this process has enqueued is due. */
+  nextDueAt = Infinity;
+  private currentState: QueueState = 'active';
+  private viewedAt = 0;
+  private emptySince: number;
+  /** The last first attempt that is known. */
+  private after = 0;
+  /** The most due retries that were requested. */
+  private maxDueRetries = 0;
+
+  /** In the order of their ids, which is that of the events. */
+  private firstAttempts: D[] = [];
+  private retries: D[] = [];
+  private turnCount = 0;
+  private inFlight = 0;
+  /** Attempts made, or given up, and those in flight. */
+  private unrecordedCount = 0;
+  /** The first attempt in flight about each customer and each stream. */
+  private readonly busy: Map<number | string, D>;
+  /** Known, in flight or not recorded: the database still shows these as due. */
+  private readonly heldKeys: Set<number>;
+  /** Recorded since a load was requested: its result may still show these as due. */
+  private recordedKeys: Set<number> | undefined;
+
   private maxConcurrency = 1;
   private averageLatencyMs = 0;
   private silenceCount = 0;
-  private retries: D[] = [];
-  private readonly firstAttempts = new FirstAttempts<D>();
-  private turnCount = 0;
 
-  /** @param previous the same queue, lost earlier: what follows an attempt that it has under way waits for its end */
-  constructor(tier: Tier = 'fast', previous?: DeliveryQueue<D>) {
-    this.tier = tier;
-    for (const delivery of previous?.firstAttempts.inProgress ?? [])
-      this.firstAttempts.waitFor(delivery);
+  /** @param previous the same queue, lost earlier with attempts in flight, which must be neither made twice nor overtaken */
+  constructor(
+    readonly id: number,
+    public tier: Tier,
+    now: number,
+    previous?: DeliveryQueue<D>,
+  ) {
+    this.emptySince = now;
+    this.busy = new Map(previous?.busy);
+    this.heldKeys = new Set(previous?.heldKeys);
+  }
+
+  get state(): QueueState {
+    return this.currentState;
+  }
+
+  get canSend(): boolean {
+    return this.currentState === 'active' || this.currentState === 'backing-off';
   }
 
   get concurrency(): number {
@@ -50,25 +120,135 @@ export class DeliveryQueue<D extends QueuedDelivery> {
 
   /** Deliveries that are known here and not begun. */
   get waitingCount(): number {
-    return this.retries.length + this.firstAttempts.waitingCount;
+    return this.retries.length + this.firstAttempts.length;
   }
 
-  /** First attempts must come in the order of their ids, which is that of the events. */
+  /** Nothing of it is known, in flight or unrecorded. */
+  get isIdle(): boolean {
+    return this.waitingCount === 0 && this.unrecordedCount === 0;
+  }
+
+  /** Attempts made here, or before it was lost, are not recorded yet. */
+  get hasUnrecorded(): boolean {
+    return this.heldKeys.size > this.waitingCount;
+  }
+
+  backOff(): void {
+    if (this.currentState === 'active') this.currentState = 'backing-off';
+  }
+
+  /** @returns how many deliveries are dropped */
+  interrupt(by: Interruption): number {
+    const interruptions: readonly QueueState[] = INTERRUPTIONS;
+    if (interruptions.indexOf(by) > interruptions.indexOf(this.currentState))
+      this.currentState = by;
+    return by === 'uncertain' ? 0 : this.drop();
+  }
+
+  /** The end is recorded, and any view read from now on shows it. */
+  markEndRecorded(): void {
+    if (this.currentState === 'ending') this.currentState = 'rereading';
+  }
+
+  /** Describes what to read of the queue. From now on, recorded results are remembered until `endLoad`. */
+  requestLoad(room: number, maxHeld: number): LoadRequest {
+    // Nothing of a queue that is reread is known, so nothing of it is sent before the result is there.
+    const isReread = this.currentState === 'rereading';
+    if (isReread || this.currentState === 'backing-off') this.currentState = 'active';
+    // A delivery that was added late, with an id below `after`, is only found by reading from the beginning.
+    if (isReread || this.isIdle) this.after = 0;
+    this.recordedKeys = new Set();
+    const { id: subscriptionId, after, currentState: state } = this;
+    if (this.waitingCount >= room || state === 'draining' || state === 'ending') {
+      return { subscriptionId, after, room: 0, skip: 0, state };
+    }
+    const skip = Math.min(this.heldKeys.size, maxHeld);
+    this.maxDueRetries = room + skip;
+    return { subscriptionId, after, room, skip, state };
+  }
+
+  /** Whether what was read for a request still describes the queue. */
+  isAsOf(request: LoadRequest): boolean {
+    const { currentState: state } = this;
+    return state === request.state || (state === 'backing-off' && request.state === 'active');
+  }
+
+  applyView({ enqueued, hasRedelivery, target }: QueueView, now: number): void {
+    this.enqueued = enqueued;
+    this.hasRedelivery = hasRedelivery;
+    this.target = target;
+    this.viewedAt = now;
+  }
+
+  /** Its subscription is enabled, and this process has it. */
+  activate(): void {
+    if (this.currentState !== 'backing-off') this.currentState = 'active';
+  }
+
+  /** @returns how many deliveries are dropped */
+  suspend(state: 'paused' | 'giving-up'): number {
+    this.currentState = state;
+    this.hasMore = false;
+    return this.drop();
+  }
+
+  /** A slice of what is pending was failed. @param isEmpty whether nothing pending is left */
+  endFailing(isEmpty: boolean): void {
+    this.operation = undefined;
+    if (isEmpty && this.currentState === 'giving-up') this.currentState = 'given-up';
+  }
+
+  /** Whether a delivery that the database shows is new here: neither in flight nor just recorded. */
+  isNew(delivery: D): boolean {
+    if (isFirstAttempt(delivery)) this.after = Math.max(this.after, delivery.id);
+    const key = toKey(delivery);
+    return !this.heldKeys.has(key) && this.recordedKeys?.has(key) !== true;
+  }
+
+  /** The moment before which deliveries are too old to be sent, if this one is; otherwise undefined. */
+  findCutoff({ manual, createdAt }: D): Date | undefined {
+    const before = this.target?.giveUpBefore;
+    return !manual && before && createdAt < before ? before : undefined;
+  }
+
   add(deliveries: D[]): void {
     for (const delivery of deliveries) {
-      if (isFirstAttempt(delivery)) this.firstAttempts.add(delivery);
-      else this.retries.push(delivery);
+      this.heldKeys.add(toKey(delivery));
+      (isFirstAttempt(delivery) ? this.firstAttempts : this.retries).push(delivery);
     }
   }
 
-  /** The next delivery to send; undefined while none may go. */
-  next(): D | undefined {
+  /** @param counts how many first attempts and how many due retries the database showed */
+  updateHasMore(
+    counts: { firsts: number; retries: number },
+    room: number,
+    hasOutdated: boolean,
+  ): void {
+    // Where all of these are held, asking again at once would bring the same.
+    const isMore = counts.retries >= this.maxDueRetries && this.waitingCount > 0;
+    this.hasMore = hasOutdated || counts.firsts >= room || isMore;
+  }
+
+  endLoad(): void {
+    if (this.operation === 'loading') this.operation = undefined;
+    this.recordedKeys = undefined;
+  }
+
+  /** The database holds more, and only a little of it is known. */
+  isHalfEmpty(room: number): boolean {
+    return this.hasMore && this.waitingCount < room / 2;
+  }
+
+  /** The next delivery to send, which is in flight from now on; undefined while none may go. */
+  startNext(): D | undefined {
     if (this.inFlight >= this.concurrency) return undefined;
     const delivery =
       this.turnCount++ % 2 === 0
-        ? (this.retries.shift() ?? this.firstAttempts.next())
-        : (this.firstAttempts.next() ?? this.retries.shift());
-    if (delivery) this.inFlight++;
+        ? (this.retries.shift() ?? this.takeFirstAttempt())
+        : (this.takeFirstAttempt() ?? this.retries.shift());
+    if (!delivery) return undefined;
+    this.inFlight++;
+    this.unrecordedCount++;
     return delivery;
   }
 
@@ -96,19 +276,69 @@ export class DeliveryQueue<D extends QueuedDelivery> {
   /** The delivery is over without an attempt. */
   skip(delivery: D): void {
     this.inFlight--;
-    this.firstAttempts.end(delivery);
+    this.endOrder(delivery);
   }
 
-  /** An attempt that the queue had under way before it was lost is over. */
-  endElsewhere(delivery: D): void {
-    this.firstAttempts.end(delivery);
+  /** Its result is recorded, or there is none. */
+  settle(delivery: D, now: number): void {
+    this.unrecordedCount--;
+    this.settleElsewhere(delivery);
+    if (this.isIdle) this.emptySince = now;
   }
 
-  /** Drops what has not begun. @returns the dropped deliveries */
-  clear(): D[] {
-    const { retries } = this;
+  /** An attempt that the queue had in flight before it was lost is recorded. */
+  settleElsewhere(delivery: D): void {
+    this.heldKeys.delete(toKey(delivery));
+    this.recordedKeys?.add(toKey(delivery));
+    this.endOrder(delivery);
+  }
+
+  /** Drops what has not begun. @returns how many */
+  drop(): number {
+    const dropped = [...this.retries, ...this.firstAttempts];
+    for (const delivery of dropped) this.heldKeys.delete(toKey(delivery));
     this.retries = [];
-    return [...retries, ...this.firstAttempts.clear()];
+    this.firstAttempts = [];
+    this.after = 0;
+    return dropped.length;
+  }
+
+  isViewStale(now: number, maxAgeMs: number): boolean {
+    return now - this.viewedAt > maxAgeMs;
+  }
+
+  /** Nothing is in it, and nothing is being done with it. @param needsRefill whether it waits to be loaded */
+  canBeReleased(now: number, lingerMs: number, needsRefill: boolean): boolean {
+    if (this.operation !== undefined || !this.isIdle) return false;
+    if (this.currentState === 'draining') return true;
+    if (needsRefill || this.hasMore) return false;
+    const isSuspended = this.currentState === 'paused' || this.currentState === 'backing-off';
+    return isSuspended || now - this.emptySince > lingerMs;
+  }
+
+  /**
+   * One at a time for each customer and each stream, in the order of the events. A stream counts besides its customer
+   * because a merge gives a card another one.
+   */
+  private takeFirstAttempt(): D | undefined {
+    const waiting = new Set<number | string>();
+    for (const [i, delivery] of this.firstAttempts.entries()) {
+      const keys = getOrderKeys(delivery);
+      if (keys.some((key) => this.busy.has(key) || waiting.has(key))) {
+        for (const key of keys) waiting.add(key);
+        continue;
+      }
+      this.firstAttempts.splice(i, 1);
+      for (const key of keys) this.busy.set(key, delivery);
+      return delivery;
+    }
+    return undefined;
+  }
+
+  private endOrder(delivery: D): void {
+    for (const key of getOrderKeys(delivery)) {
+      if (this.busy.get(key) === delivery) this.busy.delete(key);
+    }
   }
 
   private isBehind(): boolean {
@@ -121,4 +351,13 @@ export class DeliveryQueue<D extends QueuedDelivery> {
 
 function isFirstAttempt({ tries, manual }: QueuedDelivery): boolean {
   return tries === 0 && !manual;
+}
+
+function getOrderKeys({ customerId, stream }: QueuedDelivery): (number | string)[] {
+  return [customerId, stream];
+}
+
+/** Redeliveries have ids of their own, which are made negative here. */
+function toKey({ id, manual, redeliveryId }: QueuedDelivery): number {
+  return manual ? -redeliveryId : id;
 }

@@ -9,11 +9,11 @@ import { DATABASE_RETRY_MS } from '#database/connection.js';
 import { Notifications } from '#database/notifications.js';
 import { WORK_CHANNEL, WorkHints } from '#subscriptions/work-hints.service.js';
 import { DeliveryAttempts } from './delivery-attempts.service.js';
-import { QueueFiller } from './queue-filler.service.js';
 import { QueueLeases } from './queue-leases.service.js';
+import { QueueLoader } from './queue-loader.service.js';
 import type { EnqueuedQueues } from './event-enqueuer.service.js';
 import { DeliveryMetrics } from './delivery-metrics.service.js';
-import { LeasedQueues, type WorkerQueue } from './leased-queues.service.js';
+import { DeliveryQueues, type LeasedQueue } from './delivery-queues.service.js';
 
 const CLAIM_BATCH_SIZE = 32;
 /** The most queues that one process owns; when more wait, the oldest are released to make room. */
@@ -33,9 +33,9 @@ export class DeliveryWorker {
   private otherDispatcherCount = 0;
 
   constructor(
-    private readonly queues: LeasedQueues,
+    private readonly queues: DeliveryQueues,
     private readonly leases: QueueLeases,
-    private readonly filler: QueueFiller,
+    private readonly loader: QueueLoader,
     private readonly attempts: DeliveryAttempts,
     private readonly metrics: DeliveryMetrics,
     private readonly stalls: StallDetector,
@@ -113,9 +113,11 @@ export class DeliveryWorker {
   async finish(milliseconds: number): Promise<number> {
     this.queues.isStopping = true;
     const deadline = performance.now() + milliseconds;
-    await this.filler.finish();
+    await this.loader.finish();
     for (;;) {
-      for (const queue of this.queues.all) this.queues.drop(queue);
+      for (const queue of this.queues.all) {
+        if (queue.waitingCount > 0) this.queues.interrupt(queue, 'draining');
+      }
       const idle = [...this.queues.all].filter(({ isIdle }) => isIdle);
       const isLate = performance.now() > deadline;
       try {
@@ -164,7 +166,7 @@ export class DeliveryWorker {
     if (!this.queues.isLeaseTrusted) return false;
     if (this.queues.size >= MAX_QUEUES.total) {
       let room = MAX_QUEUES.makeRoom;
-      for (const queue of this.queues.all) if (room-- > 0) queue.isDraining = true;
+      for (const queue of this.queues.all) if (room-- > 0) this.queues.interrupt(queue, 'draining');
       return false;
     }
     const claimed = await this.leases.claim(CLAIM_BATCH_SIZE);
@@ -199,47 +201,37 @@ export class DeliveryWorker {
   }
 
   /** @returns whether the queue is to be released */
-  private checkQueue(queue: WorkerQueue, now: number): boolean {
+  private checkQueue(queue: LeasedQueue, now: number): boolean {
     if (queue.nextDueAt <= now) {
       queue.nextDueAt = Infinity;
       this.queues.requestRefill(queue);
       return false;
     }
-    if (queue.deliveries.waitingCount === 0) return queue.canBeReleased(now, LINGER_MS);
+    if (queue.waitingCount === 0) return this.queues.canBeReleased(queue, now, LINGER_MS);
     if (queue.isViewStale(now, MAX_VIEW_AGE_MS)) this.queues.requestRefill(queue);
-    if (queue.isDraining) this.queues.drop(queue);
-    else this.queues.markReady(queue);
+    this.queues.markReady(queue);
     return false;
   }
 
-  private async release(queues: WorkerQueue[]): Promise<void> {
+  private async release(queues: LeasedQueue[]): Promise<void> {
     if (queues.length === 0) return;
-    const released = await this.releaseIdle(queues);
-    for (const queue of queues) {
-      if (released.has(queue.id)) this.queues.markReleased(queue);
-      // While stopping nothing is filled any more, but what was added meanwhile has to be known.
-      else if (this.queues.isStopping) await this.filler.view([queue]);
-      else this.queues.requestRefill(queue);
-    }
-  }
-
-  private async releaseIdle(queues: WorkerQueue[]): Promise<Set<number>> {
-    for (const queue of queues) {
-      queue.operation = 'releasing';
-      queue.wasClaimedAgain = false;
-    }
+    for (const queue of queues) queue.operation = 'releasing';
+    const reclaimed: LeasedQueue[] = [];
+    let released = new Set<number>();
     try {
-      return await this.leases.release(
-        queues.map((queue) => ({
-          subscriptionId: queue.id,
-          enqueued: queue.enqueued,
-          tier: queue.deliveries.tier,
-          hold: queue.hold,
-        })),
-      );
+      released = await this.leases.release(queues);
     } finally {
-      for (const queue of queues) queue.operation = undefined;
+      for (const queue of queues) {
+        if (queue.operation === 'reclaimed') reclaimed.push(queue);
+        queue.operation = undefined;
+        if (released.has(queue.id)) this.queues.markLost(queue);
+        else this.queues.requestRefill(queue);
+      }
     }
+    for (const { id, tier } of reclaimed) if (released.has(id)) this.queues.lease(id, tier);
+    if (!this.queues.isStopping) return;
+    // Nothing is loaded any more, but what was added meanwhile has to be known.
+    for (const queue of queues) if (!released.has(queue.id)) await this.loader.view(queue);
   }
 
   private async renewLoop(signal: AbortSignal): Promise<void> {
@@ -253,7 +245,7 @@ export class DeliveryWorker {
         // Before the others may send again: what somebody else has taken must not be sent with them.
         for (const queue of this.queues.all) {
           if (renewed.has(queue.id)) continue;
-          queue.isLeaseUncertain = true;
+          this.queues.interrupt(queue, 'uncertain');
           this.queues.requestRefill(queue);
         }
         this.queues.markRenewed(requestedAt);
@@ -276,7 +268,7 @@ export class DeliveryWorker {
     let surplus = this.queues.size - share - Math.ceil(share / 8) - 1;
     for (const queue of this.queues.all) {
       if (surplus-- <= 0) break;
-      queue.isDraining = true;
+      this.queues.interrupt(queue, 'draining');
     }
   }
 }

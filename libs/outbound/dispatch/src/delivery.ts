@@ -1,18 +1,53 @@
 import type { PayloadFormat } from '#public-events/public-event.js';
-import type { QueuedDelivery } from './delivery-queue.js';
+import type { DisabledReason } from '#subscriptions/webhook-subscription.js';
 
-/** One event for one subscription, as taken from the queue. */
-export type Delivery = QueuedDelivery & {
+/** One event for one subscription, as loaded from its queue. */
+export type Delivery = {
+  id: number;
   subscriptionId: number;
   accountId: number;
+  customerId: number;
+  /** Of the event; empty for a redelivery, to which no order applies. */
+  stream: string;
   eventSeq: number;
   eventId: string;
   type: string;
   payloadFormat: PayloadFormat;
+  /** Scheduled attempts so far. */
+  tries: number;
+  /** Whether it is a redelivery that somebody asked for. */
+  manual: boolean;
   firstAttemptAt: Date | null;
   createdAt: Date;
-  /** When it was due. */
   dueAt: Date;
-  /** The id of the redelivery that somebody asked for; 0 for all others. */
+  /** 0 unless it is a redelivery. */
   redeliveryId: number;
+};
+
+/** What its queue has to know of a delivery. */
+export type QueuedDelivery = Pick<
+  Delivery,
+  'id' | 'customerId' | 'stream' | 'tries' | 'manual' | 'redeliveryId' | 'createdAt'
+>;
+
+/** Where a queue's deliveries go. */
+export type Target = {
+  url: string;
+  /** Null when it cannot be decrypted. */
+  secret: string | null;
+  previousSecret: string | undefined;
+  enabled: boolean;
+  disabledReason: DisabledReason | null;
+  giveUpBefore: Date | null;
+  failingSince: Date | null;
+};
+
+/** The state of a queue in the database, as read a moment ago. */
+export type QueueView = {
+  subscriptionId: number;
+  /** Raised by whoever adds work; a queue is not released while this shows work that is not known here. */
+  enqueued: number;
+  hasRedelivery: boolean;
+  /** Missing when the subscription was deleted. */
+  target: Target | undefined;
 };

@@ -6,9 +6,9 @@ import { SendingModule } from '#sending/sending.module.js';
 import { DeliveryRequestsModule } from '#subscriptions/delivery-requests.module.js';
 import { DeliveryMetrics } from './delivery-metrics.service.js';
 import { AttemptResults } from './attempt-results.service.js';
-import { QueueFiller } from './queue-filler.service.js';
 import { QueueLeases } from './queue-leases.service.js';
-import { LeasedQueues } from './leased-queues.service.js';
+import { DeliveryQueues } from './delivery-queues.service.js';
+import { QueueLoader } from './queue-loader.service.js';
 import { PendingDeliveries } from './pending-deliveries.service.js';
 import { DeliveryAttempts } from './delivery-attempts.service.js';
 import { DeliveryWorker } from './delivery-worker.service.js';
@@ -26,9 +26,9 @@ import { WebhookDispatch } from './webhook-dispatch.service.js';
   providers: [
     DeliveryMetrics,
     AttemptResults,
-    QueueFiller,
+    QueueLoader,
     QueueLeases,
-    LeasedQueues,
+    DeliveryQueues,
     PendingDeliveries,
     DeliveryAttempts,
     DeliveryWorker,

@@ -20,7 +20,7 @@ import { armQueues } from '#subscriptions/queue-arming.js';
 import { isSubscribedTo } from '#subscriptions/webhook-subscription.js';
 import { DeliveryMetrics } from './delivery-metrics.service.js';
 import type { Tier } from './delivery-queue.js';
-import { LEASE_END } from './queue-view.js';
+import { LEASE_END } from './queue-leases.service.js';
 
 /** The bodies of this many events are rendered before they are enqueued. */
 const MAX_RENDERED_AHEAD = 8;

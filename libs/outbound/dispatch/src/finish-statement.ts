@@ -7,7 +7,6 @@ import {
 } from '#sending/outcome.js';
 import type { FollowUp } from '#subscriptions/webhook-delivery.js';
 import type { Delivery } from './delivery.js';
-import { insertFinished } from './finished-deliveries.js';
 
 /**
  * SQL over `s`, a subscription: sets `updated_at` where it is disabled because of its receiver (HOOK-67). It is later than
@@ -26,6 +25,15 @@ export type Result = {
 
 /** @property excerpt of the response, sealed */
 export type SealedResult = Result & { excerpt: Buffer | null };
+
+/** SQL that stores deliveries taken out of `webhook_pending` as finished. @param from an SQL relation of them */
+export const insertFinished = (
+  from: string,
+  { status, attempts, deliveredAt }: Record<'status' | 'attempts' | 'deliveredAt', string>,
+): string => `insert into webhook_finished (id, subscription_id, event_seq, event_id, account_id, customer_id, type,
+        payload_format, status, attempts_count, created_at, delivered_at)
+      select id, subscription_id, event_seq, event_id, account_id, customer_id, type, payload_format,
+        ${status}, ${attempts}, created_at, ${deliveredAt} from ${from}`;
 
 /**
  * Can only be looked up by index. For plain equality PostgreSQL may read the whole queue instead: statistics that were

@@ -2,21 +2,36 @@ import { Injectable } from '@nestjs/common';
 import { Pool } from 'pg';
 import type { PayloadFormat } from '#public-events/public-event.js';
 import { withPartitions } from '#public-events/webhook-partitions.service.js';
-import type { Delivery } from './delivery.js';
+import { WebhookSecrets } from '#sending/webhook-secrets.service.js';
+import type { DisabledReason } from '#subscriptions/webhook-subscription.js';
+import type { Delivery, QueueView } from './delivery.js';
 import { DeliveryMetrics } from './delivery-metrics.service.js';
-import { insertFinished } from './finished-deliveries.js';
-import type { RefillRequest } from './leased-queue.js';
+import type { LoadRequest } from './delivery-queue.js';
+import { insertFinished } from './finish-statement.js';
 
 const GIVE_UP_BATCH_SIZE = 500;
 /** Per queue. */
 const REDELIVERIES_BATCH_SIZE = 64;
+
+type ViewRow = {
+  id: null;
+  subscription_id: number;
+  enqueued: number;
+  has_redelivery: boolean;
+  target_url: string | null;
+  secret: Buffer;
+  previous_secret: Buffer | null;
+  enabled: boolean;
+  disabled_reason: DisabledReason | null;
+  give_up_before: Date | null;
+  failing_since: Date | null;
+};
 
 type DeliveryRow = {
   id: number;
   subscription_id: number;
   account_id: number;
   customer_id: number;
-  /** Empty of a redelivery, to which no order applies. */
   stream: string;
   event_seq: number;
   event_id: string;
@@ -33,12 +48,30 @@ const DELIVERY_COLUMNS = `p.id, p.subscription_id, p.account_id, p.customer_id, 
   p.event_id, p.type, p.payload_format, p.tries, p.first_attempt_at, p.created_at, p.next_attempt_at as due_at,
   0 as redelivery_id`;
 
-/** The first attempts of each queue in order, followed by its due retries. */
-const TAKE = {
-  name: 'webhook_take',
+/**
+ * The state of each queue that this process still leases, the first attempts in it in order, and its due retries. In one
+ * statement, so that work which is not in the result is not counted in its `enqueued` either.
+ */
+const LOAD = {
+  name: 'webhook_load',
   text: `
-    select p.* from unnest($1::bigint[], $2::bigint[], $3::int[], $4::int[])
-      as w (subscription_id, after, room, skip)
+    with requested as (
+      select w.*, l.enqueued
+      from unnest($2::bigint[], $3::bigint[], $4::int[], $5::int[]) as w (subscription_id, after, room, skip)
+      join webhook_queues l on l.subscription_id = w.subscription_id and l.dispatcher_id = $1
+    )
+    select null as id, w.subscription_id, null as account_id, null as customer_id, null as stream, null as event_seq,
+      null as event_id, null as type, null as payload_format, null as tries, null as first_attempt_at,
+      null as created_at, null as due_at, null as redelivery_id,
+      w.enqueued, s.target_url, s.secret,
+      case when s.previous_secret_until > now() then s.previous_secret end as previous_secret,
+      s.enabled, s.disabled_reason, s.give_up_before, s.failing_since,
+      exists (select from webhook_redeliveries r where r.subscription_id = w.subscription_id) as has_redelivery
+    from requested w
+    left join webhook_subscriptions s on s.id = w.subscription_id
+    union all
+    select p.*, null, null, null, null, null, null, null, null, null
+    from requested w
     cross join lateral (
       (select ${DELIVERY_COLUMNS} from webhook_pending p
        where p.subscription_id = w.subscription_id and p.tries = 0 and p.id > w.after
@@ -99,27 +132,41 @@ const GIVE_UP = {
     select count(*) as n from gone`,
 };
 
-/** The deliveries still to be sent. Only the owner of a queue reads them. */
+/** Loads the deliveries still to be sent, which only the dispatcher that leases a queue does, or fails them. */
 @Injectable()
 export class PendingDeliveries {
   constructor(
     private readonly pool: Pool,
     private readonly metrics: DeliveryMetrics,
+    private readonly secrets: WebhookSecrets,
   ) {}
 
-  async take(requests: RefillRequest[]): Promise<Delivery[]> {
+  /** @returns nothing of queues that belong to another dispatcher by now */
+  async load(
+    dispatcherId: string,
+    requests: Omit<LoadRequest, 'state'>[],
+  ): Promise<{ views: Map<number, QueueView>; deliveries: Delivery[] }> {
     const values = [
+      dispatcherId,
       requests.map((one) => one.subscriptionId),
       requests.map((one) => one.after),
       requests.map((one) => one.room),
       requests.map((one) => one.skip),
     ];
-    const { rows } = await this.metrics.timeStatement(
+    const views = new Map<number, QueueView>();
+    const deliveries: Delivery[] = [];
+    await this.metrics.timeStatement(
       'take',
-      () => this.pool.query<DeliveryRow>({ ...TAKE, values }),
-      (result) => result.rows.length,
+      async () => {
+        const { rows } = await this.pool.query<ViewRow | DeliveryRow>({ ...LOAD, values });
+        for (const row of rows) {
+          if (row.id === null) views.set(row.subscription_id, this.toQueueView(row));
+          else deliveries.push(toDelivery(row));
+        }
+      },
+      () => deliveries.length,
     );
-    return rows.map(toDelivery);
+    return { views, deliveries };
   }
 
   async takeRedeliveries(subscriptionIds: number[]): Promise<Delivery[]> {
@@ -141,6 +188,21 @@ export class PendingDeliveries {
       this.metrics.countGivenUp(rows[0]?.n ?? 0);
       return rows[0]?.n === GIVE_UP_BATCH_SIZE;
     });
+  }
+
+  private toQueueView(row: ViewRow): QueueView {
+    const { subscription_id: subscriptionId, enqueued, has_redelivery: hasRedelivery } = row;
+    const open = (sealed: Buffer) => this.secrets.open(subscriptionId, sealed);
+    const target = row.target_url !== null && {
+      url: row.target_url,
+      secret: open(row.secret),
+      previousSecret: (row.previous_secret && open(row.previous_secret)) ?? undefined,
+      enabled: row.enabled,
+      disabledReason: row.disabled_reason,
+      giveUpBefore: row.give_up_before,
+      failingSince: row.failing_since,
+    };
+    return { subscriptionId, enqueued, hasRedelivery, target: target || undefined };
   }
 }
 

@@ -1,23 +1,24 @@
 import { Injectable } from '@nestjs/common';
 import { Pool } from 'pg';
 import { createId } from '#kernel/randomness.js';
-import { WebhookSecrets } from '#sending/webhook-secrets.service.js';
-import type { Tier } from './delivery-queue.js';
+import type { QueuedDelivery } from './delivery.js';
+import type { DeliveryQueue, QueueState, Tier } from './delivery-queue.js';
 import { DeliveryMetrics } from './delivery-metrics.service.js';
-import { LEASE_END, VIEW_COLUMNS, type ViewRow } from './queue-view.js';
-import type { Hold, QueueView } from './leased-queue.js';
+
+const LEASE_SECONDS = 30;
+
+/** SQL: the end of a lease that begins now. */
+export const LEASE_END = `now() + interval '${LEASE_SECONDS} seconds'`;
 
 /** A queue with a delivery that could not be processed comes back after this long. */
 const BACKOFF_SECONDS = 30;
 /** A dispatcher that has not been seen for this long no longer counts when queues are shared out. */
 const DISPATCHER_GONE_SECONDS = 12;
 
-export type Release = {
-  subscriptionId: number;
-  enqueued: number;
-  tier: Tier;
-  hold: Hold;
-};
+/** `paused`: nothing may be sent until the subscription changes. `backoff`: not before a while. */
+type Hold = 'none' | 'paused' | 'backoff';
+
+const HOLDS: { [state in QueueState]?: Hold } = { paused: 'paused', 'backing-off': 'backoff' };
 
 /** `taken_over`: the lease had run out, because the owner has died or could not renew it. */
 type ClaimedRow = { subscription_id: number; tier: Tier; taken_over: boolean };
@@ -40,16 +41,6 @@ const NEXT_DUE = {
   name: 'webhook_queues_next',
   text: `select (extract(epoch from min(due_at) - now()) * 1000)::float8 as ms
          from webhook_queues where due_at > now() and due_at < 'infinity'`,
-};
-
-/** Returns only the queues that this process still leases. */
-const VIEWS = {
-  name: 'webhook_queues_view',
-  text: `
-    select ${VIEW_COLUMNS}
-    from webhook_queues l
-    left join webhook_subscriptions s on s.id = l.subscription_id
-    where l.subscription_id = any ($2) and l.dispatcher_id = $1`,
 };
 
 /**
@@ -123,7 +114,6 @@ export class QueueLeases {
 
   constructor(
     private readonly pool: Pool,
-    private readonly secrets: WebhookSecrets,
     private readonly metrics: DeliveryMetrics,
   ) {}
 
@@ -143,28 +133,16 @@ export class QueueLeases {
     return rows[0]?.ms ?? undefined;
   }
 
-  /**
-   * Only of queues that this process still leases. Call it before `take`: work added later then raises `enqueued` above
-   * what is known.
-   */
-  async readViews(subscriptionIds: number[]): Promise<QueueView[]> {
-    const { rows } = await this.pool.query<ViewRow>({
-      ...VIEWS,
-      values: [this.dispatcherId, subscriptionIds],
-    });
-    return rows.map((row) => this.toQueueView(row));
-  }
-
   /** @returns the queues that were released; the others have new work or another dispatcher */
-  async release(queues: Release[]): Promise<Set<number>> {
+  async release(queues: DeliveryQueue<QueuedDelivery>[]): Promise<Set<number>> {
     const { rows } = await this.pool.query<{ subscription_id: number }>({
       ...RELEASE,
       values: [
         this.dispatcherId,
-        queues.map((queue) => queue.subscriptionId),
+        queues.map((queue) => queue.id),
         queues.map((queue) => queue.enqueued),
         queues.map((queue) => queue.tier),
-        queues.map((queue) => queue.hold),
+        queues.map(({ state }) => HOLDS[state] ?? 'none'),
       ],
     });
     return new Set(rows.map((row) => row.subscription_id));
@@ -202,20 +180,5 @@ export class QueueLeases {
       values: [this.dispatcherId, subscriptionId, enqueued],
     });
     return rowCount === 1;
-  }
-
-  private toQueueView(row: ViewRow): QueueView {
-    const { subscription_id: subscriptionId, enqueued, has_redelivery: hasRedelivery } = row;
-    const open = (sealed: Buffer) => this.secrets.open(subscriptionId, sealed);
-    const target = row.target_url !== null && {
-      url: row.target_url,
-      secret: open(row.secret),
-      previousSecret: (row.previous_secret && open(row.previous_secret)) ?? undefined,
-      enabled: row.enabled,
-      disabledReason: row.disabled_reason,
-      giveUpBefore: row.give_up_before,
-      failingSince: row.failing_since,
-    };
-    return { subscriptionId, enqueued, hasRedelivery, target: target || undefined };
   }
 }

@@ -3,17 +3,17 @@ import { setImmediate as turn } from 'node:timers/promises';
 import { Registry } from 'prom-client';
 import { StallDetector } from '#kernel/stall-detector.js';
 import { DeliveryMetrics } from './delivery-metrics.service.js';
-import { QueueFiller } from './queue-filler.service.js';
-import { LeasedQueues } from './leased-queues.service.js';
+import { DeliveryQueues } from './delivery-queues.service.js';
+import { QueueLoader } from './queue-loader.service.js';
 
-/** Counts how often a queue should be filled, and fills none. */
-class FillCounter extends StallDetector {
+/** Loads nothing, and counts how often it was to be done. */
+class Loadings extends StallDetector {
   count = 0;
-  onFill: () => void = () => undefined;
+  onLoad: () => void = () => undefined;
 
   override watch<R>(): Promise<R> {
     this.count++;
-    this.onFill();
+    this.onLoad();
     return Promise.resolve(undefined as R);
   }
 }
@@ -26,16 +26,16 @@ beforeEach(() => {
 
 afterEach(() => metrics.onApplicationShutdown());
 
-// While one queue is being filled, another one is leased so many microtasks later.
+// one queue is loaded | so many promises later, before anything else can happen, another one asks
 it.each([0, 1, 2, 3, 4, 5, 6])(
-  'QueueFiller fills a queue that is leased %i microtasks after another one',
+  'a queue that asks %i promises after another is loaded',
   async (n) => {
-    const queues = new LeasedQueues(metrics);
-    const fillCounter = new FillCounter();
+    const queues = new DeliveryQueues(metrics);
+    const loadings = new Loadings();
     const unused = undefined as never;
-    const filler = new QueueFiller(queues, unused, unused, unused, unused, metrics, fillCounter);
-    fillCounter.onFill = () => {
-      fillCounter.onFill = () => undefined;
+    const loader = new QueueLoader(queues, unused, unused, unused, unused, metrics, loadings);
+    loadings.onLoad = () => {
+      loadings.onLoad = () => undefined;
       void (async () => {
         for (let i = 0; i < n; i++) await Promise.resolve();
         queues.lease(2, 'fast');
@@ -43,7 +43,7 @@ it.each([0, 1, 2, 3, 4, 5, 6])(
     };
     queues.lease(1, 'fast');
     for (let turns = 0; turns < 5; turns++) await turn();
-    await filler.finish();
-    expect(fillCounter.count).toBe(2);
+    await loader.finish();
+    expect(loadings.count).toBe(2);
   },
 );

@@ -3,9 +3,8 @@ import { performance } from 'node:perf_hooks';
 import type { Body } from '#public-events/event-bodies.service.js';
 import { AttemptSlots } from './attempt-slots.js';
 import type { Delivery } from './delivery.js';
-import type { Tier } from './delivery-queue.js';
 import { DeliveryMetrics } from './delivery-metrics.service.js';
-import { LeasedQueue } from './leased-queue.js';
+import { DeliveryQueue, type Interruption, type Tier } from './delivery-queue.js';
 
 /** Deliveries kept in memory: in all, of one queue at most, and of each queue at least, even beyond the total. */
 const MAX_LOADED = { total: 8_192, perQueue: 64, minPerQueue: 4 };
@@ -15,27 +14,27 @@ const TRUST_LEASE_MS = 25_000;
 /** A delivery in memory, with its body as of `readAt`. */
 export type LoadedDelivery = Delivery & { body: Body; readAt: number };
 
-export type WorkerQueue = LeasedQueue<LoadedDelivery>;
+export type LeasedQueue = DeliveryQueue<LoadedDelivery>;
 
-/** The queues that this process owns and what is known of them, shared by the services that own, fill and send. */
+/** The queues that this process leases, shared by the services that lease, load and send. */
 @Injectable()
-export class LeasedQueues {
+export class DeliveryQueues {
   readonly slots = new AttemptSlots();
   /** Queues that may have something to send, in rotation. */
-  readonly readyQueues: Record<Tier, Set<WorkerQueue>> = {
+  readonly readyQueues: Record<Tier, Set<LeasedQueue>> = {
     fast: new Set(),
     slow: new Set(),
     probe: new Set(),
   };
-  /** Queues that wait to be filled. */
-  readonly needingRefill = new Set<WorkerQueue>();
   isStopping = false;
-  private readonly queues = new Map<number, WorkerQueue>();
+  private readonly queues = new Map<number, LeasedQueue>();
   /** Queues lost with attempts in flight: if one is claimed again, those must not be made twice. */
-  private readonly lostQueues = new Map<number, WorkerQueue>();
+  private readonly lostQueues = new Map<number, LeasedQueue>();
+  /** Queues that wait to be loaded. */
+  private readonly needingRefill = new Set<LeasedQueue>();
   private waitingCount = 0;
   private renewedAt = performance.now();
-  private startRefill: () => void = () => undefined;
+  private startLoading: () => void = () => undefined;
 
   constructor(metrics: DeliveryMetrics) {
     metrics.watch({
@@ -54,43 +53,47 @@ export class LeasedQueues {
     return this.queues.keys();
   }
 
-  get all(): Iterable<WorkerQueue> {
+  get all(): Iterable<LeasedQueue> {
     return this.queues.values();
   }
 
-  get(id: number): WorkerQueue | undefined {
+  get(id: number): LeasedQueue | undefined {
     return this.queues.get(id);
   }
 
+  /** This process has the lease, or something was enqueued in a queue that it has already. */
   lease(id: number, tier: Tier): void {
-    const existing = this.queues.get(id);
+    let queue = this.queues.get(id);
+    if (!queue) {
+      queue = new DeliveryQueue(id, tier, performance.now(), this.lostQueues.get(id));
+      this.queues.set(id, queue);
+    }
     // It may have been claimed right after its release, whose result comes later than that of the claim.
-    if (existing) existing.wasClaimedAgain = existing.operation === 'releasing';
-    this.requestRefill(existing ?? this.create(id, tier));
-  }
-
-  private create(id: number, tier: Tier): WorkerQueue {
-    const queue = new LeasedQueue<LoadedDelivery>(
-      id,
-      tier,
-      performance.now(),
-      this.lostQueues.get(id),
-    );
-    this.queues.set(id, queue);
-    return queue;
+    else if (queue.operation === 'releasing') queue.operation = 'reclaimed';
+    this.requestRefill(queue);
   }
 
   /** @param start called in the same turn of the event loop in which a queue asks */
   onRefillNeeded(start: () => void): void {
-    this.startRefill = start;
+    this.startLoading = start;
   }
 
-  requestRefill(queue: WorkerQueue): void {
-    // A release in progress asks again itself if it fails.
-    if (queue.isLost || this.isStopping || queue.operation === 'releasing') return;
-    queue.needsRefill = true;
+  requestRefill(queue: LeasedQueue): void {
+    if (queue.state === 'lost' || this.isStopping) return;
     this.needingRefill.add(queue);
-    this.startRefill();
+    this.startLoading();
+  }
+
+  /** Takes queues that wait to be loaded; those about which a statement is running go on waiting. */
+  takeNeedingRefill(limit: number): LeasedQueue[] {
+    const batch: LeasedQueue[] = [];
+    for (const queue of this.needingRefill) {
+      if (batch.length === limit) break;
+      if (queue.operation !== undefined) continue;
+      this.needingRefill.delete(queue);
+      batch.push(queue);
+    }
+    return batch;
   }
 
   /** How many deliveries of one queue may be in memory. */
@@ -102,57 +105,55 @@ export class LeasedQueues {
   /** How many held deliveries one query may have to skip. */
   readonly maxHeld = 2 * MAX_LOADED.perQueue;
 
-  add(queue: WorkerQueue, deliveries: LoadedDelivery[]): void {
+  add(queue: LeasedQueue, deliveries: LoadedDelivery[]): void {
     this.waitingCount += deliveries.length;
     queue.add(deliveries);
   }
 
-  /** A delivery in memory has begun. */
-  countStart(): void {
+  /** The next delivery of the queue to send, which is in flight from now on. */
+  startNext(queue: LeasedQueue): LoadedDelivery | undefined {
+    const delivery = queue.canSend ? queue.startNext() : undefined;
+    if (!delivery) return undefined;
     this.waitingCount--;
+    if (queue.isHalfEmpty(this.roomPerQueue)) this.requestRefill(queue);
+    return delivery;
   }
 
-  markReady(queue: WorkerQueue): void {
-    if (queue.deliveries.waitingCount > 0) this.readyQueues[queue.deliveries.tier].add(queue);
+  markReady(queue: LeasedQueue): void {
+    if (queue.waitingCount > 0) this.readyQueues[queue.tier].add(queue);
   }
 
-  drop(queue: WorkerQueue): void {
-    this.waitingCount -= queue.drop();
+  interrupt(queue: LeasedQueue, by: Interruption): void {
+    this.waitingCount -= queue.interrupt(by);
+  }
+
+  suspend(queue: LeasedQueue, state: 'paused' | 'giving-up'): void {
+    this.waitingCount -= queue.suspend(state);
   }
 
   /** Reads all of it again before anything of it is sent. */
-  startOver(queue: WorkerQueue): void {
+  startOver(queue: LeasedQueue): void {
     // It may have been lost and claimed again meanwhile.
     const current = this.queues.get(queue.id) ?? queue;
-    this.waitingCount -= current.startOver();
+    this.interrupt(current, 'rereading');
     this.requestRefill(current);
   }
 
-  /** An attempt has ended the subscription of this queue. */
-  close(queue: WorkerQueue): void {
-    this.waitingCount -= queue.close();
-  }
-
-  settle(queue: WorkerQueue, delivery: LoadedDelivery): void {
+  settle(queue: LeasedQueue, delivery: LoadedDelivery): void {
     queue.settle(delivery, performance.now());
     // The queue may have been claimed again by now, and lost once more.
-    this.queues.get(queue.id)?.rememberRecorded(delivery);
-    this.lostQueues.get(queue.id)?.rememberRecorded(delivery);
-    if (queue.isIdle && this.lostQueues.get(queue.id) === queue) this.lostQueues.delete(queue.id);
+    this.queues.get(queue.id)?.settleElsewhere(delivery);
+    const lost = this.lostQueues.get(queue.id);
+    lost?.settleElsewhere(delivery);
+    if (lost?.hasUnrecorded === false) this.lostQueues.delete(queue.id);
   }
 
-  markLost(queue: WorkerQueue): void {
-    queue.isLost = true;
-    this.drop(queue);
+  markLost(queue: LeasedQueue): void {
+    this.interrupt(queue, 'lost');
     this.needingRefill.delete(queue);
     for (const ready of Object.values(this.readyQueues)) ready.delete(queue);
     if (this.queues.get(queue.id) === queue) this.queues.delete(queue.id);
-    if (!queue.isIdle) this.lostQueues.set(queue.id, queue);
-  }
-
-  markReleased(queue: WorkerQueue): void {
-    this.markLost(queue);
-    if (queue.wasClaimedAgain) this.lease(queue.id, queue.deliveries.tier);
+    if (queue.hasUnrecorded) this.lostQueues.set(queue.id, queue);
   }
 
   /** @param requestedAt when the renewal was requested */
@@ -164,9 +165,14 @@ export class LeasedQueues {
     return performance.now() - this.renewedAt < TRUST_LEASE_MS;
   }
 
+  /** @param lingerMs how long a queue is kept after it has become empty */
+  canBeReleased(queue: LeasedQueue, now: number, lingerMs: number): boolean {
+    return queue.canBeReleased(now, lingerMs, this.needingRefill.has(queue));
+  }
+
   private countByTier(): Record<Tier, number> {
     const counts = { fast: 0, slow: 0, probe: 0 };
-    for (const { deliveries } of this.queues.values()) counts[deliveries.tier]++;
+    for (const { tier } of this.queues.values()) counts[tier]++;
     return counts;
   }
 }

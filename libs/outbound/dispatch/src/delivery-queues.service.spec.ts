@@ -1,7 +1,11 @@
 import { afterEach, beforeEach, expect, it } from '@jest/globals';
 import { Registry } from 'prom-client';
 import { DeliveryMetrics } from './delivery-metrics.service.js';
-import { LeasedQueues, type LoadedDelivery, type WorkerQueue } from './leased-queues.service.js';
+import {
+  DeliveryQueues,
+  type LeasedQueue,
+  type LoadedDelivery,
+} from './delivery-queues.service.js';
 
 const AT = new Date('2026-03-01T12:00:00.000Z');
 
@@ -26,16 +30,16 @@ const first = (id: number, customerId: number): LoadedDelivery => ({
 });
 
 let metrics: DeliveryMetrics;
-let queues: LeasedQueues;
+let queues: DeliveryQueues;
 
 beforeEach(() => {
   metrics = new DeliveryMetrics(new Registry());
-  queues = new LeasedQueues(metrics);
+  queues = new DeliveryQueues(metrics);
 });
 
 afterEach(() => metrics.onApplicationShutdown());
 
-function leaseQueue(): WorkerQueue {
+function leaseQueue(): LeasedQueue {
   queues.lease(7, 'fast');
   const queue = queues.get(7);
   if (!queue) throw new Error('queue 7 is not leased');
@@ -43,11 +47,9 @@ function leaseQueue(): WorkerQueue {
 }
 
 /** Begins the next one, as an attempt does. */
-function begin(queue: WorkerQueue): LoadedDelivery {
-  const delivery = queue.deliveries.next();
+function begin(queue: LeasedQueue): LoadedDelivery {
+  const delivery = queues.startNext(queue);
   if (!delivery) throw new Error('nothing may be sent');
-  queue.begin();
-  queues.countStart();
   return delivery;
 }
 
@@ -61,15 +63,15 @@ it('a queue that was lost twice waits only for attempts that are still in flight
   queues.add(secondLease, [first(2, 2)]);
   const two = begin(secondLease);
   queues.markLost(secondLease);
-  firstLease.deliveries.finishAttempt(one, 'success', 5, true);
+  firstLease.finishAttempt(one, 'success', 5, true);
   queues.settle(firstLease, one);
   const queue = leaseQueue();
   queues.add(queue, [first(3, 1), first(4, 2)]);
   const three = begin(queue);
   expect(three.id).toBe(3);
-  queue.deliveries.skip(three);
-  expect(queue.deliveries.next()).toBeUndefined();
-  secondLease.deliveries.finishAttempt(two, 'success', 5, true);
+  queue.skip(three);
+  expect(queue.startNext()).toBeUndefined();
+  secondLease.finishAttempt(two, 'success', 5, true);
   queues.settle(secondLease, two);
-  expect(queue.deliveries.next()?.id).toBe(4);
+  expect(queue.startNext()?.id).toBe(4);
 });
