@@ -83,8 +83,9 @@ export class DeliveryAttempts {
     for (const queue of ready) {
       if (!this.queues.slots.isFree(tier)) return;
       ready.delete(queue);
-      const delivery = this.queues.startNext(queue);
+      const delivery = queue.startNext();
       if (!delivery) continue;
+      if (queue.isHalfEmpty(this.queues.roomPerQueue)) this.queues.requestRefill(queue);
       // A set is iterated in insertion order, so this queue comes again after the others.
       ready.add(queue);
       void this.deliver(queue, delivery, this.queues.slots.begin(tier, performance.now()));
@@ -238,7 +239,7 @@ export class DeliveryAttempts {
     }
     if (endsSubscription(next.subscription)) {
       // Nothing more is sent; what is pending is removed once this result is recorded.
-      this.queues.interrupt(queue, 'ending');
+      queue.interrupt('ending');
     } else if (target) target.failingSince = next.subscription.failingSince;
     return next;
   }

@@ -137,12 +137,12 @@ export class DeliveryQueue<D extends QueuedDelivery> {
     if (this.currentState === 'active') this.currentState = 'backing-off';
   }
 
-  /** @returns how many deliveries are dropped */
-  interrupt(by: Interruption): number {
+  /** Drops what has not begun, except while only the lease is uncertain. */
+  interrupt(by: Interruption): void {
     const interruptions: readonly QueueState[] = INTERRUPTIONS;
     if (interruptions.indexOf(by) > interruptions.indexOf(this.currentState))
       this.currentState = by;
-    return by === 'uncertain' ? 0 : this.drop();
+    if (by !== 'uncertain') this.drop();
   }
 
   /** The end is recorded, and any view read from now on shows it. */
@@ -185,11 +185,10 @@ export class DeliveryQueue<D extends QueuedDelivery> {
     if (this.currentState !== 'backing-off') this.currentState = 'active';
   }
 
-  /** @returns how many deliveries are dropped */
-  suspend(state: 'paused' | 'giving-up'): number {
+  suspend(state: 'paused' | 'giving-up'): void {
     this.currentState = state;
     this.hasMore = false;
-    return this.drop();
+    this.drop();
   }
 
   /** A slice of what is pending was failed. @param isEmpty whether nothing pending is left */
@@ -241,7 +240,7 @@ export class DeliveryQueue<D extends QueuedDelivery> {
 
   /** The next delivery to send, which is in flight from now on; undefined while none may go. */
   startNext(): D | undefined {
-    if (this.inFlight >= this.concurrency) return undefined;
+    if (!this.canSend || this.inFlight >= this.concurrency) return undefined;
     const delivery =
       this.turnCount++ % 2 === 0
         ? (this.retries.shift() ?? this.takeFirstAttempt())
@@ -293,14 +292,12 @@ export class DeliveryQueue<D extends QueuedDelivery> {
     this.endOrder(delivery);
   }
 
-  /** Drops what has not begun. @returns how many */
-  drop(): number {
-    const dropped = [...this.retries, ...this.firstAttempts];
-    for (const delivery of dropped) this.heldKeys.delete(toKey(delivery));
+  private drop(): void {
+    for (const delivery of [...this.retries, ...this.firstAttempts])
+      this.heldKeys.delete(toKey(delivery));
     this.retries = [];
     this.firstAttempts = [];
     this.after = 0;
-    return dropped.length;
   }
 
   isViewStale(now: number, maxAgeMs: number): boolean {

@@ -39,39 +39,39 @@ beforeEach(() => {
 
 afterEach(() => metrics.onApplicationShutdown());
 
-function leaseQueue(): LeasedQueue {
+function claimed(): LeasedQueue {
   queues.lease(7, 'fast');
   const queue = queues.get(7);
-  if (!queue) throw new Error('queue 7 is not leased');
+  if (!queue) throw new Error('it was claimed');
   return queue;
 }
 
 /** Begins the next one, as an attempt does. */
 function begin(queue: LeasedQueue): LoadedDelivery {
-  const delivery = queues.startNext(queue);
+  const delivery = queue.startNext();
   if (!delivery) throw new Error('nothing may be sent');
   return delivery;
 }
 
-// attempt 1 begins | lost, leased, attempt 2 begins | lost | attempt 1 ends | leased
-it('a queue that was lost twice waits only for attempts that are still in flight', () => {
-  const firstLease = leaseQueue();
-  queues.add(firstLease, [first(1, 1)]);
-  const one = begin(firstLease);
-  queues.markLost(firstLease);
-  const secondLease = leaseQueue();
-  queues.add(secondLease, [first(2, 2)]);
-  const two = begin(secondLease);
-  queues.markLost(secondLease);
-  firstLease.finishAttempt(one, 'success', 5, true);
-  queues.settle(firstLease, one);
-  const queue = leaseQueue();
-  queues.add(queue, [first(3, 1), first(4, 2)]);
+// begins 1 | lost, claimed, begins 2 | lost | 1 ends | claimed
+it('a queue that was lost twice waits for nothing that has ended in between', () => {
+  const before = claimed();
+  before.add([first(1, 1)]);
+  const one = begin(before);
+  queues.markLost(before);
+  const between = claimed();
+  between.add([first(2, 2)]);
+  const two = begin(between);
+  queues.markLost(between);
+  before.finishAttempt(one, 'success', 5, true);
+  queues.settle(before, one);
+  const queue = claimed();
+  queue.add([first(3, 1), first(4, 2)]);
   const three = begin(queue);
   expect(three.id).toBe(3);
   queue.skip(three);
   expect(queue.startNext()).toBeUndefined();
-  secondLease.finishAttempt(two, 'success', 5, true);
-  queues.settle(secondLease, two);
+  between.finishAttempt(two, 'success', 5, true);
+  queues.settle(between, two);
   expect(queue.startNext()?.id).toBe(4);
 });

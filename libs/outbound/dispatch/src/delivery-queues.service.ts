@@ -4,7 +4,7 @@ import type { Body } from '#public-events/event-bodies.service.js';
 import { AttemptSlots } from './attempt-slots.js';
 import type { Delivery } from './delivery.js';
 import { DeliveryMetrics } from './delivery-metrics.service.js';
-import { DeliveryQueue, type Interruption, type Tier } from './delivery-queue.js';
+import { DeliveryQueue, type Tier } from './delivery-queue.js';
 
 /** Deliveries kept in memory: in all, of one queue at most, and of each queue at least, even beyond the total. */
 const MAX_LOADED = { total: 8_192, perQueue: 64, minPerQueue: 4 };
@@ -32,7 +32,6 @@ export class DeliveryQueues {
   private readonly lostQueues = new Map<number, LeasedQueue>();
   /** Queues that wait to be loaded. */
   private readonly needingRefill = new Set<LeasedQueue>();
-  private waitingCount = 0;
   private renewedAt = performance.now();
   private startLoading: () => void = () => undefined;
 
@@ -40,7 +39,7 @@ export class DeliveryQueues {
     metrics.watch({
       queues: () => this.countByTier(),
       inFlight: () => this.slots.usedByTier,
-      waiting: () => this.waitingCount,
+      waiting: () => this.countWaiting(),
       unrecorded: () => this.slots.unrecorded,
     });
   }
@@ -105,37 +104,15 @@ export class DeliveryQueues {
   /** How many held deliveries one query may have to skip. */
   readonly maxHeld = 2 * MAX_LOADED.perQueue;
 
-  add(queue: LeasedQueue, deliveries: LoadedDelivery[]): void {
-    this.waitingCount += deliveries.length;
-    queue.add(deliveries);
-  }
-
-  /** The next delivery of the queue to send, which is in flight from now on. */
-  startNext(queue: LeasedQueue): LoadedDelivery | undefined {
-    const delivery = queue.canSend ? queue.startNext() : undefined;
-    if (!delivery) return undefined;
-    this.waitingCount--;
-    if (queue.isHalfEmpty(this.roomPerQueue)) this.requestRefill(queue);
-    return delivery;
-  }
-
   markReady(queue: LeasedQueue): void {
     if (queue.waitingCount > 0) this.readyQueues[queue.tier].add(queue);
-  }
-
-  interrupt(queue: LeasedQueue, by: Interruption): void {
-    this.waitingCount -= queue.interrupt(by);
-  }
-
-  suspend(queue: LeasedQueue, state: 'paused' | 'giving-up'): void {
-    this.waitingCount -= queue.suspend(state);
   }
 
   /** Reads all of it again before anything of it is sent. */
   startOver(queue: LeasedQueue): void {
     // It may have been lost and claimed again meanwhile.
     const current = this.queues.get(queue.id) ?? queue;
-    this.interrupt(current, 'rereading');
+    current.interrupt('rereading');
     this.requestRefill(current);
   }
 
@@ -149,7 +126,7 @@ export class DeliveryQueues {
   }
 
   markLost(queue: LeasedQueue): void {
-    this.interrupt(queue, 'lost');
+    queue.interrupt('lost');
     this.needingRefill.delete(queue);
     for (const ready of Object.values(this.readyQueues)) ready.delete(queue);
     if (this.queues.get(queue.id) === queue) this.queues.delete(queue.id);
@@ -168,6 +145,12 @@ export class DeliveryQueues {
   /** @param lingerMs how long a queue is kept after it has become empty */
   canBeReleased(queue: LeasedQueue, now: number, lingerMs: number): boolean {
     return queue.canBeReleased(now, lingerMs, this.needingRefill.has(queue));
+  }
+
+  private countWaiting(): number {
+    let count = 0;
+    for (const { waitingCount } of this.queues.values()) count += waitingCount;
+    return count;
   }
 
   private countByTier(): Record<Tier, number> {

@@ -116,7 +116,7 @@ export class DeliveryWorker {
     await this.loader.finish();
     for (;;) {
       for (const queue of this.queues.all) {
-        if (queue.waitingCount > 0) this.queues.interrupt(queue, 'draining');
+        if (queue.waitingCount > 0) queue.interrupt('draining');
       }
       const idle = [...this.queues.all].filter(({ isIdle }) => isIdle);
       const isLate = performance.now() > deadline;
@@ -166,7 +166,7 @@ export class DeliveryWorker {
     if (!this.queues.isLeaseTrusted) return false;
     if (this.queues.size >= MAX_QUEUES.total) {
       let room = MAX_QUEUES.makeRoom;
-      for (const queue of this.queues.all) if (room-- > 0) this.queues.interrupt(queue, 'draining');
+      for (const queue of this.queues.all) if (room-- > 0) queue.interrupt('draining');
       return false;
     }
     const claimed = await this.leases.claim(CLAIM_BATCH_SIZE);
@@ -245,7 +245,7 @@ export class DeliveryWorker {
         // Before the others may send again: what somebody else has taken must not be sent with them.
         for (const queue of this.queues.all) {
           if (renewed.has(queue.id)) continue;
-          this.queues.interrupt(queue, 'uncertain');
+          queue.interrupt('uncertain');
           this.queues.requestRefill(queue);
         }
         this.queues.markRenewed(requestedAt);
@@ -268,7 +268,7 @@ export class DeliveryWorker {
     let surplus = this.queues.size - share - Math.ceil(share / 8) - 1;
     for (const queue of this.queues.all) {
       if (surplus-- <= 0) break;
-      this.queues.interrupt(queue, 'draining');
+      queue.interrupt('draining');
     }
   }
 }

@@ -1,6 +1,5 @@
 import { Injectable } from '@nestjs/common';
 import { Pool } from 'pg';
-import type { PayloadFormat } from '#public-events/public-event.js';
 import { withPartitions } from '#public-events/webhook-partitions.service.js';
 import { WebhookSecrets } from '#sending/webhook-secrets.service.js';
 import type { DisabledReason } from '#subscriptions/webhook-subscription.js';
@@ -15,7 +14,7 @@ const REDELIVERIES_BATCH_SIZE = 64;
 
 type ViewRow = {
   id: null;
-  subscription_id: number;
+  subscriptionId: number;
   enqueued: number;
   has_redelivery: boolean;
   target_url: string | null;
@@ -27,26 +26,11 @@ type ViewRow = {
   failing_since: Date | null;
 };
 
-type DeliveryRow = {
-  id: number;
-  subscription_id: number;
-  account_id: number;
-  customer_id: number;
-  stream: string;
-  event_seq: number;
-  event_id: string;
-  type: string;
-  payload_format: PayloadFormat;
-  tries: number;
-  first_attempt_at: Date | null;
-  created_at: Date;
-  due_at: Date;
-  redelivery_id: number;
-};
-
-const DELIVERY_COLUMNS = `p.id, p.subscription_id, p.account_id, p.customer_id, p.stream, p.event_seq,
-  p.event_id, p.type, p.payload_format, p.tries, p.first_attempt_at, p.created_at, p.next_attempt_at as due_at,
-  0 as redelivery_id`;
+/** SQL over `p`, a pending delivery: the columns of a `Delivery`. */
+const DELIVERY_COLUMNS = `p.id, p.subscription_id as "subscriptionId", p.account_id as "accountId",
+  p.customer_id as "customerId", p.stream, p.event_seq as "eventSeq", p.event_id as "eventId", p.type,
+  p.payload_format as "payloadFormat", p.tries, false as manual, p.first_attempt_at as "firstAttemptAt",
+  p.created_at as "createdAt", p.next_attempt_at as "dueAt", 0 as "redeliveryId"`;
 
 /**
  * The state of each queue that this process still leases, the first attempts in it in order, and its due retries. In one
@@ -60,17 +44,8 @@ const LOAD = {
       from unnest($2::bigint[], $3::bigint[], $4::int[], $5::int[]) as w (subscription_id, after, room, skip)
       join webhook_queues l on l.subscription_id = w.subscription_id and l.dispatcher_id = $1
     )
-    select null as id, w.subscription_id, null as account_id, null as customer_id, null as stream, null as event_seq,
-      null as event_id, null as type, null as payload_format, null as tries, null as first_attempt_at,
-      null as created_at, null as due_at, null as redelivery_id,
-      w.enqueued, s.target_url, s.secret,
-      case when s.previous_secret_until > now() then s.previous_secret end as previous_secret,
-      s.enabled, s.disabled_reason, s.give_up_before, s.failing_since,
-      exists (select from webhook_redeliveries r where r.subscription_id = w.subscription_id) as has_redelivery
-    from requested w
-    left join webhook_subscriptions s on s.id = w.subscription_id
-    union all
-    select p.*, null, null, null, null, null, null, null, null, null
+    select p.*, null as enqueued, null as target_url, null as secret, null as previous_secret, null as enabled,
+      null as disabled_reason, null as give_up_before, null as failing_since, null as has_redelivery
     from requested w
     cross join lateral (
       (select ${DELIVERY_COLUMNS} from webhook_pending p
@@ -80,15 +55,23 @@ const LOAD = {
       (select ${DELIVERY_COLUMNS} from webhook_pending p
        where p.subscription_id = w.subscription_id and p.tries > 0 and p.next_attempt_at <= now()
        order by p.next_attempt_at limit w.room + w.skip)
-    ) p`,
+    ) p
+    union all
+    select null, w.subscription_id, null, null, null, null, null, null, null, null, null, null, null, null, null,
+      w.enqueued, s.target_url, s.secret, case when s.previous_secret_until > now() then s.previous_secret end,
+      s.enabled, s.disabled_reason, s.give_up_before, s.failing_since,
+      exists (select from webhook_redeliveries r where r.subscription_id = w.subscription_id)
+    from requested w
+    left join webhook_subscriptions s on s.id = w.subscription_id`,
 };
 
 const TAKE_REDELIVERIES = {
   name: 'webhook_take_redeliveries',
   text: `
-    select d.id, d.subscription_id, d.account_id, d.customer_id, '' as stream,
-      d.event_seq, d.event_id, d.type, d.payload_format, 0 as tries, null::timestamptz as first_attempt_at, d.created_at, r.created_at as due_at,
-      r.id as redelivery_id
+    select d.id, d.subscription_id as "subscriptionId", d.account_id as "accountId", d.customer_id as "customerId",
+      '' as stream, d.event_seq as "eventSeq", d.event_id as "eventId", d.type, d.payload_format as "payloadFormat",
+      0 as tries, true as manual, null::timestamptz as "firstAttemptAt", d.created_at as "createdAt",
+      r.created_at as "dueAt", r.id as "redeliveryId"
     from unnest($1::bigint[]) as w (subscription_id)
     cross join lateral (
       select * from webhook_redeliveries x
@@ -158,10 +141,10 @@ export class PendingDeliveries {
     await this.metrics.timeStatement(
       'take',
       async () => {
-        const { rows } = await this.pool.query<ViewRow | DeliveryRow>({ ...LOAD, values });
+        const { rows } = await this.pool.query<ViewRow | Delivery>({ ...LOAD, values });
         for (const row of rows) {
-          if (row.id === null) views.set(row.subscription_id, this.toQueueView(row));
-          else deliveries.push(toDelivery(row));
+          if (row.id === null) views.set(row.subscriptionId, this.toQueueView(row));
+          else deliveries.push(row);
         }
       },
       () => deliveries.length,
@@ -171,11 +154,11 @@ export class PendingDeliveries {
 
   async takeRedeliveries(subscriptionIds: number[]): Promise<Delivery[]> {
     await this.pool.query({ ...FORGET_REDELIVERIES, values: [subscriptionIds] });
-    const { rows } = await this.pool.query<DeliveryRow>({
+    const { rows } = await this.pool.query<Delivery>({
       ...TAKE_REDELIVERIES,
       values: [subscriptionIds],
     });
-    return rows.map(toDelivery);
+    return rows;
   }
 
   /** Fails some of what was enqueued before then. @returns whether there may be more */
@@ -191,7 +174,7 @@ export class PendingDeliveries {
   }
 
   private toQueueView(row: ViewRow): QueueView {
-    const { subscription_id: subscriptionId, enqueued, has_redelivery: hasRedelivery } = row;
+    const { subscriptionId, enqueued, has_redelivery: hasRedelivery } = row;
     const open = (sealed: Buffer) => this.secrets.open(subscriptionId, sealed);
     const target = row.target_url !== null && {
       url: row.target_url,
@@ -204,24 +187,4 @@ export class PendingDeliveries {
     };
     return { subscriptionId, enqueued, hasRedelivery, target: target || undefined };
   }
-}
-
-function toDelivery(row: DeliveryRow): Delivery {
-  return {
-    id: row.id,
-    subscriptionId: row.subscription_id,
-    accountId: row.account_id,
-    customerId: row.customer_id,
-    stream: row.stream,
-    eventSeq: row.event_seq,
-    eventId: row.event_id,
-    type: row.type,
-    payloadFormat: row.payload_format,
-    tries: row.tries,
-    manual: row.redelivery_id !== 0,
-    firstAttemptAt: row.first_attempt_at,
-    createdAt: row.created_at,
-    dueAt: row.due_at,
-    redeliveryId: row.redelivery_id,
-  };
 }

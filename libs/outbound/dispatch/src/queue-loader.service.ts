@@ -138,11 +138,11 @@ export class QueueLoader {
     const { id, target, enqueued, state } = queue;
     const isGivenUp = state === 'given-up';
     if (target && (isGivenUp || target.disabledReason === 'disabled_by_user')) {
-      this.queues.suspend(queue, 'paused');
+      queue.suspend('paused');
       return;
     }
     // Deleted, or disabled because of failures: what is pending will not be sent.
-    this.queues.suspend(queue, 'giving-up');
+    queue.suspend('giving-up');
     if (!isGivenUp) this.fail(queue, 'infinity');
     else if (queue.isIdle) {
       if (await this.leases.deleteQueue(id, enqueued)) this.queues.markLost(queue);
@@ -187,7 +187,7 @@ export class QueueLoader {
         // One object, not a copy: there are thousands a second of these.
         Object.assign(delivery, { body: texts.get(delivery.eventSeq) ?? 'unrendered', readAt }),
       );
-      this.queues.add(queue, loaded);
+      queue.add(loaded);
       queue.updateHasMore(refill, room, outdated !== undefined);
       this.queues.markReady(queue);
       if (outdated) this.fail(queue, outdated);
