@@ -1,4 +1,4 @@
-import { findHistoryTranslations } from './translations.js';
+import { formatCount, getTranslations, type Localization } from '#translations/translations.js';
 
 /** The data of one step of an explanation. */
 export type Step = {
@@ -21,7 +21,7 @@ export type Step = {
 
 /** Describes what happened in the language of a store, for a person at the counter. */
 export class Narrator {
-  private readonly translations: ReturnType<typeof findHistoryTranslations>;
+  private readonly localization: Localization;
   private readonly times: Intl.DateTimeFormat;
   private readonly numbers: Intl.NumberFormat;
 
@@ -30,14 +30,14 @@ export class Narrator {
    * @param timeZone IANA name
    */
   constructor({ locale, timeZone }: { locale: string; timeZone: string }) {
-    this.translations = findHistoryTranslations(locale);
+    this.localization = getTranslations(locale);
     const format = { timeZone, dateStyle: 'medium', timeStyle: 'short' } as const;
-    this.times = new Intl.DateTimeFormat(this.translations.locale, format);
-    this.numbers = new Intl.NumberFormat(this.translations.locale);
+    this.times = new Intl.DateTimeFormat(this.localization.locale, format);
+    this.numbers = new Intl.NumberFormat(this.localization.locale);
   }
 
   describe(step: Step): string {
-    const { t } = this.translations;
+    const t = this.localization.t.history;
     const { location, person, receipt, reverses, reversed, note } = step;
     const parts = [
       this.describeEvent(step),
@@ -53,11 +53,11 @@ export class Narrator {
 
   /** Describes all earlier steps as one. */
   describeEarlier(count: number): string {
-    return this.translations.t.earlier(this.numbers.format(count), count);
+    return formatCount(this.localization.t.history.earlier, count, this.localization);
   }
 
   private describeEvent({ name, stamps, source, reward }: Step): string {
-    const { t } = this.translations;
+    const { history: t, stamps: stampTexts } = this.localization.t;
     const count = Math.abs(stamps ?? 0);
     const text = this.numbers.format(count);
     switch (name) {
@@ -65,7 +65,7 @@ export class Narrator {
         return t.issued;
       case 'stamp.earned':
         if (source === 'welcome_bonus') return t.welcome(text, count);
-        return (source === 'adjustment' ? t.credited : t.earned)(text, count);
+        return (source === 'adjustment' ? t.credited : stampTexts.added)(text, count);
       case 'stamp.removed':
         return t.removed(text, count);
       case 'reward.unlocked':
@@ -82,7 +82,7 @@ export class Narrator {
       case 'customer_card.restored':
         return t.unmerged;
       default:
-        return t.other(name);
+        return name;
     }
   }
 }

@@ -1,9 +1,9 @@
 import { renderZonedTime } from '#kernel/zoned-time.js';
+import type { Translations } from '#translations/en.js';
+import { getTranslations } from '#translations/translations.js';
 import { isExpired } from '#cards/card.js';
 import type { PassContent } from '#passes/pass-content.js';
 import type { PassField, PassJson } from './pass-json.js';
-import type { AppleTranslations } from './translations-en.js';
-import { getAppleTranslations } from './translations.js';
 
 /** The last change of a pass and its notice (`Pass` of `#passes`). */
 export type LastChange = {
@@ -35,7 +35,7 @@ export function renderApplePass(
   issuer: Issuer,
   now: Date,
 ): PassJson {
-  const { t, locale } = getAppleTranslations(content.locale);
+  const { t, locale } = getTranslations(content.locale);
   const { card, state, storeName } = content;
   const isVoid = state === 'void' || isExpired(content, now);
   const textColor = toRgb(card.textColor);
@@ -45,7 +45,7 @@ export function renderApplePass(
     teamIdentifier: issuer.teamId,
     serialNumber: content.uuid,
     organizationName: storeName,
-    description: t.description(card.name, storeName),
+    description: t.applePass.description(card.name, storeName),
     logoText: storeName,
     backgroundColor: toRgb(card.cardColor),
     foregroundColor: textColor,
@@ -81,13 +81,10 @@ export function renderApplePass(
 }
 
 /** Renders at most two fields, with the balance at the edge. */
-function renderHeaderFields(
-  { card, stampsCount }: PassContent,
-  translations: AppleTranslations,
-): PassField[] {
+function renderHeaderFields({ card, stampsCount }: PassContent, t: Translations): PassField[] {
   const count = {
     key: 'stamps',
-    label: translations.stamps,
+    label: t.stamps.label,
     value: `${stampsCount}/${card.stampsRequired}`,
   };
   return card.headerText ? [{ key: 'header', value: card.headerText }, count] : [count];
@@ -95,15 +92,15 @@ function renderHeaderFields(
 
 function renderSecondaryFields(
   { memberName, stampsToReward }: PassContent,
-  translations: AppleTranslations,
+  t: Translations,
 ): PassField[] {
   return [
     ...(memberName === null
       ? []
-      : [{ key: 'member', label: translations.member, value: memberName }]),
+      : [{ key: 'member', label: t.applePass.member, value: memberName }]),
     ...(stampsToReward === null
       ? []
-      : [{ key: 'to_reward', label: translations.toReward, value: stampsToReward }]),
+      : [{ key: 'to_reward', label: t.applePass.toReward, value: stampsToReward }]),
   ];
 }
 
@@ -119,30 +116,26 @@ function renderAuxiliaryFields({ card: { auxiliaryFields: fields } }: PassConten
 function renderNewsField(
   { state, stampsCount }: PassContent,
   { notice, noticeTag, balanceTag }: LastChange,
-  translations: AppleTranslations,
+  t: Translations,
   locale: string,
 ): PassField {
-  const field = { key: 'news', label: translations.news };
-  if (state === 'void') return { ...field, value: translations.void };
-  const balance = translations.balance(formatNumber(locale, stampsCount), stampsCount);
+  const field = { key: 'news', label: t.applePass.news };
+  if (state === 'void') return { ...field, value: t.applePass.void };
+  const balance = t.applePass.balance(formatNumber(locale, stampsCount), stampsCount);
   // The balance has changed silently since then.
   if (notice === null || noticeTag !== balanceTag) return { ...field, value: balance };
   const news =
     notice.kind === 'stamped'
       ? balance
-      : `${translations[notice.kind](notice.rewardName)} ${balance}`;
+      : `${t.applePass[notice.kind](notice.rewardName)} ${balance}`;
   return { ...field, value: news, changeMessage: '%@' };
 }
 
-function renderBackFields(
-  content: PassContent,
-  translations: AppleTranslations,
-  locale: string,
-): PassField[] {
+function renderBackFields(content: PassContent, t: Translations, locale: string): PassField[] {
   const { rewards, expiresAt, timeZone, locations, state } = content;
   const rewardLines = rewards.map(({ name, description, stampsRequired, available }) => {
-    const line = translations.reward(name, formatNumber(locale, stampsRequired), stampsRequired);
-    return [available ? `${line} (${translations.available})` : line, description]
+    const line = t.wallet.reward(name, formatNumber(locale, stampsRequired), stampsRequired);
+    return [available ? `${line} (${t.applePass.available})` : line, description]
       .filter(Boolean)
       .join('\n');
   });
@@ -150,13 +143,13 @@ function renderBackFields(
   return [
     ...(rewardLines.length === 0
       ? []
-      : [{ key: 'rewards', label: translations.rewards, value: rewardLines.join('\n\n') }]),
+      : [{ key: 'rewards', label: t.wallet.rewards, value: rewardLines.join('\n\n') }]),
     ...(expiresAt === null
       ? []
       : [
           {
             key: 'expires',
-            label: translations.expires,
+            label: t.applePass.expires,
             value: renderZonedTime(expiresAt, timeZone),
             dateStyle: 'PKDateStyleMedium' as const,
             timeStyle: 'PKDateStyleNone' as const,
@@ -165,7 +158,7 @@ function renderBackFields(
         ]),
     ...(shops.length === 0 || state === 'void'
       ? []
-      : [{ key: 'shops', label: translations.shops, value: shops.join('\n') }]),
+      : [{ key: 'shops', label: t.applePass.shops, value: shops.join('\n') }]),
   ];
 }
 

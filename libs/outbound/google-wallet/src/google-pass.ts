@@ -1,9 +1,10 @@
 import { createHash } from 'node:crypto';
 import { renderZonedTime } from '#kernel/zoned-time.js';
 import { toCanonicalJson } from '#event-store/port/canonical-json.js';
+import type { Translations } from '#translations/en.js';
+import { getTranslations } from '#translations/translations.js';
 import { isExpired } from '#cards/card.js';
 import type { PassContent, PassLocation } from '#passes/pass-content.js';
-import { getGoogleTranslations, type GoogleTranslations } from './translations.js';
 
 /** The limit for one class and for one object. */
 export const MAX_LOCATIONS = 10;
@@ -90,7 +91,7 @@ export function renderLoyaltyClass(
   logo: string,
 ): LoyaltyClass {
   const { card, storeName, locale } = content;
-  const translations = getGoogleTranslations(locale);
+  const { t } = getTranslations(locale);
   return {
     id: toClassId(content.cardId, installation),
     issuerName: storeName,
@@ -98,9 +99,9 @@ export function renderLoyaltyClass(
     programLogo: renderImage(logo, storeName, locale),
     reviewStatus: 'UNDER_REVIEW',
     hexBackgroundColor: card.cardColor,
-    accountNameLabel: translations.member,
-    accountIdLabel: translations.code,
-    textModulesData: renderClassTexts(content, translations),
+    accountNameLabel: t.googlePass.member,
+    accountIdLabel: t.googlePass.code,
+    textModulesData: renderClassTexts(content, t),
     merchantLocations: areShared(content.locations) ? toSortedLocations(content.locations) : [],
     multipleDevicesAndHoldersAllowedStatus: 'ONE_USER_ALL_DEVICES',
     callbackOptions: { url: `${installation.publicUrl}${CALLBACK_PATH}` },
@@ -117,24 +118,24 @@ export function renderLoyaltyObject(
   const ids = { id: toObjectId(content.uuid, place), classId: toClassId(content.cardId, place) };
   if (content.state === 'void') return renderVoidObject(ids);
   const { code, locale, stampsCount, card, memberName, expiresAt } = content;
-  const translations = getGoogleTranslations(locale);
+  const { t } = getTranslations(locale);
   const balance = `${stampsCount} / ${card.stampsRequired}`;
   return {
     ...ids,
     state: isExpired(content, now) ? 'EXPIRED' : 'ACTIVE',
     accountId: code,
     accountName: memberName,
-    loyaltyPoints: { label: translations.stamps, balance: { string: balance } },
-    secondaryLoyaltyPoints: renderSecondaryPoints(content, translations),
+    loyaltyPoints: { label: t.stamps.label, balance: { string: balance } },
+    secondaryLoyaltyPoints: renderSecondaryPoints(content, t),
     barcode: { type: 'QR_CODE', value: code, alternateText: code },
-    heroImage: renderImage(hero, `${translations.stamps}: ${balance}`, locale),
-    textModulesData: renderAvailableTexts(content, translations),
+    heroImage: renderImage(hero, `${t.stamps.label}: ${balance}`, locale),
+    textModulesData: renderAvailableTexts(content, t),
     linksModuleData: {
       uris: [
         {
           id: 'page',
           uri: `${place.publicUrl}/passes/${content.uuid}`,
-          description: translations.page,
+          description: t.googlePass.page,
         },
       ],
     },
@@ -156,7 +157,7 @@ export function withoutNulls(record: object): object {
 
 /** Renders the message about an unlocked reward. When sent again, it replaces itself by its id. */
 export function renderUnlockedMessage(rewardName: string, tag: number, locale: string) {
-  const { header, body } = getGoogleTranslations(locale).unlocked;
+  const { header, body } = getTranslations(locale).t.googlePass.unlocked;
   return { id: `unlocked_${tag}`, header, body: body(rewardName) };
 }
 
@@ -182,19 +183,16 @@ function renderVoidObject(ids: { id: string; classId: string }): LoyaltyObject {
 /** Renders the second of the two values that fit on the front of a pass. */
 function renderSecondaryPoints(
   { stampsToReward, memberName }: PassContent,
-  translations: GoogleTranslations,
+  t: Translations,
 ): Points | null {
   if (stampsToReward !== null)
-    return { label: translations.toReward, balance: { int: stampsToReward } };
+    return { label: t.googlePass.toReward, balance: { int: stampsToReward } };
   return memberName === null
     ? null
-    : { label: translations.member, balance: { string: memberName } };
+    : { label: t.googlePass.member, balance: { string: memberName } };
 }
 
-function renderClassTexts(
-  { card, offers }: PassContent,
-  translations: GoogleTranslations,
-): TextModule[] {
+function renderClassTexts({ card, offers }: PassContent, t: Translations): TextModule[] {
   const texts = card.auxiliaryFields.map(({ key, label, value }) => ({
     id: key,
     header: label ?? card.name,
@@ -203,27 +201,28 @@ function renderClassTexts(
   if (card.headerText) texts.unshift({ id: 'header', header: card.name, body: card.headerText });
   if (offers.length > 0) {
     const lines = offers.map(({ name, description, stampsRequired }) =>
-      [translations.reward(name, stampsRequired), description].filter(Boolean).join('\n'),
+      [t.wallet.reward(name, String(stampsRequired), stampsRequired), description]
+        .filter(Boolean)
+        .join('\n'),
     );
-    texts.push({ id: 'rewards', header: translations.rewards, body: lines.join('\n') });
+    texts.push({ id: 'rewards', header: t.wallet.rewards, body: lines.join('\n') });
   }
   return texts;
 }
 
 /** Renders the available rewards, with their stamps where these are fewer than the class says. */
-function renderAvailableTexts(
-  { rewards, offers }: PassContent,
-  translations: GoogleTranslations,
-): TextModule[] {
+function renderAvailableTexts({ rewards, offers }: PassContent, t: Translations): TextModule[] {
   const offeredStamps = new Map(offers.map(({ id, stampsRequired }) => [id, stampsRequired]));
   const names = rewards
     .filter(({ available }) => available)
     .map(({ id, name, stampsRequired }) =>
-      offeredStamps.get(id) === stampsRequired ? name : translations.reward(name, stampsRequired),
+      offeredStamps.get(id) === stampsRequired
+        ? name
+        : t.wallet.reward(name, String(stampsRequired), stampsRequired),
     );
   return names.length === 0
     ? []
-    : [{ id: 'available', header: translations.ready, body: names.join('\n') }];
+    : [{ id: 'available', header: t.googlePass.ready, body: names.join('\n') }];
 }
 
 /**

@@ -1,10 +1,9 @@
 import { describe, expect, it } from '@jest/globals';
+import { getTranslations, LANGUAGE_CODES as locales } from '#translations/translations.js';
 import { renderCardMail, renderCardSms, toSingleLine } from './card-message-texts.js';
 import { MAX_SMS_SEPTETS, countSeptets } from './gsm-7.js';
-import { LANGUAGES } from './translations.js';
 
 const LINK = 'https://cards.bakery.example/passes/0f0e0d0c-0b0a-4908-8706-050403020100';
-const locales = Object.keys(LANGUAGES);
 const createContext = (locale: string, store = 'Bäckerei „Süß & Söhne“') => ({
   store,
   locale,
@@ -44,7 +43,7 @@ describe.each(locales)('the mail in %s', (locale) => {
 
 it('every sentence differs in every language', () => {
   const sentences = locales.flatMap((locale) => {
-    const { intro, advice, why, open, subject } = LANGUAGES[locale as keyof typeof LANGUAGES];
+    const { intro, advice, why, open, subject } = getTranslations(locale).t.cardMessage;
     return [intro('S'), advice, why('S'), open, subject('S')];
   });
   expect(new Set(sentences).size).toBe(5 * locales.length);

@@ -1,7 +1,7 @@
 import { loadTemplate } from '#kernel/templates.js';
+import { getTranslations } from '#translations/translations.js';
 import type { Mail } from './mail.js';
 import { MAX_SMS_SEPTETS, toPlainText, countSeptets } from './gsm-7.js';
-import { findMessageTranslations } from './translations.js';
 
 /** The data that the texts are rendered from. None of them was typed by the recipient. */
 export type CardMessageContent = {
@@ -35,7 +35,8 @@ export function renderCardMail({
   link,
 }: CardMessageContent): Omit<Mail, 'to'> {
   const store = toSingleLine(name);
-  const { t, locale: lang } = findMessageTranslations(locale);
+  const { t: translations, locale: lang } = getTranslations(locale);
+  const t = translations.cardMessage;
   const paragraphs = [t.intro(store), link, t.advice, t.why(store), store];
   return {
     fromName: store,
@@ -56,7 +57,7 @@ export function renderCardMail({
 
 /** Renders an SMS: one segment of GSM-7 when that has the name's characters, with the name shortened to fit. */
 export function renderCardSms({ store: name, locale, link }: CardMessageContent): string {
-  const { t } = findMessageTranslations(locale);
+  const t = getTranslations(locale).t.cardMessage;
   const store = toSingleLine(name);
   const whole = toPlainText(t.sms(store, link));
   const septets = countSeptets(whole);

@@ -1,4 +1,5 @@
 import { RejectedError, type FieldErrors } from '#kernel/errors.js';
+import { LANGUAGE_CODES } from '#translations/translations.js';
 import { parseLocale, parseTimeZone } from '#accounts/account.js';
 import { listCountries, parseCountry } from '#accounts/country.js';
 import type { ConsentTexts } from '#accounts/account.events.js';
@@ -35,12 +36,7 @@ export type StoreSettings = {
 const MAX_NAME = 255;
 
 /** Languages with translations. Others can be set through the API, and are then kept. */
-export const LANGUAGES = [
-  { value: 'en', text: 'English' },
-  { value: 'de', text: 'German' },
-  { value: 'fr', text: 'French' },
-  { value: 'es', text: 'Spanish' },
-];
+const LANGUAGES = LANGUAGE_CODES.map((value) => ({ value, text: getLanguageName(value) }));
 
 /** Reads the entered values, which are shown again with errors. */
 export function readStoreForm(form: FormFields): StoreForm {

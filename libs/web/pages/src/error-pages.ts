@@ -1,18 +1,18 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { Config } from '#configuration/config.js';
 import { UnknownOutcomeError } from '#kernel/errors.js';
-import { LANGUAGE_CODES } from '#kernel/languages.js';
 import type { AuthenticatedRequest } from '#http/caller.js';
 import type { ErrorResponse } from '#http/error-response.js';
 import type { ErrorPages } from '#http/errors.filter.js';
 import { negotiateLanguage, negotiateMediaType } from '#http/negotiation.js';
 import { getPath, getRoute } from '#http/path.js';
+import type { Translations } from '#translations/en.js';
+import { getTranslations, LANGUAGE_CODES } from '#translations/translations.js';
 import { isConsolePath } from './console-guard.service.js';
 import type { ConsoleRequest } from './current-user.js';
 import { PageError } from './page-error.js';
 import { renderPage, getRootPath, sendRenderedPage } from './page.js';
 import { createPlainFrame, loadView } from './view.js';
-import { findErrorTranslations, type ErrorTranslations } from './translations.js';
 
 type ErrorView = {
   status: number;
@@ -52,7 +52,8 @@ export class HtmlErrorPages implements ErrorPages {
     const path = getPath(request.url);
     const isInConsole = isConsolePath(path);
     const language = isInConsole ? 'en' : negotiateLanguage(request, reply, LANGUAGE_CODES);
-    const { t, locale } = findErrorTranslations(language);
+    const { t: translations, locale } = getTranslations(language);
+    const t = translations.errorPage;
     const text = describeError(error, response, t, locale);
     const link = isInConsole ? buildConsoleLink(request, t) : { path: '/', text: t.start };
     const page = renderPage({
@@ -73,7 +74,7 @@ export class HtmlErrorPages implements ErrorPages {
 /** Builds the link back. The session is unknown when the limit, the route or the database failed first. */
 function buildConsoleLink(
   { signedIn }: ConsoleRequest,
-  { start }: ErrorTranslations,
+  { start }: Translations['errorPage'],
 ): ErrorView['link'] {
   return { path: '/app', text: signedIn ? 'Your stores' : start };
 }
@@ -90,7 +91,7 @@ type ErrorText = Pick<ErrorView, 'status' | 'title' | 'text'>;
 function describeError(
   error: unknown,
   response: ErrorResponse,
-  t: ErrorTranslations,
+  t: Translations['errorPage'],
   locale: string,
 ): ErrorText {
   if (error instanceof PageError) return error;

@@ -1,9 +1,9 @@
 import { createHash } from 'node:crypto';
 import { toCanonicalJson } from '#event-store/port/canonical-json.js';
+import { formatCount, getTranslations } from '#translations/translations.js';
 import type { Card } from '#cards/card.js';
 import type { Poster } from '#posters/poster.js';
 import type { Reward } from '#rewards/reward.js';
-import { findPosterTranslations, type PosterLocalization } from './translations.js';
 
 /** More offers would be too small to read from afar. */
 const MAX_OFFERS = 3;
@@ -44,7 +44,7 @@ export function createPosterContent({
   store,
   urls,
 }: PosterParts): PosterContent {
-  const localization = findPosterTranslations(store.locale);
+  const localization = getTranslations(store.locale);
   const offered = rewards
     .filter(
       ({ active, deletedAt, stampsRequired }) =>
@@ -57,9 +57,9 @@ export function createPosterContent({
     lang: localization.locale,
     offers: selectOffers(offered).map(({ name, stampsRequired }) => ({
       reward: name,
-      price: formatCount(localization.t.offer, stampsRequired, localization),
+      price: formatCount(localization.t.poster.offer, stampsRequired, localization),
     })),
-    aim: formatCount(localization.t.collect, card.stampsRequired, localization),
+    aim: formatCount(localization.t.poster.collect, card.stampsRequired, localization),
     stamps: {
       count: card.stampsRequired,
       icon: card.stampIcon,
@@ -86,12 +86,4 @@ export function hashJson(value: unknown): string {
 function selectOffers<R>(rewards: R[]): R[] {
   if (rewards.length <= MAX_OFFERS) return rewards;
   return [...rewards.slice(0, MAX_OFFERS - 1), ...rewards.slice(-1)];
-}
-
-function formatCount(
-  say: (text: string, count: number) => string,
-  count: number,
-  { locale }: PosterLocalization,
-): string {
-  return say(new Intl.NumberFormat(locale).format(count), count);
 }

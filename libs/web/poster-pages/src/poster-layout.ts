@@ -1,3 +1,4 @@
+import { getTranslations } from '#translations/translations.js';
 import { isStampIcon } from '#cards/card-appearance.js';
 import { STAMP_ICON_PATHS } from '#card-images/stamp-icons.js';
 import { computeContrast, pickReadableColor } from '#pages/colors.js';
@@ -6,7 +7,6 @@ import type { Drawing, Shape, Weight } from './drawing.js';
 import { fitText, type Measure, type Room } from './fitting.js';
 import { BLEED, MARKS, type Paper } from './paper.js';
 import type { PosterContent } from './poster-content.js';
-import { findPosterTranslations } from './translations.js';
 
 /** Increase it when the layout changes: it is part of a document's hash. */
 export const LAYOUT_VERSION = 1;
@@ -65,7 +65,7 @@ class PosterLayout {
   ) {
     this.unit = Math.min(paper.width, paper.height / Math.SQRT2) / 100;
     this.ink = pickReadableColor(content.colors.ground, content.colors.text);
-    this.t = findPosterTranslations(content.lang).t;
+    this.t = getTranslations(content.lang).t.poster;
   }
 
   drawing(bleed: boolean): Drawing {

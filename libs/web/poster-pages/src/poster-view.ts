@@ -1,8 +1,8 @@
+import type { Translations } from '#translations/en.js';
+import { getTranslations } from '#translations/translations.js';
 import type { Poster } from '#posters/poster.js';
 import { PAPERS } from './paper.js';
 import type { PosterContent } from './poster-content.js';
-import type { PosterTranslations } from './translations-en.js';
-import { findPosterTranslations } from './translations.js';
 
 /** The data of a poster's page. */
 export type PosterView = {
@@ -18,7 +18,7 @@ export type PosterView = {
   /** The poster's own paper size. */
   paper: string;
   papers: { name: string; query: string }[];
-  t: PosterTranslations;
+  t: Translations['poster'];
 };
 
 /** Creates the data of a poster's page. @param root the prefix of every path */
@@ -34,7 +34,7 @@ export function createPosterView({
   root: string;
 }): PosterView {
   const { title, storeName, offers, aim, lang } = content;
-  const { t } = findPosterTranslations(lang);
+  const t = getTranslations(lang).t.poster;
   const offerTexts = offers.map(({ reward, price }) => `${reward} ${price}`);
   return {
     svg,

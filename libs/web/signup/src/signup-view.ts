@@ -1,3 +1,4 @@
+import { formatCount, type Localization } from '#translations/translations.js';
 import { collectsEmail, collectsPhone } from '#posters/poster.js';
 import {
   findDay,
@@ -11,7 +12,6 @@ import {
   type Values,
 } from './signup-form.js';
 import type { SignupPoster } from './signup-poster.js';
-import type { SignupLocalization } from './translations.js';
 
 type FieldView = {
   name: FieldName;
@@ -65,9 +65,9 @@ const MAX_LENGTHS = { name: 100, email: 254, phone: 32 };
 export function createSignupView(
   { poster, card, store }: SignupPoster,
   { values, faults, busySeconds, nonce, now }: FormState,
-  translations: SignupLocalization,
+  localization: Localization,
 ): SignupView {
-  const { t } = translations;
+  const t = localization.t.signup;
   const { consentTexts } = store;
   const mode = poster.contactCollectionMode;
   const either =
@@ -80,9 +80,9 @@ export function createSignupView(
     intro: t.intro(card.name),
     fault:
       busySeconds !== null
-        ? renderBusy(busySeconds, translations)
-        : faults.form && t.formFaults[faults.form],
-    fields: createFields(poster, { values, faults, now, timeZone: store.timeZone }, translations),
+        ? renderBusy(busySeconds, localization)
+        : faults.form && t.formErrors[faults.form],
+    fields: createFields(poster, { values, faults, now, timeZone: store.timeZone }, localization),
     note: either ? t.eitherContact : null,
     boxes: [
       ...box('marketing_consent', consentTexts.marketing),
@@ -100,19 +100,19 @@ export function createSignupView(
 
 function createAgeHint(
   { minimumAge }: SignupPoster['poster'],
-  translations: SignupLocalization,
+  localization: Localization,
 ): Pick<FieldView, 'hint'> {
   return minimumAge === null
     ? {}
-    : { hint: translations.t.minimumAge(formatNumber(minimumAge, translations)) };
+    : { hint: formatCount(localization.t.signup.minimumAge, minimumAge, localization) };
 }
 
 function createFields(
   poster: SignupPoster['poster'],
   { values, faults, now, timeZone }: FieldState,
-  translations: SignupLocalization,
+  localization: Localization,
 ): FieldView[] {
-  const { t } = translations;
+  const t = localization.t.signup;
   const mode = poster.contactCollectionMode;
   const field = (
     name: FieldName,
@@ -125,7 +125,7 @@ function createFields(
       value: values[name],
       required: isRequired,
       optional: isRequired ? false : t.optional,
-      errors: fault === undefined ? [] : [renderFault(fault, poster.minimumAge, translations)],
+      errors: fault === undefined ? [] : [renderFault(fault, poster.minimumAge, localization)],
       ...rest,
     };
   };
@@ -162,7 +162,7 @@ function createFields(
         type: 'date',
         autocomplete: 'bday',
         max: findLatestBirthday(findDay({ timeZone }, now), 0),
-        ...createAgeHint(poster, translations),
+        ...createAgeHint(poster, localization),
       }),
   ].filter((one) => one !== false);
 }
@@ -170,18 +170,14 @@ function createFields(
 function renderFault(
   fault: FieldError,
   minimumAge: number | null,
-  translations: SignupLocalization,
+  localization: Localization,
 ): string {
   return fault === 'tooYoung'
-    ? translations.t.tooYoung(formatNumber(minimumAge ?? 0, translations))
-    : translations.t.faults[fault];
+    ? formatCount(localization.t.signup.minimumAge, minimumAge ?? 0, localization)
+    : localization.t.signup.fieldErrors[fault];
 }
 
-function renderBusy(seconds: number, translations: SignupLocalization): string {
+function renderBusy(seconds: number, localization: Localization): string {
   const minutes = Math.ceil(seconds / 60);
-  return translations.t.tooMany(formatNumber(minutes, translations), minutes);
-}
-
-function formatNumber(count: number, { locale }: SignupLocalization): string {
-  return new Intl.NumberFormat(locale).format(count);
+  return formatCount(localization.t.signup.tooMany, minutes, localization);
 }

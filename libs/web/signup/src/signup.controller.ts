@@ -3,10 +3,11 @@ import { Body, Controller, Get, Param, Post, Req, Res } from '@nestjs/common';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { Config } from '#configuration/config.js';
 import { RejectedError } from '#kernel/errors.js';
-import { LANGUAGE_CODES } from '#kernel/languages.js';
 import type { AuthenticatedRequest } from '#http/caller.js';
 import { TakesForm, type Form } from '#http/form-bodies.js';
 import { negotiateLanguage } from '#http/negotiation.js';
+import type { Translations } from '#translations/en.js';
+import { getTranslations, LANGUAGE_CODES } from '#translations/translations.js';
 import { chooseRoute, type Route } from '#messages/card-message.js';
 import { assertOwnSite } from '#pages/own-site.js';
 import { PageError } from '#pages/page-error.js';
@@ -18,7 +19,6 @@ import { findAvailability, type SignupPoster } from './signup-poster.js';
 import { SignupPosters } from './signup-posters.service.js';
 import { createSignupView, type FormState, type SignupView } from './signup-view.js';
 import { Signups } from './signups.service.js';
-import { findSignupTranslations, type Translations } from './translations.js';
 
 type NoticeView = { storeName: string; title: string; text: string };
 
@@ -141,7 +141,7 @@ export class SignupController {
     state: Partial<FormState>,
   ): Promise<void> {
     const { poster, store } = signupPoster;
-    const translations = findSignupTranslations(store.locale);
+    const localization = getTranslations(store.locale);
     const data = createSignupView(
       signupPoster,
       {
@@ -152,12 +152,12 @@ export class SignupController {
         now: new Date(),
         ...state,
       },
-      translations,
+      localization,
     );
     await this.pages.sendPublic(reply, {
       view: FORM,
       title: `${poster.title} · ${store.name}`,
-      lang: translations.locale,
+      lang: localization.locale,
       status: reply.statusCode,
       colors: getColors(signupPoster),
       data,
@@ -176,15 +176,15 @@ export class SignupController {
     reply: FastifyReply,
     status: number,
     of: SignupPoster | string,
-    select: (t: Translations) => [title: string, text: string],
+    select: (t: Translations['signup']) => [title: string, text: string],
   ): Promise<void> {
     const [signupPoster, locale] = typeof of === 'string' ? [undefined, of] : [of, of.store.locale];
-    const translations = findSignupTranslations(locale);
-    const [title, text] = select(translations.t);
+    const localization = getTranslations(locale);
+    const [title, text] = select(localization.t.signup);
     await this.pages.sendPublic(reply, {
       view: NOTICE,
       title,
-      lang: translations.locale,
+      lang: localization.locale,
       status,
       ...(signupPoster && { colors: getColors(signupPoster) }),
       data: { storeName: signupPoster?.store.name ?? '', title, text },

@@ -1,0 +1,168 @@
+const stamps = (text: string, count: number) => `${text} ${count === 1 ? 'stamp' : 'stamps'}`;
+
+/**
+ * The texts that people read, by subject. This file defines which texts every language has. Numbers arrive formatted for
+ * the language, together with the count for the plural.
+ */
+export const en = {
+  stamps: {
+    label: 'Stamps',
+    added: (text: string, count: number) => `${stamps(text, count)} added`,
+  },
+  /** Of the passes of both wallets. */
+  wallet: {
+    rewards: 'Rewards',
+    reward: (name: string, text: string, count: number) => `${name}: ${stamps(text, count)}`,
+  },
+  applePass: {
+    member: 'Member',
+    /** Label of the number of stamps that are missing. */
+    toReward: 'To next reward',
+    news: 'Latest news',
+    /** The value of `news` when there is no other notice. */
+    balance: (text: string, count: number) => `You have ${stamps(text, count)}.`,
+    unlocked: (reward: string) => `Reward unlocked: ${reward}.`,
+    redeemed: (reward: string) => `Reward redeemed: ${reward}.`,
+    available: 'ready for you',
+    expires: 'Valid until',
+    shops: 'Shops',
+    void: 'This card is no longer valid.',
+    /** VoiceOver reads this out. */
+    description: (card: string, store: string) => `Stamp card “${card}” of ${store}`,
+  },
+  googlePass: {
+    member: 'Member',
+    /** Label of the code beneath the barcode. */
+    code: 'Card code',
+    /** Label of the number of stamps that are missing. */
+    toReward: 'To next reward',
+    /** Heading of the rewards that the customer can redeem now. */
+    ready: 'Ready for you',
+    unlocked: { header: 'Reward unlocked', body: (reward: string) => `Ready for you: ${reward}` },
+    page: 'Card in the browser',
+  },
+  /**
+   * The message with the link to a card. `store` and `link` come ready to be shown. Nothing else varies: text that a
+   * stranger typed into a form must not reach anybody through it.
+   */
+  cardMessage: {
+    subject: (store: string) => `Your stamp card from ${store}`,
+    intro: (store: string) => `Here is your stamp card from ${store}.`,
+    /** The label of the button; the plain text has the link itself. */
+    open: 'Open my card',
+    /** Says how to use the page behind the link. */
+    advice:
+      'Open it on your phone to add it to Apple Wallet or Google Wallet, or use it right in the browser. Keep the link to yourself: whoever has it can show your card.',
+    /** Explains the mail to a person who did not sign up. */
+    why: (store: string) =>
+      `You are getting this e-mail because somebody gave your address for a stamp card from ${store}. If it was not you, you need not do anything.`,
+    /** An SMS in GSM-7 characters. The shorter it is, the more room is left for the name of the store. */
+    sms: (store: string, link: string) => `Your stamp card from ${store}: ${link}`,
+  },
+  signup: {
+    intro: (card: string) => `Get “${card}” on your phone. No app needed.`,
+    firstName: 'First name',
+    lastName: 'Last name',
+    email: 'E-mail',
+    phone: 'Phone',
+    birthday: 'Birthday',
+    optional: 'optional',
+    /** The hint when either contact is enough. */
+    eitherContact: 'An e-mail address or a phone number is enough.',
+    minimumAge: (years: string) => `The card is for people of ${years} and over.`,
+    privacy: 'Privacy policy',
+    submit: 'Get the card',
+    /** The label of the hidden trap field. */
+    leaveEmpty: 'Leave this field empty',
+    fieldErrors: {
+      nameMissing: 'Please enter your first name.',
+      nameUnfit: 'Please enter a name without links or addresses.',
+      emailMissing: 'Please enter your e-mail address.',
+      emailUnfit: 'Please enter a whole address, such as anna@example.com.',
+      phoneMissing: 'Please enter your phone number.',
+      phoneUnfit: 'This number cannot be right. Please check its digits.',
+      phoneWithoutCountry: 'Please begin with the country code, such as +44.',
+      birthdayMissing: 'Please enter your birthday.',
+      birthdayUnfit: 'Please enter your birthday like this: 1990-05-31.',
+    },
+    formErrors: {
+      marked: 'Almost there. Please look at the marked fields.',
+      contactMissing: 'Please enter an e-mail address or a phone number.',
+      textsChanged: 'The texts beside the boxes have just changed. Please read them again.',
+      filledTrap: 'Please send the form again, with the field at its end left empty.',
+      stale: 'The page was too old. Please send the form once more.',
+    },
+    tooMany: (minutes: string, count: number) =>
+      `Many people are signing up here right now. Please try again in ${minutes} ${count === 1 ? 'minute' : 'minutes'}.`,
+    elsewhere: 'This form came from another site',
+    elsewhereWhy: 'For your safety it was not taken. Please scan the code on the poster again.',
+    gone: 'This poster is no longer in use',
+    goneWhy: 'The link may also be incomplete. Please ask at the shop for a new one.',
+    closed: 'This card is not given out at the moment',
+    closedWhy: 'Please ask at the shop. Cards that were given out stay as they are.',
+  },
+  poster: {
+    /** Replaces a title that no font can draw. */
+    stampCard: 'Stamp card',
+    offer: (text: string, count: number) => `for ${stamps(text, count)}`,
+    collect: (text: string, count: number) => `Collect ${stamps(text, count)}`,
+    scan: 'Scan for your stamp card',
+    signUp: 'Get your stamp card',
+    /** The heading of the files to print. */
+    download: 'Poster to print',
+    otherSizes: 'Other sizes',
+    paperSize: 'Paper',
+    /** Bleed is the margin that a print shop cuts off. */
+    withBleed: 'PDF with bleed and crop marks',
+  },
+  history: {
+    issued: 'card issued',
+    welcome: (text: string, count: number) => `${stamps(text, count)} as a welcome`,
+    /** By a correction. */
+    credited: (text: string, count: number) => `correction: ${stamps(text, count)} added`,
+    removed: (text: string, count: number) => `correction: ${stamps(text, count)} taken off`,
+    unlocked: (reward: string) => `reward “${reward}” unlocked`,
+    redeemed: (reward: string, text: string, count: number) =>
+      `reward “${reward}” redeemed for ${stamps(text, count)}`,
+    /** To another customer. */
+    moved: 'card handed over to another customer',
+    /** Into another card. */
+    merged: 'card merged into another one',
+    /** Another card into this one. */
+    absorbed: 'another card merged into this one',
+    unmerged: 'merge of cards undone',
+    /** Entries that are not shown one by one. */
+    earlier: (text: string, count: number) =>
+      `${text} earlier ${count === 1 ? 'entry' : 'entries'}`,
+    at: (location: string) => `at ${location}`,
+    by: (who: string) => `by ${who}`,
+    receipt: (number: string) => `receipt ${number}`,
+    /** @param when date and time of the entry that this one undoes */
+    reverses: (when: string) => `undoes the entry of ${when}`,
+    /** @param when date and time of the entry that undid this one */
+    reversed: (when: string) => `undone on ${when}`,
+  },
+  errorPage: {
+    notFound: 'This page does not exist',
+    notFoundWhy: 'The link may be incomplete, or the page was removed.',
+    forbidden: 'You are not allowed to do this',
+    forbiddenWhy: 'Please ask an owner of the store.',
+    tooMany: 'Too many requests',
+    /** @param wait the duration in the language, such as "1 second" */
+    tooManyWhy: (wait: string) => `Please try again in ${wait}.`,
+    unavailable: 'Not available right now',
+    unavailableWhy: 'Please try again in a moment. Nothing was lost.',
+    unsettled: 'We do not know whether this was saved',
+    unsettledWhy: 'Please go back, reload the page and check before you try again.',
+    broken: 'Something went wrong',
+    brokenWhy: 'The error is ours and has been logged. Please try again.',
+    refused: 'This did not work',
+    refusedWhy: 'Please go back and check what you entered.',
+    requestNumber: (id: string) => `Request ${id}`,
+    /** The link to the page at `/`. */
+    start: 'Go to the start page',
+  },
+};
+
+/** The texts of one language. */
+export type Translations = typeof en;

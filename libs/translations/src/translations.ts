@@ -1,0 +1,31 @@
+import { de } from './de.js';
+import { en, type Translations } from './en.js';
+import { es } from './es.js';
+import { fr } from './fr.js';
+
+const LANGUAGES = new Map<string, Translations>(Object.entries({ en, de, fr, es }));
+
+/** Lists the ISO 639 codes, English first, because a negotiation without a match takes the first. */
+export const LANGUAGE_CODES = [...LANGUAGES.keys()];
+
+/** The texts in one language. @property locale for dates and numbers in them */
+export type Localization = { t: Translations; locale: string };
+
+/**
+ * Returns the texts in a locale's language, or in English if there are none.
+ * @param locale a BCP 47 tag
+ * @returns `locale` unchanged for dates and numbers, or `en` with the English texts
+ */
+export function getTranslations(locale: string): Localization {
+  const t = LANGUAGES.get(new Intl.Locale(locale).language);
+  return t ? { t, locale } : { t: en, locale: 'en' };
+}
+
+/** Renders a text that contains a count. */
+export function formatCount(
+  text: (formatted: string, count: number) => string,
+  count: number,
+  { locale }: Localization,
+): string {
+  return text(new Intl.NumberFormat(locale).format(count), count);
+}
