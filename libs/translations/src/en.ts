@@ -7,12 +7,51 @@ const stamps = (text: string, count: number) => `${text} ${count === 1 ? 'stamp'
 export const en = {
   stamps: {
     label: 'Stamps',
+    count: stamps,
     added: (text: string, count: number) => `${stamps(text, count)} added`,
   },
   /** Of the passes of both wallets. */
   wallet: {
     rewards: 'Rewards',
     reward: (name: string, text: string, count: number) => `${name}: ${stamps(text, count)}`,
+  },
+  /** The card in the browser. */
+  card: {
+    stampsOf: (have: string, need: string) => `${have} of ${need} stamps`,
+    /** After signing up. */
+    joined: 'Welcome!',
+    joinedWhy:
+      'A link to your card is on its way to you. If you had a card here before, the link opens that card with its stamps: please use that card instead of this one.',
+    /** Instead of `joinedWhy`, if no message can be sent. */
+    joinedWithoutLink:
+      'No link to your card can be sent to the address or number that you entered. Please add the card to your wallet, or save this page. If you had a card here before, ask for it at the counter.',
+    member: 'Member',
+    toReward: 'Next reward in',
+    rewards: 'Rewards',
+    ready: 'Ready to redeem',
+    toGo: (text: string, count: number) => `${stamps(text, count)} to go`,
+    qrCode: (code: string) => `QR code of the card ${code}`,
+    showCode: 'Show this code at the counter',
+    validUntil: (day: string) => `Valid until ${day}`,
+    expired: (day: string) => `This card expired on ${day}.`,
+    onYourPhone: 'On your phone',
+    addToApple: 'Add to Apple Wallet',
+    addToGoogle: 'Add to Google Wallet',
+    notifyMe: 'Tell me about new stamps',
+    stopNotifying: 'Stop notifications',
+    /** In the browser's settings. */
+    notificationsBlocked: 'Notifications from this page are blocked in your browser’s settings.',
+    notificationsFailed: 'Notifications could not be switched on. Please try again later.',
+    install: 'Add to home screen',
+    /** For iPhones, where a page cannot offer to install it. */
+    installByHand: 'To have the card at hand, tap “Share” and then “Add to Home Screen”.',
+    offline: (when: string) => `No connection. This is your card as of ${when}.`,
+    notFound: 'This card does not exist',
+    notFoundWhy: 'The link may be incomplete, or the card was deleted. Please ask at the shop.',
+    unavailable: 'The card cannot be shown right now',
+    unavailableWhy: 'Please try again in a moment. Your stamps are safe.',
+    noticeUnlocked: (reward: string) => `${reward}: ready to redeem!`,
+    noticeRedeemed: (reward: string) => `${reward}: redeemed. Enjoy!`,
   },
   applePass: {
     member: 'Member',

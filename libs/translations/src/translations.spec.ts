@@ -4,7 +4,7 @@ import { getTranslations, LANGUAGE_CODES } from './translations.js';
 describe('getTranslations', () => {
   it('finds the language of a region', () => {
     expect(getTranslations('fr-CA')).toMatchObject({
-      t: { wallet: { rewards: 'Récompenses' } },
+      t: { card: { rewards: 'Récompenses' } },
       locale: 'fr-CA',
     });
   });

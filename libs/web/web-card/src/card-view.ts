@@ -1,7 +1,7 @@
 import { isExpired } from '#cards/card.js';
 import type { PassContent, PassReward } from '#passes/pass-content.js';
+import { formatCount, getTranslations, type Localization } from '#translations/translations.js';
 import { findDarkModules } from './qr-modules.js';
-import { findCardTranslations, type CardLocalization } from './translations.js';
 
 /** Links the card's strip image in three resolutions. */
 export type StripLinks = { '1x': string; '2x': string; '3x': string };
@@ -28,8 +28,8 @@ export type CardViewInput = {
 /** Collects what the page of a card shows: values, and texts in the language of the store. */
 export function createCardView(input: CardViewInput) {
   const { content, tag, joined, now, strip, logo, pushKey } = input;
-  const localization = findCardTranslations(content.locale);
-  const { t, locale } = localization;
+  const localization = getTranslations(content.locale);
+  const { locale, t: { card: t, stamps } } = localization;
   const { card, code, stampsCount, expiresAt } = content;
   const isEnded = content.state === 'void' || isExpired(content, now);
   const numbers = new Intl.NumberFormat(locale);
@@ -58,7 +58,7 @@ export function createCardView(input: CardViewInput) {
         ? t.expired(formatDay(expiresAt, content, localization))
         : null,
     balance: {
-      label: t.stamps,
+      label: stamps.label,
       text: `${numbers.format(stampsCount)} / ${numbers.format(card.stampsRequired)}`,
     },
     fields: listFields(content, isEnded, localization),
@@ -83,14 +83,14 @@ export function createCardView(input: CardViewInput) {
 function listFields(
   { memberName, stampsToReward, card }: PassContent,
   isEnded: boolean,
-  localization: CardLocalization,
+  localization: Localization,
 ): { label: string | null; value: string }[] {
-  const { t } = localization;
+  const { card: t, stamps } = localization.t;
   return [
     ...(memberName === null ? [] : [{ label: t.member, value: memberName }]),
     ...(isEnded || stampsToReward === null || stampsToReward === 0
       ? []
-      : [{ label: t.toReward, value: formatCount(t.stampCount, stampsToReward, localization) }]),
+      : [{ label: t.toReward, value: formatCount(stamps.count, stampsToReward, localization) }]),
     ...card.auxiliaryFields,
   ];
 }
@@ -98,15 +98,15 @@ function listFields(
 function describeReward(
   { available, stampsRequired }: PassReward,
   stampsCount: number,
-  localization: CardLocalization,
+  localization: Localization,
 ): string {
-  const { t } = localization;
+  const { card: t, stamps } = localization.t;
   return available ? t.ready : formatCount(t.toGo, stampsRequired - stampsCount, localization);
 }
 
 /** Lists the buttons for wallets, installation and notifications. */
-function listButtons({ content, wallets }: CardViewInput, localization: CardLocalization) {
-  const { t } = localization;
+function listButtons({ content, wallets }: CardViewInput, localization: Localization) {
+  const { card: t, stamps } = localization.t;
   return {
     title: t.onYourPhone,
     wallets: [
@@ -131,22 +131,14 @@ function listButtons({ content, wallets }: CardViewInput, localization: CardLoca
 /** Describes the balance in one sentence. */
 export function summarize(
   { stampsCount, card: { stampsRequired } }: PassContent,
-  localization: CardLocalization,
+  localization: Localization,
 ): string {
-  const { t, locale } = localization;
-  if (stampsCount > stampsRequired) return formatCount(t.stampsBeyond, stampsCount, localization);
+  const { locale, t: { card: t, stamps } } = localization;
+  if (stampsCount > stampsRequired) return formatCount(stamps.count, stampsCount, localization);
   const numbers = new Intl.NumberFormat(locale);
   return t.stampsOf(numbers.format(stampsCount), numbers.format(stampsRequired));
 }
 
-export function formatCount(
-  say: (text: string, count: number) => string,
-  count: number,
-  { locale }: CardLocalization,
-): string {
-  return say(new Intl.NumberFormat(locale).format(count), count);
-}
-
-function formatDay(at: string, { timeZone }: PassContent, { locale }: CardLocalization): string {
+function formatDay(at: string, { timeZone }: PassContent, { locale }: Localization): string {
   return new Intl.DateTimeFormat(locale, { timeZone, dateStyle: 'long' }).format(new Date(at));
 }

@@ -1,7 +1,7 @@
+import { formatCount, getTranslations, type Localization } from '#translations/translations.js';
 import type { PassContent } from '#passes/pass-content.js';
 import type { PassNotice } from '#passes/pass-notice.js';
-import { formatCount, summarize } from './card-view.js';
-import { findCardTranslations, type CardLocalization } from './translations.js';
+import { summarize } from './card-view.js';
 
 /** The notification that the service worker of a card shows. */
 export type PushNotice = { title: string; body: string; url: string; lang: string };
@@ -12,7 +12,7 @@ export function createPushNotice(
   notice: PassNotice,
   publicUrl: string,
 ): PushNotice {
-  const localization = findCardTranslations(content.locale);
+  const localization = getTranslations(content.locale);
   const body = [
     describeNotice(notice, localization),
     `${content.card.name}: ${summarize(content, localization)}`,
@@ -26,11 +26,11 @@ export function createPushNotice(
 }
 
 /** Describes a notice; null when stamps were removed, where the balance alone is enough. */
-function describeNotice(notice: PassNotice, localization: CardLocalization): string | null {
-  const { t } = localization;
+function describeNotice(notice: PassNotice, localization: Localization): string | null {
+  const { card: t, stamps } = localization.t;
   switch (notice.kind) {
     case 'stamped':
-      return notice.stamps > 0 ? formatCount(t.noticeStamped, notice.stamps, localization) : null;
+      return notice.stamps > 0 ? formatCount(stamps.added, notice.stamps, localization) : null;
     case 'unlocked':
       return t.noticeUnlocked(notice.rewardName);
     case 'redeemed':

@@ -2,10 +2,10 @@ import { Controller, Get, Header, Param, Query, Req, Res } from '@nestjs/common'
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { Config } from '#configuration/config.js';
 import { NotFoundError } from '#kernel/errors.js';
-import { LANGUAGE_CODES } from '#kernel/languages.js';
 import { negotiateLanguage } from '#http/negotiation.js';
 import type { CustomerCard } from '#stamping/customer-card.js';
 import type { PassContent } from '#passes/pass-content.js';
+import { getTranslations, LANGUAGE_CODES } from '#translations/translations.js';
 import { PassContents } from '#passes/pass-contents.service.js';
 import { PassImages } from '#passes/pass-images.service.js';
 import { parseTag } from '#passes/pass-tag.js';
@@ -17,7 +17,6 @@ import { createCardManifest, renderCardIcon, renderCardPage, WORKER_SCRIPT } fro
 import { CardStreams } from './card-streams.service.js';
 import type { StripLinks } from './card-view.js';
 import { detectDevice, PassLinks } from './pass-links.service.js';
-import { findCardTranslations } from './translations.js';
 import { VapidKeys } from './vapid-keys.service.js';
 import { WebCards } from './web-cards.service.js';
 
@@ -61,7 +60,7 @@ export class WebCardController {
     if (!match) {
       // No store is known, so the browser chooses the language.
       const language = negotiateLanguage(request, reply, LANGUAGE_CODES);
-      const { t, locale: lang } = findCardTranslations(language);
+      const { t: { card: t }, locale: lang } = getTranslations(language);
       const title = t.notFound;
       const data = { title, text: t.notFoundWhy };
       return this.pages.sendPublic(reply, { view: messageView, status: 404, lang, title, data });
