@@ -80,6 +80,54 @@ export const de: Translations = {
       `Du bekommst diese E-Mail, weil deine Adresse für eine Stempelkarte von ${store} angegeben wurde. Falls du das nicht warst, brauchst du nichts zu tun.`,
     sms: (store, link) => `Deine Stempelkarte von ${store}: ${link}`,
   },
+  failingMail: {
+    dates: 'de',
+    warning: {
+      subject: (store, host) => `${store}: Webhooks an ${host} kommen nicht an`,
+      intro: (host, since, disabledAt) =>
+        `Nichts, was an ${host} gesendet wurde, ist${since} angenommen worden.\nBleibt es dabei, wird das Abonnement am ${disabledAt} abgeschaltet.`,
+      sendAgain:
+        '- Senden Sie das Versäumte noch einmal; der erste Erfolg hält das Abonnement am Leben:',
+    },
+    disabled: {
+      subject: (store, host) => `${store}: Webhooks an ${host} wurden abgeschaltet`,
+      intro: (host, disabledAt, reason) =>
+        `Das Webhook-Abonnement an ${host} wurde am ${disabledAt} abgeschaltet. ${reason}.\nDorthin wird nichts mehr gesendet.`,
+      sendAgain: '- Senden Sie das Versäumte noch einmal:',
+    },
+    since: (time) => ` seit ${time}`,
+    isBlocked: 'Der Name in der URL führt zu keiner öffentlichen Adresse',
+    isFailing: (since) => `Es wurde${since} nichts angenommen`,
+    store: (name) => `Geschäft: ${name}`,
+    subscription: (name) => `Webhook-Abonnement: ${name}`,
+    lastResponse: (status) => `Letzte Antwort: ${status ?? 'keine'}`,
+    lastError: (error) => `Letzter Fehler: ${error}`,
+    steps: 'Was zu tun ist:',
+    checkName: '- Sorgen Sie dafür, dass der Name zur Adresse des Empfängers führt.',
+    checkReceiver: '- Sorgen Sie dafür, dass der Empfänger binnen zehn Sekunden mit 2xx antwortet.',
+    test: (request) => `- Probieren Sie es aus: ${request}`,
+    enable: (request) => `- Schalten Sie es wieder ein: ${request}`,
+  },
+  retirementMail: {
+    dates: 'de',
+    subject: (host, version, end) =>
+      `${host}: Version ${version} der API ${end === null ? 'wird abgeschaltet' : `endet am ${end}`}`,
+    reminder: (subject) => `Erinnerung: ${subject}`,
+    greeting: (name) => `Guten Tag ${name},`,
+    intro: (version, url) => `Version ${version} der API unter ${url} wird abgeschaltet.`,
+    deprecatedFrom: (day) => `Veraltet ab: ${day}`,
+    end: (day, time, url) =>
+      `Endet am: ${day}, ${time} UTC\n\nAb dann wird jede Anfrage an ${url} mit 410 und dem Code\nversion_sunset beantwortet.`,
+    noEnd: 'Endet am: noch nicht entschieden. Dann erhalten Sie noch eine Mail.',
+    tokens: (days) =>
+      `In den letzten ${days} Tagen wurde sie mit diesen API-Tokens von Ihnen benutzt:`,
+    token: (name, day) => `- ${name}, zuletzt am ${day}`,
+    otherTokens: '- und anderen',
+    steps: (url) => `Was zu tun ist:
+- Finden Sie die Programme, die diese Tokens benutzen, und stellen Sie sie rechtzeitig um.
+- Wie Versionen enden und wie es steht: ${url}/docs/versioning
+- Ihre Tokens: ${url}/app`,
+  },
   signup: {
     intro: (card) => `„${card}“ aufs Handy holen. Ganz ohne App.`,
     firstName: 'Vorname',

@@ -98,6 +98,58 @@ export const en = {
     /** An SMS in GSM-7 characters. The shorter it is, the more room is left for the name of the store. */
     sms: (store: string, link: string) => `Your stamp card from ${store}: ${link}`,
   },
+  /** The e-mail about a webhook subscription that fails. */
+  failingMail: {
+    /** The locale of its dates. */
+    dates: 'en-GB',
+    warning: {
+      subject: (store: string, host: string) => `${store}: webhooks to ${host} are failing`,
+      intro: (host: string, since: string, disabledAt: string) =>
+        `Nothing that was sent to ${host} has been accepted${since}.\nIf that goes on, the subscription will be disabled at ${disabledAt}.`,
+      sendAgain: '- Send what was missed again; the first success keeps the subscription enabled:',
+    },
+    disabled: {
+      subject: (store: string, host: string) => `${store}: webhooks to ${host} were disabled`,
+      intro: (host: string, disabledAt: string, reason: string) =>
+        `The webhook subscription to ${host} was disabled at ${disabledAt}: ${reason}.\nNothing is sent there any more.`,
+      sendAgain: '- Send what was missed again:',
+    },
+    since: (time: string) => ` since ${time}`,
+    isBlocked: 'the name of its URL leads to no public address',
+    isFailing: (since: string) => `nothing was accepted${since}`,
+    store: (name: string) => `Store: ${name}`,
+    subscription: (name: string) => `Webhook subscription: ${name}`,
+    lastResponse: (status: string | null) => `Last response: ${status ?? 'none'}`,
+    lastError: (error: string) => `Last error: ${error}`,
+    steps: 'What to do:',
+    checkName: '- See that the name leads to the address of the receiver.',
+    checkReceiver: '- See that the receiver responds with a 2xx status within ten seconds.',
+    test: (request: string) => `- Try it: ${request}`,
+    enable: (request: string) => `- Enable it: ${request}`,
+  },
+  /** The e-mail about a version of the API that ends. */
+  retirementMail: {
+    /** The locale of its dates. */
+    dates: 'en-GB',
+    /** @param end its day, if it is decided */
+    subject: (host: string, version: string, end: string | null) =>
+      `${host}: version ${version} of the API ${end === null ? 'is being retired' : `ends on ${end}`}`,
+    reminder: (subject: string) => `Reminder: ${subject}`,
+    greeting: (name: string) => `Hello ${name},`,
+    intro: (version: string, url: string) =>
+      `version ${version} of the API at ${url} is being retired.`,
+    deprecatedFrom: (day: string) => `Deprecated from: ${day}`,
+    end: (day: string, time: string, url: string) =>
+      `Ends on: ${day}, ${time} UTC\n\nFrom then on every request to ${url} is refused with 410 and the code\nversion_sunset.`,
+    noEnd: 'Ends on: not decided yet. There will be another e-mail when it is.',
+    tokens: (days: number) => `API tokens of yours have used it in the last ${days} days:`,
+    token: (name: string, day: string) => `- ${name}, last on ${day}`,
+    otherTokens: '- and others',
+    steps: (url: string) => `What to do:
+- Find the programs that use these tokens, and move them to a newer version in time.
+- How versions end, and where things stand: ${url}/docs/versioning
+- Your tokens: ${url}/app`,
+  },
   signup: {
     intro: (card: string) => `Get “${card}” on your phone. No app needed.`,
     firstName: 'First name',

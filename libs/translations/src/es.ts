@@ -1,4 +1,4 @@
-import type { Translations } from './en.js';
+import { en, type Translations } from './en.js';
 
 const s = (count: number) => (count === 1 ? '' : 's');
 const stamps = (text: string, count: number) => `${text} sello${s(count)}`;
@@ -80,6 +80,9 @@ export const es: Translations = {
       `Recibes este correo porque alguien indicó tu dirección para una tarjeta de sellos de ${store}. Si no fuiste tú, no tienes que hacer nada.`,
     sms: (store, link) => `Tu tarjeta de sellos de ${store}: ${link}`,
   },
+  // Not translated yet.
+  failingMail: en.failingMail,
+  retirementMail: en.retirementMail,
   signup: {
     intro: (card) => `Lleve «${card}» en su teléfono. Sin aplicación.`,
     firstName: 'Nombre',

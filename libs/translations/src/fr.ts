@@ -1,4 +1,4 @@
-import type { Translations } from './en.js';
+import { en, type Translations } from './en.js';
 
 const s = (count: number) => (count < 2 ? '' : 's');
 const stamps = (text: string, count: number) => `${text} tampon${s(count)}`;
@@ -81,6 +81,9 @@ export const fr: Translations = {
       `Vous recevez cet e-mail parce que votre adresse a été indiquée pour une carte de fidélité ${store}. Si ce n’était pas vous, vous n’avez rien à faire.`,
     sms: (store, link) => `Votre carte de fidélité ${store} : ${link}`,
   },
+  // Not translated yet.
+  failingMail: en.failingMail,
+  retirementMail: en.retirementMail,
   signup: {
     intro: (card) => `Recevez « ${card} » sur votre téléphone. Sans application.`,
     firstName: 'Prénom',

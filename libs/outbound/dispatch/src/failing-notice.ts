@@ -1,3 +1,4 @@
+import { getTranslations } from '#translations/translations.js';
 import { FAILING_SECONDS } from '#subscriptions/webhook-delivery.js';
 
 /**
@@ -36,13 +37,14 @@ export function getDisabledAt(failingSince: Date, timeScale: number): Date {
   return new Date(failingSince.getTime() + (FAILING_SECONDS * 1000) / timeScale);
 }
 
-/** @param locale a BCP 47 tag; languages without a text here get English */
+/** @param locale a BCP 47 tag */
 export function renderFailingMail(
   notice: FailingNotice,
   { locale, timeZone }: { locale: string; timeZone: string },
 ): { subject: string; text: string } {
-  const isGerman = /^de\b/i.test(locale);
-  const format = new Intl.DateTimeFormat(isGerman ? 'de' : 'en-GB', {
+  const { store, kind, isBlocked, failingSince, lastStatus, lastError } = notice;
+  const t = getTranslations(locale).t.failingMail;
+  const times = new Intl.DateTimeFormat(t.dates, {
     day: 'numeric',
     month: 'long',
     year: 'numeric',
@@ -51,110 +53,29 @@ export function renderFailingMail(
     timeZone,
     timeZoneName: 'short',
   });
-  const translation = (isGerman ? renderGerman : renderEnglish)(notice, (time) =>
-    format.format(time),
-  );
-  return { subject: translation.subject, text: `${translation.lines.join('\n')}\n` };
-}
-
-type Translation = { subject: string; lines: string[] };
-
-function renderEnglish(notice: FailingNotice, formatTime: (time: Date) => string): Translation {
-  const { store, lastStatus, lastError } = notice;
-  const host = getHost(notice);
-  const since = notice.failingSince ? ` since ${formatTime(notice.failingSince)}` : '';
-  const facts = [
+  const host = new URL(notice.targetUrl).host;
+  const path = getPath(notice);
+  const since = failingSince ? t.since(times.format(failingSince)) : '';
+  const disabledAt = times.format(notice.disabledAt);
+  const isDisabled = kind === 'disabled';
+  const lines = [
+    isDisabled
+      ? t.disabled.intro(host, disabledAt, isBlocked ? t.isBlocked : t.isFailing(since))
+      : t.warning.intro(host, since, disabledAt),
     '',
-    `Store: ${store}`,
-    `Webhook subscription: ${formatName(notice)}`,
-    `Last response: ${lastStatus === null ? 'none' : `HTTP ${lastStatus}`}`,
-    ...(lastError === null ? [] : [`Last error: ${lastError}`]),
+    t.store(store),
+    t.subscription(formatName(notice)),
+    t.lastResponse(lastStatus === null ? null : `HTTP ${lastStatus}`),
+    ...(lastError === null ? [] : [t.lastError(lastError)]),
     '',
-    'What to do:',
+    t.steps,
+    isDisabled && isBlocked ? t.checkName : t.checkReceiver,
+    t.test(`POST ${path}/test`),
+    ...(isDisabled ? [t.enable(`PATCH ${path} {"enabled": true}`)] : []),
+    t[kind].sendAgain,
+    `  ${formatReplay(notice)}`,
   ];
-  if (notice.kind === 'warning') {
-    return {
-      subject: `${store}: webhooks to ${host} are failing`,
-      lines: [
-        `Nothing that was sent to ${host} has been accepted${since}.`,
-        `If that goes on, the subscription will be disabled at ${formatTime(notice.disabledAt)}.`,
-        ...facts,
-        '- See that the receiver responds with a 2xx status within ten seconds.',
-        `- Try it: POST ${getPath(notice)}/test`,
-        '- Send what was missed again; the first success keeps the subscription enabled:',
-        `  ${formatReplay(notice)}`,
-      ],
-    };
-  }
-  const why = notice.isBlocked
-    ? 'the name of its URL leads to no public address'
-    : `nothing was accepted${since}`;
-  return {
-    subject: `${store}: webhooks to ${host} were disabled`,
-    lines: [
-      `The webhook subscription to ${host} was disabled at ${formatTime(notice.disabledAt)}: ${why}.`,
-      'Nothing is sent there any more.',
-      ...facts,
-      notice.isBlocked
-        ? '- See that the name leads to the address of the receiver.'
-        : '- See that the receiver responds with a 2xx status within ten seconds.',
-      `- Try it: POST ${getPath(notice)}/test`,
-      `- Enable it: PATCH ${getPath(notice)} {"enabled": true}`,
-      '- Send what was missed again:',
-      `  ${formatReplay(notice)}`,
-    ],
-  };
-}
-
-function renderGerman(notice: FailingNotice, formatTime: (time: Date) => string): Translation {
-  const { store, lastStatus, lastError } = notice;
-  const host = getHost(notice);
-  const since = notice.failingSince ? ` seit ${formatTime(notice.failingSince)}` : '';
-  const facts = [
-    '',
-    `Geschäft: ${store}`,
-    `Webhook-Abonnement: ${formatName(notice)}`,
-    `Letzte Antwort: ${lastStatus === null ? 'keine' : `HTTP ${lastStatus}`}`,
-    ...(lastError === null ? [] : [`Letzter Fehler: ${lastError}`]),
-    '',
-    'Was zu tun ist:',
-  ];
-  if (notice.kind === 'warning') {
-    return {
-      subject: `${store}: Webhooks an ${host} kommen nicht an`,
-      lines: [
-        `Nichts, was an ${host} gesendet wurde, ist${since} angenommen worden.`,
-        `Bleibt es dabei, wird das Abonnement am ${formatTime(notice.disabledAt)} abgeschaltet.`,
-        ...facts,
-        '- Sorgen Sie dafür, dass der Empfänger binnen zehn Sekunden mit 2xx antwortet.',
-        `- Probieren Sie es aus: POST ${getPath(notice)}/test`,
-        '- Senden Sie das Versäumte noch einmal; der erste Erfolg hält das Abonnement am Leben:',
-        `  ${formatReplay(notice)}`,
-      ],
-    };
-  }
-  const why = notice.isBlocked
-    ? 'Der Name in der URL führt zu keiner öffentlichen Adresse'
-    : `Es wurde${since} nichts angenommen`;
-  return {
-    subject: `${store}: Webhooks an ${host} wurden abgeschaltet`,
-    lines: [
-      `Das Webhook-Abonnement an ${host} wurde am ${formatTime(notice.disabledAt)} abgeschaltet. ${why}.`,
-      'Dorthin wird nichts mehr gesendet.',
-      ...facts,
-      notice.isBlocked
-        ? '- Sorgen Sie dafür, dass der Name zur Adresse des Empfängers führt.'
-        : '- Sorgen Sie dafür, dass der Empfänger binnen zehn Sekunden mit 2xx antwortet.',
-      `- Probieren Sie es aus: POST ${getPath(notice)}/test`,
-      `- Schalten Sie es wieder ein: PATCH ${getPath(notice)} {"enabled": true}`,
-      '- Senden Sie das Versäumte noch einmal:',
-      `  ${formatReplay(notice)}`,
-    ],
-  };
-}
-
-function getHost({ targetUrl }: FailingNotice): string {
-  return new URL(targetUrl).host;
+  return { subject: t[kind].subject(store, host), text: `${lines.join('\n')}\n` };
 }
 
 function formatName({ subscriptionId, description }: FailingNotice): string {

@@ -1,4 +1,5 @@
 import { getReminderStart } from '#kernel/retirement.js';
+import { getTranslations } from '#translations/translations.js';
 import type { Mail } from './mail.js';
 
 /** Users are notified when their tokens were used within this many days. */
@@ -48,127 +49,39 @@ export function renderRetirementMail(
   user: AffectedUser,
   publicUrl: string,
 ): Mail {
-  const isGerman = /^de\b/i.test(user.locale ?? '');
-  const translation = (isGerman ? renderGerman : renderEnglish)({
-    ...retirement,
-    occasion,
-    user,
-    publicUrl,
-    host: new URL(publicUrl).host,
-    day: (moment) => formatDay(isGerman ? 'de' : 'en-GB', moment),
-  });
+  const { version, deprecatedAt, sunsetAt } = retirement;
+  const { email, name, locale, tokens } = user;
+  const t = getTranslations(locale ?? 'en').t.retirementMail;
+  const days = new Intl.DateTimeFormat(t.dates, { dateStyle: 'long', timeZone: 'UTC' });
+  const subject = t.subject(new URL(publicUrl).host, version, sunsetAt && days.format(sunsetAt));
+  const lines = [
+    t.greeting(toSingleLine(name)),
+    '',
+    t.intro(version, publicUrl),
+    '',
+    t.deprecatedFrom(days.format(deprecatedAt)),
+    sunsetAt
+      ? t.end(days.format(sunsetAt), formatTime(sunsetAt), `${publicUrl}/api/${version}`)
+      : t.noEnd,
+    '',
+    t.tokens(RECENT_DAYS),
+    ...tokens
+      .slice(0, MAX_NAMED_TOKENS)
+      .map(({ name, usedAt }) => t.token(toSingleLine(name), days.format(usedAt))),
+    ...(tokens.length > MAX_NAMED_TOKENS ? [t.otherTokens] : []),
+    '',
+    t.steps(publicUrl),
+  ];
   return {
-    to: user.email,
-    subject: translation.subject,
-    text: `${translation.lines.join('\n')}\n`,
+    to: email,
+    subject: occasion === 'reminder' ? t.reminder(subject) : subject,
+    text: `${lines.join('\n')}\n`,
   };
-}
-
-type Facts = Pick<Retirement, 'version' | 'deprecatedAt' | 'sunsetAt'> & {
-  occasion: Occasion;
-  user: AffectedUser;
-  publicUrl: string;
-  host: string;
-  day: (moment: Date) => string;
-};
-type Translation = { subject: string; lines: string[] };
-
-function renderEnglish({
-  version,
-  deprecatedAt,
-  sunsetAt,
-  occasion,
-  user,
-  ...at
-}: Facts): Translation {
-  const { publicUrl, host, day } = at;
-  const end = sunsetAt
-    ? [
-        `Ends on: ${day(sunsetAt)}, ${formatTime(sunsetAt)} UTC`,
-        '',
-        `From then on every request to ${publicUrl}/api/${version} is refused with 410 and the code`,
-        'version_sunset.',
-      ]
-    : ['Ends on: not decided yet. There will be another e-mail when it is.'];
-  const what = sunsetAt ? `ends on ${day(sunsetAt)}` : 'is being retired';
-  return {
-    subject: `${occasion === 'reminder' ? 'Reminder: ' : ''}${host}: version ${version} of the API ${what}`,
-    lines: [
-      `Hello ${toSingleLine(user.name)},`,
-      '',
-      `version ${version} of the API at ${publicUrl} is being retired.`,
-      '',
-      `Deprecated from: ${day(deprecatedAt)}`,
-      ...end,
-      '',
-      `API tokens of yours have used it in the last ${RECENT_DAYS} days:`,
-      ...renderTokens(user, (name, used) => `- ${name}, last on ${day(used)}`, '- and others'),
-      '',
-      'What to do:',
-      '- Find the programs that use these tokens, and move them to a newer version in time.',
-      `- How versions end, and where things stand: ${publicUrl}/docs/versioning`,
-      `- Your tokens: ${publicUrl}/app`,
-    ],
-  };
-}
-
-function renderGerman({
-  version,
-  deprecatedAt,
-  sunsetAt,
-  occasion,
-  user,
-  ...at
-}: Facts): Translation {
-  const { publicUrl, host, day } = at;
-  const end = sunsetAt
-    ? [
-        `Endet am: ${day(sunsetAt)}, ${formatTime(sunsetAt)} UTC`,
-        '',
-        `Ab dann wird jede Anfrage an ${publicUrl}/api/${version} mit 410 und dem Code`,
-        'version_sunset beantwortet.',
-      ]
-    : ['Endet am: noch nicht entschieden. Dann erhalten Sie noch eine Mail.'];
-  const what = sunsetAt ? `endet am ${day(sunsetAt)}` : 'wird abgeschaltet';
-  return {
-    subject: `${occasion === 'reminder' ? 'Erinnerung: ' : ''}${host}: Version ${version} der API ${what}`,
-    lines: [
-      `Guten Tag ${toSingleLine(user.name)},`,
-      '',
-      `Version ${version} der API unter ${publicUrl} wird abgeschaltet.`,
-      '',
-      `Veraltet ab: ${day(deprecatedAt)}`,
-      ...end,
-      '',
-      `In den letzten ${RECENT_DAYS} Tagen wurde sie mit diesen API-Tokens von Ihnen benutzt:`,
-      ...renderTokens(user, (name, used) => `- ${name}, zuletzt am ${day(used)}`, '- und anderen'),
-      '',
-      'Was zu tun ist:',
-      '- Finden Sie die Programme, die diese Tokens benutzen, und stellen Sie sie rechtzeitig um.',
-      `- Wie Versionen enden und wie es steht: ${publicUrl}/docs/versioning`,
-      `- Ihre Tokens: ${publicUrl}/app`,
-    ],
-  };
-}
-
-function renderTokens(
-  { tokens }: AffectedUser,
-  line: (name: string, usedAt: Date) => string,
-  more: string,
-): string[] {
-  const named = tokens
-    .slice(0, MAX_NAMED_TOKENS)
-    .map(({ name, usedAt }) => line(toSingleLine(name), usedAt));
-  return tokens.length > MAX_NAMED_TOKENS ? [...named, more] : named;
 }
 
 /** Keeps a name on its line, since people type names. */
 function toSingleLine(name: string): string {
   return name.replaceAll(/[\s\p{Cc}]+/gu, ' ');
-}
-
-function formatDay(locale: string, moment: Date): string {
-  return new Intl.DateTimeFormat(locale, { dateStyle: 'long', timeZone: 'UTC' }).format(moment);
 }
 
 function formatTime(moment: Date): string {
