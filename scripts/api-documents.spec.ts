@@ -46,7 +46,7 @@ describe('the OpenAPI document', () => {
     ajv.addSchema(document, 'document');
     const bodies = mediaTypes(document, '#');
     expect(bodies.length).toBeGreaterThan(40);
-    const faults = bodies.flatMap(({ at, examples }) => {
+    const incomplete = bodies.flatMap(({ at, examples }) => {
       const validate = ajv.getSchema(`document${at}/schema`);
       if (!validate) return [`${at}: no schema`];
       if (examples.length === 0) return [`${at}: no example`];
@@ -54,7 +54,7 @@ describe('the OpenAPI document', () => {
         validate(one) ? [] : [`${at}: ${ajv.errorsText(validate.errors)}`],
       );
     });
-    expect(faults).toEqual([]);
+    expect(incomplete).toEqual([]);
   });
 
   it('refers only to itself', () => {

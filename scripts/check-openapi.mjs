@@ -23,11 +23,11 @@ const document = JSON.parse(readFileSync(DOCUMENT, 'utf8'));
 problems.push(...findUndescribed(document, '#'));
 
 for (const problem of problems) console.error(problem);
-if (problems.length > 0) console.error(`${problems.length} faults in ${DOCUMENT}`);
-else console.log(`${DOCUMENT} has no faults, and a sentence about every field`);
+if (problems.length > 0) console.error(`${problems.length} errors in ${DOCUMENT}`);
+else console.log(`${DOCUMENT} has no errors, and a sentence about every field`);
 process.exitCode = problems.length === 0 ? 0 : 1;
 
-/** Fields without a description, wherever a schema stands. */
+/** Finds fields without a description, wherever a schema stands. */
 function findUndescribed(value, pointer) {
   if (typeof value !== 'object' || value === null) return [];
   return Object.entries(value).flatMap(([key, one]) => {

@@ -12,24 +12,24 @@ const DOCUMENT = 'docs/api.md';
 const TESTS = 'test/contract';
 const JEST = /^(it|test|describe|[xf](it|test|describe))$/;
 
-const faults = [];
+const errors = [];
 const isWriting = process.argv.includes('--write');
 const rules = readRules();
 const tests = new Map();
 for (const name of fs.readdirSync(path.join(root, TESTS), { recursive: true }).sort()) {
   // Only files that jest runs; any other would count here but never run.
   if (name.endsWith('.e2e-spec.ts')) readTests(`${TESTS}/${name}`);
-  else if (name.endsWith('.ts')) faults.push(`${TESTS}/${name} is not run`);
+  else if (name.endsWith('.ts')) errors.push(`${TESTS}/${name} is not run`);
 }
 for (const [rule, { line }] of rules) {
-  if (!tests.has(rule)) faults.push(`${DOCUMENT}:${line} ${rule} has no test in ${TESTS}`);
+  if (!tests.has(rule)) errors.push(`${DOCUMENT}:${line} ${rule} has no test in ${TESTS}`);
 }
 for (const [rule, where] of tests) {
-  if (!rules.has(rule)) faults.push(`${where} ${rule} is not a rule of ${DOCUMENT}`);
+  if (!rules.has(rule)) errors.push(`${where} ${rule} is not a rule of ${DOCUMENT}`);
 }
-for (const fault of faults) console.error(fault);
-if (faults.length > 0) {
-  console.error(`${faults.length} errors in ${DOCUMENT} and ${TESTS}`);
+for (const error of errors) console.error(error);
+if (errors.length > 0) {
+  console.error(`${errors.length} errors in ${DOCUMENT} and ${TESTS}`);
   process.exitCode = 1;
 } else {
   console.log(`${rules.size} rules, each with its test`);
@@ -42,11 +42,11 @@ function readRules() {
     const bold = /^\s*- \*\*(.*?)\*\*/.exec(text)?.[1];
     if (bold === undefined) continue;
     const where = `${DOCUMENT}:${i + 1}`;
-    if (!/^[A-Z]+-\d{2,}$/.test(bold)) faults.push(`${where} ${bold} is not an id`);
-    else if (rules.has(bold)) faults.push(`${where} ${bold} appears twice`);
+    if (!/^[A-Z]+-\d{2,}$/.test(bold)) errors.push(`${where} ${bold} is not an id`);
+    else if (rules.has(bold)) errors.push(`${where} ${bold} appears twice`);
     else rules.set(bold, { line: i + 1, title: `${bold} ${readFirstSentence(lines, i)}` });
   }
-  if (rules.size === 0) faults.push(`${DOCUMENT} has no rules`);
+  if (rules.size === 0) errors.push(`${DOCUMENT} has no rules`);
   return rules;
 }
 
@@ -91,21 +91,21 @@ function readUse(node, file, source, titles) {
   const isOther = !isPlain && !isCalled && !isImported;
   if (isOther || (isPlain && isImported && !parent.propertyName)) return;
   if (!isPlain || !isCalled) {
-    faults.push(`${where} ${name}: use only plain it(…) and describe(…), so that every test runs`);
+    errors.push(`${where} ${name}: use only plain it(…) and describe(…), so that every test runs`);
     return;
   }
   if (name === 'describe') return;
   const [title] = parent.arguments;
   const rule =
     title && ts.isStringLiteralLike(title) && /^([A-Z]+-\d{2,}) \S/.exec(title.text)?.[1];
-  if (!rule) faults.push(`${where} a title must begin with the id of a rule`);
+  if (!rule) errors.push(`${where} a title must begin with the id of a rule`);
   else if (tests.has(rule))
-    faults.push(`${where} ${rule} already has a test at ${tests.get(rule)}`);
+    errors.push(`${where} ${rule} already has a test at ${tests.get(rule)}`);
   else {
     tests.set(rule, where);
     const expected = rules.get(rule)?.title;
     if (expected === undefined || title.text === expected) return;
     if (isWriting) titles.push({ title, wanted: expected });
-    else faults.push(`${where} the title must be: ${expected} (npm run rules:write)`);
+    else errors.push(`${where} the title must be: ${expected} (npm run rules:write)`);
   }
 }

@@ -39,7 +39,7 @@ const decisions = new Set(
   fs.readdirSync(path.join(root, 'docs/adr')).map((name) => `ADR-${name.slice(0, 4)}`),
 );
 const RULE = new RegExp(`\\b(?:${prefixes})-\\d{2,}\\b`, 'g');
-const faults = [];
+const errors = [];
 const texts = new Map(listFiles(root).map((file) => [file, read(file)]));
 const classes = new Set(
   [...texts].flatMap(([file, text]) =>
@@ -51,19 +51,19 @@ for (const [file, text] of texts) {
   for (const [i, line] of text.split('\n').entries()) checkLine(line, `${file}:${i + 1}`);
   if (/[.](ts|mjs)$/.test(file)) checkNames(file, text);
 }
-for (const fault of faults) console.error(fault);
-if (faults.length > 0) process.exitCode = 1;
+for (const error of errors) console.error(error);
+if (errors.length > 0) process.exitCode = 1;
 
 function checkLine(line, where) {
   for (const [rule] of line.matchAll(RULE)) {
-    if (!rules.has(rule)) faults.push(`${where} ${rule} is not a rule of docs/api.md`);
+    if (!rules.has(rule)) errors.push(`${where} ${rule} is not a rule of docs/api.md`);
   }
   for (const [decision] of line.matchAll(/\bADR-\d+/g)) {
-    if (!decisions.has(decision)) faults.push(`${where} ${decision} is not in docs/adr`);
+    if (!decisions.has(decision)) errors.push(`${where} ${decision} is not in docs/adr`);
   }
   for (const [pattern, instead] of REPLACED) {
     const word = pattern.exec(line)?.[0];
-    if (word) faults.push(`${where} "${word}": write ${instead}`);
+    if (word) errors.push(`${where} "${word}": write ${instead}`);
   }
 }
 
@@ -75,12 +75,12 @@ function checkNames(file, text) {
       ts.isIdentifier(node) && node.parent.name === node && !isForeign(node.parent, file);
     if (isDeclared && VAGUE_NAMES.has(node.text.toLowerCase())) {
       const { line } = source.getLineAndCharacterOfPosition(node.getStart(source));
-      faults.push(`${file}:${line + 1} "${node.text}": name it after what it holds or does`);
+      errors.push(`${file}:${line + 1} "${node.text}": name it after what it holds or does`);
     }
     for (const comment of node.jsDoc ?? []) {
       const { line } = source.getLineAndCharacterOfPosition(comment.getStart(source));
       for (const problem of checkTags(comment.getText(source), node, text)) {
-        faults.push(`${file}:${line + 1} ${problem}`);
+        errors.push(`${file}:${line + 1} ${problem}`);
       }
     }
     ts.forEachChild(node, visit);

@@ -10,7 +10,7 @@ import { ConfigError } from '#kernel/config-error.js';
 import { getErrorMessage } from '#kernel/errors.js';
 import { readSecretFiles } from '#configuration/secret-files.js';
 import { EventStoreDbConnection } from '#event-store/eventstoredb/eventstoredb-connection.js';
-import { classifyFault } from '#event-store/eventstoredb/eventstoredb-faults.js';
+import { classifyError } from '#event-store/eventstoredb/eventstoredb-errors.js';
 import { createUser, parseUser } from './event-store-user.js';
 import { getHosts, runScript } from './run-script.js';
 
@@ -48,7 +48,7 @@ runScript(async () => {
       `${user} may read ${ALL}, and read and append to streams; everything else needs an administrator`,
     );
   } catch (error) {
-    if (error instanceof ConfigError || classifyFault(error) === 'other') throw error;
+    if (error instanceof ConfigError || classifyError(error) === 'other') throw error;
     throw new ConfigError(
       `EventStoreDB refuses this at EVENT_STORE_ADMIN_URL: ${getErrorMessage(error) || 'access denied'}`,
       { cause: error },
@@ -124,7 +124,7 @@ async function readSettings(client: EventStoreDBClient): Promise<Settings> {
     });
     for await (const { event } of reading) return (event as JSONRecordedEvent).data as Settings;
   } catch (error) {
-    if (classifyFault(error) !== 'missing') throw error;
+    if (classifyError(error) !== 'missing') throw error;
   }
   return {};
 }

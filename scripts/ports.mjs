@@ -5,13 +5,13 @@ const METRICS_PORTS = { api: 9464, dispatcher: 9465 };
 
 /** @throws Refusal */
 export async function checkPort(port) {
-  const fault = await findPortError(port);
-  if (fault === 'EADDRINUSE') {
+  const code = await findPortError(port);
+  if (code === 'EADDRINUSE') {
     throw new Refusal(
       `Port ${port} is already used by another program; choose another one, for example with PORT=${port + 1} npm start.`,
     );
   }
-  if (fault === 'EACCES') {
+  if (code === 'EACCES') {
     throw new Refusal(
       `This user is not allowed to listen on port ${port}; choose one above 1023, for example with PORT=3000 npm start.`,
     );
@@ -27,9 +27,9 @@ export async function checkMonitoringPorts() {
     ['METRICS_PORT', findDispatcherPort(Number(metrics))],
   ].filter(([, port]) => port > 0 && port <= 65_535);
   for (const [name, port] of ports) {
-    const fault = await findPortError(port);
-    if (!fault) continue;
-    const why = fault === 'EACCES' ? 'is not for this user' : 'is already used by another program';
+    const code = await findPortError(port);
+    if (!code) continue;
+    const why = code === 'EACCES' ? 'is not for this user' : 'is already used by another program';
     throw new Refusal(`${name}: port ${port} ${why}; choose another one, or 0 for any.`);
   }
 }

@@ -7,7 +7,7 @@ import readline from 'node:readline';
 /** Something the user can fix: shown as it is, without a stack trace. */
 export class Refusal extends Error {}
 
-/** @returns {string | null} null for a fault of our own, which cannot be found without its stack */
+/** @returns {string | null} null for a bug of our own, which cannot be found without its stack */
 export function describeInOneSentence(error) {
   if (error instanceof Refusal) return error.message;
   const { code, message } = error;

@@ -11,7 +11,7 @@ import { runScript } from './run-script.js';
 import { withServices } from './script-services.js';
 
 /** How many events were read since the last message, or at the end whether their order is the one that was signed. */
-export type HistoryFilled = { events: number } | { fault: string | undefined };
+export type HistoryFilled = { events: number } | { error: string | undefined };
 
 /** Fills the shadow of the history. */
 const port = parentPort;
@@ -27,7 +27,7 @@ if (port) {
           order.add(events);
           port.postMessage({ events: events.length } satisfies HistoryFilled);
         });
-        port.postMessage({ fault: order.findError() } satisfies HistoryFilled);
+        port.postMessage({ error: order.findError() } satisfies HistoryFilled);
       } finally {
         await client.end();
       }

@@ -68,8 +68,8 @@ async function rebuild(app: INestApplicationContext, wish: Wish, check: boolean)
     const plan: RebuildPlan = { ...wish, history };
     const work = new Rebuild(client, store, rows, plan, readModels);
     await work.begin();
-    const fault = await fill(work, wish);
-    if (fault !== undefined) work.keepHistory(fault);
+    const historyError = await fill(work, wish);
+    if (historyError !== undefined) work.keepHistory(historyError);
     const filler = new StagingBuilder(client, store, keys, work.stagedReadModels, plan.claims);
     console.error('building indexes and catching up with the log');
     await work.finish(filler);
@@ -112,12 +112,12 @@ function parseOptions(args: string[]): { check?: boolean; table?: string } {
 /** @returns why the rebuilt history must not take the place of the live one, if so */
 async function fill(work: Rebuild, { claims, history }: Wish): Promise<string | undefined> {
   const progress = new Progress('events read', await work.expectedEvents());
-  const [fault] = await Promise.all([
+  const [historyError] = await Promise.all([
     history ? fillHistory(progress) : undefined,
     fillRows(work, claims, progress),
   ]);
   progress.end();
-  return fault;
+  return historyError;
 }
 
 /** In the order of the log, and so in one thread. */
@@ -130,9 +130,9 @@ async function fillHistory(progress: Progress): Promise<string | undefined> {
     if ('events' in message) progress.add(message.events);
   });
   await ended;
-  if (!filled || !('fault' in filled))
+  if (!filled || !('error' in filled))
     throw new ConfigError('The history table could not be rebuilt.');
-  return filled.fault;
+  return filled.error;
 }
 
 /** Folding is CPU-bound. */

@@ -17,7 +17,7 @@ export async function verifyCheckpoints(
   { config, pool, store }: Pick<VerificationServices, 'config' | 'pool' | 'store'>,
   dir: string,
   key: string | undefined,
-): Promise<{ summary: string; faults: string[] }> {
+): Promise<{ summary: string; differences: string[] }> {
   if (!existsSync(dir)) throw new ConfigError(`--checkpoints: there is no folder ${dir}`);
   const verifier = key === undefined ? getOwnKey(config) : parseVerifierKey(key);
   const verification = new CheckpointVerification(store, new Tree(pool));
@@ -30,7 +30,7 @@ export async function verifyCheckpoints(
   }
   return {
     summary: `${checkpoints} checkpoints of ${verifier.name}: the first ${coveredCount} events are there, unchanged and in place`,
-    faults: errors,
+    differences: errors,
   };
 }
 

@@ -25,7 +25,7 @@ export const threads: readonly Thread[] = Array.from(
       resourceLimits: { maxYoungGenerationSizeMb: YOUNG_MB },
     });
     const ended = once(worker, 'exit');
-    // Reported by whoever waits for a result; before that, this process finds the same fault itself.
+    // Reported by whoever waits for a result; before that, this process finds the same error itself.
     ended.catch(() => undefined);
     return { worker, ended };
   },

@@ -25,7 +25,7 @@ const BATCH_SIZE = 1_000;
 const SLICES_OF_THREAD = 2;
 const MAX_PRINTED = 50;
 
-type Sum = Omit<VerificationResult, 'faults'> & { faults: number };
+type Sum = Omit<VerificationResult, 'differences'> & { differences: number };
 
 /**
  * Replays every event and checks every read model, hash, head and claim against the result, and the history table against
@@ -37,13 +37,16 @@ runScript(async () => {
   const reported = new Set<string>();
   let covered = '';
   let numbered = 0;
-  const sum: Sum = { streams: 0, events: 0, faults: 0, outdated: 0, repaired: 0 };
+  const sum: Sum = { streams: 0, events: 0, differences: 0, outdated: 0, repaired: 0 };
   const add = (verified: Partial<VerificationResult>) => {
-    const faults = (verified.faults ?? []).filter((fault) => !reported.has(fault));
-    for (const fault of faults) if (reported.size < MAX_REMEMBERED) reported.add(fault);
-    for (const fault of faults.slice(0, Math.max(0, MAX_PRINTED - sum.faults)))
-      console.error(fault);
-    sum.faults += faults.length;
+    const differences = (verified.differences ?? []).filter(
+      (difference) => !reported.has(difference),
+    );
+    for (const difference of differences)
+      if (reported.size < MAX_REMEMBERED) reported.add(difference);
+    for (const difference of differences.slice(0, Math.max(0, MAX_PRINTED - sum.differences)))
+      console.error(difference);
+    sum.differences += differences.length;
     for (const name of ['streams', 'events', 'outdated', 'repaired'] as const) {
       sum[name] += verified[name] ?? 0;
     }
@@ -51,9 +54,9 @@ runScript(async () => {
   await withVerification(async (services) => {
     const { pool, store, verification } = services;
     if (checkpoints !== undefined) {
-      const { summary, faults } = await verifyCheckpoints(services, checkpoints, key);
+      const { summary, differences } = await verifyCheckpoints(services, checkpoints, key);
       covered = summary;
-      add({ faults });
+      add({ differences });
     }
     const [{ events, errors }, strays] = await Promise.all([
       new HistoryVerification(pool, store).verify(),
@@ -61,7 +64,7 @@ runScript(async () => {
       verifySlices({ verification, slices: listSlices(pool), repair }, add),
     ]);
     numbered = events;
-    add({ faults: errors });
+    add({ differences: errors });
     add(strays);
   });
   if (sum.outdated > 0) {
@@ -74,9 +77,9 @@ runScript(async () => {
   if (covered !== '') console.log(covered);
   console.log(`${numbered} events of the log were compared with the history table`);
   console.log(
-    `${sum.streams} streams, ${sum.events} events: ${sum.faults === 0 ? 'every read model matches its events; every hash, head and claim is correct; the history is in order' : `${sum.faults} differences`}`,
+    `${sum.streams} streams, ${sum.events} events: ${sum.differences === 0 ? 'every read model matches its events; every hash, head and claim is correct; the history is in order' : `${sum.differences} differences`}`,
   );
-  if (sum.faults > 0) process.exitCode = 1;
+  if (sum.differences > 0) process.exitCode = 1;
 });
 
 function parseOptions(args: string[]) {

@@ -196,19 +196,19 @@ async function receive(request: IncomingMessage, response: ServerResponse): Prom
     response.writeHead(400).end();
     return;
   }
-  const fault = findSignatureError(await secretKnown, body, headers);
+  const signatureError = findSignatureError(await secretKnown, body, headers);
   const attempts = (seen.get(id)?.attempts ?? 0) + 1;
   const isDuplicate = seen.get(id)?.wasAccepted === true;
   seen.set(id, { attempts, wasAccepted: isDuplicate });
 
   const result =
-    fault === undefined
+    signatureError === undefined
       ? await createResponse({ headers, body }, attempts)
       : { ...NOTHING, status: 401, note: 'responded 401' };
   const isSuccess = result.status !== undefined && result.status < 300;
   seen.set(id, { attempts, wasAccepted: isDuplicate || isSuccess });
   const notes = [
-    fault ?? 'signature valid',
+    signatureError ?? 'signature valid',
     ...(attempts > 1 ? [`attempt ${attempts}`] : []),
     ...(isDuplicate ? ['DUPLICATE: already got a 2xx'] : []),
     result.note,

@@ -20,10 +20,11 @@ type Entry = { name: string; method: number; compressed: number; offset: number 
  */
 export async function* readLines(file: string): AsyncGenerator<string> {
   const text = file.toLowerCase().endsWith('.zip') ? await openText(file) : createReadStream(file);
-  let fault: unknown;
-  text.on('error', (error: unknown) => (fault = error));
+  let readError: unknown;
+  text.on('error', (error: unknown) => (readError = error));
   for await (const line of createInterface({ input: text, crlfDelay: Infinity })) yield line;
-  if (fault) throw new ConfigError(`${file} cannot be read: ${String(fault)}`, { cause: fault });
+  if (readError)
+    throw new ConfigError(`${file} cannot be read: ${String(readError)}`, { cause: readError });
 }
 
 async function openText(file: string): Promise<Readable> {

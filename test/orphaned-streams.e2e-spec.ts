@@ -48,7 +48,7 @@ it('the search for orphaned streams finds a missing read model and reads fewer t
       tables,
     );
     expect(await orphanedStreams.find(false)).toEqual({
-      faults: ['card-4711: the read model is missing'],
+      differences: ['card-4711: the read model is missing'],
       repaired: 0,
     });
   } finally {

@@ -265,7 +265,7 @@ describe('signing up', () => {
     }
   });
 
-  it('JOIN-09 A form with faults is a 422 with the form again, what was typed still in it, and kind words beside each field that is wrong', async () => {
+  it('JOIN-09 A form with errors is a 422 with the form again, what was typed still in it, and kind words beside each field that is wrong', async () => {
     const poster = await newPoster(store, { require_phone: true });
     const before = await customers();
     const { status, text, headers } = await send(poster, {
@@ -320,16 +320,16 @@ describe('signing up', () => {
   it('JOIN-29 A number that is not possible is a 422 with the request to check its digits, in the language of the page', async () => {
     const berlin = await service.newStore({ country: 'DE' });
     const poster = await newPoster(berlin, { require_email: false });
-    const faultWith = async (phone: string) => {
+    const findError = async (phone: string) => {
       const { status, text } = await send(poster, { first_name: 'Ada', phone });
       return status === 422 ? findFieldError(text, 'phone') : undefined;
     };
     const check = 'This number cannot be right. Please check its digits.';
     for (const phone of ['0151 12', '123', '+49 151 12', '0151 1234567812345678']) {
-      expect([phone, await faultWith(phone)]).toEqual([phone, check]);
+      expect([phone, await findError(phone)]).toEqual([phone, check]);
     }
     await set(berlin, { locale: 'de' });
-    expect(await faultWith('0151 12')).toMatch(/Bitte die Ziffern prüfen/);
+    expect(await findError('0151 12')).toMatch(/Bitte die Ziffern prüfen/);
     const { body } = await berlin.get<CustomerListJson>(`${berlin.store}/customers`);
     expect(body.customers).toEqual([]);
   });
@@ -341,15 +341,15 @@ describe('signing up', () => {
     const [year = '', ...rest] = today.split('-');
     const sixteen = [Number(year) - 16, ...rest].join('-');
     const dayAfter = new Date(Date.parse(sixteen) + 24 * 60 * 60_000).toISOString().slice(0, 10);
-    const faultWith = async (birthday: string) =>
+    const findError = async (birthday: string) =>
       findFieldError(
         (await send(poster, { first_name: 'Ada', email: newEmail(), birthday })).text,
         'birthday',
       );
-    expect(await faultWith('')).toBe('Please enter your birthday.');
-    expect(await faultWith('2001-02-29')).toMatch(/like this: 1990-05-31/);
-    expect(await faultWith('2999-01-01')).toMatch(/like this/);
-    expect(await faultWith(dayAfter)).toBe('The card is for people of 16 and over.');
+    expect(await findError('')).toBe('Please enter your birthday.');
+    expect(await findError('2001-02-29')).toMatch(/like this: 1990-05-31/);
+    expect(await findError('2999-01-01')).toMatch(/like this/);
+    expect(await findError(dayAfter)).toBe('The card is for people of 16 and over.');
     const email = newEmail();
     expect((await send(poster, { first_name: 'Ada', email, birthday: sixteen })).status).toBe(303);
     const { body } = await far.get<CustomerListJson>(`${far.store}/customers`);

@@ -346,13 +346,13 @@ function readAuxiliaryFields(input: unknown): Checked<AuxiliaryField[]> {
     return { errors: [`must have at most ${MAX_AUXILIARY_FIELDS} elements`] };
   }
   const value: AuxiliaryField[] = [];
-  const faults: string[] = [];
+  const errors: string[] = [];
   for (const [i, element] of filled.entries()) {
     const checked = readElement(AuxiliaryFieldDto, element);
-    if ('errors' in checked) faults.push(...checked.errors.map((fault) => `${i + 1}: ${fault}`));
+    if ('errors' in checked) errors.push(...checked.errors.map((error) => `${i + 1}: ${error}`));
     else value.push({ key: `aux_${i + 1}`, ...checked.value });
   }
-  return faults.length > 0 ? { errors: faults } : { value };
+  return errors.length > 0 ? { errors } : { value };
 }
 
 function isBlank(element: unknown): boolean {

@@ -219,13 +219,13 @@ function readReferences(input: unknown): Checked<ExternalReferenceDto[]> {
     return { errors: [`must have at most ${MAX_REFERENCES} elements`] };
   }
   const value: ExternalReferenceDto[] = [];
-  const faults: string[] = [];
+  const errors: string[] = [];
   for (const [i, element] of input.entries()) {
     const checked = readElement(ExternalReferenceDto, element);
-    if ('errors' in checked) faults.push(...checked.errors.map((fault) => `${i} ${fault}`));
+    if ('errors' in checked) errors.push(...checked.errors.map((error) => `${i} ${error}`));
     else value.push(checked.value);
   }
-  return faults.length > 0 ? { errors: faults } : { value };
+  return errors.length > 0 ? { errors } : { value };
 }
 
 function readExternalId(input: unknown): Checked<string> {

@@ -336,10 +336,10 @@ function findErrors(
   if (birthday && birthday > getLocalDay(timeZone, now.getTime())) {
     errors['birthday'] = ['must not be in the future'];
   }
-  const fault = metadata && findMetadataError(metadata);
-  if (fault) errors['metadata'] = [fault];
-  const wrong = externalReferences && findReferencesError(externalReferences);
-  if (wrong) errors['external_references'] = [wrong];
+  const metadataError = metadata && findMetadataError(metadata);
+  if (metadataError) errors['metadata'] = [metadataError];
+  const referencesError = externalReferences && findReferencesError(externalReferences);
+  if (referencesError) errors['external_references'] = [referencesError];
   return errors;
 }
 

@@ -53,9 +53,9 @@ export function createReferenceKey({
 
 export function findReferencesError(references: ExternalReference[]): string | undefined {
   for (const { source, metadata } of references) {
-    const fault = findMetadataError(metadata);
+    const error = findMetadataError(metadata);
     // Not by its id, which is personal: a refusal may be stored under an Idempotency-Key.
-    if (fault) return `of ${source}: metadata ${fault}`;
+    if (error) return `of ${source}: metadata ${error}`;
   }
   if (references.length > REFERENCE_LIMITS.max) {
     return `must come to at most ${REFERENCE_LIMITS.max} for one customer`;

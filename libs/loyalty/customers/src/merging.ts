@@ -33,15 +33,15 @@ export function mergeCustomers(survivor: Customer, other: Customer, cards: Merge
   assertPresent(survivor);
   assertPresent(other);
   const personal = findTransferred(other, survivor);
-  const faults = {
+  const errors = {
     metadata: personal.metadata && findMetadataError(personal.metadata),
     external_references:
       personal.externalReferences && findReferencesError(personal.externalReferences),
   };
   assertNoErrors(
     Object.fromEntries(
-      Object.entries(faults).flatMap(([name, fault]) =>
-        fault ? [[name, [`of both customers together ${fault}`]]] : [],
+      Object.entries(errors).flatMap(([name, error]) =>
+        error ? [[name, [`of both customers together ${error}`]]] : [],
       ),
     ),
   );

@@ -135,15 +135,15 @@ function assertConsistent(attributes: PosterAttributes): void {
   const { contactCollectionMode: mode, requireBirthday, minimumAge } = attributes;
   const errors: FieldErrors = {};
   if (mode !== 'email_and_phone') {
-    const fault = (collected: boolean) =>
+    const describeMismatch = (collected: boolean) =>
       collected
         ? `must be true: with ${mode} nothing else is collected`
         : `must be false: with ${mode} it is not collected`;
     if (attributes.requireEmail !== collectsEmail(mode)) {
-      errors['require_email'] = [fault(collectsEmail(mode))];
+      errors['require_email'] = [describeMismatch(collectsEmail(mode))];
     }
     if (attributes.requirePhone !== collectsPhone(mode)) {
-      errors['require_phone'] = [fault(collectsPhone(mode))];
+      errors['require_phone'] = [describeMismatch(collectsPhone(mode))];
     }
   }
   if (minimumAge !== null && !requireBirthday) {

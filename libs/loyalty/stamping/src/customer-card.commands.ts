@@ -367,7 +367,7 @@ function withClaim(
 /** The context that an action is decided with and its response is rendered with. */
 export type ActionContext = { template: Template; passInstalled: boolean };
 
-/** Loads what an action is decided on. A path without a customer card is reported before any fault in the fields. */
+/** Loads what an action is decided on. A path without a customer card is reported before any invalid field. */
 export async function loadTemplate(
   templates: TemplatesService,
   loaded: Loaded<CustomerCard> | undefined,

@@ -82,8 +82,8 @@ function createGuardedLookup(names: NameLookup, rules: TargetRules): LookupFunct
         );
         const [first] = allowed;
         if (!first) {
-          const fault = isComplete ? new BlockedAddressError() : new UnresolvedNameError(name);
-          callback(fault, '');
+          const error = isComplete ? new BlockedAddressError() : new UnresolvedNameError(name);
+          callback(error, '');
         } else if (options.all) callback(null, allowed);
         else callback(null, first.address, first.family);
       },

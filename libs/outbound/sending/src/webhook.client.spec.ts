@@ -466,8 +466,8 @@ describe('a host name', () => {
 
   it.each(['nxdomain', 'servfail'] as const)(
     'fails the attempt when its lookup ends in %s',
-    async (fault) => {
-      const names = await startNameServer(() => fault);
+    async (reply) => {
+      const names = await startNameServer(() => reply);
       const { outcome } = await send({ host: 'no.example', client: createClient(names.lookup()) });
       expect(outcome).toEqual({
         kind: 'failed',

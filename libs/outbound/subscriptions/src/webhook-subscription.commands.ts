@@ -310,8 +310,8 @@ export class TestWebhookSubscriptionHandler implements ICommandHandler<TestWebho
     const status = getHttpStatus(outcome);
     const error = getError(outcome);
     // The test was sent, so failing to store its result is no reason to report an error.
-    await this.table.saveResult(id, { at, status, error }).catch((fault: unknown) =>
-      this.log.warn(`the result of a test could not be stored: ${getErrorMessage(fault)}`, {
+    await this.table.saveResult(id, { at, status, error }).catch((storeError: unknown) =>
+      this.log.warn(`the result of a test could not be stored: ${getErrorMessage(storeError)}`, {
         subscription_id: id,
       }),
     );
@@ -381,8 +381,8 @@ async function audit(
  * @throws InvalidFieldsError, RejectedError
  */
 async function assertTarget(targetUrl: string, names: NameLookup, config: Config): Promise<void> {
-  const fault = findTargetUrlError(targetUrl, config);
-  if (fault !== undefined) throw new InvalidFieldsError({ target_url: [fault] });
+  const error = findTargetUrlError(targetUrl, config);
+  if (error !== undefined) throw new InvalidFieldsError({ target_url: [error] });
   const { hostname } = new URL(targetUrl);
   if (parseLiteralAddress(hostname) !== undefined) return;
   const addresses = await names.resolveWithin(hostname, NAME_LOOKUP_MS);

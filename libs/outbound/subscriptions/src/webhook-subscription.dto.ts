@@ -294,8 +294,8 @@ function parseTargetUrl(value: unknown): Checked<string> {
   const text = readText(MAX_URL_LENGTH)(value);
   if ('errors' in text) return text;
   // Not the trimmed text: a URL with white space around it may have lost something else as well.
-  const fault = findTargetUrlError(String(value), MOST_PERMISSIVE);
-  return fault === undefined ? { value: new URL(text.value).href } : { errors: [fault] };
+  const error = findTargetUrlError(String(value), MOST_PERMISSIVE);
+  return error === undefined ? { value: new URL(text.value).href } : { errors: [error] };
 }
 
 function EventsField(options: FieldOptions): PropertyDecorator {
@@ -304,8 +304,8 @@ function EventsField(options: FieldOptions): PropertyDecorator {
 }
 
 function parseEvents(value: unknown): Checked<string[]> {
-  const fault = findEventsError(value);
-  return fault === undefined ? { value: [...new Set(value as string[])] } : { errors: [fault] };
+  const error = findEventsError(value);
+  return error === undefined ? { value: [...new Set(value as string[])] } : { errors: [error] };
 }
 
 function findEventsError(value: unknown): string | undefined {

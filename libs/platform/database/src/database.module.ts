@@ -35,7 +35,7 @@ export class DatabaseModule {
             autoLoadEntities: true,
             // Without a database the process says so and exits; its supervisor restarts it.
             retryAttempts: 0,
-            // Else the framework logs the fault, with its stack, as well.
+            // Else the framework logs the error, with its stack, as well.
             toRetry: () => false,
           }),
           dataSourceFactory: async (options) => {

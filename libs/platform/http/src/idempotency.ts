@@ -141,7 +141,9 @@ export class Idempotency implements OnModuleInit, OnModuleDestroy {
       if (error instanceof KeyTakenOverError) throw error;
       await this.responses
         .release(keyed)
-        .catch((fault: unknown) => this.warn('its key is held for a while', fault, request));
+        .catch((releaseError: unknown) =>
+          this.warn('its key is held for a while', releaseError, request),
+        );
       throw new UnavailableError('The response could not be stored', { cause: error });
     }
   }

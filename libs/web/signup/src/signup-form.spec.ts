@@ -34,7 +34,7 @@ const GRACE = { first_name: 'Grace', email: 'grace@navy.example', nonce: NONCE }
 
 function findErrors(form: Record<string, string>, spec = createSpec()) {
   const result = parseSignup({ ...GRACE, ...form }, spec, NOW);
-  return 'faults' in result ? result.faults : undefined;
+  return 'errors' in result ? result.errors : undefined;
 }
 
 function findSignup(form: Record<string, string>, spec = createSpec()) {

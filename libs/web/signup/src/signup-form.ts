@@ -39,7 +39,7 @@ export type FieldError =
 /** The error of the form as a whole. */
 export type FormError = 'marked' | 'contactMissing' | 'textsChanged' | 'filledTrap' | 'stale';
 
-export type FormErrors = { form: FormError | null; fields: { [name in FieldName]?: FieldError } };
+export type SignupErrors = { form: FormError | null; fields: { [name in FieldName]?: FieldError } };
 
 /** A valid form. */
 export type Signup = {
@@ -77,13 +77,13 @@ export function parseSignup(
   form: Readonly<Record<string, string | undefined>>,
   { poster, store }: FormSpec,
   now: Date,
-): { values: Values; signup: Signup } | { values: Values; faults: FormErrors } {
+): { values: Values; signup: Signup } | { values: Values; errors: SignupErrors } {
   const values = parseValues(form);
   const { contactCollectionMode: mode } = poster;
-  const fields: FormErrors['fields'] = {};
-  const keepValue = <V>(name: FieldName, read: V | { fault: FieldError }): V | null => {
-    if (typeof read !== 'object' || read === null || !('fault' in read)) return read;
-    fields[name] = read.fault;
+  const fields: SignupErrors['fields'] = {};
+  const keepValue = <V>(name: FieldName, read: V | { error: FieldError }): V | null => {
+    if (typeof read !== 'object' || read === null || !('error' in read)) return read;
+    fields[name] = read.error;
     return null;
   };
   const firstName = keepValue('first_name', parseName(values.first_name, true));
@@ -103,11 +103,11 @@ export function parseSignup(
     sms: values.sms_consent === '' || phone === null ? null : consentTexts.sms,
   };
   const nonce = form['nonce'] ?? '';
-  const fault = findFormFault({ form, values, fields, nonce, email, phone, consentTexts });
-  if (fault !== null || firstName === null) {
+  const error = findFormError({ form, values, fields, nonce, email, phone, consentTexts });
+  if (error !== null || firstName === null) {
     // A box must be ticked below the text that it agrees to, never beforehand.
-    const unticked = fault === 'textsChanged' ? { marketing_consent: '', sms_consent: '' } : {};
-    return { values: { ...values, ...unticked }, faults: { form: fault, fields } };
+    const unticked = error === 'textsChanged' ? { marketing_consent: '', sms_consent: '' } : {};
+    return { values: { ...values, ...unticked }, errors: { form: error, fields } };
   }
   const person = { firstName, lastName, email, phone, birthday };
   return { values, signup: { nonce, ...person, agreed } };
@@ -137,7 +137,7 @@ function parseValues(form: Readonly<Record<string, string | undefined>>): Values
   ) as Values;
 }
 
-function findFormFault({
+function findFormError({
   form,
   values,
   fields,
@@ -145,7 +145,7 @@ function findFormFault({
   email,
   phone,
   consentTexts,
-}: Pick<FormErrors, 'fields'> & {
+}: Pick<SignupErrors, 'fields'> & {
   form: Readonly<Record<string, string | undefined>>;
   values: Values;
   nonce: string;
@@ -161,38 +161,38 @@ function findFormFault({
   return NONCE.test(nonce) ? null : 'stale';
 }
 
-type Parsed<V> = V | null | { fault: FieldError };
+type Parsed<V> = V | null | { error: FieldError };
 
 /** Parses a name. The owner of the address gets it in a message, so it must not contain a message itself. */
 function parseName(typed: string, isRequired: boolean): Parsed<string> {
-  if (typed === '') return isRequired ? { fault: 'nameMissing' } : null;
+  if (typed === '') return isRequired ? { error: 'nameMissing' } : null;
   const unfit = [...typed].length > MAX_CHARACTERS || /:\/|www\.|[@<>]|\p{Cc}/iu.test(typed);
-  return unfit ? { fault: 'nameUnfit' } : typed;
+  return unfit ? { error: 'nameUnfit' } : typed;
 }
 
 function parseEmail(typed: string, isRequired: boolean): Parsed<string> {
-  if (typed === '') return isRequired ? { fault: 'emailMissing' } : null;
+  if (typed === '') return isRequired ? { error: 'emailMissing' } : null;
   const email = normalizeIdentifier(typed);
-  return isEmail(email) ? email : { fault: 'emailUnfit' };
+  return isEmail(email) ? email : { error: 'emailUnfit' };
 }
 
 function parsePhone(typed: string, isRequired: boolean, country: string | null): Parsed<string> {
-  if (typed === '') return isRequired ? { fault: 'phoneMissing' } : null;
+  if (typed === '') return isRequired ? { error: 'phoneMissing' } : null;
   const phone = normalizePhone(typed, country);
   if (phone !== undefined && isDiallable(phone)) return phone;
   const lacksCountry = country === null && phone !== undefined && !phone.startsWith('+');
-  return { fault: lacksCountry ? 'phoneWithoutCountry' : 'phoneUnfit' };
+  return { error: lacksCountry ? 'phoneWithoutCountry' : 'phoneUnfit' };
 }
 
 function parseBirthday(value: string, minimumAge: number | null, today: string): Parsed<string> {
-  if (value === '') return { fault: 'birthdayMissing' };
+  if (value === '') return { error: 'birthdayMissing' };
   const typed = normalizeNumber(value);
   const isDay = /^\d{4}-\d{2}-\d{2}$/.test(typed) && isCalendarDay(typed);
   if (!isDay || typed > today || typed < findLatestBirthday(today, MAX_AGE_YEARS)) {
-    return { fault: 'birthdayUnfit' };
+    return { error: 'birthdayUnfit' };
   }
   if (minimumAge !== null && typed > findLatestBirthday(today, minimumAge)) {
-    return { fault: 'tooYoung' };
+    return { error: 'tooYoung' };
   }
   return typed;
 }

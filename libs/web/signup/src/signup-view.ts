@@ -7,7 +7,7 @@ import {
   TRAP,
   type BoxName,
   type FieldError,
-  type FormErrors,
+  type SignupErrors,
   type FieldName,
   type Values,
 } from './signup-form.js';
@@ -36,7 +36,7 @@ export type SignupView = {
   title: string;
   intro: string;
   /** The reason why the form was refused. */
-  fault: string | null;
+  error: string | null;
   fields: FieldView[];
   note: string | null;
   boxes: BoxView[];
@@ -51,20 +51,20 @@ export type SignupView = {
 
 export type FormState = {
   values: Values;
-  faults: FormErrors;
+  errors: SignupErrors;
   /** The seconds until the next form is accepted. */
   busySeconds: number | null;
   nonce: string;
   now: Date;
 };
 
-type FieldState = Pick<FormState, 'values' | 'faults' | 'now'> & { timeZone: string };
+type FieldState = Pick<FormState, 'values' | 'errors' | 'now'> & { timeZone: string };
 
 const MAX_LENGTHS = { name: 100, email: 254, phone: 32 };
 
 export function createSignupView(
   { poster, card, store }: SignupPoster,
-  { values, faults, busySeconds, nonce, now }: FormState,
+  { values, errors, busySeconds, nonce, now }: FormState,
   localization: Localization,
 ): SignupView {
   const t = localization.t.signup;
@@ -78,11 +78,11 @@ export function createSignupView(
     storeName: store.name,
     title: poster.title,
     intro: t.intro(card.name),
-    fault:
+    error:
       busySeconds !== null
         ? renderBusy(busySeconds, localization)
-        : faults.form && t.formErrors[faults.form],
-    fields: createFields(poster, { values, faults, now, timeZone: store.timeZone }, localization),
+        : errors.form && t.formErrors[errors.form],
+    fields: createFields(poster, { values, errors, now, timeZone: store.timeZone }, localization),
     note: either ? t.eitherContact : null,
     boxes: [
       ...box('marketing_consent', consentTexts.marketing),
@@ -109,7 +109,7 @@ function createAgeHint(
 
 function createFields(
   poster: SignupPoster['poster'],
-  { values, faults, now, timeZone }: FieldState,
+  { values, errors, now, timeZone }: FieldState,
   localization: Localization,
 ): FieldView[] {
   const t = localization.t.signup;
@@ -119,13 +119,13 @@ function createFields(
     isRequired: boolean,
     rest: Pick<FieldView, 'label' | 'type' | 'autocomplete' | 'maxlength'> & Partial<FieldView>,
   ): FieldView => {
-    const fault = faults.fields[name];
+    const error = errors.fields[name];
     return {
       name,
       value: values[name],
       required: isRequired,
       optional: isRequired ? false : t.optional,
-      errors: fault === undefined ? [] : [renderFault(fault, poster.minimumAge, localization)],
+      errors: error === undefined ? [] : [renderFieldError(error, poster.minimumAge, localization)],
       ...rest,
     };
   };
@@ -167,14 +167,14 @@ function createFields(
   ].filter((one) => one !== false);
 }
 
-function renderFault(
-  fault: FieldError,
+function renderFieldError(
+  error: FieldError,
   minimumAge: number | null,
   localization: Localization,
 ): string {
-  return fault === 'tooYoung'
+  return error === 'tooYoung'
     ? formatCount(localization.t.signup.minimumAge, minimumAge ?? 0, localization)
-    : localization.t.signup.fieldErrors[fault];
+    : localization.t.signup.fieldErrors[error];
 }
 
 function renderBusy(seconds: number, localization: Localization): string {

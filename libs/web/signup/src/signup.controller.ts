@@ -69,10 +69,10 @@ export class SignupController {
       reply.status(429).header('retry-after', busySeconds);
       return this.sendForm(reply, signupPoster, { values, busySeconds });
     }
-    if ('faults' in parsed) {
-      const { faults } = parsed;
+    if ('errors' in parsed) {
+      const { errors } = parsed;
       reply.status(422);
-      return this.sendForm(reply, signupPoster, { values, faults });
+      return this.sendForm(reply, signupPoster, { values, errors });
     }
     try {
       const { requestId, ip } = request;
@@ -146,7 +146,7 @@ export class SignupController {
       signupPoster,
       {
         values: NOTHING_TYPED,
-        faults: { form: null, fields: {} },
+        errors: { form: null, fields: {} },
         busySeconds: null,
         nonce: randomBytes(NONCE_BYTES).toString('base64url'),
         now: new Date(),

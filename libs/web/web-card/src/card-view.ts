@@ -29,7 +29,10 @@ export type CardViewInput = {
 export function createCardView(input: CardViewInput) {
   const { content, tag, joined, now, strip, logo, pushKey } = input;
   const localization = getTranslations(content.locale);
-  const { locale, t: { card: t, stamps } } = localization;
+  const {
+    locale,
+    t: { card: t, stamps },
+  } = localization;
   const { card, code, stampsCount, expiresAt } = content;
   const isEnded = content.state === 'void' || isExpired(content, now);
   const numbers = new Intl.NumberFormat(locale);
@@ -133,7 +136,10 @@ export function summarize(
   { stampsCount, card: { stampsRequired } }: PassContent,
   localization: Localization,
 ): string {
-  const { locale, t: { card: t, stamps } } = localization;
+  const {
+    locale,
+    t: { card: t, stamps },
+  } = localization;
   if (stampsCount > stampsRequired) return formatCount(stamps.count, stampsCount, localization);
   const numbers = new Intl.NumberFormat(locale);
   return t.stampsOf(numbers.format(stampsCount), numbers.format(stampsRequired));

@@ -60,7 +60,10 @@ export class WebCardController {
     if (!match) {
       // No store is known, so the browser chooses the language.
       const language = negotiateLanguage(request, reply, LANGUAGE_CODES);
-      const { t: { card: t }, locale: lang } = getTranslations(language);
+      const {
+        t: { card: t },
+        locale: lang,
+      } = getTranslations(language);
       const title = t.notFound;
       const data = { title, text: t.notFoundWhy };
       return this.pages.sendPublic(reply, { view: messageView, status: 404, lang, title, data });

@@ -22,7 +22,7 @@ import { ReadModels, toStreamName, type AnyReadModel } from '../read-models/read
 import { StreamQueues, TURN_WITHIN_MS, type Turn } from './stream-queues.js';
 
 export const RETRY_WITHIN_MS = 10_000;
-/** Number of races lost in a row after which the record itself is suspected to be at fault. */
+/** Number of races lost in a row after which the record itself is suspected to be the cause. */
 const SUSPICIOUS_LOSSES = 3;
 /**
  * Maximum number of active streams for which cached read models are used. With more, loading them together costs less
@@ -116,7 +116,7 @@ export class CommandPipeline {
     for (const { since } of batch) this.metrics.observeWait(performance.now() - since);
     const left = await this.runBatch(stream, batch, lossesBefore > 0);
     const losses = left.length > 0 ? lossesBefore + 1 : 0;
-    const hopeless = losses === SUSPICIOUS_LOSSES ? await this.faultOf(left) : undefined;
+    const hopeless = losses === SUSPICIOUS_LOSSES ? await this.findCause(left) : undefined;
     const late = performance.now() - RETRY_WITHIN_MS;
     const again = hopeless === undefined ? left.filter(({ since }) => since > late) : [];
     for (const pending of left) {
@@ -125,8 +125,8 @@ export class CommandPipeline {
     return { retry: again, isRaceLost: losses > 0 };
   }
 
-  /** Finds a fault of the record itself that makes it lose every race. */
-  private faultOf([first]: PendingCommand[]): Promise<unknown> | undefined {
+  /** Finds an error of the record itself that makes it lose every race. */
+  private findCause([first]: PendingCommand[]): Promise<unknown> | undefined {
     if (!first) return undefined;
     const { readModel, id } = first.command;
     return this.readModels.assertNotAhead(readModel, id).catch((error: unknown) => error);

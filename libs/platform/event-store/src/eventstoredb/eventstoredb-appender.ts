@@ -3,7 +3,7 @@ import { setTimeout as wait } from 'node:timers/promises';
 import { UnavailableError, UnknownOutcomeError } from '#kernel/errors.js';
 import { ConflictError, type Head, type Write } from '../port/event-store.js';
 import type { EventStoreDbConnection } from './eventstoredb-connection.js';
-import { classifyFault, toUnavailableError } from './eventstoredb-faults.js';
+import { classifyError, toUnavailableError } from './eventstoredb-errors.js';
 import type { OwnStreams } from './eventstoredb-streams.js';
 import { hashChain } from '../port/hash-chain.js';
 
@@ -50,13 +50,13 @@ export class EventStoreDbAppender {
         );
         return head;
       } catch (error) {
-        const fault = classifyFault(error);
-        if (fault === 'conflict' && (!mustAppend || expected !== null)) throw new ConflictError();
-        if (fault === 'other' && !isUnknown) throw error;
-        if ((fault === 'unreachable' || fault === 'refused') && !isUnknown) {
+        const kind = classifyError(error);
+        if (kind === 'conflict' && (!mustAppend || expected !== null)) throw new ConflictError();
+        if (kind === 'other' && !isUnknown) throw error;
+        if ((kind === 'unreachable' || kind === 'refused') && !isUnknown) {
           throw toUnavailableError(error, 'append');
         }
-        if (fault === 'unanswered') isUnknown = true;
+        if (kind === 'no-response') isUnknown = true;
         if (performance.now() > deadline) {
           if (isUnknown) {
             throw new UnknownOutcomeError('the outcome of an append stays unknown', {

@@ -7,7 +7,7 @@ import {
   isSilence,
   NoResponseError,
   withTimeout,
-} from './eventstoredb-faults.js';
+} from './eventstoredb-errors.js';
 
 const DISPOSE_TIMEOUT_MS = 1_000;
 /** The keep-alive timeout of the client when the connection string sets none. */
@@ -44,7 +44,7 @@ export class EventStoreDbConnection {
 
   /**
    * Sends one request to the server. After a silence the next one goes over a new connection.
-   * @throws errors that `classifyFault` and `isSilence` tell apart
+   * @throws errors that `classifyError` and `isSilence` tell apart
    */
   async call<T>(request: (client: EventStoreDBClient) => Promise<T>): Promise<T> {
     await this.previousEnd;
@@ -60,7 +60,7 @@ export class EventStoreDbConnection {
   /**
    * Reads from the server. A client that is disposed of cancels its reads and lets them end as if there were nothing
    * more to read, so this throws instead.
-   * @throws errors that `classifyFault` and `isSilence` tell apart
+   * @throws errors that `classifyError` and `isSilence` tell apart
    */
   read<T>(request: (client: EventStoreDBClient) => Promise<T>): Promise<T> {
     return this.call(async (client) => {

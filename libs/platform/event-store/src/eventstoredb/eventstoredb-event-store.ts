@@ -37,7 +37,7 @@ import {
 } from './intents.js';
 import { EventStoreDbConnection } from './eventstoredb-connection.js';
 import { EventStoreDbAppender } from './eventstoredb-appender.js';
-import { RefusedError } from './eventstoredb-faults.js';
+import { RefusedError } from './eventstoredb-errors.js';
 import { EventStoreDbIdentity } from './eventstoredb-identity.js';
 import { EventStoreDbReader } from './eventstoredb-reader.js';
 import type { PersonalKeys } from '../personal-keys/personal-keys.js';

@@ -4,7 +4,7 @@ import { ConfigError } from '#kernel/config-error.js';
 import { queryAtStartup } from '#database/connection.js';
 import { BEGINNING } from '../port/event-store.js';
 import type { EventStoreDbConnection } from './eventstoredb-connection.js';
-import { classifyFault, toUnavailableError } from './eventstoredb-faults.js';
+import { classifyError, toUnavailableError } from './eventstoredb-errors.js';
 import type { EventStoreDbReader } from './eventstoredb-reader.js';
 import type { OwnStreams } from './eventstoredb-streams.js';
 import type { StreamKind } from '../read-models/read-models.js';
@@ -94,7 +94,7 @@ export class EventStoreDbIdentity {
         }),
       );
     } catch (error) {
-      if (classifyFault(error) !== 'conflict') throw toUnavailableError(error, 'append');
+      if (classifyError(error) !== 'conflict') throw toUnavailableError(error, 'append');
     }
     return (await this.readLinkedDatabase()) ?? database;
   }

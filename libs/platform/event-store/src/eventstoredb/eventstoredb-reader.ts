@@ -8,7 +8,7 @@ import {
 } from '@eventstore/db-client';
 import { BEGINNING, type EventRef, type Position, type StoredEvent } from '../port/event-store.js';
 import type { EventStoreDbConnection } from './eventstoredb-connection.js';
-import { classifyFault, isSilence, toUnavailableError } from './eventstoredb-faults.js';
+import { classifyError, isSilence, toUnavailableError } from './eventstoredb-errors.js';
 import { getPosition, type OwnStreams } from './eventstoredb-streams.js';
 import { isAfter } from '../port/position.js';
 
@@ -137,9 +137,9 @@ export class EventStoreDbReader {
       } catch (error) {
         // An abandoned read must not go on in the background.
         reading?.destroy();
-        const fault = classifyFault(error);
-        if (fault === 'missing') return [];
-        if (fault === 'other' || fault === 'conflict') throw error;
+        const kind = classifyError(error);
+        if (kind === 'missing') return [];
+        if (kind === 'other' || kind === 'conflict') throw error;
         if (isRetry || !isSilence(error)) throw toUnavailableError(error, 'read');
       }
     }

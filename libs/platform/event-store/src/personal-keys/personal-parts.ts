@@ -34,17 +34,17 @@ export function openWithKey(
   if (!key) return undefined;
   const { current, previous, isRenewed } = key;
   const keys = previous ? [current, previous] : [current];
-  let fault: unknown;
+  let lastError: unknown;
   for (const candidate of keys) {
     try {
       return open(candidate, sealed, context);
     } catch (error) {
-      fault = error;
+      lastError = error;
     }
   }
   // The key may have been renewed before, and be under renewal again.
   if (isRenewed) return undefined;
-  throw fault;
+  throw lastError;
 }
 
 /** Tells whether a key is the one that sealed the personal part of an event. */

@@ -65,24 +65,24 @@ export class OrphanedStreams {
    * Finds them.
    * @param repair whether to write the missing read models
    */
-  async find(repair: boolean): Promise<Pick<VerificationResult, 'faults' | 'repaired'>> {
+  async find(repair: boolean): Promise<Pick<VerificationResult, 'differences' | 'repaired'>> {
     // A stream has a name in its events and in its head.
-    const faults = new Set<string>();
+    const differences = new Set<string>();
     let repaired = 0;
     for await (const { streams, source } of this.readStreamsWithoutRow()) {
       for (const stream of source === 'claims' ? await this.findStillClaimed(streams) : streams) {
         const readModel = this.findReadModel(stream);
         if (readModel === undefined || !Number.isSafeInteger(parseId(stream)))
-          faults.add(`${stream}: no aggregate with that name`);
+          differences.add(`${stream}: no aggregate with that name`);
         else if (source === 'claims')
-          faults.add(`${stream}: claims of a record that does not exist`);
+          differences.add(`${stream}: claims of a record that does not exist`);
         else {
-          faults.add(`${stream}: the read model is missing`);
+          differences.add(`${stream}: the read model is missing`);
           if (repair && (await this.readModels.catchUp(readModel, parseId(stream)))) repaired++;
         }
       }
     }
-    return { faults: [...faults], repaired };
+    return { differences: [...differences], repaired };
   }
 
   /** Reads them in pages. A stream that is named in several places comes more than once. */

@@ -221,8 +221,11 @@ export class Rebuild {
       if (readModel && difference.isMoving) {
         const id = parseId(difference.stream);
         const slice = { table: readModel.table, from: id, to: id };
-        const { streams, faults } = await this.verification.verifyRange(slice, false);
-        if (streams > 0 && faults.length === 0) continue;
+        const { streams, differences: remaining } = await this.verification.verifyRange(
+          slice,
+          false,
+        );
+        if (streams > 0 && remaining.length === 0) continue;
       }
       confirmed.push(difference);
     }

@@ -32,7 +32,7 @@ export type VerificationResult = {
   streams: number;
   events: number;
   /** One sentence for each difference. */
-  faults: string[];
+  differences: string[];
   /**
    * Number of read models of an older projection version. They are not differences: the next load projects them again.
    */
@@ -94,7 +94,7 @@ export class Verification {
     const result: VerificationResult = {
       streams: 0,
       events: 0,
-      faults: [],
+      differences: [],
       outdated: 0,
       repaired: 0,
     };
@@ -106,8 +106,8 @@ export class Verification {
     for await (const events of readStreamsForReplay(this.eventStore, this.keys, ranges)) {
       result.events += events.length;
       for (const event of events) {
-        const fault = this.apply(event, byStream.get(event.stored.stream));
-        if (fault !== undefined) result.faults.push(fault);
+        const error = this.apply(event, byStream.get(event.stored.stream));
+        if (error !== undefined) result.differences.push(error);
       }
     }
     const wrongRows: Row[] = [];
@@ -115,9 +115,9 @@ export class Verification {
       result.streams++;
       if (rowReplay.row.projection_version !== readModel.aggregate.projectionVersion)
         result.outdated++;
-      const faults = this.findRowFaults(readModel, stream, rowReplay);
-      result.faults.push(...faults, ...this.findClaimFaults(stream, rowReplay));
-      if (faults.length > 0) wrongRows.push(rowReplay.row);
+      const differences = this.findRowDifferences(readModel, stream, rowReplay);
+      result.differences.push(...differences, ...this.findClaimDifferences(stream, rowReplay));
+      if (differences.length > 0) wrongRows.push(rowReplay.row);
     }
     if (repair) for (const row of wrongRows) result.repaired += await this.repair(readModel, row);
     return result;
@@ -183,19 +183,19 @@ export class Verification {
     if (!rowReplay || rowReplay.isBroken) return undefined;
     const { stored } = event;
     const { row, replay, last } = rowReplay;
-    const fault =
-      findChainFault(stored, last) ??
+    const error =
+      findChainError(stored, last) ??
       findNewerEventError(replay.readModel.aggregate, stored)?.message;
-    if (fault !== undefined) {
+    if (error !== undefined) {
       rowReplay.isBroken = true;
-      return fault;
+      return error;
     }
     rowReplay.last = stored;
     if (stored.revision <= row.revision) applyEvent(replay, event, this.keys);
     return undefined;
   }
 
-  private findRowFaults(
+  private findRowDifferences(
     { table, aggregate }: AnyReadModel,
     stream: string,
     { row, replay, last: head, isBroken }: RowReplay,
@@ -208,41 +208,42 @@ export class Verification {
         `${stream}: the read model is at revision ${row.revision}, the stream ends at ${head.revision}`,
       ];
     }
-    const faults: string[] = [];
+    const differences: string[] = [];
     if (!this.eventStore.readModelsMayLag) {
-      if (row.head_revision === null) faults.push(`${stream}: the stream has no head`);
+      if (row.head_revision === null) differences.push(`${stream}: the stream has no head`);
       else if (row.head_revision < last || row.head_hash?.toString('hex') !== head.hash) {
-        faults.push(`${stream}: the stream's head is not its last event`);
+        differences.push(`${stream}: the stream's head is not its last event`);
       }
-      if (row.revision < last) faults.push(`${stream}: the read model is behind its stream`);
+      if (row.revision < last) differences.push(`${stream}: the read model is behind its stream`);
     }
     const current = row.projection_version === aggregate.projectionVersion;
     if (row.revision === head.revision && row.hash.toString('hex') !== head.hash) {
-      faults.push(`${stream}: the read model does not have the hash of its last event`);
+      differences.push(`${stream}: the read model does not have the hash of its last event`);
     } else if (current && toCanonicalJson(row.state) !== toCanonicalJson(replay.state)) {
-      faults.push(`${stream}: the read model does not match its events`);
+      differences.push(`${stream}: the read model does not match its events`);
     } else if (row.account_id !== replay.state?.accountId) {
-      faults.push(`${stream}: the read model belongs to another account`);
+      differences.push(`${stream}: the read model belongs to another account`);
     }
-    return faults;
+    return differences;
   }
 
-  private findClaimFaults(
+  private findClaimDifferences(
     stream: string,
     { row, replay: { claims, isErased }, last, isBroken }: RowReplay,
   ): string[] {
     if (isBroken || !last || isErased || row.pending) return [];
     const actualClaims = new Set(row.claims?.split(','));
     const kindOf = (claim: string) => claim.split(' ')[1];
-    const faults: string[] = [];
+    const differences: string[] = [];
     for (const claim of actualClaims) {
       if (claims.has(claim)) continue;
-      faults.push(`${stream}: it holds a ${kindOf(claim)} that its history does not contain`);
+      differences.push(`${stream}: it holds a ${kindOf(claim)} that its history does not contain`);
     }
     for (const claim of claims.keys()) {
-      if (!actualClaims.has(claim)) faults.push(`${stream}: its ${kindOf(claim)} is not claimed`);
+      if (!actualClaims.has(claim))
+        differences.push(`${stream}: its ${kindOf(claim)} is not claimed`);
     }
-    return faults;
+    return differences;
   }
 }
 
@@ -253,7 +254,7 @@ function createRowReplay(readModel: AnyReadModel, row: Row): [stream: string, Ro
 }
 
 /** Checks that an event continues the hash chain of its stream. @returns why it does not */
-function findChainFault(event: StoredEvent, last: StoredEvent | undefined): string | undefined {
+function findChainError(event: StoredEvent, last: StoredEvent | undefined): string | undefined {
   const { stream, revision } = event;
   const next = last ? last.revision + 1 : 0;
   if (revision !== next) return `${stream}: event ${next} is missing`;

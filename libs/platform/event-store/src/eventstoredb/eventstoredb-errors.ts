@@ -6,13 +6,13 @@ export const RESPONSE_TIMEOUT_MS = 5_000;
 /** Reports that a response did not arrive in full within our time-out, or that the client was abandoned. */
 export class NoResponseError extends Error {}
 
-export type Fault =
+export type ErrorKind =
   | 'conflict'
   | 'missing'
   | 'refused'
   | 'unreachable'
-  | 'unanswered'
-  | 'again'
+  | 'no-response'
+  | 'not-leader'
   | 'other';
 
 /** Reports that the server refuses us until an operator changes a setting or a right, which the message names. */
@@ -28,13 +28,13 @@ const UNTRUSTED =
 const UNAUTHENTICATED = 16;
 
 /** Classifies errors of the client, and raw gRPC errors that it lets through after an outage. */
-export function classifyFault(error: unknown): Fault {
-  if (error instanceof NoResponseError) return 'unanswered';
+export function classifyError(error: unknown): ErrorKind {
+  if (error instanceof NoResponseError) return 'no-response';
   if (!(error instanceof Error)) return 'other';
   const { type, code } = error as { type?: string; code?: number };
   if (type === 'wrong-expected-version') return 'conflict';
   if (type === 'stream-not-found') return 'missing';
-  if (type === 'not-leader') return 'again';
+  if (type === 'not-leader') return 'not-leader';
   if (type === 'access-denied' || code === UNAUTHENTICATED || UNTRUSTED.test(error.message)) {
     return 'refused';
   }
@@ -42,7 +42,7 @@ export function classifyFault(error: unknown): Fault {
   const isLost =
     ['unavailable', 'timeout', 'deadline-exceeded', 'cancelled', 'unknown'].includes(type ?? '') ||
     [1, 2, 4, 14].includes(code ?? -1);
-  return isLost ? 'unanswered' : 'other';
+  return isLost ? 'no-response' : 'other';
 }
 
 /** Tells whether an error comes from gRPC itself, before the client turns it into one of its own. */
@@ -62,7 +62,7 @@ export function isSilence(error: unknown): boolean {
  */
 export function toUnavailableError(error: unknown, operation: 'read' | 'append'): UnavailableError {
   const cause =
-    classifyFault(error) === 'refused'
+    classifyError(error) === 'refused'
       ? new RefusedError(describeRefusal(error, operation))
       : error;
   return new UnavailableError('The event store cannot be reached', { cause });
