@@ -95,11 +95,11 @@ async function measure(stage, plan) {
   console.log(
     `Signed deliveries to ${whole(endpoints)} endpoints, the receiver a process ${sink.where}; planned until the 2xx is recorded${plan.follow ? ', beside all else that the dispatcher does with their events' : ''}.`,
   );
-  const { sides, faults } = await prepare(stage, sink, plan);
+  const { sides, errors } = await prepare(stage, sink, plan);
   for (const { name } of sides) console.log(`  ${name.padEnd(15)}  ${MEANING[name]}`);
 
-  if (plan.million) await million(stage, sink, sides[0], faults);
-  if (plan.idle) await idle(stage, sink, news, sides, faults);
+  if (plan.million) await million(stage, sink, sides[0], errors);
+  if (plan.idle) await idle(stage, sink, news, sides, errors);
   if (!plan.million && !plan.idle) {
     const measured = new Map(sides.map(({ name }) => [name, []]));
     for (let round = 0; round < rounds; round++) {
@@ -107,7 +107,7 @@ async function measure(stage, plan) {
       const order = round % 2 === 0 ? sides : [...sides].reverse();
       for (const side of order) {
         const count = Math.round(side.perSecond * (seconds + 1));
-        const result = await drain(stage, sink, side, count, faults);
+        const result = await drain(stage, sink, side, count, errors);
         side.perSecond = result.perSecond;
         measured.get(side.name).push(result);
       }
@@ -115,19 +115,19 @@ async function measure(stage, plan) {
     console.log(`\n${rounds} rounds of about ${seconds} s, ${loadNow()}\n${tableOf(measured)}`);
   }
   console.log('');
-  for (const fault of faults) console.log(`VOID: ${fault}`);
-  if (faults.length === 0) {
+  for (const error of errors) console.log(`VOID: ${error}`);
+  if (errors.length === 0) {
     console.log(
       'checked: everything arrived exactly once, is recorded as done, and has a valid signature',
     );
   }
-  return faults.length === 0 ? 0 : 1;
+  return errors.length === 0 ? 0 : 1;
 }
 
 /** Sets up every side, holds it, and runs it once to warm up, which also shows how many deliveries a round needs. */
 async function prepare(stage, sink, plan) {
   const { peers, concurrency, million: isMillion, render, follow, against } = plan;
-  const faults = [];
+  const errors = [];
   const start = async (other) => {
     const side = await startInkpadDispatcher(stage, {
       urls: sink.urls,
@@ -137,7 +137,7 @@ async function prepare(stage, sink, plan) {
       env: sink.env,
       ...other,
     });
-    await warmUp(stage, sink, side, faults);
+    await warmUp(stage, sink, side, errors);
     return side;
   };
   const sides = [];
@@ -156,26 +156,26 @@ async function prepare(stage, sink, plan) {
   for (const peer of isMillion ? [] : peers) {
     const side = await startPeer[peer](stage, config);
     side.secrets = inkpad.secrets;
-    await warmUp(stage, sink, side, faults);
+    await warmUp(stage, sink, side, errors);
     sides.push(side);
   }
-  return { sides, faults };
+  return { sides, errors };
 }
 
-async function warmUp(stage, sink, side, faults) {
-  const once = await drain(stage, sink, side, WARM_UP, faults);
+async function warmUp(stage, sink, side, errors) {
+  const once = await drain(stage, sink, side, WARM_UP, errors);
   const again = await drain(
     stage,
     sink,
     side,
     Math.max(WARM_UP, once.perSecond * COMPILE_SECONDS),
-    faults,
+    errors,
   );
   side.perSecond = again.perSecond;
 }
 
 /** Builds up a backlog while the dispatcher is held, and measures how fast it is worked off. */
-async function drain(stage, sink, side, expectedCount, faults, onPoll = () => {}) {
+async function drain(stage, sink, side, expectedCount, errors, onPoll = () => {}) {
   const count = Math.ceil(expectedCount);
   await hold(stage, side.dispatcher);
   await side.plant({ count });
@@ -197,7 +197,7 @@ async function drain(stage, sink, side, expectedCount, faults, onPoll = () => {}
   await hold(stage, side.dispatcher);
   const report = await sink.ask({ ask: 'report' });
   const { failed } = await side.state();
-  faults.push(...faultsOf(side, count, report, failed));
+  errors.push(...findErrors(side, count, report, failed));
   const { warm } = report;
   return {
     perSecond: warm
@@ -225,23 +225,23 @@ async function arrived(stage, sink, side, count, onPoll) {
   }
 }
 
-function faultsOf({ name }, count, { received, distinct, checked, badSignatures }, failed) {
-  const faults = [];
+function findErrors({ name }, count, { received, distinct, checked, badSignatures }, failed) {
+  const errors = [];
   if (received !== count || distinct !== count) {
-    faults.push(`${name}: ${distinct} of ${count} deliveries arrived, ${received} times in all`);
+    errors.push(`${name}: ${distinct} of ${count} deliveries arrived, ${received} times in all`);
   }
-  if (failed > 0) faults.push(`${name}: ${failed} deliveries are recorded as failed`);
+  if (failed > 0) errors.push(`${name}: ${failed} deliveries are recorded as failed`);
   if (checked === 0 || badSignatures > 0) {
-    faults.push(`${name}: ${badSignatures} of ${checked} signatures are invalid`);
+    errors.push(`${name}: ${badSignatures} of ${checked} signatures are invalid`);
   }
-  return faults;
+  return errors;
 }
 
 /**
  * One delivery at a time on an idle system: the time from the request, and from the response after the commit, to the
  * receipt.
  */
-async function idle(stage, sink, news, sides, faults) {
+async function idle(stage, sink, news, sides, errors) {
   await sink.ask({ ask: 'behave', slow: [], watched: true });
   const measured = new Map(sides.map((side) => [side, { questions: [], responded: [] }]));
   const sendSingle = async (side) => {
@@ -272,7 +272,7 @@ async function idle(stage, sink, news, sides, faults) {
       ...[questions, responded].flatMap((v) => [0.5, 0.99].map((q) => ms(quantile(v, q)))),
     ]);
     while ((await side.state()).unfinished > 0) await sleep(POLL_MS, stage.abort.signal);
-    if ((await side.state()).failed > 0) faults.push(`${side.name}: single deliveries failed`);
+    if ((await side.state()).failed > 0) errors.push(`${side.name}: single deliveries failed`);
     await hold(stage, side.dispatcher);
   }
   console.log(
@@ -294,10 +294,10 @@ async function inTime(stage, { name }, received) {
 }
 
 /** Whether memory use stays level while a backlog of a million is worked off. */
-async function million(stage, sink, side, faults) {
+async function million(stage, sink, side, errors) {
   console.log('planting a million deliveries …');
   const samples = [];
-  const result = await drain(stage, sink, side, MILLION, faults, (received) => {
+  const result = await drain(stage, sink, side, MILLION, errors, (received) => {
     if (received >= (samples.length * MILLION) / 20) samples.push({ received, mb: memoryOf(side) });
   });
   const rows = samples.map(({ received, mb }) => [whole(received), `${whole(mb)} MB`]);
@@ -311,7 +311,7 @@ async function million(stage, sink, side, faults) {
   console.log(
     `${growth <= FLAT ? 'PASS' : 'FAIL'}: in the second half at most ${ratio(growth)} times the memory of the first (at most ${FLAT})`,
   );
-  if (growth > FLAT) faults.push(`${side.name}: memory grows with the backlog`);
+  if (growth > FLAT) errors.push(`${side.name}: memory grows with the backlog`);
 }
 
 function tableOf(measured) {

@@ -51,10 +51,10 @@ function positive(name, text) {
 }
 
 async function measure(stage, plan) {
-  const faults = [];
+  const errors = [];
   const rows = [];
-  if (plan.apis.length > 0) rows.push(...(await withApis(stage, plan, faults)));
-  if (plan.dispatchers.length > 0) rows.push(...(await withDispatchers(stage, plan, faults)));
+  if (plan.apis.length > 0) rows.push(...(await withApis(stage, plan, errors)));
+  if (plan.dispatchers.length > 0) rows.push(...(await withDispatchers(stage, plan, errors)));
   const heading = [
     'processes',
     'a second',
@@ -66,15 +66,15 @@ async function measure(stage, plan) {
     'p50 / p99 ms',
   ];
   console.log(`\n${plan.rounds} rounds each, ${loadNow()}\n${table([heading, ...rows])}\n`);
-  for (const fault of faults) console.log(`VOID: ${fault}`);
-  if (faults.length === 0) {
+  for (const error of errors) console.log(`VOID: ${error}`);
+  if (errors.length === 0) {
     console.log('checked: every stamp is in the database once, and every delivery arrived once');
   }
-  return faults.length === 0 ? 0 : 1;
+  return errors.length === 0 ? 0 : 1;
 }
 
 /** Stamps over HTTP: the same number of connections in all, shared out among the apis. */
-async function withApis(stage, plan, faults) {
+async function withApis(stage, plan, errors) {
   const service = await startInkpad(stage, 'bench_scale_apis');
   const paths = await enrolMany(service.enrol, CARDS);
   const apis = [service];
@@ -107,7 +107,7 @@ async function withApis(stage, plan, faults) {
     );
     const done = sum(result.map((one) => one.done));
     const failed = sum(result.map((one) => one.failures));
-    if (failed > 0) faults.push(`${count} apis: ${failed} stamps were not successful`);
+    if (failed > 0) errors.push(`${count} apis: ${failed} stamps were not successful`);
     acknowledged += done;
     return {
       perSecond: sum(result.map((one) => one.perSecond)),
@@ -129,7 +129,7 @@ async function withApis(stage, plan, faults) {
     `select coalesce(sum((data ->> 'stamps')::bigint), 0)::bigint as stamps from es.events where type = 'StampsEarned'`,
   );
   if (stamps !== acknowledged) {
-    faults.push(`${acknowledged} stamps acknowledged, ${stamps} in the database`);
+    errors.push(`${acknowledged} stamps acknowledged, ${stamps} in the database`);
   }
   const written = await writtenTo(stage, service.url);
   const wal = (written - writtenBefore) / acknowledged;
@@ -192,7 +192,7 @@ async function writtenTo(stage, url) {
  * From the commit to the recorded 2xx: a backlog of stamps is committed while the dispatchers are held, and they plan,
  * render, send and record it, and do what else a dispatcher does with an event.
  */
-async function withDispatchers(stage, plan, faults) {
+async function withDispatchers(stage, plan, errors) {
   const sink = await startSink(stage, ENDPOINTS, () => {});
   const side = await startInkpadDispatcher(stage, {
     urls: sink.urls,
@@ -205,7 +205,7 @@ async function withDispatchers(stage, plan, faults) {
   for (const count of plan.dispatchers) {
     while (dispatchers.length < count) dispatchers.push(await side.startDispatcher());
     while (dispatchers.length > count) await stage.stop(dispatchers.pop());
-    const drained = (deliveries) => drain(stage, { sink, side, dispatchers, faults }, deliveries);
+    const drained = (deliveries) => drain(stage, { sink, side, dispatchers, errors }, deliveries);
     await drained(WARM_UP_DELIVERIES);
     await drained(WARM_UP_DELIVERIES);
     const rounds = [];
@@ -216,7 +216,7 @@ async function withDispatchers(stage, plan, faults) {
   return rows;
 }
 
-async function drain(stage, { sink, side, dispatchers, faults }, count) {
+async function drain(stage, { sink, side, dispatchers, errors }, count) {
   await hold(stage, ...dispatchers);
   await side.append({ count });
   await sink.ask({ ask: 'begin' });
@@ -238,7 +238,7 @@ async function drain(stage, { sink, side, dispatchers, faults }, count) {
   const report = await sink.ask({ ask: 'report' });
   const { receipts } = await sink.ask({ ask: 'receipts' });
   if (report.received !== count || report.distinct !== count || report.badSignatures > 0) {
-    faults.push(
+    errors.push(
       `${dispatchers.length} dispatchers: ${report.distinct} of ${count} deliveries arrived, ${report.received} times in all, ${report.badSignatures} with a wrong signature`,
     );
   }

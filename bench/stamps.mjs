@@ -98,18 +98,18 @@ async function measure(stage, plan) {
     console.log(`\nconcurrency ${concurrency}\n${tableOf(measured)}`);
   }
 
-  const faults = [];
-  for (const variant of variants) faults.push(...(await checked(variant)));
+  const errors = [];
+  for (const variant of variants) errors.push(...(await checked(variant)));
   console.log('');
-  for (const fault of faults) console.log(fault);
-  if (faults.length === 0) {
+  for (const error of errors) console.log(error);
+  if (errors.length === 0) {
     const total = variants.reduce((sum, { acknowledged }) => sum + acknowledged, 0);
     console.log(
       `checked: each of ${whole(total)} acknowledged stamps is in its database, once; Inkpad's rows are the folds of their streams and every hash is correct`,
     );
   }
   const fast = isFastEnough(results.get(FLOOR.concurrency));
-  return faults.length === 0 && fast ? 0 : 1;
+  return errors.length === 0 && fast ? 0 : 1;
 }
 
 /** One round of one variant; failures are collected and reported at the end. */
@@ -211,11 +211,11 @@ async function inkpadStamps(stage, { url }) {
 }
 
 async function checked({ name, acknowledged, failed, stamps, verify }) {
-  const faults = [];
-  if (failed > 0) faults.push(`FAIL: ${name}: ${failed} requests were not successful`);
+  const errors = [];
+  if (failed > 0) errors.push(`FAIL: ${name}: ${failed} requests were not successful`);
   const stampCount = await stamps();
   if (stampCount.some((count) => count !== acknowledged)) {
-    faults.push(
+    errors.push(
       `FAIL: ${name}: ${acknowledged} stamps acknowledged, ${stampCount.join(' and ')} in the database`,
     );
   }
@@ -223,9 +223,9 @@ async function checked({ name, acknowledged, failed, stamps, verify }) {
     await verify?.();
   } catch (error) {
     if (typeof error.code !== 'number') throw error;
-    faults.push(`FAIL: ${name}: verify says\n${error.stdout}${error.stderr}`);
+    errors.push(`FAIL: ${name}: verify says\n${error.stdout}${error.stderr}`);
   }
-  return faults;
+  return errors;
 }
 
 function tableOf(measured) {

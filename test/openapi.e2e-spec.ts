@@ -67,7 +67,7 @@ describe('the code examples of openapi.json', () => {
   });
 
   it('run unchanged in curl and get a response as documented', async () => {
-    const findFaults = createResponseChecker(document);
+    const checkResponse = createResponseChecker(document);
     const playedCount = await playEach(async ({ id, curl, method, path }, store) => {
       const { url, init } = parseRequest(curl, store);
       expect([id, init.method, url.pathname]).toEqual([id, method, path]);
@@ -78,7 +78,7 @@ describe('the code examples of openapi.json', () => {
       const isExpected = failure ? status === failure.status : status < 300;
       expect([id, isExpected, text]).toEqual([id, true, text]);
       const body: unknown = text === '' ? undefined : JSON.parse(text);
-      expect(findFaults({ method, path, status, headers, body })).toEqual([]);
+      expect(checkResponse({ method, path, status, headers, body })).toEqual([]);
     });
     expect(playedCount).toBe(samples.length);
   });

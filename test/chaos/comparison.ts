@@ -118,7 +118,7 @@ async function expectDelivered(workers: Worker[], receiver: WebhookReceiver): Pr
     }
   }
   const total = [...expected.values()].reduce((sum, { events }) => sum + events.length, 0);
-  const isComplete = () => receiver.events.size >= total || receiver.faults.length > 0;
+  const isComplete = () => receiver.events.size >= total || receiver.errors.length > 0;
   for (let lastCount = -1; !isComplete() && receiver.events.size > lastCount;) {
     lastCount = receiver.events.size;
     await eventually(
@@ -127,8 +127,8 @@ async function expectDelivered(workers: Worker[], receiver: WebhookReceiver): Pr
       NEXT_EVENT_WITHIN_MS,
     ).catch(() => undefined);
   }
-  const [fault] = receiver.faults;
-  if (fault !== undefined) throw new Difference(fault);
+  const [error] = receiver.errors;
+  if (error !== undefined) throw new Difference(error);
   const [worker] = workers;
   for (const [about, { events, erased, hasGaps }] of expected) {
     const arrived = [...(receiver.eventsAbout.get(about) ?? [])];

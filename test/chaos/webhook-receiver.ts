@@ -29,11 +29,11 @@ type Failure = 'accept-and-fail' | 'fail' | 'close' | 'hang';
 
 const FAILURES: Failure[] = ['accept-and-fail', 'fail', 'close', 'hang'];
 
-/** Receives webhooks. Keeps events for the comparison in the end, and the faults that it notices at once. */
+/** Receives webhooks. Keeps events for the comparison in the end, and the errors that it notices at once. */
 export class WebhookReceiver {
   /** Events by id, in the order of their first arrival. */
   readonly events = new Map<string, ReceivedEvent>();
-  readonly faults: string[] = [];
+  readonly errors: string[] = [];
   /** Events that were repeated with other bytes: allowed once a person is erased (ERASE-14). */
   readonly rewritten = new Set<string>();
   /** Events by what they are about, in the order of their first arrival. */
@@ -134,10 +134,10 @@ export class WebhookReceiver {
     }
     // Nearly always the newest of hundreds.
     if (!this.secrets.findLast((secret) => isSigned(bytes, headers, secret))) {
-      this.faults.push(`${this.name}: ${id} is not signed`);
+      this.errors.push(`${this.name}: ${id} is not signed`);
     }
     if (headers['webhook-id'] !== id)
-      this.faults.push(`${this.name}: ${id} has another webhook-id`);
+      this.errors.push(`${this.name}: ${id} has another webhook-id`);
     const card = type === 'customer_card.created' ? data['id'] : data['customer_card_id'];
     const about =
       card === undefined ? `customers/${String(data['id'])}` : `customer_cards/${String(card)}`;
@@ -146,7 +146,7 @@ export class WebhookReceiver {
     const others = this.eventsAbout.get(about);
     const last = others?.at(-1);
     if (this.isOrdered && last && last.sequence >= sequence) {
-      this.faults.push(`${this.name}: ${about} came with ${last.sequence} before ${sequence}`);
+      this.errors.push(`${this.name}: ${about} came with ${last.sequence} before ${sequence}`);
     }
     if (others) others.push(event);
     else this.eventsAbout.set(about, [event]);

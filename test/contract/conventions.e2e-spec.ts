@@ -720,7 +720,7 @@ describe('paths and statuses', () => {
   });
 });
 
-const FAULTY = { card: { name: 7 }, reward: { name: 7 }, customer: { first_name: '' } };
+const INVALID = { card: { name: 7 }, reward: { name: 7 }, customer: { first_name: '' } };
 const OVERSIZED = 'x'.repeat(2 * 1024 * 1024);
 const UNREADABLE: [string, string, number][] = [
   ['text/plain', 'x', 415],
@@ -768,7 +768,7 @@ describe('the order of checks', () => {
     const { path, customer } = await enrol(store);
     for (const resource of [cards, rewards, customers]) {
       const missing = `${resource}/999999999`;
-      for (const body of [FAULTY, {}, []]) {
+      for (const body of [INVALID, {}, []]) {
         expectFailure(await store.patch(missing, body), 404, 'not_found');
       }
     }
@@ -809,20 +809,20 @@ describe('the order of checks', () => {
       ['POST', `${path}/stamp`, undefined, ['stamps', 'note', 'occurred_at', 'external_ref']],
       ['POST', `${path}/redeem`, undefined, ['reward_id', 'staff_ref', 'location_id', 'source']],
     ];
-    const faults: string[] = [];
+    const unexpected: string[] = [];
     for (const [method, target, wrapper, fields] of targets) {
       for (const field of fields) {
-        const answers = hostile.map(async (value) => {
+        const requests = hostile.map(async (value) => {
           const inner = { name: 'n', first_name: 'f', email: 'e@x.example', [field]: value };
           const body = wrapper === undefined ? inner : { [wrapper]: inner };
           const { status } = await store.send(method, target, body);
-          const fine = [200, 201, 404, 422].includes(status);
-          if (!fine) faults.push(`${method} ${target} ${field} ${status}`);
+          const isExpected = [200, 201, 404, 422].includes(status);
+          if (!isExpected) unexpected.push(`${method} ${target} ${field} ${status}`);
         });
-        await Promise.all(answers);
+        await Promise.all(requests);
       }
     }
-    expect(faults).toEqual([]);
+    expect(unexpected).toEqual([]);
   });
 });
 

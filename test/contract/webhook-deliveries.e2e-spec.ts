@@ -329,12 +329,12 @@ describe('webhook deliveries', () => {
 
   it('DELIV-10 An invalid filter is 422 on its name; all invalid ones are reported at once', async () => {
     const { store, path } = await seeded([]);
-    const faults = { status: 'lost', type: 'stamp.lost', from: 'monday', to: '2026-02-30' };
-    for (const [name, value] of Object.entries(faults)) {
+    const invalid = { status: 'lost', type: 'stamp.lost', from: 'monday', to: '2026-02-30' };
+    for (const [name, value] of Object.entries(invalid)) {
       expectRefused(await store.get(`${path}/deliveries?${name}=${value}`), name);
     }
-    const all = new URLSearchParams(faults).toString();
-    expectRefused(await store.get(`${path}/deliveries?${all}`), Object.keys(faults));
+    const all = new URLSearchParams(invalid).toString();
+    expectRefused(await store.get(`${path}/deliveries?${all}`), Object.keys(invalid));
   });
 
   it('DELIV-11 Without `limit` a page has a hundred deliveries, and a `Link` to the next page while there are more', async () => {

@@ -429,7 +429,7 @@ describe('webhook subscriptions', () => {
 
   it('HOOK-40 PATCH checks each field as create does', async () => {
     const { path } = await createSubscription();
-    const faults: [string, object][] = [
+    const invalid: [string, object][] = [
       ['events', { events: [] }],
       ['events', { events: null }],
       ['events', { events: ['*', 'stamp.earned'] }],
@@ -442,7 +442,7 @@ describe('webhook subscriptions', () => {
       ['enabled', { enabled: 'yes' }],
       ['enabled', { enabled: null }],
     ];
-    for (const [field, body] of faults) expectRefused(await change(path, body), field);
+    for (const [field, body] of invalid) expectRefused(await change(path, body), field);
   });
 
   it('HOOK-41 `enabled` false disables, with `disabled_by_user` and the time', async () => {

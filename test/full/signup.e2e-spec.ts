@@ -127,7 +127,7 @@ describe('the sign-up page in a browser', () => {
     expect(await phone.getAttribute('aria-invalid')).toBe('true');
     expect(await page.getByLabel('E-mail').inputValue()).toBe('ada@analytical.example');
     expect(await page.getByLabel('Birthday').inputValue()).toBe('1990-05-31');
-    await expectGoodLooks(page, 'join-faults');
+    await expectGoodLooks(page, 'join-errors');
     await phone.fill('+44 20 7946 0000');
     await submit(page);
     await page.waitForURL(/\/passes\//);

@@ -399,10 +399,10 @@ describe('npm run rebuild of the history table', () => {
                    from length(hashes) - 31) where ${tile}`);
       await query('update history set stamps = 9 where seq = 3');
       const tampered = await readHistory();
-      const fault = `history: 2 differences
+      const report = `history: 2 differences
   the table is kept: the first ${before.length} events of the log are not those of the tree`;
       const { code, output } = await run('rebuild');
-      expect(output).toContain(fault);
+      expect(output).toContain(report);
       expect(output).toContain('2 differences; the rebuilt tables are in use');
       expect(code).toBe(1);
       expect((await run('rebuild', '--table', 'history')).output).toContain(

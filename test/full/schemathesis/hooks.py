@@ -75,7 +75,7 @@ def before_call(context, case, kwargs):
 
 @schemathesis.check
 def valid_data_is_refused_only_with_reason(ctx, response, case):
-    """In place of positive_data_acceptance, for which any 422 is a fault."""
+    """In place of positive_data_acceptance, for which any 422 is an error."""
     if case.meta is None or not case.meta.generation.mode.is_positive:
         return
     if response.status_code not in (400, 406, 413, 415, 422):
@@ -119,8 +119,8 @@ def parameters_in(case, place):
 def must_fit(what, value, schema):
     read = as_read(value, schema)
     validator = jsonschema_rs.validator_for({**schema, "components": DOCUMENT["components"]})
-    faults = [error.message for error in validator.iter_errors(read)]
-    assert not faults, f"{what} was accepted, but {faults[0]}"
+    errors = [error.message for error in validator.iter_errors(read)]
+    assert not errors, f"{what} was accepted, but {errors[0]}"
 
 
 def resolved(schema):

@@ -561,8 +561,8 @@ export class Shops {
     return answer;
   }
 
-  private expect(holds: boolean, fault: string): void {
-    if (!holds) throw new Error(`${fault}\n  at ${this.trail.at(-1)}`);
+  private expect(holds: boolean, message: string): void {
+    if (!holds) throw new Error(`${message}\n  at ${this.trail.at(-1)}`);
   }
 }
 

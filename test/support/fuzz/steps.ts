@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { RecordedValue, Literal, Moment } from './json.js';
-import { anything, faultyObject, validValue, which, type Resolve, type Schema } from './values.js';
+import { anything, invalidObject, validValue, which, type Resolve, type Schema } from './values.js';
 
 type Json = Record<string, unknown>;
 type Parameter = { $ref?: string; name: string; in: string; schema: Schema };
@@ -309,7 +309,7 @@ function bodyOf(schema: Schema | undefined, resolve: Resolve): fc.Arbitrary<Body
   const valid = validValue('', schema, resolve);
   return fc.oneof(
     { weight: 70, arbitrary: json(valid) },
-    { weight: 35, arbitrary: json(faultyObject(schema, resolve)) },
+    { weight: 35, arbitrary: json(invalidObject(schema, resolve)) },
     { weight: 5, arbitrary: json(anything) },
     { weight: 5, arbitrary: bytes },
     { weight: 1, arbitrary: none },

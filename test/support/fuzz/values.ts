@@ -215,11 +215,11 @@ function validObject(schema: Schema, resolve: Resolve): fc.Arbitrary<object> {
     );
 }
 
-/** A valid object with faults: wrong, missing, repeated or unknown fields. */
-export function faultyObject(rawSchema: Schema, resolve: Resolve): fc.Arbitrary<unknown> {
+/** Generates valid objects with errors added: wrong, missing, repeated or unknown fields. */
+export function invalidObject(rawSchema: Schema, resolve: Resolve): fc.Arbitrary<unknown> {
   const schema = resolve(rawSchema);
   const fields = Object.entries(schema.properties ?? {});
-  const faults = fc.array<readonly [string, unknown]>(
+  const invalidFields = fc.array<readonly [string, unknown]>(
     fc.oneof(
       ...fields.map(([name, field]) =>
         hostileValue(field, resolve).map((value) => [name, value] as const),
@@ -231,8 +231,9 @@ export function faultyObject(rawSchema: Schema, resolve: Resolve): fc.Arbitrary<
   // The fields inside a wrapper are the ones that matter.
   const inner = fields
     .filter(([, field]) => resolve(field).properties)
-    .map(([name, field]) => faultyObject(field, resolve).map((value) => [[name, value] as const]));
-  const wrong = inner.length === 0 ? faults : fc.oneof(...inner, ...inner, ...inner, faults);
+    .map(([name, field]) => invalidObject(field, resolve).map((value) => [[name, value] as const]));
+  const wrong =
+    inner.length === 0 ? invalidFields : fc.oneof(...inner, ...inner, ...inner, invalidFields);
   return fc
     .record({
       valid: validObject(schema, resolve),
@@ -382,7 +383,7 @@ function hostileValue(rawSchema: Schema, resolve: Resolve): fc.Arbitrary<unknown
       ? [{ weight: 4, arbitrary: fc.array(hostileValue(items, resolve), { maxLength: 3 }) }]
       : []),
     ...(resolve(items ?? {}).properties
-      ? [{ weight: 4, arbitrary: fc.array(faultyObject(items ?? {}, resolve), { maxLength: 3 }) }]
+      ? [{ weight: 4, arbitrary: fc.array(invalidObject(items ?? {}, resolve), { maxLength: 3 }) }]
       : []),
     {
       weight: 2,

@@ -123,18 +123,23 @@ async function createCheck(baseUrl: string): Promise<Check> {
   const { text, body } = await new Client(baseUrl, 0, null).get<Record<string, unknown>>(
     '/openapi.json',
   );
-  const faultsOf = checkers.get(text) ?? createResponseChecker(body);
-  checkers.set(text, faultsOf);
+  const checkDocumented = checkers.get(text) ?? createResponseChecker(body);
+  checkers.set(text, checkDocumented);
   // The document does not describe responses to HEAD and OPTIONS.
-  const documented = (request: Request, response: ApiResponse) =>
-    ['HEAD', 'OPTIONS'].includes(request.method) ? [] : faultsOf({ ...request, ...response });
+  const findDocumentedProblems = (request: Request, response: ApiResponse) =>
+    ['HEAD', 'OPTIONS'].includes(request.method)
+      ? []
+      : checkDocumented({ ...request, ...response });
   return (request, response) => {
     if (!isApi(request)) return;
-    const faults = [...faultsOfAny(request, response), ...documented(request, response)];
-    if (faults.length === 0) return;
+    const problems = [
+      ...findUsualProblems(request, response),
+      ...findDocumentedProblems(request, response),
+    ];
+    if (problems.length === 0) return;
     const { method, path } = request;
     throw new Error(
-      `${method} ${path} responded ${response.status} against the contract:\n  ${faults.join('\n  ')}\n  ${response.text.slice(0, 500)}`,
+      `${method} ${path} responded ${response.status} against the contract:\n  ${problems.join('\n  ')}\n  ${response.text.slice(0, 500)}`,
     );
   };
 }
@@ -144,10 +149,13 @@ function isApi({ path }: Request): boolean {
 }
 
 /** Checks what every response must have. */
-function faultsOfAny({ method }: Request, { status, headers, text, body }: ApiResponse): string[] {
-  const faults: string[] = [];
-  const expectThat = (holds: boolean, fault: string) => {
-    if (!holds) faults.push(fault);
+function findUsualProblems(
+  { method }: Request,
+  { status, headers, text, body }: ApiResponse,
+): string[] {
+  const problems: string[] = [];
+  const expectThat = (holds: boolean, problem: string) => {
+    if (!holds) problems.push(problem);
   };
   const header = (name: string, pattern: RegExp) =>
     expectThat(pattern.test(headers.get(name) ?? ''), `${name}: ${headers.get(name)}`);
@@ -158,10 +166,10 @@ function faultsOfAny({ method }: Request, { status, headers, text, body }: ApiRe
   header('x-request-id', /^[A-Za-z0-9._-]{1,128}$/);
   header('cache-control', /^no-store$/);
   if (status === 429) header('retry-after', /^[1-9]\d*$/);
-  if (method === 'HEAD') return faults;
+  if (method === 'HEAD') return problems;
   if (status === 204) expectThat(text === '', 'a 204 has no body');
   else header('content-type', /^application\/(problem[+])?json(;|$)/);
-  if (status < 400) return faults;
+  if (status < 400) return problems;
   const failure = (body ?? {}) as Partial<Failure>;
   expectThat(isFilled(failure.error), 'error');
   expectThat(/^[a-z_]+$/.test(failure.code ?? ''), `code: ${failure.code}`);
@@ -181,7 +189,7 @@ function faultsOfAny({ method }: Request, { status, headers, text, body }: ApiRe
       `errors: ${JSON.stringify(errors)}`,
     );
   }
-  return faults;
+  return problems;
 }
 
 function isFilled(text: unknown): boolean {

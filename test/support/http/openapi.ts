@@ -29,9 +29,9 @@ export function createResponseChecker(document: Json): (response: CheckedRespons
     .map(([template, operations]) => ({ template, operations: operations as Json }))
     // /cards/{id} must not match /cards/archived
     .sort((a, b) => count(a.template, '{') - count(b.template, '{'))
-    .map((route) => ({ ...route, pattern: patternOf(route.template) }));
+    .map((route) => ({ ...route, pattern: createPathPattern(route.template) }));
 
-  const faultsAt = (pointer: string[], value: unknown): string[] => {
+  const validateAt = (pointer: string[], value: unknown): string[] => {
     const fragment = pointer.map((part) =>
       encodeURIComponent(part.replaceAll('~', '~0').replaceAll('/', '~1')),
     );
@@ -52,17 +52,17 @@ export function createResponseChecker(document: Json): (response: CheckedRespons
     Object.keys(headers).flatMap((name) => {
       const header = resolve([...pointer, 'headers', name]);
       if (!header) return [`header ${name}: the document points nowhere`];
-      const text = headerOf(response, name);
+      const text = findHeader(response, name);
       if (text === null) return header.value['required'] ? [`header ${name} is missing`] : [];
       const { type } = objectAt(header.value, 'schema');
       const value = type === 'integer' ? Number(text) : text;
-      return faultsAt([...header.pointer, 'schema'], value).map(
-        (fault) => `header ${name} (${text}): ${fault}`,
+      return validateAt([...header.pointer, 'schema'], value).map(
+        (error) => `header ${name} (${text}): ${error}`,
       );
     });
 
   const checkBody = (pointer: string[], content: Json, response: CheckedResponse): string[] => {
-    const type = headerOf(response, 'content-type')?.split(';', 1)[0]?.trim().toLowerCase();
+    const type = findHeader(response, 'content-type')?.split(';', 1)[0]?.trim().toLowerCase();
     if (Object.keys(content).length === 0) {
       return response.body === undefined || response.body === ''
         ? []
@@ -72,7 +72,7 @@ export function createResponseChecker(document: Json): (response: CheckedRespons
     const media = content[type] as Json | undefined;
     if (!media) return [`the content type ${type} is not documented`];
     if (!media['schema']) return [];
-    return faultsAt([...pointer, 'content', type, 'schema'], response.body);
+    return validateAt([...pointer, 'content', type, 'schema'], response.body);
   };
 
   const check = (response: CheckedResponse): string[] => {
@@ -83,9 +83,9 @@ export function createResponseChecker(document: Json): (response: CheckedRespons
     );
     if (!route) {
       if (response.status < 400) return ['succeeds, but the document does not know this operation'];
-      const type = headerOf(response, 'content-type') ?? '';
+      const type = findHeader(response, 'content-type') ?? '';
       const schema = type.startsWith('application/problem+json') ? 'Problem' : 'Error';
-      return faultsAt(['components', 'schemas', schema], response.body);
+      return validateAt(['components', 'schemas', schema], response.body);
     }
     const operation = ['paths', route.template, method, 'responses'];
     const documented = resolve([...operation, String(response.status)]);
@@ -99,7 +99,7 @@ export function createResponseChecker(document: Json): (response: CheckedRespons
 
   return (response) =>
     check(response).map(
-      (fault) => `${response.method} ${response.path} ${response.status}: ${fault}`,
+      (error) => `${response.method} ${response.path} ${response.status}: ${error}`,
     );
 }
 
@@ -124,7 +124,7 @@ function close(value: unknown): unknown {
     : copy;
 }
 
-function headerOf({ headers }: CheckedResponse, name: string): string | null {
+function findHeader({ headers }: CheckedResponse, name: string): string | null {
   if (headers instanceof Headers) return headers.get(name);
   const entry = Object.entries(headers).find(([key]) => key.toLowerCase() === name.toLowerCase());
   const value = entry?.[1];
@@ -136,7 +136,7 @@ function objectAt(value: Json, key: string): Json {
   return typeof child === 'object' && child !== null ? (child as Json) : {};
 }
 
-function patternOf(template: string): RegExp {
+function createPathPattern(template: string): RegExp {
   const parts = template
     .split(/\{[^}]+\}/)
     .map((part) => part.replaceAll(/[.*+?^$()|[\]\\]/g, '\\$&'));

@@ -26,7 +26,7 @@ export function createPlainFrame(root: string, lang: string): PageFrame {
 /** Renders the inside of a page. */
 export type View<D extends object> = (data: D, page: PageFrame) => string;
 
-for (const name of ['csrf', 'field', 'choice', 'check', 'faults', 'notice', 'empty', 'menu'])
+for (const name of ['csrf', 'field', 'choice', 'check', 'errors', 'notice', 'empty', 'menu'])
   loadPart(name, import.meta.url, `./parts/${name}.eta`);
 
 /** Loads a view. @param path from the caller's import.meta.url, such as `./views/sign-in.eta` */

@@ -127,7 +127,7 @@ function unzip(bytes) {
   return files;
 }
 
-/** @returns {asserts fault is false} */
-function refuse(rule, fault, message) {
-  if (fault) throw new RefusedPass(rule, message);
+/** @returns {asserts isInvalid is false} */
+function refuse(rule, isInvalid, message) {
+  if (isInvalid) throw new RefusedPass(rule, message);
 }

@@ -33,7 +33,7 @@ function jsonOf(part) {
 }
 
 /** @param {Record<string, any>} claims @param {{ email: string, tokenUrl: string, nowSeconds: number }} expected */
-export function findAssertionFault(claims, { email, tokenUrl, nowSeconds }) {
+export function findAssertionError(claims, { email, tokenUrl, nowSeconds }) {
   if (claims.iss !== email) return 'iss is not the account';
   if (!String(claims.scope).split(' ').includes(SCOPE)) return 'scope lacks wallet_object.issuer';
   if (claims.aud !== tokenUrl) return 'aud is not the token address';
@@ -44,7 +44,7 @@ export function findAssertionFault(claims, { email, tokenUrl, nowSeconds }) {
 }
 
 /** @param {Record<string, any>} claims @param {string} email */
-export function findSaveFault(claims, email) {
+export function findSaveError(claims, email) {
   if (claims.iss !== email) return 'iss is not the account';
   if (claims.aud !== 'google') return 'aud must be google';
   if (claims.typ !== 'savetowallet') return 'typ must be savetowallet';

@@ -82,7 +82,7 @@ const OBJECT_FIELDS = new Set([
 ]);
 
 /** @param {string} issuerId @param {unknown} id */
-export function findIdFault(issuerId, id) {
+export function findIdError(issuerId, id) {
   const [, issuer] = /^(\d+)\.[A-Za-z0-9._-]+$/.exec(String(id)) ?? [];
   if (issuer === undefined)
     return { status: 400, reason: 'invalidId', message: `Invalid id: ${id}` };
@@ -97,7 +97,7 @@ export function findIdFault(issuerId, id) {
 }
 
 /** @param {'loyaltyClass' | 'loyaltyObject'} kind @param {Record<string, any>} fields */
-export function findFieldsFault(kind, fields) {
+export function findFieldsError(kind, fields) {
   const knownFields = kind === 'loyaltyClass' ? CLASS_FIELDS : OBJECT_FIELDS;
   for (const [path, instead] of Object.entries(DEPRECATED)) {
     if (valueAt(fields, path) !== undefined) return invalid(`${path} is deprecated: ${instead}`);
@@ -116,7 +116,7 @@ export function findFieldsFault(kind, fields) {
 }
 
 /** @param {Record<string, any>} loyaltyClass as it would be afterwards @param {boolean} allowHttp */
-export function findClassFault(loyaltyClass, allowHttp) {
+export function findClassError(loyaltyClass, allowHttp) {
   for (const name of ['issuerName', 'programName']) {
     if (!isText(loyaltyClass[name])) return invalid(`${name} is required`);
   }
@@ -130,7 +130,7 @@ export function findClassFault(loyaltyClass, allowHttp) {
   if (callback !== undefined && !isFetchable(callback, allowHttp)) {
     return invalid(`callbackOptions.url must be https: ${callback}`);
   }
-  return findPartsFault(loyaltyClass, allowHttp);
+  return findPartsError(loyaltyClass, allowHttp);
 }
 
 /**
@@ -138,7 +138,7 @@ export function findClassFault(loyaltyClass, allowHttp) {
  * @param {Map<string, any>} classes
  * @param {boolean} allowHttp
  */
-export function findObjectFault(loyaltyObject, classes, allowHttp) {
+export function findObjectError(loyaltyObject, classes, allowHttp) {
   const ofClass = classes.get(loyaltyObject.classId);
   if (!ofClass) return invalid(`Class ${loyaltyObject.classId} not found`, 'classNotFound');
   if (ofClass.reviewStatus !== 'APPROVED')
@@ -148,11 +148,11 @@ export function findObjectFault(loyaltyObject, classes, allowHttp) {
   if (end !== undefined && !/T\d\d:\d\d(:\d\d(\.\d+)?)?(Z|[+-]\d\d:\d\d)$/.test(end)) {
     return invalid(`validTimeInterval.end.date needs an offset: ${end}`);
   }
-  return findPartsFault(loyaltyObject, allowHttp);
+  return findPartsError(loyaltyObject, allowHttp);
 }
 
 /** @param {Record<string, any>} parts @param {boolean} allowHttp */
-function findPartsFault(parts, allowHttp) {
+function findPartsError(parts, allowHttp) {
   for (const name of ['programLogo', 'heroImage']) {
     const uri = parts[name]?.sourceUri?.uri;
     if (uri !== undefined && !isFetchable(uri, allowHttp)) {

@@ -3,12 +3,12 @@ import { once } from 'node:events';
 import { createServer } from 'node:http';
 import { text } from 'node:stream/consumers';
 import { CallbackSigner } from './callbacks.mjs';
-import { findSignedClaims, findAssertionFault, findSaveFault } from './jwt.mjs';
+import { findSignedClaims, findAssertionError, findSaveError } from './jwt.mjs';
 import {
-  findClassFault,
-  findFieldsFault,
-  findIdFault,
-  findObjectFault,
+  findClassError,
+  findFieldsError,
+  findIdError,
+  findObjectError,
   isOverQuota,
   LONGEST_JWT,
   merged,
@@ -206,12 +206,12 @@ class GoogleWallet {
     const claims = findSignedClaims(form.get('assertion') ?? '', this.account);
     if (!claims) return refuse('Invalid JWT Signature.');
     const nowSeconds = Math.floor(this.now() / 1000);
-    const fault = findAssertionFault(claims, {
+    const error = findAssertionError(claims, {
       email: this.account.email,
       tokenUrl: this.tokenUrl,
       nowSeconds,
     });
-    if (fault) return refuse(fault);
+    if (error) return refuse(error);
     const token = randomBytes(16).toString('hex');
     this.#tokens.set(token, this.now() + TOKEN_SECONDS * 1000);
     return {
@@ -259,8 +259,8 @@ class GoogleWallet {
     if (method === 'POST' && id === undefined) return this.#insert(kind, records, resource);
     const existing = records.get(id);
     if (id !== undefined && !existing) {
-      const fault = findIdFault(this.issuerId, id);
-      if (fault) throw new Refusal(fault.status, fault.reason, fault.message);
+      const error = findIdError(this.issuerId, id);
+      if (error) throw new Refusal(error.status, error.reason, error.message);
       throw new Refusal(404, kind === 'loyaltyClass' ? 'classNotFound' : 'resourceNotFound', id);
     }
     if (method === 'GET' && id !== undefined) return existing;
@@ -273,8 +273,8 @@ class GoogleWallet {
   }
 
   #insert(kind, records, resource) {
-    const fault = findIdFault(this.issuerId, resource.id) ?? findFieldsFault(kind, resource);
-    if (fault) throw new Refusal(fault.status, fault.reason, fault.message);
+    const error = findIdError(this.issuerId, resource.id) ?? findFieldsError(kind, resource);
+    if (error) throw new Refusal(error.status, error.reason, error.message);
     if (records.has(resource.id))
       throw new Refusal(409, 'existingResource', `${resource.id} exists`);
     const record = merged({}, resource);
@@ -286,8 +286,8 @@ class GoogleWallet {
   }
 
   #update(kind, base, existing, resource) {
-    const fault = findFieldsFault(kind, resource);
-    if (fault) throw new Refusal(fault.status, fault.reason, fault.message);
+    const error = findFieldsError(kind, resource);
+    if (error) throw new Refusal(error.status, error.reason, error.message);
     if (kind === 'loyaltyClass' && resource.reviewStatus !== 'UNDER_REVIEW') {
       throw new Refusal(400, 'invalidReviewStatus', 'reviewStatus must be UNDER_REVIEW');
     }
@@ -305,11 +305,11 @@ class GoogleWallet {
   }
 
   #check(kind, record) {
-    const fault =
+    const error =
       kind === 'loyaltyClass'
-        ? findClassFault(record, this.allowHttp)
-        : findObjectFault(record, this.classes, this.allowHttp);
-    if (fault) throw new Refusal(fault.status, fault.reason, fault.message);
+        ? findClassError(record, this.allowHttp)
+        : findObjectError(record, this.classes, this.allowHttp);
+    if (error) throw new Refusal(error.status, error.reason, error.message);
   }
 
   #addMessage(kind, existing, { message }) {
@@ -344,8 +344,8 @@ class GoogleWallet {
     if (jwt.length > LONGEST_JWT) throw new Refusal(414, 'tooLong', 'The JWT is too long');
     const claims = findSignedClaims(jwt, this.account);
     if (!claims) throw new Refusal(400, 'invalidSignature', 'The JWT is not signed by the issuer');
-    const fault = findSaveFault(claims, this.account.email);
-    if (fault) throw new Refusal(400, 'invalidJwt', fault);
+    const error = findSaveError(claims, this.account.email);
+    if (error) throw new Refusal(400, 'invalidJwt', error);
     for (const loyaltyClass of claims.payload.loyaltyClasses ?? []) {
       if (!this.classes.has(loyaltyClass.id))
         this.#insert('loyaltyClass', this.classes, loyaltyClass);

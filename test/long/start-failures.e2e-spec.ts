@@ -15,7 +15,7 @@ type Ended = { code: number | null; out: string; errorOutput: string };
 
 const repository = process.cwd();
 /** A folder of this test alone, passable for PostgreSQL's own user when the tests run as root. */
-const folder = fs.mkdtempSync(path.join(os.tmpdir(), 'faults-'));
+const folder = fs.mkdtempSync(path.join(os.tmpdir(), 'start-failures-'));
 fs.chmodSync(folder, 0o711);
 afterAll(() => fs.rmSync(folder, { recursive: true, force: true }));
 
@@ -140,9 +140,9 @@ describe('a program or script', () => {
   const PROGRAMS = ['api', 'dispatcher'] as const;
   const EVERYTHING = ['start', ...PROGRAMS, ...SCRIPTS] as const;
   type What = (typeof EVERYTHING)[number];
-  type Fault = [settings: () => NodeJS.ProcessEnv, which: readonly What[], last: RegExp];
+  type FailureCase = [settings: () => NodeJS.ProcessEnv, which: readonly What[], last: RegExp];
 
-  const FAULTS: Record<string, Fault> = {
+  const FAILURES: Record<string, FailureCase> = {
     'two invalid settings': [
       () => ({ RATE_LIMIT_PER_MINUTE: 'many', LOG_LEVEL: 'loud' }),
       EVERYTHING,
@@ -214,14 +214,14 @@ describe('a program or script', () => {
       /^POSTER_FONT_BOLD: \/no\/such\/font cannot be used: it does not exist \(ENOENT\)$/,
     ],
   };
-  const cases = Object.entries(FAULTS).flatMap(([name, [, which]]) =>
+  const cases = Object.entries(FAILURES).flatMap(([name, [, which]]) =>
     which.map((what) => [name, what] as const),
   );
 
   it.each(cases)(
     'exits with a message that says what is wrong, without a stack trace: %s (%s)',
     async (name, what) => {
-      const [createSettings, , last] = FAULTS[name] ?? [];
+      const [createSettings, , last] = FAILURES[name] ?? [];
       const { code, out, errorOutput } = await runProgram(what, {
         ...settings(),
         ...createSettings?.(),
