@@ -6,7 +6,7 @@ import { getKeyId, Keyring, createMasterKey, type MasterKey } from '#kernel/keyr
 import { readSecretFiles } from '#configuration/secret-files.js';
 import { toCanonicalJson } from '#event-store/port/canonical-json.js';
 import type { Table } from './backup-tables.js';
-import type { Place } from './log-places.js';
+import type { LoggedPosition } from './logged-positions.js';
 import { computeSha256, type SealedFile } from './sealed-file.js';
 
 export const FORMAT = 'inkpad-backup/1';
@@ -33,7 +33,7 @@ export type Manifest = {
   tables: (Table & { rows: number; file: string } & SealedFile)[];
   sequences: Record<string, string>;
   days: string[];
-  places: Place[];
+  positions: LoggedPosition[];
   /** Of the data folder. */
   local: ({ name: string; file: string } & SealedFile)[];
   mac: string;

@@ -1,6 +1,6 @@
 import type pg from 'pg';
 import { createPositionSql } from '#event-store/port/position.js';
-import { TX } from './log-places.js';
+import { TX } from './logged-positions.js';
 
 /**
  * Tables that the service fills again by itself: drawn images, which dispatchers there are, and how far phone numbers have been adapted,

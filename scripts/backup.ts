@@ -12,7 +12,7 @@ import { getKeyId, createMasterKey, type MasterKey } from '#kernel/keyring.js';
 import { VERSION } from '#kernel/version.js';
 import { connectFirst, describeDatabase } from '#database/first-connection.js';
 import { createDatabaseClient } from '#database/database-client.js';
-import { findKeyState } from '#database/master-keys.js';
+import { findSealingKeyRow } from '#database/master-keys.js';
 import {
   checkFiles,
   FORMAT,
@@ -30,7 +30,7 @@ import {
   listTables,
   type Table,
 } from './backup-tables.js';
-import { readPlaces } from './log-places.js';
+import { readLoggedPositions } from './logged-positions.js';
 import { runScript, printInstallation } from './run-script.js';
 import { writeSealed } from './sealed-file.js';
 
@@ -106,7 +106,7 @@ async function write(client: pg.Client, config: Config, folder: string): Promise
     .filter(({ path }) => existsSync(path))
     .map(({ name, path }) => ({ name, content: readFileSync(path) }));
   const tables = await openSnapshot(client);
-  const state = await findKeyState(client);
+  const state = await findSealingKeyRow(client);
   if (!state)
     throw new ConfigError('This database is empty: the service has never been started on it.');
   const sealing = findMasterKey(config, state.fingerprint);
@@ -145,7 +145,7 @@ async function write(client: pg.Client, config: Config, folder: string): Promise
     tables: written,
     sequences: await readSequences(client),
     days: await listPartitionDays(client),
-    places: await readPlaces(client),
+    positions: await readLoggedPositions(client),
     local: files,
   } as const satisfies Omit<Manifest, 'mac'>;
   await client.query('commit');

@@ -84,11 +84,11 @@ async function move(guard: pg.Client, config: Config, to: Engine): Promise<void>
     const {
       events,
       streams: heads,
-      places,
+      newPositions,
     } = await compare(from, target, moved ? [] : await readPositions(guard));
     if (to === 'postgres') await catchUpReadModels(pool, config, target, heads);
     await refuseWhileConnected(guard, createApplicationName(config, COPY));
-    if (!moved) await applyPlaces(pool, to, target, places);
+    if (!moved) await applyPositions(pool, to, target, newPositions);
     console.log(
       `${to} holds all ${events} events of ${heads.size} streams, ${copied} of them copied in this run; order, ids and hashes match`,
     );
@@ -99,7 +99,7 @@ async function move(guard: pg.Client, config: Config, to: Engine): Promise<void>
   }
 }
 
-/** Events that a dead process was about to append would be missing. */
+/** Refuses to move while a commit is unfinished: events that a dead process was about to append would be missing. */
 async function refuseOpenIntents(guard: pg.Client): Promise<void> {
   const { rowCount } = await guard.query('select from es.intents limit 1');
   if (rowCount === 0) return;
@@ -108,7 +108,7 @@ async function refuseOpenIntents(guard: pg.Client): Promise<void> {
   );
 }
 
-/** Readers stop below the oldest transaction running anywhere on the server. */
+/** Waits until every event is readable. Readers stop below the oldest transaction running anywhere on the server. */
 async function waitUntilReadable(guard: pg.Client): Promise<void> {
   for (const deadline = performance.now() + READABLE_WITHIN_MS; ;) {
     const { rowCount } = await guard.query(
@@ -183,7 +183,7 @@ async function append(
 type Compared = {
   events: number;
   streams: Map<string, Head>;
-  places: Map<string, Position | null>;
+  newPositions: Map<string, Position | null>;
 };
 
 /**
@@ -196,14 +196,14 @@ async function compare(
   positions: Position[],
 ): Promise<Compared> {
   const open = [...positions].sort((a, b) => (isAfter(a, b) ? 1 : -1));
-  const places = new Map<string, Position | null>();
+  const newPositions = new Map<string, Position | null>();
   const streams = new Map<string, Head>();
   let events = 0;
-  let place: Position | null = null;
+  let lastPosition: Position | null = null;
   const copies = readEvents(target);
-  const pass = (next?: Position) => {
+  const mapPositionsBefore = (next?: Position) => {
     for (let p = open[0]; p && (!next || isAfter(next, p)); p = open[0]) {
-      places.set(formatPosition(p), place);
+      newPositions.set(formatPosition(p), lastPosition);
       open.shift();
     }
   };
@@ -212,15 +212,15 @@ async function compare(
     if (value?.id !== event.id || value.stream !== event.stream || value.hash !== event.hash) {
       throw createDifferenceError(event.stream);
     }
-    pass(event.position);
-    place = value.position;
+    mapPositionsBefore(event.position);
+    lastPosition = value.position;
     streams.set(event.stream, event);
     events++;
   }
-  pass();
+  mapPositionsBefore();
   const { value: extra } = await copies.next();
   if (extra) throw createDifferenceError(extra.stream);
-  return { events, streams, places };
+  return { events, streams, newPositions };
 }
 
 function createDifferenceError(stream: string): ConfigError {
@@ -239,7 +239,7 @@ async function* readEvents(store: EventStore): AsyncGenerator<StoredEvent, undef
   }
 }
 
-/** With PostgreSQL, unlike with EventStoreDB, no row may lag behind its stream. */
+/** Updates the read models. With PostgreSQL, unlike with EventStoreDB, none may lag behind its stream. */
 async function catchUpReadModels(
   pool: pg.Pool,
   config: Config,
@@ -261,7 +261,7 @@ async function catchUpReadModels(
   }
 }
 
-/** Whether an earlier run has completed: then the positions are already the target's. */
+/** Tells whether an earlier run has completed: then the positions are already the target's. */
 async function isMoved(guard: pg.Client, to: Engine): Promise<boolean> {
   const { rowCount } = await guard.query('select from es.checkpoints where subscription = $1', [
     MARKERS[to],
@@ -281,15 +281,15 @@ async function readPositions(guard: pg.Client): Promise<Position[]> {
   return rows.map((row) => parsePosition(row.position));
 }
 
-async function applyPlaces(
+async function applyPositions(
   pool: pg.Pool,
   to: Engine,
   target: EventStore,
-  places: Map<string, Position | null>,
+  newPositions: Map<string, Position | null>,
 ): Promise<void> {
   const mapped = [
-    [...places.keys()],
-    [...places.values()].map((place) => place && formatPosition(place)),
+    [...newPositions.keys()],
+    [...newPositions.values()].map((position) => position && formatPosition(position)),
   ];
   await inTransaction(pool, async (client) => {
     await client.query('delete from es.checkpoints where subscription = any ($1)', [

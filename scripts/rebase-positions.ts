@@ -4,7 +4,7 @@ import { ConfigError } from '#kernel/config-error.js';
 import { isConnectionLoss } from '#database/connection.js';
 import { createPositionSql } from '#event-store/port/position.js';
 import { MOVED_TO_EVENTSTOREDB } from '#event-store/log/positions-check.js';
-import { movePlaces, readPlaces, TX } from './log-places.js';
+import { moveLoggedPositions, readLoggedPositions, TX } from './logged-positions.js';
 import { runScript, printInstallation } from './run-script.js';
 import { refuseWhileConnected, withServicesStopped } from './stopped-services.js';
 
@@ -76,7 +76,7 @@ async function rebaseInTransaction(client: pg.Client): Promise<number> {
       'The history was moved to EventStoreDB, whose positions need no rebasing.',
     );
   }
-  const places = await readPlaces(client);
+  const positions = await readLoggedPositions(client);
   const { rows: remade } = await client.query<{ statement: string }>(REMADE);
   const before = await countEvents(client);
 
@@ -94,7 +94,7 @@ async function rebaseInTransaction(client: pg.Client): Promise<number> {
   for (const { statement } of remade) await client.query(statement);
   await client.query('analyze es.events');
 
-  await movePlaces(client, places);
+  await moveLoggedPositions(client, positions);
   await client.query(
     `update history h set position = ${createPositionSql(TX, 'e.pos')}
      from es.events e where e.event_id = h.event_id`,

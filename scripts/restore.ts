@@ -24,7 +24,7 @@ import { migrations } from '../apps/schema/migrations.js';
 import { checkFiles, readMasterKeys, openManifest, readManifest } from './backup-manifest.js';
 import type { Manifest } from './backup-manifest.js';
 import { createCopyInSql, sortByReferences, quoteName, listTables } from './backup-tables.js';
-import { movePlaces } from './log-places.js';
+import { moveLoggedPositions } from './logged-positions.js';
 import { Progress } from './progress.js';
 import { runScript, printInstallation } from './run-script.js';
 import { readSealed } from './sealed-file.js';
@@ -157,7 +157,7 @@ async function load(
     for (const [name, value] of Object.entries(manifest.sequences)) {
       await client.query('select setval($1::regclass, $2::bigint)', [quoteName(name), value]);
     }
-    await movePlaces(client, manifest.places);
+    await moveLoggedPositions(client, manifest.positions);
     await last();
     await markFinishedRestore(client);
     await client.query('commit');

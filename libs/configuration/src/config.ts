@@ -8,7 +8,7 @@ import { findGeocoderErrors, readGeocoder } from './geocoder-settings.js';
 import { createKeyFile } from '#kernel/key-file.js';
 import { readSecretFiles } from './secret-files.js';
 import type { ServiceAccount } from './service-account.js';
-import { findCrossFieldErrors, type Reader } from './setting-errors.js';
+import { findCrossFieldErrors, type SettingsScope } from './setting-errors.js';
 import type { AddressRange } from './setting-decorators.js';
 import { Settings } from './settings.js';
 import { ConfigError } from '#kernel/config-error.js';
@@ -20,7 +20,7 @@ abstract class ReadSettings extends PlatformConfig {
   /** @param env validated by `readConfig` */
   constructor(
     protected readonly env: Settings,
-    protected readonly reader?: Reader,
+    protected readonly scope?: SettingsScope,
   ) {
     super();
   }
@@ -49,7 +49,7 @@ export class Config extends ReadSettings {
     this.env.MASTER_KEY,
     this.isProduction,
     this.dataDir,
-    this.reader,
+    this.scope,
   );
   override readonly masterKey = this.sealing.key;
   override readonly masterKeyFile = this.sealing.file;
@@ -162,10 +162,10 @@ const ADDRESS_SETTING = /_(?:URL|ISSUER|ENDPOINT)$/;
 
 /**
  * Reads and validates the environment; nothing else reads it. Blank values count as unset.
- * @param reader api: may lack what only the dispatcher needs; migrate: may lack the master key
+ * @param scope api: may lack what only the dispatcher needs; migrate: may lack the master key
  * @throws ConfigError that names every invalid value at once
  */
-export function readConfig(environment: NodeJS.ProcessEnv, reader?: Reader): Config {
+export function readConfig(environment: NodeJS.ProcessEnv, scope?: SettingsScope): Config {
   const { settings: texts, errors: fileErrors } = readSecretFiles(
     Object.fromEntries(
       Object.entries(environment)
@@ -183,7 +183,7 @@ export function readConfig(environment: NodeJS.ProcessEnv, reader?: Reader): Con
   const errors = [
     ...fileErrors,
     ...invalid,
-    ...findCrossFieldErrors(texts, reader),
+    ...findCrossFieldErrors(texts, scope),
     ...findGeocoderErrors(texts),
     // How they fit together can be said only once each can be read.
     ...(invalid.length > 0
@@ -193,7 +193,7 @@ export function readConfig(environment: NodeJS.ProcessEnv, reader?: Reader): Con
   if (errors.length > 0) {
     throw new ConfigError(`Settings that cannot be used:\n  ${errors.join('\n  ')}`);
   }
-  return new Config(settings, reader);
+  return new Config(settings, scope);
 }
 
 function trimSlashes(url: string): string {
@@ -269,12 +269,12 @@ function readMasterKey(
   value: string | undefined,
   isProduction: boolean,
   dataDir: string,
-  reader: Reader | undefined,
+  scope: SettingsScope | undefined,
 ): { key: Buffer; file: PlatformConfig['masterKeyFile'] } {
   if (value !== undefined) return { key: Buffer.from(value, 'base64'), file: null };
   if (isProduction) {
     // Not a usable key: sealing with it fails.
-    if (reader === 'migrate') return { key: Buffer.alloc(0), file: null };
+    if (scope === 'migrate') return { key: Buffer.alloc(0), file: null };
     throw new ConfigError(
       'MASTER_KEY must be set in production (32 bytes in base64): everything sealed is lost without it',
     );

@@ -4,7 +4,7 @@ import { parseMoment } from './setting-decorators.js';
 import { Settings } from './settings.js';
 
 /** Processes that need less than all settings. */
-export type Reader = 'api' | 'migrate';
+export type SettingsScope = 'api' | 'migrate';
 
 type Environment = Readonly<Record<string, string | undefined>>;
 
@@ -14,12 +14,12 @@ const SMS_SETTINGS = ['SMS_URL', 'SMS_ACCOUNT', 'SMS_TOKEN', 'SMS_FROM'] as cons
  * Validates settings that depend on each other.
  * @param environment before parsing
  */
-export function findCrossFieldErrors(environment: Environment, reader?: Reader): string[] {
+export function findCrossFieldErrors(environment: Environment, scope?: SettingsScope): string[] {
   return [
     ...findRetirementErrors(environment),
     ...findPortErrors(environment),
     ...findOidcErrors(environment),
-    ...findMailErrors(environment, reader),
+    ...findMailErrors(environment, scope),
     ...findSmsErrors(environment),
     ...findGoogleErrors(environment),
     ...findKeyErrors(environment),
@@ -72,9 +72,9 @@ function findOidcErrors({
 /** Requires both settings: with only one, nobody would notice until an e-mail is missed. */
 function findMailErrors(
   { SMTP_URL, MAIL_FROM, CHECKPOINT_MAIL_TO }: Environment,
-  reader: Reader | undefined,
+  scope: SettingsScope | undefined,
 ): string[] {
-  if (reader === 'api' && SMTP_URL === undefined) return [];
+  if (scope === 'api' && SMTP_URL === undefined) return [];
   if (CHECKPOINT_MAIL_TO !== undefined && SMTP_URL === undefined) {
     return ['CHECKPOINT_MAIL_TO: needs SMTP_URL'];
   }

@@ -106,7 +106,7 @@ export type Operation = keyof typeof MIN_ROLE;
 export const OPERATIONS = Object.keys(MIN_ROLE) as Operation[];
 
 /** Names the error of a refused request; the error catalogue has its status. */
-export type Refusal = Extract<ErrorCode, 'forbidden' | 'not_found'>;
+export type RefusalCode = Extract<ErrorCode, 'forbidden' | 'not_found'>;
 
 export function isRole(text: string): text is Role {
   return (ROLES as readonly string[]).includes(text);
@@ -121,7 +121,7 @@ export function isAllowed(role: Role, operation: Operation): boolean {
  * @param operation by name: what the table does not have is only for owners, who have full access
  * @returns null when it is allowed
  */
-export function findRefusal(role: Role | null, operation: string | undefined): Refusal | null {
+export function findRefusal(role: Role | null, operation: string | undefined): RefusalCode | null {
   if (role === null) return 'not_found';
   if (role === 'owner') return null;
   return isOperation(operation) && isAllowed(role, operation) ? null : 'forbidden';

@@ -1,7 +1,7 @@
 import { Secret, TOTP } from 'otpauth';
 import { normalizeNumber } from '#kernel/text.js';
 
-export const SECRET_BYTES = 20;
+export const TOTP_SECRET_BYTES = 20;
 export const RECOVERY_CODE_COUNT = 10;
 const RECOVERY_CODE_BYTES = 10;
 /** Limits wrong codes since the last right one. A code of the app is right by chance once in 333,333 times. */

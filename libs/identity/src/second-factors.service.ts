@@ -14,7 +14,7 @@ import {
   parseRecoveryCode,
   RECOVERY_BYTES,
   toRecoveryCodes,
-  SECRET_BYTES,
+  TOTP_SECRET_BYTES,
   findStepOfCode,
   type WrongCodes,
 } from './second-factor.js';
@@ -100,7 +100,7 @@ export class SecondFactors {
 
   /** Stores a new secret. A confirmed second factor stays as it is. */
   async beginEnrolment(by: AuditedWriter, userId: number): Promise<void> {
-    const secret = this.keys.seal(PURPOSE, randomBytes(SECRET_BYTES), contextOf(userId));
+    const secret = this.keys.seal(PURPOSE, randomBytes(TOTP_SECRET_BYTES), contextOf(userId));
     await this.writes.write(by, async (transaction) => {
       const rows: unknown[] = await transaction.manager.query(
         `insert into second_factors as f (user_id, secret, created_at) values ($1, $2, now())

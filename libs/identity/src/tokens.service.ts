@@ -8,7 +8,7 @@ import { query } from '#database/connection.js';
 import { MasterKeys } from '#database/master-keys.js';
 import { Authenticator, type Caller } from '#http/caller.js';
 import { RightsWatch } from './rights-watch.service.js';
-import { findRefusal, type Refusal, type Role } from './roles.js';
+import { findRefusal, type RefusalCode, type Role } from './roles.js';
 import { TokenUses } from './token-uses.service.js';
 import { hasValidChecksum } from './token.js';
 
@@ -97,7 +97,7 @@ export class TokensService extends Authenticator implements OnModuleInit, OnModu
     { principalId: userId }: Caller,
     accountId: number,
     operation: string | undefined,
-  ): Promise<Refusal | null> {
+  ): Promise<RefusalCode | null> {
     const key = createRoleKey(userId, accountId);
     const role = this.findCached(this.roles, key) ?? (await this.loadRole(userId, accountId, key));
     return findRefusal(role, operation);

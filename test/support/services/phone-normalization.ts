@@ -8,7 +8,7 @@ import {
   type NormalizePhone,
 } from '#customers/phone-normalization.commands.js';
 import { PhoneNormalization } from '#customers/phone-normalization.service.js';
-import { StorePlaces } from '#customers/store-places.service.js';
+import { StoreRegions } from '#customers/store-regions.service.js';
 import type { LocalService } from './service.js';
 
 /** Creates the phone normalization of a dispatcher. @param pool another one than that of the service */
@@ -18,7 +18,7 @@ export function newPhoneNormalization(
 ): PhoneNormalization {
   const handler = new NormalizePhoneHandler(
     app.get(CommandPipeline),
-    new StorePlaces(app.get(Pool)),
+    new StoreRegions(app.get(Pool)),
     app.get(PersonalKeys),
   );
   const execute = (command: NormalizePhone) => handler.execute(command);

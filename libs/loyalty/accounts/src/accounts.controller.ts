@@ -4,7 +4,7 @@ import type { CommandContext } from '#kernel/aggregate.js';
 import { AsOfPageQuery, AsOfQuery } from '#http/as-of.js';
 import { Authenticated, Context, type Caller } from '#http/caller.js';
 import { DeclaresTag, Endpoint } from '#http/endpoint.js';
-import { Paged, Pages } from '#http/page.js';
+import { Paged, PageReader } from '#http/page.js';
 import { UpdateAccount } from './account.commands.js';
 import { AccountJson, toAccountSettings, UpdateAccountDto } from './account.dto.js';
 import { AccountsService } from './accounts.service.js';
@@ -34,7 +34,7 @@ export class AccountsController {
   async list(
     @Authenticated() { principalId: userId }: Caller,
     @Query() { as_of: time, ...page }: AsOfPageQuery,
-    @Paged() pages: Pages,
+    @Paged() pages: PageReader,
   ): Promise<AccountJson[]> {
     const key = ({ id }: AccountJson) => [id];
     return time === null

@@ -6,7 +6,7 @@ import { query } from '#database/connection.js';
 import { PastStates, type PastMoment } from '#event-store/log/past-states.service.js';
 import { PastCounts, type PastCount } from '#event-store/log/past-counts.service.js';
 import type { AccountTimeZones } from '#http/date-input.js';
-import type { Range } from '#http/page.js';
+import type { PageRange } from '#http/page.js';
 import type { StoreProfile, StoreProfiles } from '#identity/store-profiles.service.js';
 import type { Account } from './account.js';
 import { accountReadModel } from './account.entity.js';
@@ -68,7 +68,7 @@ export class AccountsService implements AccountTimeZones, StoreProfiles {
   ) {}
 
   /** Lists the stores of the user. */
-  async listFor(userId: number, { after, limit }: Range): Promise<AccountJson[]> {
+  async listFor(userId: number, { after, limit }: PageRange): Promise<AccountJson[]> {
     const rows = await query<AccountRow>(this.pool, {
       text: `${OF_USER} and m.account_id > $2 order by m.account_id limit $3`,
       values: [userId, after?.[0] ?? 0, limit],

@@ -5,7 +5,7 @@ import type { CommandContext } from '#kernel/aggregate.js';
 import { AsOfQuery } from '#http/as-of.js';
 import { Context } from '#http/caller.js';
 import { DeclaresTag, Endpoint } from '#http/endpoint.js';
-import { Paged, Pages } from '#http/page.js';
+import { Paged, PageReader } from '#http/page.js';
 import { parsePathId } from '#http/path.js';
 import { PICTURE_TYPES, getPicture, TakesPicture } from '#http/picture-bodies.js';
 import { createRecordLookup } from '#http/record.js';
@@ -58,7 +58,7 @@ export class CardsController {
   async list(
     @Context() { accountId }: CommandContext,
     @Query() { scope, as_of: time, ...page }: CardListQuery,
-    @Paged() pages: Pages,
+    @Paged() pages: PageReader,
   ): Promise<CardJson[]> {
     const key = ({ id }: CardJson) => [id];
     return time === null

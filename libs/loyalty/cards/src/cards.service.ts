@@ -8,7 +8,7 @@ import {
   type PastRecord,
 } from '#event-store/log/past-states.service.js';
 import { PastCounts, type PastCount } from '#event-store/log/past-counts.service.js';
-import type { Range } from '#http/page.js';
+import type { PageRange } from '#http/page.js';
 import type { Card } from './card.js';
 import { cardReadModel } from './card.entity.js';
 import { toCardJson, type CardJson } from './card.dto.js';
@@ -33,7 +33,7 @@ export class CardsService {
     private readonly pastCounts: PastCounts,
   ) {}
 
-  async list(accountId: number, scope: Scope, { after, limit }: Range): Promise<CardJson[]> {
+  async list(accountId: number, scope: Scope, { after, limit }: PageRange): Promise<CardJson[]> {
     const rows = await query<CardRow>(this.pool, {
       name: 'cards_list',
       text: `${CARDS} where c.account_id = $1

@@ -26,14 +26,14 @@ import {
   updateCustomer,
   type Customer,
   type CustomerChanges,
-  type UniqueValue,
+  type UniqueCustomerValue,
 } from './customer.js';
 import { findCustomerSource } from './customer-source.js';
 import { toCustomerJson, type CreatedCustomerJson, type CustomerJson } from './customer.dto.js';
 import { type CustomerInput } from './customer-input.dto.js';
 import { customerReadModel } from './customer.entity.js';
 import type { AgreedTexts, CustomerEvent } from './customer.events.js';
-import { StorePlaces } from './store-places.service.js';
+import { StoreRegions } from './store-regions.service.js';
 
 export class CreateCustomer extends Command<CreatedCustomerJson> {
   constructor(
@@ -55,7 +55,7 @@ export class CreateCustomerHandler implements ICommandHandler<CreateCustomer> {
     private readonly pipeline: CommandPipeline,
     private readonly templates: TemplatesService,
     private readonly keys: PersonalKeys,
-    private readonly places: StorePlaces,
+    private readonly regions: StoreRegions,
     private readonly customerCards: CustomerCardsService,
     private readonly holders: ClaimHolders,
     private readonly pool: Pool,
@@ -85,10 +85,10 @@ export class CreateCustomerHandler implements ICommandHandler<CreateCustomer> {
       isNew: true,
       context,
       load: async () => ({
-        place: await this.places.get(accountId),
+        region: await this.regions.get(accountId),
         template: cardId === null ? null : await this.templates.get(accountId, cardId),
       }),
-      decide: (_state, { place, template }, now) => {
+      decide: (_state, { region, template }, now) => {
         const card =
           template && customerCardId !== null
             ? createEnrolment(
@@ -110,7 +110,7 @@ export class CreateCustomerHandler implements ICommandHandler<CreateCustomer> {
             agreed,
             personal,
           },
-          { ...place, now },
+          { ...region, now },
         );
         const { claims } = createClaimChanges(this.keys, context, id, undefined, events);
         request.claims = claims;
@@ -145,7 +145,7 @@ export class UpdateCustomerHandler implements ICommandHandler<UpdateCustomer> {
   constructor(
     private readonly pipeline: CommandPipeline,
     private readonly keys: PersonalKeys,
-    private readonly places: StorePlaces,
+    private readonly regions: StoreRegions,
     private readonly customerCards: CustomerCardsService,
     private readonly holders: ClaimHolders,
   ) {}
@@ -157,11 +157,11 @@ export class UpdateCustomerHandler implements ICommandHandler<UpdateCustomer> {
         id,
         context,
         load: async () => ({
-          place: await this.places.get(context.accountId),
+          region: await this.regions.get(context.accountId),
           cards: await this.customerCards.listByCustomer([id]),
         }),
-        decide: (state, { place }, now) => {
-          const events = updateCustomer(state, changes, { ...place, now });
+        decide: (state, { region }, now) => {
+          const events = updateCustomer(state, changes, { ...region, now });
           const moved = createClaimChanges(this.keys, context, id, state, events);
           request.claims = moved.claims;
           return { events, ...moved };
@@ -200,7 +200,8 @@ export function createClaimChanges(
 ): { claims: Claim[]; releases: Claim[] } {
   const stream = toStreamName(customer, id);
   const { added, released } = findMovedValues(before, events);
-  const claim = ({ kind, value }: UniqueValue) => keys.createClaim(accountId, kind, value, stream);
+  const claim = ({ kind, value }: UniqueCustomerValue) =>
+    keys.createClaim(accountId, kind, value, stream);
   return { claims: added.map(claim), releases: released.map(claim) };
 }
 

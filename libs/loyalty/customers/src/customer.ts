@@ -55,7 +55,7 @@ export const MERGEABLE_FIELDS = ['lastName', 'email', 'phone', 'birthday'] as co
 type Consents = { marketingConsent: boolean; smsConsent: boolean };
 
 /** The time zone and country of the store, which determine its days and how phone numbers are read. */
-export type Place = { timeZone: string; country: string | null };
+export type StoreRegion = { timeZone: string; country: string | null };
 
 /** The fields that an update names. Metadata and references are added to the existing ones. */
 export type CustomerChanges = Partial<
@@ -63,7 +63,10 @@ export type CustomerChanges = Partial<
 >;
 
 /** Values that only one customer of a store may hold; the kinds are the names of the fields. */
-export type UniqueValue = { kind: 'email' | 'phone' | 'external_references'; value: string };
+export type UniqueCustomerValue = {
+  kind: 'email' | 'phone' | 'external_references';
+  value: string;
+};
 
 const ERASED: PersonalFields = {
   firstName: 'Erased',
@@ -225,7 +228,7 @@ export function createCustomer(
       externalReferences: ReferenceInput[];
     };
   },
-  { country, timeZone, now }: Place & { now: Date },
+  { country, timeZone, now }: StoreRegion & { now: Date },
 ): CustomerEvent[] {
   const { metadata, externalReferences, phone, ...fields } = data.personal;
   const personal = {
@@ -249,7 +252,7 @@ export function eraseCustomer(state: Customer | undefined): CustomerEvent[] {
 export function updateCustomer(
   state: Customer | undefined,
   changes: CustomerChanges,
-  { country, timeZone, now }: Place & { now: Date },
+  { country, timeZone, now }: StoreRegion & { now: Date },
 ): CustomerEvent[] {
   if (!state) throw new NotFoundError('Customer');
   if (state.erasedAt !== null) throw createCustomerErasedError();
@@ -284,7 +287,7 @@ export function updateCustomer(
 export function findMovedValues(
   before: PersonalFields | undefined,
   events: CustomerEvent[],
-): { added: UniqueValue[]; released: UniqueValue[] } {
+): { added: UniqueCustomerValue[]; released: UniqueCustomerValue[] } {
   const personal = events.map(({ data }) => ('personal' in data ? data.personal : {}));
   const changes = Object.assign({}, ...personal) as object;
   const had = listUniqueValues(before ?? ERASED);
@@ -292,7 +295,10 @@ export function findMovedValues(
   return { added: subtract(has, had), released: subtract(had, has) };
 }
 
-function subtract(some: UniqueValue[], others: UniqueValue[]): UniqueValue[] {
+function subtract(
+  some: UniqueCustomerValue[],
+  others: UniqueCustomerValue[],
+): UniqueCustomerValue[] {
   const keys = new Set(others.map(({ kind, value }) => `${kind} ${value}`));
   return some.filter(({ kind, value }) => !keys.has(`${kind} ${value}`));
 }
@@ -301,7 +307,7 @@ export function listUniqueValues({
   email,
   phone,
   externalReferences,
-}: PersonalFields): UniqueValue[] {
+}: PersonalFields): UniqueCustomerValue[] {
   return [
     ...(email === null ? [] : [{ kind: 'email' as const, value: createEmailKey(email) }]),
     ...(phone === null ? [] : [{ kind: 'phone' as const, value: phone }]),

@@ -10,14 +10,14 @@ import { MergingController } from './merging.controller.js';
 import { mergingHandlers } from './merging.commands.js';
 import { CustomersService } from './customers.service.js';
 import { PhoneConflicts } from './phone-conflicts.service.js';
-import { StorePlaces } from './store-places.service.js';
+import { StoreRegions } from './store-regions.service.js';
 
 @Module({
   imports: [StampingModule],
   controllers: [CustomersController, CustomerExportController, MergingController],
   providers: [
     CustomersService,
-    StorePlaces,
+    StoreRegions,
     PhoneConflicts,
     CustomerExport,
     ...customerHandlers,

@@ -5,7 +5,7 @@ import { query } from '#database/connection.js';
 import { PastStates } from '#event-store/log/past-states.service.js';
 import { PersonalKeys } from '#event-store/personal-keys/personal-keys.js';
 import { CustomerCardsService } from '#stamping/customer-cards.service.js';
-import type { Customer, Place } from './customer.js';
+import type { Customer, StoreRegion } from './customer.js';
 import { customerReadModel } from './customer.entity.js';
 import { toCustomerJson, type CustomerJson } from './customer.dto.js';
 import {
@@ -16,7 +16,7 @@ import {
 } from './customer-list.dto.js';
 import { normalizePhone } from './contact.js';
 import { extractDigits, createEmailKey, foldCase } from './search-keys.js';
-import { StorePlaces } from './store-places.service.js';
+import { StoreRegions } from './store-regions.service.js';
 
 const FEW_ROWS = 2_000;
 
@@ -32,7 +32,7 @@ export class CustomersService {
     private readonly customerCards: CustomerCardsService,
     private readonly pastStates: PastStates,
     private readonly keys: PersonalKeys,
-    private readonly places: StorePlaces,
+    private readonly regions: StoreRegions,
   ) {}
 
   async list(
@@ -42,7 +42,7 @@ export class CustomersService {
   ): Promise<CustomerListJson> {
     const { phone, search } = filter;
     const country =
-      phone === null && search === null ? null : (await this.places.get(accountId)).country;
+      phone === null && search === null ? null : (await this.regions.get(accountId)).country;
     const { where, values } = createCondition(accountId, { ...filter, country }, this.keys);
     const [total] = await query<{ count: number }>(this.pool, {
       text: `select count(*) as count from customers c where ${where}`,
@@ -104,7 +104,7 @@ export class CustomersService {
  */
 function createCondition(
   accountId: number,
-  { country, ...filter }: CustomerFilter & Pick<Place, 'country'>,
+  { country, ...filter }: CustomerFilter & Pick<StoreRegion, 'country'>,
   keys: PersonalKeys,
 ): { where: string; values: unknown[] } {
   const values: unknown[] = [accountId];

@@ -32,12 +32,12 @@ import type { CustomerCardEvent } from '#stamping/customer-card.events.js';
 import { CustomerCardsService } from '#stamping/customer-cards.service.js';
 import { TemplatesService } from '#stamping/templates.service.js';
 import { createClaimChanges, executeWithClaims } from './customer.commands.js';
-import { type Customer, type Place } from './customer.js';
+import { type Customer, type StoreRegion } from './customer.js';
 import { toCustomerJson, type CustomerJson } from './customer.dto.js';
 import { customerReadModel } from './customer.entity.js';
 import type { MergedCards } from './customer.events.js';
 import { mergeCustomers, unmergeCustomers } from './merging.js';
-import { StorePlaces } from './store-places.service.js';
+import { StoreRegions } from './store-regions.service.js';
 
 type MergeContext = {
   cardIds: number[];
@@ -124,7 +124,7 @@ export class UnmergeCustomersHandler implements ICommandHandler<UnmergeCustomers
     private readonly severalStreams: MultiStreamCommands,
     private readonly keys: PersonalKeys,
     private readonly templates: TemplatesService,
-    private readonly places: StorePlaces,
+    private readonly regions: StoreRegions,
     private readonly customerCards: CustomerCardsService,
     private readonly holders: ClaimHolders,
   ) {}
@@ -132,15 +132,15 @@ export class UnmergeCustomersHandler implements ICommandHandler<UnmergeCustomers
   async execute({ context, pair }: UnmergeCustomers): Promise<CustomerJson> {
     const { survivorId, otherId } = pair;
     return executeWithClaims(this.holders, context, (request) =>
-      this.severalStreams.handle<MergeContext & { place: Place }, CustomerJson>({
+      this.severalStreams.handle<MergeContext & { region: StoreRegion }, CustomerJson>({
         context,
         load: async () => ({
           ...(await loadMergeContext(pair, this.customerCards, this.templates)),
-          place: await this.places.get(context.accountId),
+          region: await this.regions.get(context.accountId),
         }),
         decide: (stateOf, loaded) => {
           const [survivor, other] = getBoth(stateOf, context, pair);
-          const { merge, ...events } = unmergeCustomers(survivor, other, loaded.place);
+          const { merge, ...events } = unmergeCustomers(survivor, other, loaded.region);
           const cards = getCards(stateOf, loaded, pair);
           const claims = createCustomerClaims(
             this.keys,

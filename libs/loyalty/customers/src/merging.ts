@@ -9,7 +9,7 @@ import {
   MERGEABLE_FIELDS,
   type Customer,
   type Merge,
-  type Place,
+  type StoreRegion,
 } from './customer.js';
 import { createReferenceKey, findReferencesError, sortReferences } from './external-references.js';
 import { isSamePhone, normalizePhone } from './contact.js';
@@ -144,7 +144,7 @@ function releaseTransferred(
 export function unmergeCustomers(
   survivor: Customer,
   other: Customer,
-  place: Pick<Place, 'country'>,
+  region: Pick<StoreRegion, 'country'>,
 ): Both & { merge: Merge } {
   assertPresent(survivor);
   if (other.erasedAt !== null) throw createCustomerErasedError();
@@ -169,7 +169,7 @@ export function unmergeCustomers(
     last,
     survivor,
     { ...other, ...surrendered },
-    { ...place, formerPhone: other.phone },
+    { ...region, formerPhone: other.phone },
   );
   assertContact({ ...survivor, ...back.survivor });
   return {
@@ -218,7 +218,7 @@ function splitReturned(
   { fields, metadataKeys, references }: Merge,
   survivor: Customer,
   other: Customer,
-  { country, formerPhone }: Pick<Place, 'country'> & { formerPhone: string | null },
+  { country, formerPhone }: Pick<StoreRegion, 'country'> & { formerPhone: string | null },
 ): { survivor: Partial<PersonalFields>; other: PersonalFields } {
   const untouched = fields.filter((name) => isSame(survivor, other, name));
   const metadata = { ...survivor.metadata };

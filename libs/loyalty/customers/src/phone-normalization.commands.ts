@@ -6,7 +6,7 @@ import { PersonalKeys } from '#event-store/personal-keys/personal-keys.js';
 import { createClaimChanges } from './customer.commands.js';
 import { customerReadModel } from './customer.entity.js';
 import { normalizeCustomerPhone } from './phone-normalization.js';
-import { StorePlaces } from './store-places.service.js';
+import { StoreRegions } from './store-regions.service.js';
 
 /**
  * Puts a customer's phone number into the form that it has in the store's country.
@@ -25,7 +25,7 @@ export class NormalizePhone extends Command<boolean> {
 export class NormalizePhoneHandler implements ICommandHandler<NormalizePhone> {
   constructor(
     private readonly pipeline: CommandPipeline,
-    private readonly places: StorePlaces,
+    private readonly regions: StoreRegions,
     private readonly keys: PersonalKeys,
   ) {}
 
@@ -37,9 +37,9 @@ export class NormalizePhoneHandler implements ICommandHandler<NormalizePhone> {
         context,
         // There is nothing to do then, and nothing to refuse.
         evenErased: true,
-        load: () => this.places.get(context.accountId),
-        decide: (state, place) => {
-          const events = normalizeCustomerPhone(state, place);
+        load: () => this.regions.get(context.accountId),
+        decide: (state, region) => {
+          const events = normalizeCustomerPhone(state, region);
           return { events, ...createClaimChanges(this.keys, context, id, state, events) };
         },
         respond: () => true,

@@ -1,6 +1,6 @@
 import { NotFoundError } from '#kernel/errors.js';
 import { normalizePhone } from './contact.js';
-import type { Customer, Place } from './customer.js';
+import type { Customer, StoreRegion } from './customer.js';
 import type { CustomerEvent } from './customer.events.js';
 
 /**
@@ -9,7 +9,7 @@ import type { CustomerEvent } from './customer.events.js';
  */
 export function normalizeCustomerPhone(
   state: Customer | undefined,
-  { country }: Pick<Place, 'country'>,
+  { country }: Pick<StoreRegion, 'country'>,
 ): CustomerEvent[] {
   if (!state) throw new NotFoundError('Customer');
   if (state.erasedAt !== null || state.phone === null) return [];

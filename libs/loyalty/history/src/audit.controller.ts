@@ -2,7 +2,7 @@ import { Controller, Get, Query } from '@nestjs/common';
 import type { CommandContext } from '#kernel/aggregate.js';
 import { Context } from '#http/caller.js';
 import { Endpoint } from '#http/endpoint.js';
-import { Paged, Pages } from '#http/page.js';
+import { Paged, PageReader } from '#http/page.js';
 import { AuditEntryJson, AuditQuery } from './audit-entry.dto.js';
 import { AuditService } from './audit.service.js';
 import { DEFAULT_PAGE_SIZE } from './history-entry.dto.js';
@@ -25,7 +25,7 @@ export class AuditController {
   async list(
     @Context() { accountId }: CommandContext,
     @Query() { limit, cursor, ...filter }: AuditQuery,
-    @Paged() pages: Pages,
+    @Paged() pages: PageReader,
   ): Promise<AuditEntryJson[]> {
     const entries = await pages.getPage(
       { limit: limit ?? DEFAULT_PAGE_SIZE, cursor },

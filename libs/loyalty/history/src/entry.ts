@@ -5,7 +5,7 @@ import { toRecorded } from '#event-store/port/codec.js';
 import type { EventTypes } from '#event-store/port/event-types.js';
 
 /** An entry of the history: the records that an event is about and what it did, without personal data. */
-export type Entry = {
+export type HistoryEntry = {
   /** Of the event in the log, from 0 without gaps. */
   seq: number;
   /** Of the stored event; the public id is made from it. */
@@ -65,7 +65,7 @@ export function createEntries(
   types: EventTypes,
   { seq, latestRecordedAt }: End,
   inherited: ReadonlyMap<string, InheritedFields>,
-): Entry[] {
+): HistoryEntry[] {
   types.assertKnown(events, 'the history stands still');
   const latestOfStream = new Map<string, InheritedFields>();
   let latest = latestRecordedAt;
@@ -88,7 +88,7 @@ function createEntry(
   types: EventTypes,
   before: InheritedFields | undefined,
   end: End,
-): Entry {
+): HistoryEntry {
   const { id, stream, revision, position, type, meta } = stored;
   const aggregate = types.findAggregate(type);
   if (!aggregate) throw new Error(`nobody writes ${type}`);

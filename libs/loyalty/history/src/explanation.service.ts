@@ -12,7 +12,7 @@ import { customerCardReadModel } from '#stamping/customer-card.entity.js';
 import type { RewardRedeemed } from '#stamping/customer-card.events.js';
 import { TemplatesService } from '#stamping/templates.service.js';
 import { priceRewards, type Milestone } from '#stamping/unlocked-rewards.js';
-import type { Entry } from './entry.js';
+import type { HistoryEntry } from './entry.js';
 import { Narrator } from './explanation.js';
 import type {
   ExplainedRewardJson,
@@ -139,7 +139,7 @@ export class ExplanationService {
   private async explainRewards(
     card: CustomerCard,
     rewards: Milestone[],
-    tail: Entry[],
+    tail: HistoryEntry[],
   ): Promise<ExplainedRewardJson[]> {
     const milestones = await this.findMilestones(card.id, tail);
     const unlocked = new Set(card.unlocked.map(({ rewardId }) => rewardId));
@@ -161,7 +161,7 @@ export class ExplanationService {
     );
   }
 
-  private async findMilestones(id: number, tail: Entry[]): Promise<Milestones> {
+  private async findMilestones(id: number, tail: HistoryEntry[]): Promise<Milestones> {
     const rows = await query<{ reward_id: number; name: string; seq: number; occurred_at: Date }>(
       this.pool,
       { ...MILESTONES, values: [id] },
@@ -186,7 +186,7 @@ export class ExplanationService {
     id: number,
     reward: Milestone,
     unlocked: Moment,
-    tail: Entry[],
+    tail: HistoryEntry[],
   ): Promise<Date | null> {
     const late = tail.filter(({ seq, name }) => seq > unlocked.seq && name === 'reward.redeemed');
     for (let after = unlocked.seq; ;) {
@@ -230,13 +230,13 @@ function hasLocked({ event }: DetailedEntry, { id }: Milestone): boolean {
 }
 
 /** Sums up the entries up to one, that one included. A card's entries are numbered by their revisions. */
-function toEarlierStepJson(entry: Entry, narrator: Narrator): ExplanationStepJson {
+function toEarlierStepJson(entry: HistoryEntry, narrator: Narrator): ExplanationStepJson {
   const text = narrator.describeEarlier(entry.revision + 1);
   return toExplanationStepJson({ ...entry, stamps: entry.balance }, text);
 }
 
 function toExplanationStepJson(
-  { eventId, stamps, balance }: Pick<Entry, 'eventId' | 'stamps' | 'balance'>,
+  { eventId, stamps, balance }: Pick<HistoryEntry, 'eventId' | 'stamps' | 'balance'>,
   text: string,
 ): ExplanationStepJson {
   return { event_id: toPublicEventId(eventId), text, stamps, balance: balance ?? 0 };

@@ -11,7 +11,7 @@ import {
   TextProperty,
   TimestampProperty,
 } from '#http/response-fields.js';
-import type { Entry } from './entry.js';
+import type { HistoryEntry } from './entry.js';
 import type { HistoryFilter } from './history-query.js';
 
 /** The entries of a page without a limit in the query. */
@@ -142,7 +142,7 @@ export type DecodedEvent = { data: object; meta: EventMeta };
 
 /** An entry with the details that only its event has. */
 export type DetailedEntry = {
-  entry: Entry;
+  entry: HistoryEntry;
   event: DecodedEvent;
   actorName: string | null;
   /** The id of a stored event. */

@@ -1,6 +1,6 @@
 import type { CursorKey } from '#http/page.js';
 import { formatPosition, type Position } from '#event-store/port/position.js';
-import type { Entry } from './entry.js';
+import type { HistoryEntry } from './entry.js';
 
 /** Narrows a list of the history; null: not by this field. Times are those of recording. */
 export type HistoryFilter = {
@@ -82,7 +82,7 @@ export function createHistoryQuery(
 }
 
 /** Applies the filter to entries that are not in the table. */
-export function matchesFilter(filter: HistoryFilter, entry: Entry): boolean {
+export function matchesFilter(filter: HistoryFilter, entry: HistoryEntry): boolean {
   const at = new Date(entry.recordedAt);
   return (
     FILTERS.every(([name]) => filter[name] === null || filter[name] === entry[name]) &&

@@ -7,7 +7,7 @@ import { parsePosition } from '#event-store/port/position.js';
 import type { FromLog } from '#event-store/verification/rebuild.js';
 import type { Difference } from '#event-store/verification/staging-diff.js';
 import { STAGING, type LiveTable } from '#event-store/verification/staging-tables.js';
-import { createEntries, NO_ENTRIES, type Entry, type InheritedFields } from './entry.js';
+import { createEntries, NO_ENTRIES, type HistoryEntry, type InheritedFields } from './entry.js';
 import {
   toEntryParameters,
   HISTORY_SUBSCRIPTION,
@@ -172,7 +172,7 @@ export class HistoryStagingBuilder implements FromLog {
     return retryUntilAvailable(() => this.store.readAll(after, limit));
   }
 
-  private insert(entries: Entry[]): Promise<unknown> {
+  private insert(entries: HistoryEntry[]): Promise<unknown> {
     return this.client.query({ ...INSERT, values: toEntryParameters(entries) });
   }
 

@@ -8,7 +8,13 @@ import {
 import { BEGINNING, type Position, type StoredEvent } from '#event-store/port/event-store.js';
 import { EventTypes } from '#event-store/port/event-types.js';
 import { formatPosition, parsePosition } from '#event-store/port/position.js';
-import { createEntries, NO_ENTRIES, type End, type Entry, type InheritedFields } from './entry.js';
+import {
+  createEntries,
+  NO_ENTRIES,
+  type End,
+  type HistoryEntry,
+  type InheritedFields,
+} from './entry.js';
 
 export const HISTORY_SUBSCRIPTION = 'history';
 
@@ -33,7 +39,7 @@ const INHERITED = {
 };
 
 /** Each column with its type and its value in an entry. */
-const COLUMNS: [string, string, (entry: Entry) => unknown][] = [
+const COLUMNS: [string, string, (entry: HistoryEntry) => unknown][] = [
   ['seq', 'bigint', ({ seq }) => seq],
   ['event_id', 'uuid', ({ eventId }) => eventId],
   ['stream', 'text', ({ stream }) => stream],
@@ -92,7 +98,7 @@ export type EntryRow = {
   recorded_at: Date;
   latest_recorded_at: Date;
   occurred_at: Date;
-  channel: Entry['channel'];
+  channel: HistoryEntry['channel'];
   actor: string;
   customer_id: number | null;
   customer_card_id: number | null;
@@ -104,7 +110,7 @@ export type EntryRow = {
   reverses: string | null;
 };
 
-export function toEntry(row: EntryRow): Entry {
+export function toEntry(row: EntryRow): HistoryEntry {
   return {
     seq: row.seq,
     eventId: row.event_id,
@@ -160,7 +166,7 @@ export class HistoryTable {
    * The entries of events that come right after those that are in the table.
    * @param end where that ends
    */
-  async createNextEntries(events: StoredEvent[], end: End): Promise<Entry[]> {
+  async createNextEntries(events: StoredEvent[], end: End): Promise<HistoryEntry[]> {
     return createEntriesAfter(this.pool, events, this.types, end);
   }
 
@@ -168,7 +174,7 @@ export class HistoryTable {
    * @param end what the entries follow
    * @throws OvertakenError when another process has moved the checkpoint, and then nothing is written
    */
-  async add(from: Position, to: Position, entries: Entry[], end: End): Promise<void> {
+  async add(from: Position, to: Position, entries: HistoryEntry[], end: End): Promise<void> {
     const moved = await this.pool.query({
       ...ADD,
       values: [
@@ -190,7 +196,7 @@ export async function createEntriesAfter(
   events: StoredEvent[],
   types: EventTypes,
   end: End,
-): Promise<Entry[]> {
+): Promise<HistoryEntry[]> {
   const first = new Map<string, number>();
   for (const { stream, revision } of events) {
     if (!first.has(stream)) first.set(stream, revision);
@@ -223,6 +229,6 @@ async function findInherited(
 }
 
 /** Creates the parameters of `createInsertSql`. */
-export function toEntryParameters(entries: Entry[]): unknown[] {
+export function toEntryParameters(entries: HistoryEntry[]): unknown[] {
   return COLUMNS.map(([, , value]) => entries.map(value));
 }

@@ -2,7 +2,7 @@ import { Controller, Get, Param, Query } from '@nestjs/common';
 import type { CommandContext } from '#kernel/aggregate.js';
 import { Context } from '#http/caller.js';
 import { DeclaresTag, Endpoint } from '#http/endpoint.js';
-import { Paged, Pages } from '#http/page.js';
+import { Paged, PageReader } from '#http/page.js';
 import { parsePathId } from '#http/path.js';
 import { createRecordLookup } from '#http/record.js';
 import { CustomerCardsService } from '#stamping/customer-cards.service.js';
@@ -54,7 +54,7 @@ export class HistoryController {
   async list(
     @Context() { accountId }: CommandContext,
     @Query() query: HistoryQuery,
-    @Paged() pages: Pages,
+    @Paged() pages: PageReader,
   ): Promise<HistoryEntryJson[]> {
     return this.listPage(accountId, query, toHistoryFilter(query), pages);
   }
@@ -75,7 +75,7 @@ export class HistoryController {
     @Context() { accountId }: CommandContext,
     @Param() path: CardPath,
     @Query() query: CardEventsQuery,
-    @Paged() pages: Pages,
+    @Paged() pages: PageReader,
   ): Promise<HistoryEntryJson[]> {
     const ids = parseCardIds(path);
     await this.customerCards.find(accountId, ids);
@@ -113,7 +113,7 @@ export class HistoryController {
     accountId: number,
     { limit, cursor }: CardEventsQuery,
     filter: ReturnType<typeof toHistoryFilter>,
-    pages: Pages,
+    pages: PageReader,
   ): Promise<HistoryEntryJson[]> {
     const find = await this.history.list(accountId, filter);
     const entries = await pages.getPage(

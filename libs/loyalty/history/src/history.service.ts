@@ -6,9 +6,9 @@ import { toRecorded } from '#event-store/port/codec.js';
 import { EventTypes } from '#event-store/port/event-types.js';
 import { PersonalKeys } from '#event-store/personal-keys/personal-keys.js';
 import { isAfter } from '#event-store/port/position.js';
-import type { CursorKey, Range } from '#http/page.js';
+import type { CursorKey, PageRange } from '#http/page.js';
 import { ActorNames } from './actor-names.service.js';
-import { NO_ENTRIES, type Entry } from './entry.js';
+import { NO_ENTRIES, type HistoryEntry } from './entry.js';
 import type { DecodedEvent, DetailedEntry } from './history-entry.dto.js';
 import {
   createHistoryQuery,
@@ -57,7 +57,7 @@ const REVERSED = {
 };
 
 /** An entry with its event, still sealed. */
-export type EntryWithEvent = { entry: Entry; event?: StoredEvent };
+export type EntryWithEvent = { entry: HistoryEntry; event?: StoredEvent };
 
 /** Entries that the table does not have yet, newest first. @property end the last number in the table */
 export type Tail = { tail: Required<EntryWithEvent>[]; end: number };
@@ -89,7 +89,7 @@ export class HistoryService {
   async list(
     accountId: number,
     filter: HistoryFilter,
-  ): Promise<(range: Range) => Promise<DetailedEntry[]>> {
+  ): Promise<(range: PageRange) => Promise<DetailedEntry[]>> {
     const { tail, end } =
       filter.customerCardId === null
         ? await this.readTailOfLog(accountId)
@@ -107,7 +107,7 @@ export class HistoryService {
     accountId: number,
     id: number,
     limit: number,
-  ): Promise<{ last: DetailedEntry[]; tail: Entry[] }> {
+  ): Promise<{ last: DetailedEntry[]; tail: HistoryEntry[] }> {
     const { tail, end } = await this.readTailOfStream(accountId, `customer_card-${id}`);
     const filter = { ...NO_FILTER, customerCardId: id };
     const last = await this.readPage({ accountId, filter, low: 0, high: end, tail }, null, limit);
@@ -263,6 +263,6 @@ export class HistoryService {
   }
 }
 
-function isBefore({ position }: Entry, after: CursorKey): boolean {
+function isBefore({ position }: HistoryEntry, after: CursorKey): boolean {
   return isAfter(toPosition(after), position);
 }

@@ -1,6 +1,6 @@
-import type { CursorKey, Range } from '#http/page.js';
+import type { CursorKey, PageRange } from '#http/page.js';
 import { isAfter } from '#event-store/port/position.js';
-import type { Entry } from './entry.js';
+import type { HistoryEntry } from './entry.js';
 import { formatCursorPosition, toPosition } from './history-query.js';
 
 /** Narrows a list of redemptions; null: not by this field. */
@@ -30,7 +30,7 @@ export function createRedemptionQuery(
   columns: string,
   { accountId, end }: { accountId: number; end: number },
   filter: RedemptionFilter,
-  { after, limit }: Range,
+  { after, limit }: PageRange,
 ): { text: string; values: unknown[] } {
   const values: unknown[] = [];
   const value = (parameter: unknown) => `$${values.push(parameter)}`;
@@ -61,7 +61,7 @@ export function createRedemptionQuery(
 }
 
 /** Applies the filter to entries that are not in the table. */
-export function isRedemption(filter: RedemptionFilter, entry: Entry): boolean {
+export function isRedemption(filter: RedemptionFilter, entry: HistoryEntry): boolean {
   const at = new Date(entry.occurredAt);
   return (
     entry.name === REDEEMED &&
@@ -75,12 +75,15 @@ export function isRedemption(filter: RedemptionFilter, entry: Entry): boolean {
 export function toRedemptionKey({
   occurredAt,
   position,
-}: Pick<Entry, 'occurredAt' | 'position'>): CursorKey {
+}: Pick<HistoryEntry, 'occurredAt' | 'position'>): CursorKey {
   return [Date.parse(occurredAt), Number(position.commit), Number(position.prepare)];
 }
 
 /** Tells whether the redemption is older than a key, and so after it in the list. */
-export function isOlder(entry: Pick<Entry, 'occurredAt' | 'position'>, after: CursorKey): boolean {
+export function isOlder(
+  entry: Pick<HistoryEntry, 'occurredAt' | 'position'>,
+  after: CursorKey,
+): boolean {
   const [time = 0] = after;
   const own = Date.parse(entry.occurredAt);
   if (own !== time) return own < time;

@@ -2,7 +2,7 @@ import { Controller, Get, Query } from '@nestjs/common';
 import type { CommandContext } from '#kernel/aggregate.js';
 import { Context } from '#http/caller.js';
 import { Endpoint } from '#http/endpoint.js';
-import { Paged, Pages } from '#http/page.js';
+import { Paged, PageReader } from '#http/page.js';
 import {
   toListedRedemptionJson,
   ListedRedemptionJson,
@@ -31,7 +31,7 @@ export class RedemptionsController {
   async list(
     @Context() { accountId }: CommandContext,
     @Query() query: RedemptionListQuery,
-    @Paged() pages: Pages,
+    @Paged() pages: PageReader,
   ): Promise<ListedRedemptionJson[]> {
     const filter = toRedemptionFilter(query);
     const find = await this.redemptions.list(accountId, filter, query.external_ref);

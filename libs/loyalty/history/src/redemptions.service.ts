@@ -2,7 +2,7 @@ import { Injectable } from '@nestjs/common';
 import { Pool } from 'pg';
 import { query } from '#database/connection.js';
 import { PersonalKeys } from '#event-store/personal-keys/personal-keys.js';
-import type { Range } from '#http/page.js';
+import type { PageRange } from '#http/page.js';
 import type { RewardRedeemed } from '#stamping/customer-card.events.js';
 import { REDEEM_RECEIPT } from '#stamping/customer-card.entity.js';
 import type { DetailedEntry } from './history-entry.dto.js';
@@ -42,7 +42,7 @@ export class RedemptionsService {
     accountId: number,
     filter: RedemptionFilter,
     externalRef: string | null,
-  ): Promise<(range: Range) => Promise<DetailedEntry[]>> {
+  ): Promise<(range: PageRange) => Promise<DetailedEntry[]>> {
     const { tail, end } = await this.history.readTailOfLog(accountId);
     if (externalRef !== null) {
       const one = await this.findByReceipt(accountId, externalRef, { tail, end });

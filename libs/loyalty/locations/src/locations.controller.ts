@@ -3,7 +3,7 @@ import { CommandBus } from '@nestjs/cqrs';
 import type { CommandContext } from '#kernel/aggregate.js';
 import { Context } from '#http/caller.js';
 import { DeclaresTag, Endpoint } from '#http/endpoint.js';
-import { Paged, PageQuery, Pages } from '#http/page.js';
+import { Paged, PageQuery, PageReader } from '#http/page.js';
 import { parsePathId } from '#http/path.js';
 import { createRecordLookup } from '#http/record.js';
 import { CreateLocation, DeleteLocation, UpdateLocation } from './location.commands.js';
@@ -40,7 +40,7 @@ export class LocationsController {
   list(
     @Context() { accountId }: CommandContext,
     @Query() query: PageQuery,
-    @Paged() pages: Pages,
+    @Paged() pages: PageReader,
   ): Promise<LocationJson[]> {
     return pages.getPage(
       query,

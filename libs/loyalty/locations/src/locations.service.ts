@@ -3,7 +3,7 @@ import { InjectRepository } from '@nestjs/typeorm';
 import { IsNull, Repository } from 'typeorm';
 import { NotFoundError } from '#kernel/errors.js';
 import { awaitQuery } from '#database/connection.js';
-import type { Range } from '#http/page.js';
+import type { PageRange } from '#http/page.js';
 import { toLocationJson, type LocationJson } from './location.dto.js';
 import type { Location } from './location.js';
 import { locationEntity, type LocationRecord } from './location.entity.js';
@@ -14,12 +14,15 @@ export class LocationsService {
     @InjectRepository(locationEntity) private readonly locations: Repository<LocationRecord>,
   ) {}
 
-  async list(accountId: number, range: Range): Promise<LocationJson[]> {
+  async list(accountId: number, range: PageRange): Promise<LocationJson[]> {
     return (await this.listStates(accountId, range)).map(toLocationJson);
   }
 
   /** Lists the locations as they are stored; all of them without a range. */
-  async listStates(accountId: number, { after, limit }: Partial<Range> = {}): Promise<Location[]> {
+  async listStates(
+    accountId: number,
+    { after, limit }: Partial<PageRange> = {},
+  ): Promise<Location[]> {
     const query = this.locations
       .createQueryBuilder('l')
       .where('l.account_id = :accountId and l.deleted_at is null', { accountId })

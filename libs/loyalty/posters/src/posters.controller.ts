@@ -3,7 +3,7 @@ import { CommandBus } from '@nestjs/cqrs';
 import type { CommandContext } from '#kernel/aggregate.js';
 import { Context } from '#http/caller.js';
 import { DeclaresTag, Endpoint } from '#http/endpoint.js';
-import { Paged, Pages } from '#http/page.js';
+import { Paged, PageReader } from '#http/page.js';
 import { parsePathId } from '#http/path.js';
 import { createRecordLookup } from '#http/record.js';
 import { RewardListQuery } from '#rewards/reward.dto.js';
@@ -42,7 +42,7 @@ export class PostersController {
     @Context() { accountId }: CommandContext,
     // The same filters and pages as for rewards.
     @Query() { card_id: cardId, active, ...page }: RewardListQuery,
-    @Paged() pages: Pages,
+    @Paged() pages: PageReader,
   ): Promise<PosterJson[]> {
     return pages.getPage(
       page,

@@ -5,7 +5,7 @@ import { IsNull, Repository } from 'typeorm';
 import { Config } from '#configuration/config.js';
 import { NotFoundError } from '#kernel/errors.js';
 import { query, awaitQuery } from '#database/connection.js';
-import type { Range } from '#http/page.js';
+import type { PageRange } from '#http/page.js';
 import type { Card } from '#cards/card.js';
 import type { CardDesign, Poster } from './poster.js';
 import { toPosterJson, type PosterJson } from './poster.dto.js';
@@ -22,7 +22,7 @@ export class PostersService {
   async list(
     accountId: number,
     filter: { cardId: number | null; active: boolean | null },
-    { after, limit }: Range,
+    { after, limit }: PageRange,
   ): Promise<PosterJson[]> {
     const query = this.posters
       .createQueryBuilder('p')

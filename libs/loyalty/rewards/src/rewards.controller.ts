@@ -4,7 +4,7 @@ import type { CommandContext } from '#kernel/aggregate.js';
 import { AsOfQuery } from '#http/as-of.js';
 import { Context } from '#http/caller.js';
 import { DeclaresTag, Endpoint } from '#http/endpoint.js';
-import { Paged, Pages } from '#http/page.js';
+import { Paged, PageReader } from '#http/page.js';
 import { parsePathId } from '#http/path.js';
 import { createRecordLookup } from '#http/record.js';
 import { CreateReward, DeleteReward, UpdateReward } from './reward.commands.js';
@@ -47,7 +47,7 @@ export class RewardsController {
   async list(
     @Context() { accountId }: CommandContext,
     @Query() { card_id: cardId, active, as_of: time, ...page }: RewardListQuery,
-    @Paged() pages: Pages,
+    @Paged() pages: PageReader,
   ): Promise<RewardJson[]> {
     const filter = { cardId, active };
     const key = (one: RewardJson) => [one.card_id, one.position, one.stamps_required, one.id];

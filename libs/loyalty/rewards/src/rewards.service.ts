@@ -3,7 +3,7 @@ import { Pool } from 'pg';
 import { NotFoundError } from '#kernel/errors.js';
 import { query } from '#database/connection.js';
 import { PastStates } from '#event-store/log/past-states.service.js';
-import type { Range } from '#http/page.js';
+import type { PageRange } from '#http/page.js';
 import type { Reward } from './reward.js';
 import { rewardReadModel } from './reward.entity.js';
 import { toRewardJson, type RewardJson } from './reward.dto.js';
@@ -22,7 +22,7 @@ export class RewardsService {
   async list(
     accountId: number,
     filter: RewardFilter,
-    { after, limit }: Range,
+    { after, limit }: PageRange,
   ): Promise<RewardJson[]> {
     const rows = await query<RewardRow>(this.pool, {
       name: 'rewards_list',

@@ -5,7 +5,7 @@ import type { CommandContext } from '#kernel/aggregate.js';
 import { AsOfPageQuery, AsOfQuery } from '#http/as-of.js';
 import { Context } from '#http/caller.js';
 import { DeclaresTag, Endpoint } from '#http/endpoint.js';
-import { Paged, Pages } from '#http/page.js';
+import { Paged, PageReader } from '#http/page.js';
 import { parsePathId } from '#http/path.js';
 import { createRecordLookup } from '#http/record.js';
 import type { CardPath } from './card-holder.js';
@@ -62,7 +62,7 @@ export class CustomerCardsController {
     @Context() { accountId }: CommandContext,
     @Param('customer_id') path: string,
     @Query() { as_of: time, ...page }: AsOfPageQuery,
-    @Paged() pages: Pages,
+    @Paged() pages: PageReader,
   ): Promise<CustomerCardJson[]> {
     const customerId = parsePathId(path);
     await this.customerCards.assertCustomerExists(accountId, customerId);

@@ -7,7 +7,7 @@ import { PastStates, type PastMoment } from '#event-store/log/past-states.servic
 import type { StoredEvent } from '#event-store/port/event-store.js';
 import { PastCounts } from '#event-store/log/past-counts.service.js';
 import { ReadModels } from '#event-store/read-models/read-models.js';
-import type { Range } from '#http/page.js';
+import type { PageRange } from '#http/page.js';
 import { createCustomerErasedError } from './customer-subjects.js';
 import { normalizeCardCode } from './card-code.js';
 import { createCustomerMergedError, isHeldBy, type CardPath } from './card-holder.js';
@@ -38,7 +38,7 @@ export class CustomerCardsService {
     private readonly pastCounts: PastCounts,
   ) {}
 
-  async list(customerId: number, { after, limit }: Range): Promise<CustomerCardJson[]> {
+  async list(customerId: number, { after, limit }: PageRange): Promise<CustomerCardJson[]> {
     const rows = await query<CustomerCardRow>(this.pool, {
       name: 'customer_cards_of_customer',
       text: `select state, ${PASS_INSTALLED} as pass_installed from customer_cards r

@@ -21,7 +21,7 @@ export type Reading = {
 };
 
 /** An address as a gazetteer reads it, which knows places and postcodes but no streets. */
-export type Address = {
+export type ParsedAddress = {
   /** The most likely first. */
   readings: Reading[];
   /** Without spaces; the longest first, because it is the most specific. */
@@ -40,7 +40,7 @@ type NamedScopes = { scopes: Scope[]; isCertain: boolean };
  * Parses an address from its end, where most countries write region and country. If it names one of them, it excludes
  * all towns elsewhere: there is a Toronto in Ohio, and an Ontario in California.
  */
-export function parseAddress(text: string): Address {
+export function parseAddress(text: string): ParsedAddress {
   // In lower case, `me` may also be Maine.
   const texts = (text === text.toLowerCase() ? text.toUpperCase() : text)
     .split(/[,;\n]|\s[-–—]\s/u)

@@ -2,7 +2,7 @@ import { Injectable } from '@nestjs/common';
 import { Pool } from 'pg';
 import type { Coordinates } from '#locations/location.events.js';
 import type { GeocodedPlace } from './geocoder.js';
-import { parseAddress, type Address } from './address.js';
+import { parseAddress, type ParsedAddress } from './address.js';
 import { choosePlace, listPlaceKeys, type Place } from './place-choice.js';
 import { PLACES } from './places-loader.service.js';
 
@@ -37,7 +37,10 @@ export class Gazetteer {
     return (await this.findPostcode(address)) ?? this.findPlace(address);
   }
 
-  private async findPostcode({ postcodes, readings }: Address): Promise<GeocodedPlace | null> {
+  private async findPostcode({
+    postcodes,
+    readings,
+  }: ParsedAddress): Promise<GeocodedPlace | null> {
     if (postcodes.length === 0) return null;
     const { rows } = await this.pool.query<PostcodeRow>({
       ...FIND_POSTCODES,
@@ -61,7 +64,7 @@ export class Gazetteer {
     return null;
   }
 
-  private async findPlace({ readings }: Address): Promise<GeocodedPlace | null> {
+  private async findPlace({ readings }: ParsedAddress): Promise<GeocodedPlace | null> {
     const keys = listPlaceKeys(readings);
     if (keys.length === 0) return null;
     const { rows } = await this.pool.query<Place>({
@@ -74,7 +77,7 @@ export class Gazetteer {
 }
 
 /** Lists the countries of the readings. Null: any. */
-function listCountries(readings: Address['readings']): string[] | null {
+function listCountries(readings: ParsedAddress['readings']): string[] | null {
   if (readings.some(({ scopes }) => scopes.length === 0)) return null;
   return [...new Set(readings.flatMap(({ scopes }) => scopes.map(({ country }) => country)))];
 }

@@ -1,13 +1,13 @@
 import ipaddr from 'ipaddr.js';
 
-export type Address = ipaddr.IPv4 | ipaddr.IPv6;
+export type IpAddress = ipaddr.IPv4 | ipaddr.IPv6;
 
 /**
  * The IPv4 addresses in an IPv6 address.
  * @property replaced those that packets go to in its place
  * @property mentioned those that any reading of it finds, even if packets go to the IPv6 address itself
  */
-export type Embedded = { replaced: Address[]; mentioned: Address[] };
+export type Embedded = { replaced: IpAddress[]; mentioned: IpAddress[] };
 
 const COMPATIBLE = ipaddr.IPv6.parseCIDR('::/96');
 const MAPPED = ipaddr.IPv6.parseCIDR('::ffff:0:0/96');
@@ -33,12 +33,12 @@ const NAT64_LAYOUTS = [
  * (RFC 2765), NAT64 (RFC 6052, and RFC 8215 for networks of one's own), 6to4 (RFC 3056), Teredo (RFC 4380, section 4) and
  * ISATAP (RFC 5214, section 6.1).
  */
-export function findEmbeddedAddresses(address: Address): Embedded {
+export function findEmbeddedAddresses(address: IpAddress): Embedded {
   if (address instanceof ipaddr.IPv4) return { replaced: [], mentioned: [] };
   const bytes = address.toByteArray();
   const at = (...places: readonly number[]) =>
     new ipaddr.IPv4(places.map((place) => bytes[place] ?? 0));
-  const replacedBy = (...embedded: Address[]) => ({ replaced: embedded, mentioned: embedded });
+  const replacedBy = (...embedded: IpAddress[]) => ({ replaced: embedded, mentioned: embedded });
   const isIn = (range: [ipaddr.IPv6, number]) => address.match(range);
 
   if ([MAPPED, TRANSLATED, NAT64].some(isIn)) return replacedBy(at(12, 13, 14, 15));

@@ -5,7 +5,7 @@ import {
   getErrorCode,
   NameLookup,
   UnresolvedNameError,
-  type Address,
+  type ResolvedAddress,
 } from './name-lookup.client.js';
 import { isBlockedAddress, isBlockedHost, type TargetRules } from './target-address.js';
 import { DeadlineError } from './deadlines.client.js';
@@ -93,7 +93,7 @@ function createGuardedLookup(names: NameLookup, rules: TargetRules): LookupFunct
 }
 
 /** Takes the first few addresses, alternating between IPv4 and IPv6, in case one of them does not work here. */
-export function alternateFamilies(addresses: Address[]): Address[] {
+export function alternateFamilies(addresses: ResolvedAddress[]): ResolvedAddress[] {
   const [four, six] = [4, 6].map((family) => addresses.filter((one) => one.family === family));
   return addresses
     .flatMap((_, i) => [four?.[i], six?.[i]])

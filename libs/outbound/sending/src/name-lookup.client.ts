@@ -15,11 +15,11 @@ const MAX_NAMES = 10_000;
 const MAX_TTL_MS = 30_000;
 const FAILURE_TTL_MS = 5_000;
 
-export type Address = { address: string; family: number };
+export type ResolvedAddress = { address: string; family: number };
 
 export type ResolvedName = {
   /** At least one. */
-  addresses: Address[];
+  addresses: ResolvedAddress[];
   /** False when only one of the IPv4 and IPv6 queries got a response: the name may have more addresses than these. */
   isComplete: boolean;
 };
@@ -120,14 +120,14 @@ export class NameLookup {
 }
 
 /** Finds the addresses that a hosts file (hosts(5)) lists for a name. */
-export function findInHosts(file: string, name: string): Address[] {
+export function findInHosts(file: string, name: string): ResolvedAddress[] {
   return file.split('\n').flatMap((line) => {
     const [address = '', ...names] = line.replace(/#.*/, '').trim().toLowerCase().split(/\s+/);
     return isIP(address) !== 0 && names.includes(name) ? [toAddress(address)] : [];
   });
 }
 
-function toAddress(address: string): Address {
+function toAddress(address: string): ResolvedAddress {
   return { address, family: isIP(address) };
 }
 

@@ -2,7 +2,7 @@ import ipaddr from 'ipaddr.js';
 import { isIP } from 'node:net';
 import { parseAbsoluteUrl } from '#kernel/absolute-url.js';
 import type { Config } from '#configuration/config.js';
-import { findEmbeddedAddresses, type Address } from './embedded-address.js';
+import { findEmbeddedAddresses, type IpAddress } from './embedded-address.js';
 
 /** The targets that the operator allows beyond the public internet. They apply to writes and to deliveries. */
 export type TargetRules = Pick<Config, 'webhookAllowInsecureTargets' | 'webhookAllowedCidrs'>;
@@ -87,13 +87,13 @@ export function isBlockedAddress(address: string, rules: TargetRules): boolean {
   );
 }
 
-function isAllowed(address: Address, { webhookAllowedCidrs }: TargetRules): boolean {
+function isAllowed(address: IpAddress, { webhookAllowedCidrs }: TargetRules): boolean {
   if (isIn(address, webhookAllowedCidrs)) return true;
   if (address instanceof ipaddr.IPv4) return !isIn(address, BLOCKED_V4);
   return address.match(PUBLIC_V6) && !isIn(address, BLOCKED_V6);
 }
 
-function isIn(address: Address, ranges: readonly [Address, number][]): boolean {
+function isIn(address: IpAddress, ranges: readonly [IpAddress, number][]): boolean {
   return ranges.some((range) => range[0].kind() === address.kind() && address.match(range));
 }
 

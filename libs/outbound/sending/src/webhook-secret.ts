@@ -1,4 +1,4 @@
-export const SECRET_BYTES = 32;
+export const WEBHOOK_SECRET_BYTES = 32;
 
 /** Formats a secret as padded standard base64, because the libraries of some receivers accept no other form. */
 export function signingSecret(random: Buffer): string {

@@ -2,7 +2,7 @@ import { Body, Controller, Get, Param, Post, Query } from '@nestjs/common';
 import type { CommandContext } from '#kernel/aggregate.js';
 import { Context } from '#http/caller.js';
 import { DeclaresTag, Endpoint } from '#http/endpoint.js';
-import { Paged, Pages } from '#http/page.js';
+import { Paged, PageReader } from '#http/page.js';
 import { parsePathId } from '#http/path.js';
 import { createRecordLookup } from '#http/record.js';
 import { WebhookDeliveriesService } from './webhook-deliveries.service.js';
@@ -54,7 +54,7 @@ export class WebhookDeliveriesController {
     @Context() { accountId }: CommandContext,
     @Param('subscription_id') subscriptionId: string,
     @Query() { limit, cursor, ...filter }: DeliveryListQuery,
-    @Paged() pages: Pages,
+    @Paged() pages: PageReader,
   ): Promise<DeliveryJson[]> {
     const id = parsePathId(subscriptionId);
     await this.deliveries.assertExists(accountId, id);

@@ -8,7 +8,7 @@ import { EventStore } from '#event-store/port/event-store.js';
 import { PersonalKeys } from '#event-store/personal-keys/personal-keys.js';
 import { AuditedWrites } from '#event-store/commands/audited-writes.service.js';
 import { RepeatedAudits } from '#event-store/commands/repeated-audits.service.js';
-import type { Range } from '#http/page.js';
+import type { PageRange } from '#http/page.js';
 import { getAddressKey } from '#http/rate-limit.js';
 import {
   DELIVERY_COLUMNS,
@@ -53,7 +53,7 @@ export class WebhookDeliveriesService {
   async list(
     subscriptionId: number,
     { status, type, from, to }: DeliveryFilter,
-    { after, limit }: Range,
+    { after, limit }: PageRange,
   ): Promise<DeliveryJson[]> {
     const values: unknown[] = [subscriptionId];
     const addValue = (value: unknown) => `$${values.push(value)}`;

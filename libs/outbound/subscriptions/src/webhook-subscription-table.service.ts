@@ -4,7 +4,7 @@ import { Repository, type EntityManager } from 'typeorm';
 import { NotFoundError } from '#kernel/errors.js';
 import { awaitQuery } from '#database/connection.js';
 import { checkCap } from '#event-store/port/caps.js';
-import type { Range } from '#http/page.js';
+import type { PageRange } from '#http/page.js';
 import {
   settingsRow,
   webhookSubscriptionCap,
@@ -25,7 +25,7 @@ export class WebhookSubscriptionTable {
   async list(
     accountId: number,
     event: string | null,
-    { after, limit }: Range,
+    { after, limit }: PageRange,
   ): Promise<WebhookSubscription[]> {
     const query = this.subscriptions
       .createQueryBuilder('s')

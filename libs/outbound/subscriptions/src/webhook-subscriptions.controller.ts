@@ -3,7 +3,7 @@ import { CommandBus } from '@nestjs/cqrs';
 import type { CommandContext } from '#kernel/aggregate.js';
 import { Context } from '#http/caller.js';
 import { PublishesEvents, DeclaresTag, Endpoint } from '#http/endpoint.js';
-import { Paged, Pages } from '#http/page.js';
+import { Paged, PageReader } from '#http/page.js';
 import { parsePathId } from '#http/path.js';
 import { createRecordLookup } from '#http/record.js';
 import { publicEvents } from '#public-events/public-event.dto.js';
@@ -59,7 +59,7 @@ export class WebhookSubscriptionsController {
   list(
     @Context() { accountId }: CommandContext,
     @Query() { event, ...page }: WebhookSubscriptionListQuery,
-    @Paged() pages: Pages,
+    @Paged() pages: PageReader,
   ): Promise<WebhookSubscriptionJson[]> {
     return pages.getPage(
       page,

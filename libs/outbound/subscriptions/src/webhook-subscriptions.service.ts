@@ -1,7 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import type { CommandContext } from '#kernel/aggregate.js';
 import { RepeatedAudits } from '#event-store/commands/repeated-audits.service.js';
-import type { Range } from '#http/page.js';
+import type { PageRange } from '#http/page.js';
 import { getAddressKey } from '#http/rate-limit.js';
 import { WebhookSecrets } from '#sending/webhook-secrets.service.js';
 import {
@@ -27,7 +27,7 @@ export class WebhookSubscriptionsService {
   async list(
     accountId: number,
     event: string | null,
-    range: Range,
+    range: PageRange,
   ): Promise<WebhookSubscriptionJson[]> {
     const isKnownEvent = event === null || [EVERY_EVENT, ...PUBLIC_EVENTS].includes(event);
     if (!isKnownEvent) return [];

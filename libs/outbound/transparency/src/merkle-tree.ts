@@ -7,7 +7,7 @@ export const HASH_BYTES = 32;
 export type Node = { level: number; index: number };
 
 /** The leaves from `from` (inclusive) to `to` (exclusive). */
-export type Range = { from: number; to: number };
+export type LeafRange = { from: number; to: number };
 
 const LEAF_PREFIX = '\0';
 const NODE_PREFIX = Buffer.from([1]);
@@ -55,9 +55,9 @@ function hashPairs(row: Buffer): Buffer {
  * Lists the parts of the tree whose hashes prove that a leaf is in it, from the leaf upwards (RFC 6962 section 2.1.1).
  * @param index less than `size`
  */
-export function listInclusionRanges(index: number, size: number): Range[] {
+export function listInclusionRanges(index: number, size: number): LeafRange[] {
   if (!(index >= 0 && index < size)) throw new RangeError(`leaf ${index} of ${size}`);
-  const path: Range[] = [];
+  const path: LeafRange[] = [];
   let [from, to] = [0, size];
   while (to - from > 1) {
     const middle = from + splitPoint(to - from);
@@ -76,9 +76,9 @@ export function listInclusionRanges(index: number, size: number): Range[] {
  * Lists the parts of the tree whose hashes prove that it begins with a smaller one (RFC 6962 section 2.1.2).
  * @param oldSize from 1 to `size`; for an equal size the proof is empty
  */
-export function listConsistencyRanges(oldSize: number, size: number): Range[] {
+export function listConsistencyRanges(oldSize: number, size: number): LeafRange[] {
   if (!(oldSize >= 1 && oldSize <= size)) throw new RangeError(`${oldSize} leaves of ${size}`);
-  const path: Range[] = [];
+  const path: LeafRange[] = [];
   let [from, to] = [0, size];
   while (oldSize !== to) {
     const middle = from + splitPoint(to - from);
@@ -96,7 +96,7 @@ export function listConsistencyRanges(oldSize: number, size: number): Range[] {
 }
 
 /** Lists the complete subtrees of a part of the tree, the largest first. */
-export function listNodes({ from, to }: Range): Node[] {
+export function listNodes({ from, to }: LeafRange): Node[] {
   const nodes: Node[] = [];
   for (let at = from; at < to;) {
     const level = Math.floor(Math.log2(to - at));
@@ -108,7 +108,7 @@ export function listNodes({ from, to }: Range): Node[] {
 }
 
 /** Hashes a part of the tree. @param read returns the hash of a complete subtree */
-export function hashRange(range: Range, read: (node: Node) => Buffer): Buffer {
+export function hashRange(range: LeafRange, read: (node: Node) => Buffer): Buffer {
   const nodes = listNodes(range).map(read);
   const last = nodes.pop();
   if (last === undefined) return EMPTY_ROOT;

@@ -11,7 +11,7 @@ import {
   hashLeafData,
   computeProofRoot,
   type Node,
-  type Range,
+  type LeafRange,
 } from './merkle-tree.js';
 import {
   createSignerKey,
@@ -81,7 +81,7 @@ class GrownTree {
     return readEdge(size, (id) => this.tile(id));
   }
 
-  hash(range: Range): string {
+  hash(range: LeafRange): string {
     return hashRange(range, (node: Node) =>
       hashNodeInTile(this.tile(findTile(node)), node),
     ).toString('base64');

@@ -13,7 +13,7 @@ import {
   listInclusionRanges,
   listNodes,
   type Node,
-  type Range,
+  type LeafRange,
 } from './merkle-tree.js';
 import {
   readEdge,
@@ -139,7 +139,7 @@ export class Tree {
     return this.hashRanges(listConsistencyRanges(old, size));
   }
 
-  private async hashRanges(ranges: Range[]): Promise<Buffer[]> {
+  private async hashRanges(ranges: LeafRange[]): Promise<Buffer[]> {
     const tile = await this.loadTiles(ranges.flatMap(listNodes).map(findTile));
     const read = (node: Node) => hashNodeInTile(tile(findTile(node)), node);
     return ranges.map((range) => hashRange(range, read));

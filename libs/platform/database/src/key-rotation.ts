@@ -3,7 +3,7 @@ import type { Pool } from 'pg';
 import { ConfigError } from '#kernel/config-error.js';
 import { type PlatformConfig } from '#kernel/platform-config.js';
 import { getKeyId, Keyring, createMasterKey, PREFIX_BYTES, getKeyPrefix } from '#kernel/keyring.js';
-import { findKeyState } from './master-keys.js';
+import { findSealingKeyRow } from './master-keys.js';
 import type { SealedColumn } from './sealed-column.js';
 
 const BATCH_SIZE = 500;
@@ -80,7 +80,7 @@ async function beginRotation(pool: Pool, current: Buffer, previous: Buffer): Pro
     [current, previous],
   );
   if (update.rowCount === 1) return;
-  const state = await findKeyState(pool);
+  const state = await findSealingKeyRow(pool);
   const isSameRotation =
     state?.fingerprint.equals(current) && (!state.previous || state.previous.equals(previous));
   if (isSameRotation) return;

@@ -48,7 +48,7 @@ export const DATA_KEY_PURPOSES = [
 export type DataKeyPurpose = (typeof DATA_KEY_PURPOSES)[number];
 
 /** The sealing key as stored in the database. `previous` is the one being rotated out. */
-export type KeyState = { fingerprint: Buffer; previous: Buffer | null };
+export type SealingKeyRow = { fingerprint: Buffer; previous: Buffer | null };
 
 type Loaded = { ring: Keyring; dataKeys: ReadonlyMap<string, Buffer> };
 
@@ -80,7 +80,7 @@ export class MasterKeys implements OnModuleInit, OnModuleDestroy {
     const keys = [config.masterKey, config.masterKeyPrevious].flatMap((key) =>
       key === null ? [] : [createMasterKey(key)],
     );
-    const state = (await findKeyState(pool)) ?? (await recordKey(pool, config));
+    const state = (await findSealingKeyRow(pool)) ?? (await recordKey(pool, config));
     const sealing = findKey(state, keys);
     if (!sealing) throw createWrongKeyError(state, config);
     const { previous } = state;
@@ -121,7 +121,7 @@ export class MasterKeys implements OnModuleInit, OnModuleDestroy {
   /** Polls which key seals: with two keys, a rotation may begin at any time. */
   private followRotation(ring: Keyring, keys: MasterKey[]): void {
     const refresh = async () => {
-      const state = await findKeyState(this.pool);
+      const state = await findSealingKeyRow(this.pool);
       const sealing = state && findKey(state, keys);
       if (sealing) ring.sealWith(sealing);
     };
@@ -134,22 +134,22 @@ export class MasterKeys implements OnModuleInit, OnModuleDestroy {
   }
 }
 
-export function findKeyState(pool: Pick<Pool, 'query'>): Promise<KeyState | undefined> {
-  return queryAtStartup<KeyState>(pool, 'select fingerprint, previous from master_key');
+export function findSealingKeyRow(pool: Pick<Pool, 'query'>): Promise<SealingKeyRow | undefined> {
+  return queryAtStartup<SealingKeyRow>(pool, 'select fingerprint, previous from master_key');
 }
 
 /** Records the key of a new database. When two processes start at once with different keys, one is refused. */
-async function recordKey(pool: Pool, { masterKey }: PlatformConfig): Promise<KeyState> {
+async function recordKey(pool: Pool, { masterKey }: PlatformConfig): Promise<SealingKeyRow> {
   await pool.query('insert into master_key (fingerprint) values ($1) on conflict do nothing', [
     createMasterKey(masterKey).fingerprint,
   ]);
-  const state = await findKeyState(pool);
+  const state = await findSealingKeyRow(pool);
   if (!state) throw new Error('the master key was just recorded');
   return state;
 }
 
 function findKey(
-  { fingerprint }: Pick<KeyState, 'fingerprint'>,
+  { fingerprint }: Pick<SealingKeyRow, 'fingerprint'>,
   keys: MasterKey[],
 ): MasterKey | undefined {
   return keys.find((key) => key.fingerprint.equals(fingerprint));
@@ -158,7 +158,7 @@ function findKey(
 const ADVICE =
   'set MASTER_KEY to the key that was used until now (npm start keeps its own in master.key in the data folder), or use the database that belongs to this key.';
 
-function createWrongKeyError(state: KeyState, config: PlatformConfig): ConfigError {
+function createWrongKeyError(state: SealingKeyRow, config: PlatformConfig): ConfigError {
   const ids = `${getKeyId(createMasterKey(config.masterKey).fingerprint)}, not ${getKeyId(state.fingerprint)}`;
   return new ConfigError(
     `${describeKeySource(config)} is not the key of this database (${ids}): ${ADVICE}`,

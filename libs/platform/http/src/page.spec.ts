@@ -8,8 +8,8 @@ import {
   encodeCursor,
   renderNextLink,
   PageQuery,
-  Pages,
-  type Range,
+  PageReader,
+  type PageRange,
 } from './page.js';
 
 const KEY = Buffer.alloc(32, 1);
@@ -69,7 +69,7 @@ describe('addLink', () => {
 
 describe('Pages', () => {
   const numbers = [1, 2, 3, 4, 5];
-  const find = async ({ after, limit }: Range) =>
+  const find = async ({ after, limit }: PageRange) =>
     numbers.filter((n) => n > (after?.[0] ?? 0)).slice(0, limit);
   const getPage = async (url: string) => {
     const links: string[] = [];
@@ -77,7 +77,7 @@ describe('Pages', () => {
       PageQuery,
       Object.fromEntries(new URL(url, 'https://orders.example').searchParams),
     );
-    const pages = new Pages(
+    const pages = new PageReader(
       KEY,
       'https://orders.example',
       url,

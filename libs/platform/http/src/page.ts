@@ -48,7 +48,7 @@ export class PageQuery {
 export type CursorKey = readonly number[];
 
 /** A part of a list: after a key, and at most this many elements. */
-export type Range = { after: CursorKey | null; limit: number };
+export type PageRange = { after: CursorKey | null; limit: number };
 
 /**
  * Encodes a cursor, which is opaque and valid only for its list.
@@ -95,7 +95,7 @@ export function addLink(reply: FastifyReply, link: string): void {
 }
 
 /** Reads the page that a request asks for. */
-export class Pages {
+export class PageReader {
   private readonly list: string;
 
   constructor(
@@ -117,7 +117,7 @@ export class Pages {
    */
   async getPage<T>(
     { limit, cursor }: PageQuery,
-    find: (range: Range) => Promise<T[]>,
+    find: (range: PageRange) => Promise<T[]>,
     getKey: (element: T) => CursorKey,
   ): Promise<T[]> {
     const after = cursor === null ? null : decodeCursor(this.key, this.list, cursor);
@@ -139,7 +139,7 @@ export class Pages {
 
   /** Returns the page of a list that is complete in memory, in the order of its keys. */
   getPageFrom<T>(query: PageQuery, all: T[], getKey: (element: T) => CursorKey): Promise<T[]> {
-    const find = async ({ after, limit }: Range) => {
+    const find = async ({ after, limit }: PageRange) => {
       const first = after ? all.findIndex((element) => isAfter(getKey(element), after)) : 0;
       return first < 0 ? [] : all.slice(first, first + limit);
     };
@@ -156,15 +156,15 @@ function isAfter(key: CursorKey, other: CursorKey): boolean {
 type Exchange = { request: AuthenticatedRequest; reply: FastifyReply };
 
 @Injectable()
-class PagesPipe implements PipeTransform<Exchange, Pages> {
+class PagesPipe implements PipeTransform<Exchange, PageReader> {
   constructor(
     private readonly config: PlatformConfig,
     private readonly keys: MasterKeys,
     private readonly large: LargeResponses,
   ) {}
 
-  transform({ request, reply }: Exchange): Pages {
-    return new Pages(
+  transform({ request, reply }: Exchange): PageReader {
+    return new PageReader(
       this.keys.getDataKey('cursors'),
       this.config.publicUrl,
       request.url,

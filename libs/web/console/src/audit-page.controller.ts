@@ -5,7 +5,7 @@ import { ActorNames } from '#history/actor-names.service.js';
 import type { AuditEntryJson } from '#history/audit-entry.dto.js';
 import { AuditService } from '#history/audit.service.js';
 import { Members } from '#identity/members.service.js';
-import { CurrentStore, Operation, type EnteredStore } from '#pages/current-user.js';
+import { CurrentStore, RequiresOperation, type EnteredStore } from '#pages/current-user.js';
 import { Pages } from '#pages/pages.service.js';
 import { loadView } from '#pages/view.js';
 import { getAuditLabel, describeChanges, describeDetails, describeActor } from './audit-labels.js';
@@ -43,7 +43,7 @@ export class AuditPageController {
   ) {}
 
   @Get()
-  @Operation('audit.read')
+  @RequiresOperation('audit.read')
   async show(
     @Query('before') beforeParameter: string | undefined,
     @Req() request: FastifyRequest,

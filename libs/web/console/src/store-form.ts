@@ -36,7 +36,7 @@ export type StoreSettings = {
 const MAX_NAME = 255;
 
 /** Languages with translations. Others can be set through the API, and are then kept. */
-const LANGUAGES = LANGUAGE_CODES.map((value) => ({ value, text: getLanguageName(value) }));
+const LANGUAGE_OPTIONS = LANGUAGE_CODES.map((value) => ({ value, text: getLanguageName(value) }));
 
 /** Reads the entered values, which are shown again with errors. */
 export function readStoreForm(form: FormFields): StoreForm {
@@ -116,8 +116,9 @@ export function parseStoreSettings(values: StoreForm): StoreSettings {
 
 /** Lists the languages to choose from, including the current one. */
 export function listLanguages(locale: string): { value: string; text: string }[] {
-  if (locale === '' || LANGUAGES.some(({ value }) => value === locale)) return LANGUAGES;
-  return [...LANGUAGES, { value: locale, text: getLanguageName(locale) }];
+  if (locale === '' || LANGUAGE_OPTIONS.some(({ value }) => value === locale))
+    return LANGUAGE_OPTIONS;
+  return [...LANGUAGE_OPTIONS, { value: locale, text: getLanguageName(locale) }];
 }
 
 function getLanguageName(locale: string): string {

@@ -10,7 +10,7 @@ import {
   ConsoleContext,
   CurrentStore,
   CurrentUser,
-  Operation,
+  RequiresOperation,
   type EnteredStore,
   type SignedIn,
 } from '#pages/current-user.js';
@@ -57,7 +57,7 @@ export class StoreSettingsController {
   ) {}
 
   @Get()
-  @Operation('store.settings')
+  @RequiresOperation('store.settings')
   async show(
     @Query('done') done: string | undefined,
     @Req() request: FastifyRequest,
@@ -86,7 +86,7 @@ export class StoreSettingsController {
   }
 
   @Post()
-  @Operation('store.settings')
+  @RequiresOperation('store.settings')
   @TakesForm()
   @Throttle(PER_MINUTE)
   async save(

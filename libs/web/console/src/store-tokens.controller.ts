@@ -14,7 +14,7 @@ import {
   ConsoleWriter,
   CurrentStore,
   CurrentUser,
-  Operation,
+  RequiresOperation,
   type EnteredStore,
   type SignedIn,
 } from '#pages/current-user.js';
@@ -74,7 +74,7 @@ export class StoreTokensController {
   ) {}
 
   @Get()
-  @Operation('tokens.read')
+  @RequiresOperation('tokens.read')
   async show(
     @Query('done') done: string | undefined,
     @Req() request: FastifyRequest,
@@ -86,7 +86,7 @@ export class StoreTokensController {
   }
 
   @Post()
-  @Operation('tokens.create')
+  @RequiresOperation('tokens.create')
   @TakesForm()
   @Throttle(PER_MINUTE)
   async create(
@@ -122,7 +122,7 @@ export class StoreTokensController {
   }
 
   @Get(':id/revoke')
-  @Operation('tokens.revoke')
+  @RequiresOperation('tokens.revoke')
   async askToRevoke(
     @Param('id') id: string,
     @Req() request: FastifyRequest,
@@ -146,7 +146,7 @@ export class StoreTokensController {
   }
 
   @Post(':id/revoke')
-  @Operation('tokens.revoke')
+  @RequiresOperation('tokens.revoke')
   @TakesForm()
   @Throttle(PER_MINUTE)
   async revoke(

@@ -22,7 +22,7 @@ import {
   ConsoleWriter,
   CurrentStore,
   CurrentUser,
-  Operation,
+  RequiresOperation,
   type EnteredStore,
   type SignedIn,
 } from '#pages/current-user.js';
@@ -75,7 +75,7 @@ export class StoreUsersController {
   ) {}
 
   @Get()
-  @Operation('users.read')
+  @RequiresOperation('users.read')
   async show(
     @Query('done') redirectWithNotice: string | undefined,
     @Req() request: FastifyRequest,
@@ -89,7 +89,7 @@ export class StoreUsersController {
   }
 
   @Post('invitations')
-  @Operation('users.invite')
+  @RequiresOperation('users.invite')
   @TakesForm()
   @Throttle(PER_MINUTE)
   async invite(
@@ -143,7 +143,7 @@ export class StoreUsersController {
   }
 
   @Get('invitations/:id/withdraw')
-  @Operation('users.invite')
+  @RequiresOperation('users.invite')
   async askToWithdraw(
     @Param('id') id: string,
     @Req() request: FastifyRequest,
@@ -165,7 +165,7 @@ export class StoreUsersController {
   }
 
   @Post('invitations/:id/withdraw')
-  @Operation('users.invite')
+  @RequiresOperation('users.invite')
   @TakesForm()
   @Throttle(PER_MINUTE)
   async withdraw(
@@ -185,7 +185,7 @@ export class StoreUsersController {
   }
 
   @Post(':id/role')
-  @Operation('users.change_role')
+  @RequiresOperation('users.change_role')
   @TakesForm()
   @Throttle(PER_MINUTE)
   async changeRole(
@@ -214,7 +214,7 @@ export class StoreUsersController {
   }
 
   @Get(':id/remove')
-  @Operation('users.remove')
+  @RequiresOperation('users.remove')
   async askToRemove(
     @Param('id') id: string,
     @Req() request: FastifyRequest,
@@ -250,7 +250,7 @@ export class StoreUsersController {
   }
 
   @Post(':id/remove')
-  @Operation('users.remove')
+  @RequiresOperation('users.remove')
   @TakesForm()
   @Throttle(PER_MINUTE)
   async remove(

@@ -1,7 +1,7 @@
 import type { Guide } from './guides.js';
 import type { OpenApiDocument } from './openapi-document.js';
 
-export type Entry = {
+export type SearchEntry = {
   /** The name of the page or the operation. */
   title: string;
   /** The text next to the title. */
@@ -13,11 +13,14 @@ export type Entry = {
 };
 
 /** Indexes each section of each guide, and each operation. Events are sections of a guide. */
-export function createSearchIndex(guides: readonly Guide[], document: OpenApiDocument): Entry[] {
+export function createSearchIndex(
+  guides: readonly Guide[],
+  document: OpenApiDocument,
+): SearchEntry[] {
   return [...guides.flatMap(toGuideEntries), ...toOperationEntries(document)];
 }
 
-function toGuideEntries({ title, path, sections }: Guide): Entry[] {
+function toGuideEntries({ title, path, sections }: Guide): SearchEntry[] {
   return sections.map(({ id, heading, text }) => ({
     title: heading,
     about: id === null ? 'Guide' : title,
@@ -34,7 +37,7 @@ type Operation = {
   parameters?: { name?: string }[];
 };
 
-function toOperationEntries({ paths }: OpenApiDocument): Entry[] {
+function toOperationEntries({ paths }: OpenApiDocument): SearchEntry[] {
   return Object.entries(paths).flatMap(([path, methods]) =>
     Object.entries(methods as unknown as Record<string, Operation>).map(([method, one]) => ({
       title: one.summary,

@@ -9,7 +9,12 @@ import { UpdateLocation } from '#locations/location.commands.js';
 import type { Location } from '#locations/location.js';
 import { LocationsService } from '#locations/locations.service.js';
 import { loadAsset } from '#pages/assets.js';
-import { ConsoleContext, CurrentStore, Operation, type EnteredStore } from '#pages/current-user.js';
+import {
+  ConsoleContext,
+  CurrentStore,
+  RequiresOperation,
+  type EnteredStore,
+} from '#pages/current-user.js';
 import { Pages } from '#pages/pages.service.js';
 import { loadView } from '#pages/view.js';
 import {
@@ -41,7 +46,7 @@ export class LocationPagesController {
   ) {}
 
   @Get()
-  @Operation('listLocations')
+  @RequiresOperation('listLocations')
   async list(
     @CurrentStore() store: EnteredStore,
     @Req() request: FastifyRequest,
@@ -54,7 +59,7 @@ export class LocationPagesController {
   }
 
   @Get(':id')
-  @Operation('locations.pin')
+  @RequiresOperation('locations.pin')
   async show(
     @CurrentStore() store: EnteredStore,
     @Param('id') id: string,
@@ -69,7 +74,7 @@ export class LocationPagesController {
 
   @Post(':id/pin')
   @TakesForm()
-  @Operation('locations.pin')
+  @RequiresOperation('locations.pin')
   async pin(
     @CurrentStore() store: EnteredStore,
     @ConsoleContext() context: CommandContext,
@@ -90,7 +95,7 @@ export class LocationPagesController {
   }
 
   @Get(':id/unpin')
-  @Operation('locations.pin')
+  @RequiresOperation('locations.pin')
   async askToUnpin(
     @CurrentStore() store: EnteredStore,
     @Param('id') path: string,
@@ -111,7 +116,7 @@ export class LocationPagesController {
 
   @Post(':id/unpin')
   @TakesForm()
-  @Operation('locations.pin')
+  @RequiresOperation('locations.pin')
   async unpin(
     @CurrentStore() store: EnteredStore,
     @ConsoleContext() context: CommandContext,

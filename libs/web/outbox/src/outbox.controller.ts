@@ -6,7 +6,12 @@ import { NotFoundError } from '#kernel/errors.js';
 import { query } from '#database/connection.js';
 import { TakesForm } from '#http/form-bodies.js';
 import { Outbox } from '#messages/outbox.service.js';
-import { ConsoleContext, CurrentStore, Operation, type EnteredStore } from '#pages/current-user.js';
+import {
+  ConsoleContext,
+  CurrentStore,
+  RequiresOperation,
+  type EnteredStore,
+} from '#pages/current-user.js';
 import { Pages } from '#pages/pages.service.js';
 import { loadView } from '#pages/view.js';
 import {
@@ -32,7 +37,7 @@ export class OutboxController {
   ) {}
 
   @Get()
-  @Operation('outbox.read')
+  @RequiresOperation('outbox.read')
   async list(
     @CurrentStore() store: EnteredStore,
     @Query('before') before: unknown,
@@ -54,7 +59,7 @@ export class OutboxController {
   }
 
   @Get(':message_id')
-  @Operation('outbox.read')
+  @RequiresOperation('outbox.read')
   async show(
     @CurrentStore() store: EnteredStore,
     @Param('message_id') path: string,
@@ -84,7 +89,7 @@ export class OutboxController {
 
   @Post(':message_id/send')
   @TakesForm()
-  @Operation('outbox.send')
+  @RequiresOperation('outbox.send')
   async send(
     @ConsoleContext() context: CommandContext,
     @CurrentStore() store: EnteredStore,

@@ -4,7 +4,7 @@ import type { AuditedWriter } from '#event-store/commands/audited-writes.service
 import { readSource, type AuthenticatedRequest } from '#http/caller.js';
 import type { SignedIn } from '#identity/sessions.service.js';
 import { setRouteConfig } from '#http/route-config.js';
-import type { Operation as OperationName, Role } from '#identity/roles.js';
+import type { Operation, Role } from '#identity/roles.js';
 
 export type { SignedIn };
 
@@ -14,10 +14,10 @@ export type EnteredStore = { id: number; name: string; role: Role };
 /** Carries what the guard of the console has found out about the request. */
 export type ConsoleRequest = AuthenticatedRequest & { signedIn?: SignedIn; store?: EnteredStore };
 
-export type ConsoleRoute = { operation?: OperationName; withoutSession?: true };
+export type ConsoleRoute = { operation?: Operation; withoutSession?: true };
 
 /** Names the operation that the user's role must allow for a page or a form of a store. */
-export function Operation(operation: OperationName): MethodDecorator {
+export function RequiresOperation(operation: Operation): MethodDecorator {
   const config: ConsoleRoute = { operation };
   return setRouteConfig(config);
 }

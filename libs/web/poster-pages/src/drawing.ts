@@ -2,7 +2,7 @@
 export type Weight = 'regular' | 'bold';
 
 /** A shape in points, with y downwards from the upper left corner of the trimmed paper. */
-export type Shape =
+export type DrawnShape =
   | {
       kind: 'rectangle';
       x: number;
@@ -38,5 +38,5 @@ export type Drawing = {
   /** BCP 47. */
   lang: string;
   createdAt: string;
-  shapes: Shape[];
+  shapes: DrawnShape[];
 };

@@ -1,7 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 import { computeContrast } from '#pages/colors.js';
 import type { Config } from '#configuration/config.js';
-import type { Drawing, Shape } from './drawing.js';
+import type { Drawing, DrawnShape } from './drawing.js';
 import { BLEED, PAPERS, type PaperSize } from './paper.js';
 import type { PosterContent } from './poster-content.js';
 import { PosterFonts } from './poster-fonts.service.js';
@@ -32,7 +32,7 @@ const drawPoster = (
 type Box = { left: number; top: number; right: number; bottom: number };
 
 /** Computes the box that a shape really covers. */
-function getBox(shape: Shape): Box {
+function getBox(shape: DrawnShape): Box {
   switch (shape.kind) {
     case 'rectangle': {
       const { x, y, width, height } = shape;

@@ -3,7 +3,7 @@ import { isStampIcon } from '#cards/card-appearance.js';
 import { STAMP_ICON_PATHS } from '#card-images/stamp-icons.js';
 import { computeContrast, pickReadableColor } from '#pages/colors.js';
 import { findDarkModules } from '#web-card/qr-modules.js';
-import type { Drawing, Shape, Weight } from './drawing.js';
+import type { Drawing, DrawnShape, Weight } from './drawing.js';
 import { fitText, type Measure, type Room } from './fitting.js';
 import { BLEED, MARKS, type Paper } from './paper.js';
 import type { PosterContent } from './poster-content.js';
@@ -38,7 +38,7 @@ const MAX_IN_ROW = 12;
 const TITLE_SHARE = 0.4;
 
 /** An element of the column, with the space before it. */
-type Block = { before: number; height: number; draw: (top: number) => Shape[] };
+type Block = { before: number; height: number; draw: (top: number) => DrawnShape[] };
 
 export function layOutPoster(
   content: PosterContent,
@@ -104,7 +104,7 @@ class PosterLayout {
   }
 
   /** Lays out store name, title, stamps and rewards, centred vertically. */
-  private head(from: number, to: number): Shape[] {
+  private head(from: number, to: number): DrawnShape[] {
     const room = (to - from) / this.unit;
     const sumHeights = (blocks: Block[]) =>
       blocks.reduce((sum, { before, height }) => sum + before + height, 0) / this.unit;
@@ -203,7 +203,7 @@ class PosterLayout {
     cell: number,
     icon: string,
     due: boolean,
-  ): Shape[] {
+  ): DrawnShape[] {
     const { ground, stamps } = this.content.colors;
     const fill = due ? this.ink : stamps;
     const mark =
@@ -242,7 +242,7 @@ class PosterLayout {
     const inside = PANEL.above * unit + scan.height;
     const left = (paper.width - width) / 2;
     const height = inside + code + address.height + PANEL.below * unit;
-    const draw = (top: number): Shape[] => [
+    const draw = (top: number): DrawnShape[] => [
       ...this.frame({ x: left, y: top, width, height }),
       ...scan.draw(top + PANEL.above * unit),
       {
@@ -258,7 +258,7 @@ class PosterLayout {
     return { before: 0, height, draw };
   }
 
-  private frame(box: { x: number; y: number; width: number; height: number }): Shape[] {
+  private frame(box: { x: number; y: number; width: number; height: number }): DrawnShape[] {
     const radius = PANEL.radius * this.unit;
     const panel = { kind: 'rectangle', ...box, radius, fill: WHITE } as const;
     if (computeContrast(this.content.colors.ground, WHITE) >= 1.25) return [panel];
@@ -317,7 +317,7 @@ class PosterLayout {
 }
 
 /** Draws the crop marks, outside of the bleed. */
-function cropMarks({ width, height }: Paper): Shape[] {
+function cropMarks({ width, height }: Paper): DrawnShape[] {
   const thick = 0.3;
   const long = MARKS - 2;
   return [-BLEED - long - 1, 0].flatMap((away) => {

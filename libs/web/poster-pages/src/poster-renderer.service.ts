@@ -2,7 +2,7 @@ import { Injectable } from '@nestjs/common';
 import { createRequire } from 'node:module';
 import type PDFDocument from 'pdfkit';
 import { FairQueue } from '#kernel/fair-queue.js';
-import type { Drawing, Shape } from './drawing.js';
+import type { Drawing, DrawnShape } from './drawing.js';
 import { FEATURES, PosterFonts } from './poster-fonts.service.js';
 import { renderPosterSvg, type Outline } from './poster-svg.js';
 
@@ -85,7 +85,7 @@ export class PosterRenderer {
     return Buffer.concat(parts);
   }
 
-  private add(document: PDFKit.PDFDocument, shape: Shape): void {
+  private add(document: PDFKit.PDFDocument, shape: DrawnShape): void {
     document.fillColor(shape.fill);
     switch (shape.kind) {
       case 'rectangle':

@@ -1,4 +1,4 @@
-import type { Drawing, Shape, Weight } from './drawing.js';
+import type { Drawing, DrawnShape, Weight } from './drawing.js';
 
 /** Converts a text to a path. */
 export type Outline = (
@@ -29,7 +29,7 @@ export function renderPosterSvg(drawing: Drawing, outline: Outline, resolution?:
   ].join('');
 }
 
-function renderShape(shape: Shape, outline: Outline): string {
+function renderShape(shape: DrawnShape, outline: Outline): string {
   const { fill } = shape;
   switch (shape.kind) {
     case 'rectangle': {

@@ -1,6 +1,6 @@
 import { Controller, Get, Req, Res } from '@nestjs/common';
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import { CurrentStore, Operation, type EnteredStore } from '#pages/current-user.js';
+import { CurrentStore, RequiresOperation, type EnteredStore } from '#pages/current-user.js';
 import { Pages } from '#pages/pages.service.js';
 import { loadView } from '#pages/view.js';
 import { PosterDocuments, type ListedPoster } from './poster-documents.service.js';
@@ -16,7 +16,7 @@ export class PostersConsoleController {
   ) {}
 
   @Get()
-  @Operation('listPosters')
+  @RequiresOperation('listPosters')
   async list(
     @CurrentStore() { id }: EnteredStore,
     @Req() request: FastifyRequest,

@@ -3,7 +3,7 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 import {
   CurrentStore,
   CurrentUser,
-  Operation,
+  RequiresOperation,
   type EnteredStore,
   type SignedIn,
 } from '#pages/current-user.js';
@@ -39,7 +39,7 @@ export class HomeController {
   }
 
   @Get('stores/:account_id')
-  @Operation('store.read')
+  @RequiresOperation('store.read')
   async showStore(
     @CurrentStore() store: EnteredStore,
     @Req() request: FastifyRequest,

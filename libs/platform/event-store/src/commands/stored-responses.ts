@@ -6,7 +6,7 @@ import { query } from '#database/connection.js';
 import type { SealedColumn } from '#database/sealed-column.js';
 import { MasterKeys } from '#database/master-keys.js';
 import type { SealedResponse } from '../port/event-store.js';
-import { PersonalKeys, type Reader } from '../personal-keys/personal-keys.js';
+import { PersonalKeys, type KeyQuery } from '../personal-keys/personal-keys.js';
 import { toCommitError } from '../port/refusals.js';
 
 /** After this time without a response, another request with the same key takes over. */
@@ -28,7 +28,7 @@ export const STORED_RESPONSES_COLUMN: SealedColumn = {
 export type StoredResponse = { status: number; body: unknown };
 
 /** The state of the first request with the key. `erased`: its response was about a person who has been erased since. */
-export type KeyState =
+export type IdempotencyKeyState =
   | { state: 'ours' }
   | { state: 'running' }
   | { state: 'other' }
@@ -89,9 +89,9 @@ export class StoredResponses {
    * Claims a key for a request, or returns what its first request has come to.
    * @param request fingerprint of the body
    */
-  async claimKey(keyed: KeyedRequest, request: Buffer): Promise<KeyState> {
+  async claimKey(keyed: KeyedRequest, request: Buffer): Promise<IdempotencyKeyState> {
     const [row] = await query<{
-      state: KeyState['state'];
+      state: IdempotencyKeyState['state'];
       status: number | null;
       response: Buffer | null;
     }>(this.pool, { ...CLAIM_KEY, values: [keyed.key, request, keyed.holder, LEASE_SECONDS] });
@@ -113,11 +113,11 @@ export class StoredResponses {
     keyed: KeyedRequest,
     stream: string,
     body: unknown,
-    read?: Reader,
+    queryKeys?: KeyQuery,
   ): Promise<SealedResponse> {
     const { key, holder, status, storedOnlyFields } = keyed;
     const stored = storedOnlyFields ? { ...(body as object), ...storedOnlyFields } : body;
-    const plain = await this.encode(keyed, toText(stored), read);
+    const plain = await this.encode(keyed, toText(stored), queryKeys);
     return {
       key,
       holder,
@@ -134,13 +134,13 @@ export class StoredResponses {
   private async encode(
     { key, status, subjectId }: KeyedRequest,
     text: string,
-    read: Reader | undefined,
+    queryKeys: KeyQuery | undefined,
   ): Promise<Buffer> {
     if (subjectId === undefined || text === '' || status >= 400) return Buffer.from(text);
     const head = Buffer.alloc(PERSONAL_BYTES);
     head.writeUInt8(PERSONAL);
     head.writeBigUInt64BE(BigInt(subjectId), 1);
-    const sealed = await this.keys.sealText(subjectId, text, getSealContext(key), read);
+    const sealed = await this.keys.sealText(subjectId, text, getSealContext(key), queryKeys);
     return sealed ? Buffer.concat([head, sealed]) : head;
   }
 
@@ -164,10 +164,10 @@ export class StoredResponses {
     client?: Client,
   ): Promise<void> {
     // A transaction must not wait for a second connection: all others may be waiting as well.
-    const read: Reader | undefined =
+    const queryKeys: KeyQuery | undefined =
       client &&
-      (async (statement) => (await client.query(statement)) as Awaited<ReturnType<Reader>>);
-    const response = await this.seal({ ...keyed, status }, '', body, read);
+      (async (statement) => (await client.query(statement)) as Awaited<ReturnType<KeyQuery>>);
+    const response = await this.seal({ ...keyed, status }, '', body, queryKeys);
     try {
       await (client ?? this.pool).query({ ...SAVE, values: [toResponseArgument([response])] });
     } catch (error) {

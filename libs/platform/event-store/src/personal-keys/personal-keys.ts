@@ -53,7 +53,7 @@ type KeyRow = { subject_id: number } & WrappedKey;
 /** The columns of `personal_keys`. */
 export type WrappedKey = { wrapped: Buffer; previous_wrapped: Buffer | null; is_renewed: boolean };
 
-export type Reader = (statement: {
+export type KeyQuery = (statement: {
   name: string;
   text: string;
   values: unknown[];
@@ -179,10 +179,10 @@ export class PersonalKeys {
   /**
    * Loads the keys for texts that are made from the history. Leaves out erased people. The key of NOBODY is never
    * destroyed.
-   * @param read how to query the database, for a caller that holds a connection already
+   * @param queryKeys how to query the database, for a caller that holds a connection already
    */
-  async load(subjectIds: Iterable<number>, read?: Reader): Promise<Map<number, Buffer>> {
-    const keys = await this.find(subjectIds, read);
+  async load(subjectIds: Iterable<number>, queryKeys?: KeyQuery): Promise<Map<number, Buffer>> {
+    const keys = await this.find(subjectIds, queryKeys);
     return new Map([...keys].map(([id, { current, previous }]) => [id, previous ?? current]));
   }
 
@@ -228,12 +228,12 @@ export class PersonalKeys {
    */
   private async find(
     subjectIds: Iterable<number>,
-    read: Reader = (statement) => query<KeyRow>(this.pool, statement),
+    queryKeys: KeyQuery = (statement) => query<KeyRow>(this.pool, statement),
   ): Promise<Map<number, PersonalKey>> {
     const ids = new Set(subjectIds);
     for (let tries = 1; tries <= FIND_TRIES; tries++) {
       const requestedAt = performance.now();
-      const keys = await this.findOnce(ids, read, requestedAt);
+      const keys = await this.findOnce(ids, queryKeys, requestedAt);
       if (performance.now() - requestedAt < MAX_READ_MS) return keys;
     }
     throw new UnavailableError('The database responds too slowly');
@@ -241,7 +241,7 @@ export class PersonalKeys {
 
   private async findOnce(
     ids: Set<number>,
-    read: Reader,
+    queryKeys: KeyQuery,
     requestedAt: number,
   ): Promise<Map<number, PersonalKey>> {
     const keys = new Map<number, PersonalKey>();
@@ -257,7 +257,7 @@ export class PersonalKeys {
       else missing.push(id);
     }
     if (missing.length > 0) {
-      const rows = await read({
+      const rows = await queryKeys({
         name: 'personal_keys_load',
         text: `select subject_id, wrapped, previous_wrapped, is_renewed from personal_keys
                where subject_id = any ($1)`,
@@ -338,9 +338,9 @@ export class PersonalKeys {
     subjectId: number,
     text: string,
     context: string,
-    read?: Reader,
+    queryKeys?: KeyQuery,
   ): Promise<Buffer | undefined> {
-    const key = (await this.load([subjectId], read)).get(subjectId);
+    const key = (await this.load([subjectId], queryKeys)).get(subjectId);
     return key && seal(key, Buffer.from(text), context);
   }
 

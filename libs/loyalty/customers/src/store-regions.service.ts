@@ -2,17 +2,17 @@ import { Injectable } from '@nestjs/common';
 import { Pool } from 'pg';
 import { NotFoundError } from '#kernel/errors.js';
 import { query } from '#database/connection.js';
-import type { Place } from './customer.js';
+import type { StoreRegion } from './customer.js';
 
-/** Reads where stores are. */
+/** Reads the time zones and countries of stores. */
 @Injectable()
-export class StorePlaces {
+export class StoreRegions {
   constructor(private readonly pool: Pool) {}
 
   /** @throws NotFoundError */
-  async get(accountId: number): Promise<Place> {
+  async get(accountId: number): Promise<StoreRegion> {
     const [row] = await query<{ time_zone: string; country: string | null }>(this.pool, {
-      name: 'customers_place',
+      name: 'find_store_region',
       text: 'select time_zone, country from accounts where id = $1',
       values: [accountId],
     });
