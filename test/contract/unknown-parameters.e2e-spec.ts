@@ -29,7 +29,7 @@ const stamps = async () => (await store.get<CustomerCardDetailJson>(path)).body.
 let people = 0;
 const someone = () => ({ first_name: 'Anna', email: `strict${people++}@example.com` });
 
-describe('what nobody knows in a request', () => {
+describe('unknown parameters and fields', () => {
   it('CONV-41 Query parameters and body fields that the operation does not take are named in `X-Unknown-Parameters`, those in the wrapper with its name: `customer.frist_name, limt`', async () => {
     const misspelt = { customer: { ...someone(), frist_name: 'Anna', id: 7 }, card: 1 };
     const response = await store.post<CreatedCustomerJson>(`${customers}?limt=3`, misspelt);

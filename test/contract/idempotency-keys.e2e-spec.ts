@@ -45,7 +45,7 @@ const balance = async (path: string) =>
 const sql = async <R extends object>(text: string): Promise<R[]> =>
   (await getPool(service.running.app.get(DataSource)).query<R>(text)).rows;
 
-describe('sending again', () => {
+describe('idempotency keys', () => {
   it('RETRY-01 Without the header two identical requests are executed twice', async () => {
     const { path } = await enrol(store);
     await stamp(path, {});

@@ -47,7 +47,7 @@ async function expectRoomAfterDeletion(list: string, body: object, ids: number[]
   }
 }
 
-describe('at most', () => {
+describe('limits of records', () => {
   it('REWARD-26 A card has at most 50 rewards, deleted ones not counted; one more is 422 `base` with the code `limit_reached`, however many are created at once', async () => {
     const { body: card } = await store.post<CardJson>(`${store.store}/cards`, {
       card: { name: 'Full' },
