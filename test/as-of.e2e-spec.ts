@@ -20,7 +20,7 @@ import {
   readAllEvents,
   openStore,
   streamKinds,
-  untilReadable,
+  waitUntilReadable,
 } from './support/database/event-store.js';
 import { enrol } from './support/fixtures/enrolled-customer.js';
 
@@ -183,7 +183,7 @@ describe('a long history', () => {
     for (let i = 0; i < LENGTH; i += 100) {
       await commit(1, ...times.slice(i, i + 100).map((time, at) => createCountEvent(i + at, time)));
     }
-    if (isPostgres) await untilReadable(database);
+    if (isPostgres) await waitUntilReadable(database);
     return times;
   }
 

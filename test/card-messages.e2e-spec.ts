@@ -100,7 +100,7 @@ describe('a card link', () => {
   it('sent by e-mail opens the page of the card', async () => {
     const email = newAddress();
     const person = await enrolCustomer({ email });
-    await follow().untilSettled();
+    await follow().waitUntilSettled();
     const [mail] = findMails(email);
     const [, link = ''] = /<a href="https:\/\/cards[.]example([^"]+)"/.exec(mail?.html ?? '') ?? [];
     expect(link).toBe(`/passes/${person.uuid}`);
@@ -119,7 +119,7 @@ describe('a card link', () => {
     expect(renaming.status).toBe(200);
     const email = newAddress();
     await enrolCustomer({ email }, other, body.id);
-    await follow().untilSettled();
+    await follow().waitUntilSettled();
     const [mail] = findMails(email);
     expect(mail?.from).toBe(
       '"Bob \\"The Bean\\" Bcc: all@victim.example <b>Hi</b>" <inkpad@shop.example>',
@@ -132,7 +132,7 @@ describe('a card link', () => {
     const [email, phone] = [newAddress(), newNumber()];
     mails.refuse(email);
     const person = await enrolCustomer({ email, phone });
-    await follow().untilSettled();
+    await follow().waitUntilSettled();
     expect(provider.to(phone).map(({ from, body }) => [from, body])).toEqual([
       ['+15005550006', expect.stringContaining(`https://cards.example/passes/${person.uuid}`)],
     ]);
@@ -145,7 +145,7 @@ describe('a card link', () => {
     const phone = newNumber();
     provider.refused.set(phone, 21610);
     const person = await enrolCustomer({ phone });
-    await follow().untilSettled();
+    await follow().waitUntilSettled();
     expect(await readMessages(person)).toEqual([
       {
         state: 'failed',
@@ -162,7 +162,7 @@ describe('a card link', () => {
       await enrolCustomer({ phone: newNumber() }),
       await enrolCustomer({ phone: newNumber() }),
     ];
-    await follow().untilSettled();
+    await follow().waitUntilSettled();
     const [one, two] = provider.received.slice(-2);
     if (!one || !two) throw new Error('two messages were sent');
     const { baseUrl } = service;
@@ -193,7 +193,7 @@ describe('a card link', () => {
 
   it('sent again by SMS takes a delivery report that comes before the provider’s response', async () => {
     const { customerId } = await enrolCustomer({ phone: newNumber() });
-    await follow().untilSettled();
+    await follow().waitUntilSettled();
     const sms = provider.received.at(-1);
     if (!sms) throw new Error('a message was sent');
     const { baseUrl, app } = service;
@@ -229,7 +229,7 @@ describe('a card link', () => {
        where state = 'queued'`,
     );
     provider.outage = null;
-    await ownFollower.untilSettled();
+    await ownFollower.waitUntilSettled();
     for (const phone of phones) expect(provider.to(phone)).toHaveLength(1);
   });
 
@@ -244,7 +244,7 @@ describe('a card link', () => {
     );
     provider.losesResponses = false;
     await service.database.query(`update card_messages set due_at = now() where state = 'queued'`);
-    await ownFollower.untilSettled();
+    await ownFollower.waitUntilSettled();
     expect(provider.to(phone)).toHaveLength(2);
   });
 
@@ -253,7 +253,7 @@ describe('a card link', () => {
     const person = await enrolCustomer({ email });
     await Promise.all([requestLinks(person), requestLinks(person), requestLinks(person)]);
     await requestLinks(person);
-    await follow().untilSettled();
+    await follow().waitUntilSettled();
     expect(findMails(email)).toHaveLength(1);
     const requests = (await service.history()).filter(
       ({ type, stream }) =>
@@ -279,7 +279,7 @@ describe('a card link', () => {
     expect(erasure.status).toBe(204);
     provider.outage = null;
     await service.database.query(`update card_messages set due_at = now() where state = 'queued'`);
-    await ownFollower.untilSettled();
+    await ownFollower.waitUntilSettled();
     expect(provider.to(phone)).toEqual([]);
     expect(await readMessages(person)).toMatchObject([{ state: 'dropped', reason: 'erased' }]);
   });
@@ -293,7 +293,7 @@ describe('a card link', () => {
       name,
       '',
     ]);
-    await follow(Object.fromEntries(emptySettings) as NodeJS.ProcessEnv).untilSettled();
+    await follow(Object.fromEntries(emptySettings) as NodeJS.ProcessEnv).waitUntilSettled();
     expect(await readMessages(byMail)).toMatchObject([{ state: 'held', channel: 'email' }]);
     expect(await readMessages(bySms)).toMatchObject([{ state: 'held', channel: 'sms' }]);
   });
@@ -306,9 +306,9 @@ describe('a card link', () => {
     const [first, second] = [newNumber(), newNumber()];
     await enrolCustomer({ phone: first }, other, body.id);
     const ownFollower = follow({ ...settings(), MAX_SMS_PER_STORE_PER_DAY: '1' });
-    await ownFollower.untilSettled();
+    await ownFollower.waitUntilSettled();
     const again = await enrolCustomer({ phone: second }, other, body.id);
-    await ownFollower.untilSettled();
+    await ownFollower.waitUntilSettled();
     expect([first, second].map((phone) => provider.to(phone).length)).toEqual([1, 0]);
     expect(await readMessages(again)).toMatchObject([
       { state: 'held', channel: 'sms', reason: 'the store has sent too many SMS' },
@@ -320,7 +320,7 @@ describe('a card link', () => {
     const person = await enrolCustomer({ phone: abroad });
     const satellite = await enrolCustomer({ phone: '+8816412345678' });
     const ownFollower = follow();
-    await ownFollower.untilSettled();
+    await ownFollower.waitUntilSettled();
     const reason = 'the store sends no SMS to Austria (Settings, Other countries)';
     expect(await readMessages(person)).toMatchObject([{ state: 'held', channel: 'sms', reason }]);
     expect(await readMessages(satellite)).toMatchObject([
@@ -338,7 +338,7 @@ describe('a card link', () => {
     expect(await send()).toBe(false);
     await service.execute(new UpdateAccount(context, 0, { smsCountries: ['AT'] }));
     expect(await send()).toBe(true);
-    await ownFollower.untilSettled();
+    await ownFollower.waitUntilSettled();
     expect(provider.to(abroad)).toHaveLength(1);
     expect(provider.to('+8816412345678')).toEqual([]);
   });
@@ -352,7 +352,7 @@ describe('a card link', () => {
     const person = await enrolCustomer({ email: movedAddress }, other, body.id);
     await startMessages(service.app.get(Pool, { strict: false }), other.accountId);
     await enrolCustomer({ email: otherAddress });
-    await follow().untilSettled();
+    await follow().waitUntilSettled();
     expect([await readMessages(person), findMails(movedAddress)]).toEqual([[], []]);
     expect(findMails(otherAddress)).toHaveLength(1);
   });

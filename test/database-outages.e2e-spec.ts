@@ -17,7 +17,7 @@ import {
 } from './support/services/service.js';
 import { newPoster, SignupForm } from './support/browser/signup.js';
 import { enrol } from './support/fixtures/enrolled-customer.js';
-import { enrolled, type Enrolled } from './support/browser/web-card.js';
+import { enrolWithPage, type Enrolled } from './support/browser/web-card.js';
 import { startDispatcher } from './support/services/webhook-dispatcher.js';
 
 const ORIGIN = 'https://cards.example';
@@ -41,7 +41,7 @@ beforeAll(async () => {
   store = await service.newStore();
   ({ path } = await enrol(store));
   poster = await newPoster(store);
-  card = await enrolled(store);
+  card = await enrolWithPage(store);
   firstResponse = await store.send('POST', `${path}/stamp`, { stamps: 1 }, KEY);
 });
 afterAll(() => service.stop());

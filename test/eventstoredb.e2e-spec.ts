@@ -12,7 +12,7 @@ import {
   type TestDatabase,
 } from './support/database/database.js';
 import { eventually } from './support/jest/eventually.js';
-import { keysIn, streamKinds } from './support/database/event-store.js';
+import { readKeys, streamKinds } from './support/database/event-store.js';
 import { startEventStoreDb } from './support/emulators/eventstoredb/server.mjs';
 
 async function open(options: { batchAppend: boolean }, kinds = streamKinds('thing')) {
@@ -37,7 +37,7 @@ async function openOn(
   const config = testConfig(database.url, environment);
   const source = await createDataSource(config, 'test').initialize();
   const pool = getPool(source);
-  const store = new EventStoreDbEventStore(pool, await keysIn(pool, config), config, kinds);
+  const store = new EventStoreDbEventStore(pool, await readKeys(pool, config), config, kinds);
   return {
     config,
     source,
@@ -66,7 +66,7 @@ describe('a subscription whose filter matches no event', () => {
       streamKinds('nobody'),
     );
     const pool = getPool(source);
-    const keys = await keysIn(pool, config);
+    const keys = await readKeys(pool, config);
     const writer = new EventStoreDbEventStore(pool, keys, config, streamKinds('thing'));
     const from = await store.head();
     const stop = new AbortController();

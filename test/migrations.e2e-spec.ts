@@ -5,7 +5,7 @@ import { migrations } from '../apps/schema/migrations.js';
 import { testConfig, testEnvironment } from './support/database/database.js';
 import { runNode } from './support/services/program.js';
 import { startService, type Client, type LocalService } from './support/services/service.js';
-import { enrolled } from './support/browser/web-card.js';
+import { enrolWithPage } from './support/browser/web-card.js';
 
 /** Migrations of a later release: another column, and another read model. */
 class Vouchers implements MigrationInterface {
@@ -49,7 +49,7 @@ describe('migrations', () => {
   });
 
   it('of a later release run on a database with data while the service uses it', async () => {
-    const card = await enrolled(store, { rewards: [['Cake', 3]] });
+    const card = await enrolWithPage(store, { rewards: [['Cake', 3]] });
     await card.stamp(4);
     const laterMigrations: Migration[] = [...migrations, Vouchers];
     const config = testConfig(service.database.url, {

@@ -5,7 +5,7 @@ import { Console } from './support/browser/console-browser.js';
 import { MailServer } from './support/emulators/mail-server.js';
 import { MessageFollower } from './support/services/message-dispatcher.js';
 import { cli, startService, type Client, type LocalService } from './support/services/service.js';
-import { enrolled } from './support/browser/web-card.js';
+import { enrolWithPage } from './support/browser/web-card.js';
 
 let service: LocalService;
 let mails: MailServer;
@@ -31,7 +31,7 @@ const toOutboxPath = ({ accountId }: Client) => `/app/stores/${accountId}/messag
 async function runDispatcher(settings: NodeJS.ProcessEnv): Promise<void> {
   const follower = new MessageFollower(service, { SMTP_URL: '', MAIL_FROM: '', ...settings });
   try {
-    await follower.untilSettled();
+    await follower.waitUntilSettled();
   } finally {
     await follower.stop();
   }
@@ -47,7 +47,7 @@ async function createHolder(
   client: Client,
   customer: object,
 ): Promise<{ path: string; uuid: string }> {
-  const { customerCard } = await enrolled(client, { customer, links: true });
+  const { customerCard } = await enrolWithPage(client, { customer, links: true });
   await runDispatcher({});
   const { rows } = await service.database.query<{ id: string }>(
     'select id from card_messages where customer_card_id = $1',
@@ -156,7 +156,7 @@ describe('the outbox of a store', () => {
 
   it('lists 50 messages a page, newest first', async () => {
     const busyStore = await service.newStore();
-    const { customerCard, customerId } = await enrolled(busyStore);
+    const { customerCard, customerId } = await enrolWithPage(busyStore);
     await service.database.query(
       `insert into card_messages (id, account_id, customer_id, customer_card_id, requested_at, channel, state, finished_at)
        select gen_random_uuid(), $1, $2, $3, now() - (n / 2) * interval '1 minute', 'email', 'sent', now()

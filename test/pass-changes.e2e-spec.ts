@@ -8,8 +8,8 @@ import { PASS_CHANGES, PassTable } from '#passes/pass-table.service.js';
 import { PassUpdates } from '#passes/pass-updates.service.js';
 import { Passes } from '#passes/passes.service.js';
 import { startService, type LocalService } from './support/services/service.js';
-import { untilReadable } from './support/database/event-store.js';
-import { enrolled } from './support/browser/web-card.js';
+import { waitUntilReadable } from './support/database/event-store.js';
+import { enrolWithPage } from './support/browser/web-card.js';
 
 let service: LocalService;
 
@@ -34,7 +34,7 @@ function createPassTable({ app }: LocalService): PassTable {
 describe('the notice of a stamp', () => {
   it('is written even when a refresh has already shown the new balance on the pass', async () => {
     const store = await service.newStore();
-    const { page, stamp, card, customerCard } = await enrolled(store);
+    const { page, stamp, card, customerCard } = await enrolWithPage(store);
     await (await fetch(service.baseUrl + page)).text();
     await stamp(2);
     const pool = service.app.get(Pool, { strict: false });
@@ -48,7 +48,7 @@ describe('the notice of a stamp', () => {
     const refreshedPass = await passes.find(customerCard.id);
     expect([refreshedPass?.tag === 0, refreshedPass?.notice]).toEqual([false, null]);
     const from = await readCheckpoint(pool, PASS_CHANGES);
-    await untilReadable(service.database);
+    await waitUntilReadable(service.database);
     const events = await service.app.get(EventStore, { strict: false }).readAll(from, 500);
     await table.advance(from, events.at(-1)?.position ?? from, events);
     const pass = await passes.find(customerCard.id);

@@ -24,7 +24,7 @@ const stamp = (path: string, stamps: number, more: object = {}) =>
 
 async function openPass(options: Parameters<typeof enrol>[1] = {}) {
   const enrolled = await enrol(store, options);
-  await follower.caughtUp();
+  await follower.waitUntilCaughtUp();
   const id = await follower.open(enrolled.customerCard.uuid);
   return { ...enrolled, id };
 }
@@ -61,7 +61,7 @@ describe('passes', () => {
     await stamp(path, 4);
     // Projected event by event, the pass may show the stamps first.
     await waitForTagAfter(id, before);
-    await follower.caughtUp();
+    await follower.waitUntilCaughtUp();
     const unlockedPass = await follower.passes.find(id);
     expect(unlockedPass?.notice).toEqual({ kind: 'unlocked', rewardName: 'Reward at 5' });
     before = unlockedPass?.tag ?? 0;
@@ -99,7 +99,7 @@ describe('passes', () => {
   it('a stamp on a card whose pass was never opened creates neither a pass nor an update', async () => {
     const { path, customerCard } = await enrol(store);
     await stamp(path, 1);
-    await follower.caughtUp();
+    await follower.waitUntilCaughtUp();
     expect(await follower.passes.find(customerCard.id)).toBeUndefined();
     expect(await findUpdate(customerCard.id)).toBeUndefined();
   });
@@ -113,7 +113,7 @@ describe('passes', () => {
           `${store.store}/customers/${enrolled.customer.id}/customer_cards`,
           { card_id: card.id },
         );
-        await follower.caughtUp();
+        await follower.waitUntilCaughtUp();
         return follower.open(body.uuid);
       }),
     );
@@ -154,7 +154,7 @@ describe('passes', () => {
     for (const action of ['archive', 'unarchive', 'archive']) {
       expect((await store.post(`${store.store}/cards/${card.id}/${action}`)).status).toBe(200);
     }
-    await follower.caughtUp();
+    await follower.waitUntilCaughtUp();
     expect(await follower.tag(id)).toBe(before);
     expect(await findUpdate(id)).toBeUndefined();
   });
@@ -180,7 +180,7 @@ describe('the tags of passes', () => {
       let highest = Math.max(...(await Promise.all(passes.map(({ id }) => follower.tag(id)))));
       for (let round = 0; round < 5; round++) {
         await Promise.all(passes.map(({ path }) => stamp(path, 1)));
-        await follower.caughtUp();
+        await follower.waitUntilCaughtUp();
         const tags = await Promise.all(passes.map(({ id }) => follower.tag(id)));
         expect(Math.min(...tags)).toBeGreaterThan(highest);
         expect(new Set(tags).size).toBe(tags.length);

@@ -7,7 +7,7 @@ import { useWebhooks } from './support/services/webhook-dispatcher.js';
 
 let service: Service;
 let store: Client;
-const { ask, startDispatcher } = useWebhooks(() => service);
+const { queryRows, startDispatcher } = useWebhooks(() => service);
 const { projectionVersion } = customerCardReadModel.aggregate;
 
 beforeAll(async () => {
@@ -19,7 +19,7 @@ afterAll(() => service.stop());
 type Row = { id: number; projection_version: number; revision: number; state: object };
 
 const findRows = (ids: number[]) =>
-  ask<Row>(
+  queryRows<Row>(
     'select id, projection_version, revision, state from customer_cards where id = any ($1) order by id',
     ids,
   );
@@ -33,13 +33,13 @@ it('dispatchers reproject read models of an older projection version, and leave 
   }
   const [newer = 0, ahead = 0, ...older] = ids;
   const before = await findRows(older);
-  await ask(
+  await queryRows(
     `update customer_cards set projection_version = 1, state = state - 'stampings' where id = any ($1)`,
     [...older, ahead],
   );
   // One was written by a newer version. Another is ahead of its stream, as after a partial restore.
-  await ask('update customer_cards set projection_version = 99 where id = $1', newer);
-  await ask('update customer_cards set revision = revision + 5 where id = $1', ahead);
+  await queryRows('update customer_cards set projection_version = 99 where id = $1', newer);
+  await queryRows('update customer_cards set revision = revision + 5 where id = $1', ahead);
   const newerRows = await findRows([newer, ahead]);
 
   const dispatchers = await Promise.all([startDispatcher(), startDispatcher()]);

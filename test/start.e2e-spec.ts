@@ -34,8 +34,8 @@ describe('npm start', () => {
       /listening on 127\.0\.0\.1 only, since webhooks may go to http and loopback targets; HOST/,
     );
     // Another address of the same machine: a server that listens on all would respond there too.
-    expect(await installation.statusAt('127.0.0.2', token)).toBe(null);
-    expect(await installation.statusAt('127.0.0.1', token)).toBe(200);
+    expect(await installation.fetchStatus('127.0.0.2', token)).toBe(null);
+    expect(await installation.fetchStatus('127.0.0.1', token)).toBe(200);
   });
 
   it('writes its processes and credentials to files that only their owner can read', () => {
@@ -51,7 +51,7 @@ describe('npm start', () => {
   it('connects its programs as a role that can only append to the history', async () => {
     expect(await readPrivileges(installation.readRun())).toEqual(ONLY_TO_ADD);
     const environments = (['api', 'dispatcher'] as const).map((name) =>
-      fs.readFileSync(`/proc/${installation.pidOf(name)}/environ`, 'utf8'),
+      fs.readFileSync(`/proc/${installation.readPid(name)}/environ`, 'utf8'),
     );
     const owner = new URL(installation.readRun().postgres?.owner_url ?? '');
     for (const environment of environments) expect(environment).not.toContain(owner.password);
@@ -122,14 +122,14 @@ describe('npm start', () => {
     expect(starter.output()).toMatch(
       /WARNING: HOST=0\.0\.0\.0 lets other machines in while webhooks may go to http and loopback targets/,
     );
-    expect(await installation.statusAt('127.0.0.1', token)).toBe(200);
+    expect(await installation.fetchStatus('127.0.0.1', token)).toBe(200);
   });
 
   it('ends all its processes and removes run.json on SIGINT', async () => {
     const pids = [
-      installation.pidOf('postgres'),
-      installation.pidOf('api'),
-      installation.pidOf('dispatcher'),
+      installation.readPid('postgres'),
+      installation.readPid('api'),
+      installation.readPid('dispatcher'),
     ];
     starter.process.kill('SIGINT');
     expect(await starter.ended).toBe(0);
@@ -141,6 +141,6 @@ describe('npm start', () => {
 
   /** Requests the API with the token. @returns the status, or null when nothing listens */
   function requestWithToken(): Promise<number | null> {
-    return installation.statusAt('127.0.0.1', token);
+    return installation.fetchStatus('127.0.0.1', token);
   }
 });

@@ -176,10 +176,10 @@ describe('the link for Apple Wallet', () => {
 describe('the web service of phones', () => {
   it('APPLE-04 A device that registers for a pass gets 201, and from then on 200 with its newest push token kept; a push token that is none is 422 `pushToken`', async () => {
     const mine = await owner();
-    const ask = (letter: string) =>
+    const sendRequest = (letter: string) =>
       call('POST', registration('d1', mine.serial), authorized(mine), pushToken(letter));
-    expect((await ask('a')).status).toBe(201);
-    expect((await ask('b')).status).toBe(200);
+    expect((await sendRequest('a')).status).toBe(201);
+    expect((await sendRequest('b')).status).toBe(200);
     const { rows } = await service.database.query(
       'select push_token from apple_devices where push_token = any ($1)',
       [['a'.repeat(64), 'b'.repeat(64)]],
@@ -237,22 +237,24 @@ describe('the web service of phones', () => {
   it('APPLE-07 A fetched pass has `Last-Modified`; it is 304 only when it is certain that the pass is as it was', async () => {
     const mine = await owner();
     const path = `passes/${PASS_TYPE}/${mine.serial}`;
-    const ask = (since?: string) =>
+    const sendRequest = (since?: string) =>
       call('GET', path, { ...authorized(mine), ...(since && { 'if-modified-since': since }) });
-    const first = await ask();
+    const first = await sendRequest();
     expect(first.status).toBe(200);
     const modified = first.headers.get('last-modified') ?? '';
     // It has changed within the last minute: within the same second it may change again.
-    expect((await ask(modified)).status).toBe(200);
+    expect((await sendRequest(modified)).status).toBe(200);
     await service.database.query(
       `update passes set changed_at = now() - interval '1 hour' where customer_card_id = $1`,
       [mine.customerCard.id],
     );
-    const settled = (await ask()).headers.get('last-modified') ?? '';
-    const second = await ask(settled);
+    const settled = (await sendRequest()).headers.get('last-modified') ?? '';
+    const second = await sendRequest(settled);
     expect([second.status, await second.text()]).toEqual([304, '']);
-    expect((await ask(new Date(Date.parse(settled) - 1000).toUTCString())).status).toBe(200);
-    expect((await ask('nonsense')).status).toBe(200);
+    expect((await sendRequest(new Date(Date.parse(settled) - 1000).toUTCString())).status).toBe(
+      200,
+    );
+    expect((await sendRequest('nonsense')).status).toBe(200);
   });
 
   it('APPLE-08 `pass_installed` is set by a registration and cleared when no device has the pass any more', async () => {

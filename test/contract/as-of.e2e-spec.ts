@@ -130,12 +130,12 @@ describe('the moment', () => {
     const { path } = await enrol(store);
     const times: string[] = [];
     for (let stamps = 1; stamps <= 5; stamps++) times.push((await stamp(path, stamps)).updated_at);
-    const ask = () =>
+    const sendRequest = () =>
       Promise.all(times.map(async (time) => (await show<CustomerCardDetailJson>(path, time)).body));
-    const first = await ask();
+    const first = await sendRequest();
     expect(first.map(({ stamps_count }) => stamps_count)).toEqual([1, 3, 6, 10, 15]);
     await stamp(path, 1);
-    expect(await ask()).toEqual(first);
+    expect(await sendRequest()).toEqual(first);
   });
 
   it('ASOF-10 A record of another store is 404', async () => {

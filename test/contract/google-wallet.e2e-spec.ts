@@ -10,7 +10,7 @@ import {
   findObject,
   openLink,
   saveToGoogle,
-  untilBalance,
+  waitForBalance,
 } from '../support/emulators/google/passes.js';
 import {
   startGoogleWallet,
@@ -162,8 +162,8 @@ describe('the Google link of a customer card', () => {
     await google.listenAgain();
     expect((await google.save(link)).status).toBe(200);
     expect(page).toBe(`${WEB_CARD}/${large.customerCard.uuid}`);
-    await untilBalance(google, uuid, '1 / 10');
-    await untilBalance(google, large.customerCard.uuid, '0 / 10');
+    await waitForBalance(google, uuid, '1 / 10');
+    await waitForBalance(google, large.customerCard.uuid, '0 / 10');
     await saveToGoogle(google, store, large.customerCard.uuid);
   });
 });
@@ -181,13 +181,13 @@ describe('a card in Google Wallet', () => {
   it('GOOGLE-05 A stamp changes the balance, and Google tells the customer of it, once', async () => {
     const { store, path, uuid } = await saved();
     await stamp(store, path);
-    await untilBalance(google, uuid, '1 / 10');
+    await waitForBalance(google, uuid, '1 / 10');
     await eventually(
       () => listNotices(google, uuid),
       ([notice]) => notice?.text === '1 / 10',
     );
     await stamp(store, path, { stamps: 2 });
-    await untilBalance(google, uuid, '3 / 10');
+    await waitForBalance(google, uuid, '3 / 10');
     expect(listNotices(google, uuid).map(({ kind, text, seen }) => [kind, text, seen])).toEqual([
       ['update', '1 / 10', true],
       ['update', '3 / 10', true],
@@ -197,7 +197,7 @@ describe('a card in Google Wallet', () => {
   it('GOOGLE-06 With `skip_notifications` it changes silently', async () => {
     const { store, path, uuid } = await saved();
     await stamp(store, path, { skip_notifications: true });
-    await untilBalance(google, uuid, '1 / 10');
+    await waitForBalance(google, uuid, '1 / 10');
     expect(listNotices(google, uuid)).toEqual([]);
   });
 
@@ -218,7 +218,7 @@ describe('a card in Google Wallet', () => {
     const { store, path, uuid } = await saved();
     for (const n of [1, 2, 3, 4, 5]) {
       await stamp(store, path);
-      await untilBalance(google, uuid, `${n} / 10`);
+      await waitForBalance(google, uuid, `${n} / 10`);
     }
     expect(listNotices(google, uuid).map(({ text }) => text)).toEqual([
       '1 / 10',
@@ -264,7 +264,7 @@ describe('a card in Google Wallet', () => {
     expect(await openLink(store, uuid)).toContain(`${google.saveUrl}/`);
     expect(findObject(google, uuid)).toEqual(before);
     await stamp(store, path);
-    await untilBalance(google, uuid, '1 / 10');
+    await waitForBalance(google, uuid, '1 / 10');
     expect(findObject(google, uuid)).toMatchObject({
       state: 'ACTIVE',
       barcode: { type: 'QR_CODE' },

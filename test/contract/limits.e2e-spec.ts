@@ -1,7 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 import { AddMember } from '#identity/member.commands.js';
 import { CreateToken, LimitToken } from '#identity/token.commands.js';
-import { atTime } from '../support/services/clock.js';
+import { runAtTime } from '../support/services/clock.js';
 import { expectFailure, useService } from '../support/http/contract.js';
 import { cli, type ApiResponse } from '../support/services/service.js';
 
@@ -36,9 +36,9 @@ function newcomer() {
 const left = ({ headers }: ApiResponse) => Number(headers.get('ratelimit-remaining'));
 const reset = ({ headers }: ApiResponse) => Number(headers.get('ratelimit-reset'));
 
-async function times<T>(count: number, ask: () => Promise<T>): Promise<T[]> {
+async function times<T>(count: number, sendRequest: () => Promise<T>): Promise<T[]> {
   const answers: T[] = [];
-  for (let i = 0; i < count; i++) answers.push(await ask());
+  for (let i = 0; i < count; i++) answers.push(await sendRequest());
   return answers;
 }
 
@@ -100,7 +100,7 @@ describe('limits', () => {
     const store = await few.newStore();
     const requestedAt: number[] = [];
     for (const seconds of [0, 15, 30, 59.5]) {
-      requestedAt.push(reset(await atTime(after(seconds), () => store.get(STORES))));
+      requestedAt.push(reset(await runAtTime(after(seconds), () => store.get(STORES))));
     }
     expect(requestedAt).toEqual([60, 45, 30, 1]);
   });
@@ -114,13 +114,13 @@ describe('limits', () => {
 
   it("LIMIT-07 A 429 has `Retry-After` in whole seconds, at least 1 and not beyond the window's end", async () => {
     const store = await few.newStore();
-    await atTime(after(0), () => times(5, () => store.get(STORES)));
+    await runAtTime(after(0), () => times(5, () => store.get(STORES)));
     for (const [seconds, wait] of [
       [0, '60'],
       [20, '40'],
       [59.9, '1'],
     ] as const) {
-      const { status, headers } = await atTime(after(seconds), () => store.get(STORES));
+      const { status, headers } = await runAtTime(after(seconds), () => store.get(STORES));
       expect([status, headers.get('retry-after')]).toEqual([429, wait]);
       expect(headers.get('ratelimit-reset')).toBe(wait);
     }
@@ -171,12 +171,12 @@ describe('limits', () => {
   });
 
   it('LIMIT-12 Their limit is checked before their 401', async () => {
-    const ask = newcomer();
-    const statuses = (await times(7, () => ask(STORES))).map(({ status }) => status);
+    const sendRequest = newcomer();
+    const statuses = (await times(7, () => sendRequest(STORES))).map(({ status }) => status);
     expect(statuses).toEqual([401, 401, 401, 401, 401, 429, 429]);
-    expect((await ask(STORES, 'Bearer ink_wrong')).status).toBe(429);
+    expect((await sendRequest(STORES, 'Bearer ink_wrong')).status).toBe(429);
     const { token } = await few.newStore();
-    expect((await ask(STORES, `Bearer ${token}`)).status).toBe(200);
+    expect((await sendRequest(STORES, `Bearer ${token}`)).status).toBe(200);
   });
 
   it("LIMIT-13 A token's limit is checked before the 404 of a store", async () => {
@@ -186,23 +186,23 @@ describe('limits', () => {
   });
 
   it('LIMIT-14 The status is counted by address, or by token if a valid one is sent', async () => {
-    const ask = newcomer();
+    const sendRequest = newcomer();
     const store = await few.newStore();
-    expect(left(await ask(STATUS))).toBe(4);
-    expect(left(await ask(STATUS, `Bearer ${store.token}`))).toBe(4);
-    expect(left(await ask(STATUS, `Bearer ${store.token}`))).toBe(3);
-    expect(left(await ask(STATUS))).toBe(3);
+    expect(left(await sendRequest(STATUS))).toBe(4);
+    expect(left(await sendRequest(STATUS, `Bearer ${store.token}`))).toBe(4);
+    expect(left(await sendRequest(STATUS, `Bearer ${store.token}`))).toBe(3);
+    expect(left(await sendRequest(STATUS))).toBe(3);
     expect(left(await store.get(STORES))).toBe(2);
   });
 
   it('LIMIT-15 `X-Forwarded-For` is trusted only for the configured number of proxies', async () => {
-    const ask = (client: typeof few, forwarded: string) =>
+    const sendRequest = (client: typeof few, forwarded: string) =>
       client.anonymous.send('GET', STATUS, undefined, { 'x-forwarded-for': forwarded });
-    expect(left(await ask(few, '198.51.100.1'))).toBe(4);
-    expect(left(await ask(few, '203.0.113.7, 198.51.100.1'))).toBe(3);
-    expect(left(await ask(few, '203.0.113.8, 198.51.100.1'))).toBe(2);
-    const before = left(await ask(unset, '198.51.100.1'));
-    expect(left(await ask(unset, '198.51.100.2'))).toBe(before - 1);
+    expect(left(await sendRequest(few, '198.51.100.1'))).toBe(4);
+    expect(left(await sendRequest(few, '203.0.113.7, 198.51.100.1'))).toBe(3);
+    expect(left(await sendRequest(few, '203.0.113.8, 198.51.100.1'))).toBe(2);
+    const before = left(await sendRequest(unset, '198.51.100.1'));
+    expect(left(await sendRequest(unset, '198.51.100.2'))).toBe(before - 1);
   });
 
   it('LIMIT-16 A token may have its own limit, which the headers then show', async () => {
@@ -218,18 +218,18 @@ describe('limits', () => {
 
   it('LIMIT-17 Rejected requests do not extend the window', async () => {
     const store = await few.newStore();
-    await atTime(after(0), () => times(6, () => store.get(STORES)));
-    const refused = await atTime(after(50), () => times(10, () => store.get(STORES)));
+    await runAtTime(after(0), () => times(6, () => store.get(STORES)));
+    const refused = await runAtTime(after(50), () => times(10, () => store.get(STORES)));
     expect(refused.map((answer) => [answer.status, reset(answer)])).toEqual(
       Array.from({ length: 10 }, () => [429, 10]),
     );
-    expect((await atTime(after(61), () => store.get(STORES))).status).toBe(200);
+    expect((await runAtTime(after(61), () => store.get(STORES))).status).toBe(200);
   });
 
   it('LIMIT-18 When the window has ended, the full limit is available again', async () => {
     const store = await few.newStore();
-    await atTime(after(0), () => times(6, () => store.get(STORES)));
-    const next = await atTime(after(60.5), () => store.get(STORES));
+    await runAtTime(after(0), () => times(6, () => store.get(STORES)));
+    const next = await runAtTime(after(60.5), () => store.get(STORES));
     expect([next.status, left(next), reset(next)]).toEqual([200, 4, 60]);
   });
 
@@ -243,9 +243,13 @@ describe('limits', () => {
 
   it('LIMIT-20 A preflight is counted by address, since it never has a token', async () => {
     const address = { 'x-forwarded-for': '192.0.2.250' };
-    const ask = (path: string) =>
+    const sendRequest = (path: string) =>
       few.anonymous.send('OPTIONS', path, undefined, { ...PREFLIGHT, ...address });
-    const answers = [await ask(STATUS), await ask(STORES), await ask('/api/v1/nothing')];
+    const answers = [
+      await sendRequest(STATUS),
+      await sendRequest(STORES),
+      await sendRequest('/api/v1/nothing'),
+    ];
     expect(answers.map(({ status }) => status)).toEqual([204, 204, 204]);
     expect(answers.map(left)).toEqual([4, 3, 2]);
     const next = await few.anonymous.send('GET', STATUS, undefined, address);
@@ -277,17 +281,17 @@ describe('limits', () => {
   it('LIMIT-22 One too many is 429 as ever', async () => {
     const store = await few.newStore();
     const [one = '', other = ''] = await tokensOf(store, 2);
-    const ask = (token: string) => store.as(token).get(store.store);
-    await atTime(after(0), () => times(5, () => ask(one)));
-    await atTime(after(10), () => times(3, () => ask(other)));
-    const refused = await atTime(after(20), () => ask(other));
+    const sendRequest = (token: string) => store.as(token).get(store.store);
+    await runAtTime(after(0), () => times(5, () => sendRequest(one)));
+    await runAtTime(after(10), () => times(3, () => sendRequest(other)));
+    const refused = await runAtTime(after(20), () => sendRequest(other));
     expectFailure(refused, 429, 'rate_limited');
     const rateLimitHeaders = ['limit', 'remaining', 'reset', 'policy'].map((name) =>
       refused.headers.get(`ratelimit-${name}`),
     );
     expect(rateLimitHeaders).toEqual(['8', '0', '40', '8;w=60']);
     expect(refused.headers.get('retry-after')).toBe('40');
-    const next = await atTime(after(60.5), () => ask(other));
+    const next = await runAtTime(after(60.5), () => sendRequest(other));
     expect([next.status, next.headers.get('ratelimit-limit')]).toEqual([200, '5']);
   });
 

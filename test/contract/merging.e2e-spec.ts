@@ -43,7 +43,7 @@ async function newCustomer(fields: object = {}, at: ContractClient = store): Pro
   return body;
 }
 
-async function enrolled(
+async function issueCard(
   { id }: { id: number },
   card: CardJson,
   stamps: number,
@@ -93,8 +93,8 @@ async function twoWithStamps(one: number, two: number, rewards: number[] = []) {
     card,
     survivor,
     other,
-    survivorCard: await enrolled(survivor, card, one),
-    gone: await enrolled(other, card, two),
+    survivorCard: await issueCard(survivor, card, one),
+    gone: await issueCard(other, card, two),
   };
 }
 
@@ -301,8 +301,8 @@ describe('merging customers', () => {
   it("MERGE-15 A card whose template the survivor does not have becomes the survivor's as it is, with its id, code, uuid and stamps", async () => {
     const [coffee, cake] = [await newCard(), await newCard()];
     const [one, two] = [await newCustomer(), await newCustomer()];
-    const survivorCard = await enrolled(one, coffee, 2);
-    const moved = await enrolled(two, cake, 3);
+    const survivorCard = await issueCard(one, coffee, 2);
+    const moved = await issueCard(two, cake, 3);
     const after = await merged(one.id, two.id);
     expect(after.stamp_count).toBe(5);
     expect(balances(after)).toEqual([
@@ -357,7 +357,7 @@ describe('merging customers', () => {
 
   it('MERGE-18 Codes and uuids of all cards find the survivor', async () => {
     const { survivor, other, gone } = await twoWithStamps(1, 1);
-    const moved = await enrolled(other, await newCard(), 0);
+    const moved = await issueCard(other, await newCard(), 0);
     await merged(survivor.id, other.id);
     for (const { card } of [gone, moved]) {
       expect(await search({ search: card.code })).toEqual([survivor.id]);
@@ -367,7 +367,7 @@ describe('merging customers', () => {
 
   it("MERGE-19 Stamp, redeem and reading under the old path, with the merged customer and its card, reach the survivor's card: the response is about that one", async () => {
     const { survivor, other, survivorCard, gone } = await twoWithStamps(4, 3, [5]);
-    const moved = await enrolled(other, await newCard(), 1);
+    const moved = await issueCard(other, await newCard(), 1);
     await merged(survivor.id, other.id);
     const added = await stamp(gone.path, { stamps: 2 });
     expect(added.status).toBe(200);
@@ -407,7 +407,7 @@ describe('merging customers', () => {
     expect((await stamp(gone.path, { stamps: 1, external_ref: later })).body).toEqual(added.body);
     expect((await read(survivor.id)).stamp_count).toBe(4);
     const third = await newCustomer();
-    const last = await enrolled(third, card, 0);
+    const last = await issueCard(third, card, 0);
     await merged(third.id, survivor.id);
     for (const path of [gone.path, survivorCard.path, last.path]) {
       const again = await stamp(path, { stamps: 2, external_ref });
@@ -434,8 +434,8 @@ describe('merging customers', () => {
       await newCustomer({}, own),
       await newCustomer({ last_name: 'Tal', phone: '+4915123456789' }, own),
     ];
-    const survivorCard = await enrolled(one, card, 4, own);
-    const gone = await enrolled(two, card, 3, own);
+    const survivorCard = await issueCard(one, card, 4, own);
+    const gone = await issueCard(two, card, 3, own);
     const receiver = await sent.subscribe(own);
     await merged(one.id, two.id, own);
     const all = await sentSoFar(own, survivorCard.path, receiver);
@@ -478,7 +478,7 @@ describe('merging customers', () => {
   it("MERGE-23 A card that changes hands sends nothing of its own: it moves from the one's `customer_cards` to the other's", async () => {
     const own = await service.newStore();
     const [one, two] = [await newCustomer({}, own), await newCustomer({}, own)];
-    const moved = await enrolled(two, await newCard(own), 2, own);
+    const moved = await issueCard(two, await newCard(own), 2, own);
     const receiver = await sent.subscribe(own);
     await merged(one.id, two.id, own);
     const all = await sentSoFar(own, moved.path, receiver);
@@ -498,8 +498,8 @@ describe('merging customers', () => {
       card: { name: 'Limited', max_stamps_per_request: 3, max_stamps_per_day: 3 },
     });
     const [one, two] = [await newCustomer(), await newCustomer()];
-    const survivorCard = await enrolled(one, card, 1);
-    await enrolled(two, card, 3);
+    const survivorCard = await issueCard(one, card, 1);
+    await issueCard(two, card, 3);
     expect(balances(await merged(one.id, two.id))).toEqual([[survivorCard.card.id, 4]]);
     expect((await stamp(survivorCard.path, { stamps: 2 })).status).toBe(200);
   });
@@ -518,9 +518,9 @@ describe('unmerging customers', () => {
       external_references: [{ source: 'till', external_id }],
       marketing_consent: true,
     });
-    await enrolled(one, card, 4);
-    await enrolled(two, card, 3);
-    await enrolled(two, await newCard(), 2);
+    await issueCard(one, card, 4);
+    await issueCard(two, card, 3);
+    await issueCard(two, await newCard(), 2);
     const before = [await read(one.id), await read(two.id)];
     await merged(one.id, two.id);
     const answer = await unmerged(one.id, two.id);
@@ -544,7 +544,7 @@ describe('unmerging customers', () => {
 
   it('MERGE-30 Stamps since the merge stay on the card that they were put on: added together, with the survivor; on a card that changed hands, with that card', async () => {
     const { survivor, other, survivorCard, gone } = await twoWithStamps(4, 3);
-    const moved = await enrolled(other, await newCard(), 1);
+    const moved = await issueCard(other, await newCard(), 1);
     await merged(survivor.id, other.id);
     await stamp(gone.path, { stamps: 2 });
     await stamp(moved.path, { stamps: 5 });
@@ -605,7 +605,7 @@ describe('unmerging customers', () => {
     const [a, b, c] = customers;
     const cards = [];
     for (const [i, customer] of customers.entries())
-      cards.push(await enrolled(customer, card, i + 1));
+      cards.push(await issueCard(customer, card, i + 1));
     const before = await Promise.all(customers.map(({ id }) => read(id)));
     await merged(b.id, a.id);
     await merged(c.id, b.id);
@@ -692,9 +692,9 @@ describe('merged customers', () => {
     const own = await service.newStore();
     const card = await newCard(own);
     const [one, two] = [await newCustomer({}, own), await newCustomer({}, own)];
-    const survivorCard = await enrolled(one, card, 1, own);
-    const gone = await enrolled(two, card, 2, own);
-    const moved = await enrolled(two, await newCard(own), 3, own);
+    const survivorCard = await issueCard(one, card, 1, own);
+    const gone = await issueCard(two, card, 2, own);
+    const moved = await issueCard(two, await newCard(own), 3, own);
     const times: string[] = [];
     const moment = async () => {
       times.push(new Date().toISOString());

@@ -61,7 +61,7 @@ describe('card links', () => {
       () => mailsTo('anna@mail.example'),
       ({ length }) => length > 0,
     );
-    await follower.untilSettled();
+    await follower.waitUntilSettled();
     expect(mailsTo('anna@mail.example')).toHaveLength(1);
     expect(provider.to('+33612345678')).toEqual([]);
     expect(mail?.from).toBe('Le Four <inkpad@shop.example>');
@@ -80,7 +80,7 @@ describe('card links', () => {
       () => provider.to('+33612345601'),
       ({ length }) => length > 0,
     );
-    await follower.untilSettled();
+    await follower.waitUntilSettled();
     expect(provider.received.map(({ to, body }) => [to, body])).toEqual([
       ['+33612345601', `Votre carte de fidélité Le Four : ${link}`],
     ]);
@@ -94,7 +94,7 @@ describe('card links', () => {
       () => mailsTo('somebody@mail.example'),
       ({ length }) => length > 0,
     );
-    await follower.untilSettled();
+    await follower.waitUntilSettled();
     expect(mails.received.filter(({ to }) => to.startsWith('nobody'))).toEqual([]);
   });
 
@@ -122,7 +122,7 @@ describe('card links', () => {
       () => provider.to(near),
       ({ length }) => length > 0,
     );
-    await follower.untilSettled();
+    await follower.waitUntilSettled();
     expect(provider.to(far)).toEqual([]);
     const context = { ...cli, accountId: store.accountId };
     await service.running.execute(new UpdateAccount(context, 0, { smsCountries: ['CH'] }));
@@ -153,7 +153,7 @@ describe('card links', () => {
       () => provider.to(last),
       ({ length }) => length > 0,
     );
-    await follower.untilSettled();
+    await follower.waitUntilSettled();
     expect(refused.filter((phone) => provider.to(phone).length > 0)).toEqual([]);
   });
 
@@ -174,7 +174,7 @@ describe('card links', () => {
       }
       stores.push(other.accountId);
     }
-    await follower.untilSettled();
+    await follower.waitUntilSettled();
     expect(mails.received.filter(({ to }) => to.startsWith('Victim+'))).toHaveLength(3);
     expect(provider.to(number)).toHaveLength(3);
     const { rows } = await service.running.database.query<{ channel: string; reason: string }>(
@@ -198,7 +198,7 @@ describe('card links', () => {
     const { status } = await store.post(`${store.store}/customers/${body.customers[0]?.id}/erase`);
     expect(status).toBe(204);
     follower = follow();
-    await follower.untilSettled();
+    await follower.waitUntilSettled();
     expect(mailsTo('gone@mail.example')).toEqual([]);
   });
 

@@ -258,12 +258,12 @@ describe('the OpenAPI document', () => {
       '/docs/reference/openapi.json',
       '/docs/search.json',
     ]) {
-      const ask = (headers: Record<string, string>) =>
+      const sendRequest = (headers: Record<string, string>) =>
         stranger.send('GET', path, undefined, headers);
-      const plain = await ask({ 'accept-encoding': 'identity' });
+      const plain = await sendRequest({ 'accept-encoding': 'identity' });
       const tags = [plain.headers.get('etag')];
       for (const encoding of ['br', 'gzip']) {
-        const { headers, text } = await ask({ 'accept-encoding': encoding });
+        const { headers, text } = await sendRequest({ 'accept-encoding': encoding });
         expect([path, headers.get('content-encoding')]).toEqual([path, encoding]);
         // Its length is known beforehand: it is not compressed anew for each who asks.
         expect(Number(headers.get('content-length'))).toBeGreaterThan(0);
@@ -275,14 +275,17 @@ describe('the OpenAPI document', () => {
           'accept-encoding': encoding,
           'if-none-match': `"other", W/${tag}`,
         };
-        const again = await ask(conditionalHeaders);
+        const again = await sendRequest(conditionalHeaders);
         expect([again.status, again.text]).toEqual([304, '']);
         expect(again.headers.get('etag')).toBe(tag);
         expect(again.headers.get('cache-control')).toBe('no-cache');
         tags.push(tag);
       }
       expect(new Set(tags).size).toBe(3);
-      const other = await ask({ 'accept-encoding': 'identity', 'if-none-match': '"other"' });
+      const other = await sendRequest({
+        'accept-encoding': 'identity',
+        'if-none-match': '"other"',
+      });
       expect([other.status, other.text]).toEqual([200, plain.text]);
     }
   });

@@ -18,13 +18,17 @@ beforeAll(async () => {
   store = await service.newStore();
 });
 
-function ask<T>(path: string, accept: string | undefined, method = 'GET'): Promise<ApiResponse<T>> {
+function sendRequest<T>(
+  path: string,
+  accept: string | undefined,
+  method = 'GET',
+): Promise<ApiResponse<T>> {
   return store.send<T>(method, path, undefined, accept === undefined ? {} : { accept });
 }
 
 describe('the page at /', () => {
   it('PAGE-01 `/` shows a browser a page that leads to the documentation and to signing in', async () => {
-    const page = await ask('/', BROWSER);
+    const page = await sendRequest('/', BROWSER);
     expect([page.status, page.headers.get('content-type')]).toEqual([200, HTML]);
     for (const path of ['/docs', '/app', '/openapi.json', '/api/v1/status']) {
       expect(page.text).toContain(`href="/stamps${path}"`);
@@ -34,7 +38,7 @@ describe('the page at /', () => {
 
   it('PAGE-02 A program gets JSON there, with the URLs of the status, the documentation and the OpenAPI document', async () => {
     for (const accept of PROGRAMS) {
-      const answer = await ask<Record<string, string>>('/', accept);
+      const answer = await sendRequest<Record<string, string>>('/', accept);
       expect(answer.headers.get('content-type')).toMatch(/^application\/json/);
       expect(answer.body).toEqual({
         name: 'Inkpad',
@@ -49,20 +53,20 @@ describe('the page at /', () => {
 describe('unknown pages', () => {
   it('PAGE-03 A path outside `/api/v1` that does not exist is a 404 with a page where `Accept` prefers `text/html`', async () => {
     for (const path of ['/nowhere', '/docs/nothing', '/apiary', '/docs/%E0%A4%A', '/index.html']) {
-      const { status, headers, text } = await ask(path, BROWSER);
+      const { status, headers, text } = await sendRequest(path, BROWSER);
       expect([path, status, headers.get('content-type')]).toEqual([path, 404, HTML]);
       expect(text).toContain('This page does not exist');
       expect(text).toContain('href="/stamps/"');
       expect(text).toContain(headers.get('x-request-id') ?? 'none');
       expect(headers.get('content-security-policy')).toContain("default-src 'none'");
     }
-    const posted = await ask('/docs', BROWSER, 'POST');
+    const posted = await sendRequest('/docs', BROWSER, 'POST');
     expect([posted.status, posted.headers.get('content-type')]).toEqual([405, HTML]);
   });
 
   it('PAGE-04 Otherwise it is a 404 with the error object', async () => {
     for (const accept of PROGRAMS) {
-      const answer = await ask<Failure>('/nowhere', accept);
+      const answer = await sendRequest<Failure>('/nowhere', accept);
       expectFailure(answer, 404, 'not_found');
       expect(answer.headers.get('content-type')).toMatch(/^application\/json/);
     }
@@ -78,7 +82,7 @@ describe('unknown pages', () => {
       '/api/v2/x',
     ];
     for (const path of [...paths, `${store.store}/cards/999999999`, '/health/nothing']) {
-      const answer = await ask<Failure>(path, BROWSER);
+      const answer = await sendRequest<Failure>(path, BROWSER);
       expect([path, answer.status]).toEqual([path, 404]);
       expect(answer.headers.get('content-type')).toMatch(/^application\/json/);
       expect(answer.body.code).toBe('not_found');
@@ -88,7 +92,7 @@ describe('unknown pages', () => {
   it('PAGE-06 What depends on `Accept` says so in `Vary`', async () => {
     for (const path of ['/', '/nowhere']) {
       for (const accept of [BROWSER, 'application/json']) {
-        expect((await ask(path, accept)).headers.get('vary')).toMatch(/(^|, )accept(,|$)/i);
+        expect((await sendRequest(path, accept)).headers.get('vary')).toMatch(/(^|, )accept(,|$)/i);
       }
     }
   });

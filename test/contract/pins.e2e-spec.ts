@@ -154,11 +154,11 @@ describe('pins of locations', () => {
     const store = await service.newStore();
     const { customerCard } = await enrol(store);
     const { path } = await newLocation(store);
-    await follower.caughtUp();
+    await follower.waitUntilCaughtUp();
     await follower.open(customerCard.uuid);
     const before = await follower.tag(customerCard.id);
     await store.patch(path, { location: { pin } });
-    await follower.caughtUp();
+    await follower.waitUntilCaughtUp();
     const after = await follower.passes.find(customerCard.id);
     expect(after?.tag).toBeGreaterThan(before);
     expect(after?.notice).toBeNull();

@@ -688,7 +688,7 @@ describe('messages that signup pages ask for', () => {
   });
 
   const messagesOf = async ({ accountId }: ContractClient) => {
-    await follower.untilSettled();
+    await follower.waitUntilSettled();
     const { rows } = await service.running.database.query<{ channel: string; state: string }>(
       'select channel, state from card_messages where account_id = $1 order by 1, 2',
       [accountId],

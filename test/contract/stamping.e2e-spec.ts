@@ -7,7 +7,7 @@ import {
   useService,
   type ContractClient,
 } from '../support/http/contract.js';
-import { atTime } from '../support/services/clock.js';
+import { runAtTime } from '../support/services/clock.js';
 import { SentEvents, sentSoFar } from '../support/services/sent-events.js';
 import { enrol } from '../support/fixtures/enrolled-customer.js';
 
@@ -321,24 +321,24 @@ describe('limits of a card', () => {
     ] as const) {
       const own = await service.newStore({ timeZone });
       const once = (path: string) => own.post(`${path}/stamp`, { stamps: 1 });
-      const path = await atTime(evening, async () => {
+      const path = await runAtTime(evening, async () => {
         const enrolled = await enrol(own, { card: { max_stamps_per_day: 1 } });
         expect((await once(enrolled.path)).status).toBe(200);
         expectRefused(await once(enrolled.path), 'base', 'stamp_limit_reached');
         return enrolled.path;
       });
-      await atTime(night, async () => {
+      await runAtTime(night, async () => {
         expect([timeZone, (await once(path)).status]).toEqual([timeZone, 200]);
         expectRefused(await once(path), 'base', 'stamp_limit_reached');
       });
     }
     const own = await service.newStore({ timeZone: 'Europe/Berlin' });
-    const { path } = await atTime('2040-03-01T23:58:00Z', async () => {
+    const { path } = await runAtTime('2040-03-01T23:58:00Z', async () => {
       const enrolled = await enrol(own, { card: { max_stamps_per_day: 1 } });
       expect((await own.post(`${enrolled.path}/stamp`, { stamps: 1 })).status).toBe(200);
       return enrolled;
     });
-    await atTime('2040-03-02T00:01:00Z', async () => {
+    await runAtTime('2040-03-02T00:01:00Z', async () => {
       const sameDay = await own.post(`${path}/stamp`, { stamps: 1 });
       expectRefused(sameDay, 'base', 'stamp_limit_reached');
     });

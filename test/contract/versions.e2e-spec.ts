@@ -1,7 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 import { readConfig } from '#configuration/config.js';
 import { ConfigError } from '#kernel/config-error.js';
-import { atTime } from '../support/services/clock.js';
+import { runAtTime } from '../support/services/clock.js';
 import { expectFailure, useService } from '../support/http/contract.js';
 import { testDatabase, testEnvironment, type TestDatabase } from '../support/database/database.js';
 import { runNode } from '../support/services/program.js';
@@ -93,7 +93,7 @@ describe('a version', () => {
       expect(headers.get('deprecation')).toBe(`@${DEPRECATED.getTime() / 1000}`);
     }
     const store = await deprecated.newStore();
-    const ahead = await atTime(BEFORE, () => store.get(STATUS));
+    const ahead = await runAtTime(BEFORE, () => store.get(STATUS));
     expect(ahead.headers.get('deprecation')).toBe(`@${DEPRECATED.getTime() / 1000}`);
   });
 
@@ -123,8 +123,8 @@ describe('a version', () => {
 
   it('VER-06 From the deprecation date on the status lists v1 under `versioning.deprecated`', async () => {
     const store = await deprecated.newStore();
-    const ask = () => store.get<{ versioning: Versioning }>(STATUS);
-    const ahead = await atTime(BEFORE, ask);
+    const sendRequest = () => store.get<{ versioning: Versioning }>(STATUS);
+    const ahead = await runAtTime(BEFORE, sendRequest);
     expect(ahead.body.versioning).toMatchObject({ supported: ['v1'], deprecated: [] });
     const { body } = await deprecated.anonymous.get<{ versioning: Versioning }>(STATUS);
     expect(body.versioning).toMatchObject({ current: 'v1', deprecated: ['v1'] });
@@ -132,9 +132,9 @@ describe('a version', () => {
 
   it('VER-07 After the sunset date every endpoint returns 410 `version_sunset`', async () => {
     for (const answer of await answersOf(retired)) expectFailure(answer, 410, 'version_sunset');
-    const ask = () => ending.anonymous.get(STATUS);
-    expect((await atTime('2090-06-30T11:59:59.999Z', ask)).status).toBe(200);
-    expectFailure(await atTime(SUNSET.toISOString(), ask), 410, 'version_sunset');
+    const sendRequest = () => ending.anonymous.get(STATUS);
+    expect((await runAtTime('2090-06-30T11:59:59.999Z', sendRequest)).status).toBe(200);
+    expectFailure(await runAtTime(SUNSET.toISOString(), sendRequest), 410, 'version_sunset');
   });
 
   it('VER-08 The 410 still has `Deprecation`, `Sunset` and the `Link`', async () => {

@@ -31,7 +31,7 @@ const NOWHERE = {
 async function installed() {
   const enrolled = await enrol(store);
   const { uuid, id } = enrolled.customerCard;
-  await follower.caughtUp();
+  await follower.waitUntilCaughtUp();
   await follower.open(uuid);
   await follower.passes.markInstalled(id, store.accountId, 'apple');
   await follower.passes.markSynced(id, store.accountId, 'apple');
@@ -91,10 +91,10 @@ describe('the wallet of a customer card', () => {
     await store.patch(cardPath, { card: { max_stamps_per_day: 50 } });
     await store.post(`${path}/stamp`, { stamps: 1 });
     await eventually(state, (now) => now === 'updating');
-    await follower.caughtUp();
+    await follower.waitUntilCaughtUp();
     await follower.passes.markSynced(id, store.accountId, 'apple');
     await store.patch(cardPath, { card: { max_stamps_per_day: 60 } });
-    await follower.caughtUp();
+    await follower.waitUntilCaughtUp();
     expect(await state()).toBe('installed');
     await store.patch(cardPath, { card: { name: 'Tea' } });
     await eventually(state, (now) => now === 'updating');

@@ -3,7 +3,7 @@ import type { CustomerCardDetailJson } from '#stamping/customer-card.dto.js';
 import { useService, type ContractClient, type Failure } from '../support/http/contract.js';
 import { eventually } from '../support/jest/eventually.js';
 import type { Program } from '../support/services/program.js';
-import { enrolled, type Enrolled } from '../support/browser/web-card.js';
+import { enrolWithPage, type Enrolled } from '../support/browser/web-card.js';
 import {
   startPushService,
   type PushService,
@@ -79,7 +79,7 @@ async function messages(browser: SubscribedBrowser, count: number) {
 
 describe('notifications of a web card', () => {
   it('WEBCARD-20 A browser that subscribes counts as a place where the card is installed (`pass_installed`)', async () => {
-    const card = await enrolled(store);
+    const card = await enrolWithPage(store);
     expect(await isInstalled(card)).toBe(false);
     const browser = await subscribed(card);
     expect(await isInstalled(card)).toBe(true);
@@ -91,7 +91,10 @@ describe('notifications of a web card', () => {
   it('WEBCARD-21 Each change that the holder is to know of is told once, in the language of the store: what happened, where the card stands, and a link to it', async () => {
     const german = await service.newStore();
     await german.patch(german.store, { account: { locale: 'de', store_name: 'Eck-Café' } });
-    const card = await enrolled(german, { card: { name: 'Kaffee' }, rewards: [['Kuchen', 3]] });
+    const card = await enrolWithPage(german, {
+      card: { name: 'Kaffee' },
+      rewards: [['Kuchen', 3]],
+    });
     const [one, other] = [await subscribed(card), await subscribed(card)];
     await card.stamp(2);
     const expected = {
@@ -111,7 +114,7 @@ describe('notifications of a web card', () => {
   });
 
   it('WEBCARD-22 What was done with `skip_notifications` is not told', async () => {
-    const card = await enrolled(store);
+    const card = await enrolWithPage(store);
     const browser = await subscribed(card);
     await card.stamp(1, { skip_notifications: true });
     const { customerCard } = card;
@@ -132,7 +135,7 @@ describe('notifications of a web card', () => {
   });
 
   it('WEBCARD-23 When the browser unsubscribes, or its push service responds with 404 or 410, it is forgotten', async () => {
-    const card = await enrolled(store);
+    const card = await enrolWithPage(store);
     const [one, other] = [await subscribed(card), await subscribed(card)];
     const { endpoint } = one.subscription;
     expect((await send('DELETE', card.page, { endpoint })).status).toBe(204);
@@ -150,7 +153,7 @@ describe('notifications of a web card', () => {
   });
 
   it('WEBCARD-24 Only the page itself may subscribe', async () => {
-    const card = await enrolled(store);
+    const card = await enrolWithPage(store);
     const { subscription } = pushes.subscribe('x');
     const { keys } = subscription;
     const refused = async (body: unknown, headers: Record<string, string> = {}) => {
@@ -185,7 +188,7 @@ describe('notifications of a web card', () => {
   });
 
   it('WEBCARD-25 The ten browsers of a card that subscribed last are notified', async () => {
-    const card = await enrolled(store);
+    const card = await enrolWithPage(store);
     const browsers: SubscribedBrowser[] = [];
     for (let i = 0; i < 11; i++) browsers.push(await subscribed(card));
     expect(await stored(card)).toBe(10);
@@ -195,7 +198,7 @@ describe('notifications of a web card', () => {
   });
 
   it("WEBCARD-26 Their addresses are sealed with the customer's key, and erasing the customer ends all of them", async () => {
-    const card = await enrolled(store);
+    const card = await enrolWithPage(store);
     const browser = await subscribed(card);
     const { rows } = await service.running.database.query<{ sealed: Buffer }>(
       'select sealed from web_push_subscriptions where customer_card_id = $1',
@@ -212,7 +215,7 @@ describe('notifications of a web card', () => {
   });
 
   it('WEBCARD-27 A push service that fails is asked again until it takes the message, for a day', async () => {
-    const card = await enrolled(store);
+    const card = await enrolWithPage(store);
     const browser = await subscribed(card);
     let requestCount = 0;
     pushes.respondWith(() =>

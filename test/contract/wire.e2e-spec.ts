@@ -1,7 +1,7 @@
 import { beforeAll, describe, expect, it } from '@jest/globals';
 import { STATUS_CODES } from 'node:http';
 import { brotliDecompressSync, gunzipSync } from 'node:zlib';
-import { atTime } from '../support/services/clock.js';
+import { runAtTime } from '../support/services/clock.js';
 import {
   expectFailure,
   useService,
@@ -334,15 +334,15 @@ describe('scripts of other origins', () => {
   });
 
   it('HTTP-23 A preflight succeeds even over the limit and after the sunset date: otherwise a script could not read the 429 or 410 of its request', async () => {
-    const ask = () =>
+    const sendRequest = () =>
       retired.anonymous.send('GET', '/api/v1/status', undefined, { origin: ORIGIN });
     const before = async () => (await preflight(retired.anonymous, ORIGIN)).status;
     for (let i = 0; i < 3; i++) expect(await before()).toBe(204);
-    const limited = await ask();
+    const limited = await sendRequest();
     expectFailure(limited, 429, 'rate_limited');
-    const [status, gone] = await atTime(
+    const [status, gone] = await runAtTime(
       '2050-01-01T00:00:00Z',
-      async () => [await before(), await ask()] as const,
+      async () => [await before(), await sendRequest()] as const,
     );
     expect(status).toBe(204);
     expectFailure(gone, 410, 'version_sunset');

@@ -2,12 +2,17 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import type { Browser, Page } from 'playwright-core';
 import { RecordGeocoding } from '#locations/location.commands.js';
 import type { LocationJson } from '#locations/location.dto.js';
-import { expectGoodLooks, keepPicture, SIZES, startChromium } from '../support/browser/chromium.js';
+import {
+  expectAccessiblePage,
+  keepPicture,
+  SIZES,
+  startChromium,
+} from '../support/browser/chromium.js';
 import { eventually } from '../support/jest/eventually.js';
 import { MessageFollower } from '../support/services/message-dispatcher.js';
 import { cli, Client, startService, type LocalService } from '../support/services/service.js';
 import { newPoster } from '../support/browser/signup.js';
-import { enrolled } from '../support/browser/web-card.js';
+import { enrolWithPage } from '../support/browser/web-card.js';
 
 /** Tests the console in a real browser. */
 
@@ -106,7 +111,7 @@ describe.each([true, false])('the console in a browser, scripts: %s', (javaScrip
 
   it('shows the text of a message and why it was not sent', async () => {
     const customer = { first_name: 'Grace', last_name: `Hopper ${javaScriptEnabled}` };
-    await enrolled(store, {
+    await enrolWithPage(store, {
       customer: { ...customer, email: `grace.${javaScriptEnabled}@navy.example` },
       links: true,
     });
@@ -165,7 +170,7 @@ const readLocation = async ({ id }: LocationJson) =>
 async function processMessages(): Promise<void> {
   const follower = new MessageFollower(service);
   try {
-    await follower.untilSettled();
+    await follower.waitUntilSettled();
   } finally {
     await follower.stop();
   }
@@ -203,24 +208,24 @@ describe('the console in a browser', () => {
       await press(page, 'Create token');
       if (name !== 'till') await page.getByRole('link', { name: 'I have copied it' }).click();
     }
-    await expectGoodLooks(page, 'token-made');
+    await expectAccessiblePage(page, 'token-made');
     await page.goto(`${PUBLIC_URL}${getStorePath()}/users`);
     await page.getByLabel('E-mail').fill('ada.lovelace@analytical-engines.example');
     await press(page, 'Invite');
-    await expectGoodLooks(page, 'invited');
+    await expectAccessiblePage(page, 'invited');
     const link = (await page.locator('#link').textContent()) ?? '';
     const invitationPage = await open(new URL(link).pathname);
-    await expectGoodLooks(invitationPage, 'invitation');
+    await expectAccessiblePage(invitationPage, 'invitation');
     await invitationPage.context().close();
     await page.goto(`${PUBLIC_URL}${getStorePath()}/users`);
     await page.getByRole('link', { name: /^Withdraw/ }).click();
-    await expectGoodLooks(page, 'withdraw');
+    await expectAccessiblePage(page, 'withdraw');
     for (const path of ['tokens', 'users', 'settings', 'audit']) {
       await page.goto(`${PUBLIC_URL}${getStorePath()}/${path}`);
-      await expectGoodLooks(page, path);
+      await expectAccessiblePage(page, path);
     }
     await page.goto(`${PUBLIC_URL}/app/new-store`);
-    await expectGoodLooks(page, 'new-store');
+    await expectAccessiblePage(page, 'new-store');
     await page.context().close();
   });
 
@@ -229,7 +234,7 @@ describe('the console in a browser', () => {
     const page = await signInTo('');
     const town = await createLocation('Found in town only, with a name that is rather long');
     await recordGeocoding(town, 'city');
-    const { customerCard } = await enrolled(store, {
+    const { customerCard } = await enrolWithPage(store, {
       customer: { first_name: 'Ada', email: 'ada@analytical.example' },
       links: true,
     });
@@ -237,21 +242,21 @@ describe('the console in a browser', () => {
     await newPoster(store, { active: false, title: 'Summer card' });
     for (const path of ['locations', 'messages', 'posters']) {
       await page.goto(`${PUBLIC_URL}${getStorePath()}/${path}`);
-      await expectGoodLooks(page, path);
+      await expectAccessiblePage(page, path);
     }
     for (const { id, name } of [town, await createLocation('Not known yet')]) {
       await page.goto(`${PUBLIC_URL}${getStorePath()}/locations/${id}`);
-      await expectGoodLooks(page, name === town.name ? 'pin-town' : 'pin-pending');
+      await expectAccessiblePage(page, name === town.name ? 'pin-town' : 'pin-pending');
     }
     await page.getByLabel('Latitude').fill('north');
     await press(page, 'Set the pin');
-    await expectGoodLooks(page, 'pin-wrong');
+    await expectAccessiblePage(page, 'pin-wrong');
     await page.getByLabel('Latitude').fill('53.5411, 9.9833');
     await press(page, 'Set the pin');
-    await expectGoodLooks(page, 'pin-set');
+    await expectAccessiblePage(page, 'pin-set');
     await page.goto(`${PUBLIC_URL}${getStorePath()}/messages`);
     await page.getByRole('link', { name: /Show the message to Ada/ }).click();
-    await expectGoodLooks(page, 'message');
+    await expectAccessiblePage(page, 'message');
     expect(await page.locator('main').textContent()).toContain(customerCard.uuid);
     await page.context().close();
     const other = await open(`/app/stores/${empty.accountId}/locations`);
@@ -260,7 +265,7 @@ describe('the console in a browser', () => {
     await press(other, 'Sign in');
     for (const path of ['locations', 'messages', 'posters']) {
       await other.goto(`${PUBLIC_URL}/app/stores/${empty.accountId}/${path}`);
-      await expectGoodLooks(other, `${path}-empty`);
+      await expectAccessiblePage(other, `${path}-empty`);
     }
     await other.context().close();
   });

@@ -14,7 +14,7 @@ import {
 import { freePort, startProgram, type Program } from '../support/services/program.js';
 import { isSigned, Receiver } from '../support/emulators/webhook-receiver.js';
 import { Client } from '../support/services/service.js';
-import { historyIn } from '../support/database/event-store.js';
+import { readHistory } from '../support/database/event-store.js';
 import { enrol } from '../support/fixtures/enrolled-customer.js';
 
 const API = 'dist/apps/api/src/main.js';
@@ -274,7 +274,7 @@ async function waitUntilReady(): Promise<void> {
 
 async function findStoredIds(requestIds: string[]): Promise<string[]> {
   const expected = new Set(requestIds);
-  return (await historyIn(environment))
+  return (await readHistory(environment))
     .filter(({ type, meta }) => type === 'StampsEarned' && expected.has(meta.requestId))
     .map(({ meta }) => meta.requestId);
 }

@@ -1,6 +1,11 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import type { Browser, BrowserContext, Page } from 'playwright-core';
-import { expectGoodLooks, keepPicture, SIZES, startChromium } from '../support/browser/chromium.js';
+import {
+  expectAccessiblePage,
+  keepPicture,
+  SIZES,
+  startChromium,
+} from '../support/browser/chromium.js';
 import { startService, type Service } from '../support/services/service.js';
 
 /** Tests the documentation in a real browser, at a host that the service does not know. */
@@ -52,16 +57,16 @@ describe('the documentation in a browser', () => {
     'is accessible at /docs%s',
     async (path) => {
       const page = await open(`/docs${path}`);
-      await expectGoodLooks(page, `docs${path.replace('/', '-')}`);
+      await expectAccessiblePage(page, `docs${path.replace('/', '-')}`);
       await page.context().close();
     },
   );
 
   it('has an accessible first page and 404 page', async () => {
     const page = await open('/');
-    await expectGoodLooks(page, 'first-page');
+    await expectAccessiblePage(page, 'first-page');
     await page.goto(`${HOST}/nope`);
-    await expectGoodLooks(page, 'not-found');
+    await expectAccessiblePage(page, 'not-found');
     await page.context().close();
     // The browser logs the 404.
     expect(consoleErrors.splice(0)).toEqual([expect.stringContaining('404')]);
@@ -104,7 +109,7 @@ describe('the documentation in a browser', () => {
         .getByRole('option', { name: /Redeem a reward/ })
         .first()
         .waitFor();
-      await expectGoodLooks(page, `docs-search-${viewport.width}`);
+      await expectAccessiblePage(page, `docs-search-${viewport.width}`);
       await page.keyboard.press('Enter');
       await page.waitForURL(/\/docs\/.+/);
       await page.context().close();

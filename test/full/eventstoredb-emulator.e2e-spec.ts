@@ -294,7 +294,7 @@ describe.each([
 
   it('writes an append before its delayed response exceeds the deadline', async () => {
     const stream = newStream();
-    server.fault.delayAnswers(60_000);
+    server.fault.delayResponses(60_000);
     await expect(
       client.appendToStream(stream, event(), { expectedRevision: 'no_stream', deadline: 100 }),
     ).rejects.toMatchObject({ type: 'deadline-exceeded' });
@@ -306,7 +306,7 @@ describe.each([
   it('reports a timeout after its own limit, although it has written the append', async () => {
     const strictStore = await openStore({ ...options, writeTimeoutMs: 20 });
     const stream = newStream();
-    strictStore.server.fault.delayAnswers(60_000);
+    strictStore.server.fault.delayResponses(60_000);
     await expect(strictStore.client.appendToStream(stream, event())).rejects.toMatchObject({
       type: batch ? 'deadline-exceeded' : 'timeout',
     });
@@ -317,7 +317,7 @@ describe.each([
   });
 
   it('delays its response when told to', async () => {
-    server.fault.delayAnswers(50);
+    server.fault.delayResponses(50);
     const startedAt = performance.now();
     await append(newStream(), event(), 'no_stream');
 
@@ -1030,7 +1030,7 @@ describe('the EventStoreDB emulator in an outage', () => {
       const client = EventStoreDBClient.connectionString(first.connectionString);
       const stream = newStream();
       const one = event();
-      await first.tell('loseResponses', 1, 'silence');
+      await first.control('loseResponses', 1, 'silence');
       const pendingAppend = client.appendToStream(stream, one, { expectedRevision: 'no_stream' });
       const failure = pendingAppend.catch((error: { code?: number }) => error.code);
       await eventually(
@@ -1055,15 +1055,15 @@ describe('the EventStoreDB emulator in an outage', () => {
     it('executes commands of a test over its control port', async () => {
       const store = await startEventStoreDbProcess();
       const client = EventStoreDBClient.connectionString(store.connectionString);
-      await store.tell('failAppends', 1, 'unavailable');
+      await store.control('failAppends', 1, 'unavailable');
       await expect(client.appendToStream(newStream(), event())).rejects.toMatchObject({ code: 14 });
-      await store.tell('stopListening');
+      await store.control('stopListening');
       await expect(client.appendToStream(newStream(), event())).rejects.toMatchObject({ code: 14 });
-      await store.tell('listenAgain');
+      await store.control('listenAgain');
       await client.appendToStream(newStream(), event());
 
       expect(await store.state()).toMatchObject({ appended: 1, subscriptions: 0 });
-      await expect(store.tell('noSuchFault' as 'listenAgain')).rejects.toThrow('no such fault');
+      await expect(store.control('noSuchFault' as 'listenAgain')).rejects.toThrow('no such fault');
       await client.dispose();
       await store.kill('SIGTERM');
     });

@@ -108,7 +108,9 @@ describe('the programs of the guides', () => {
     'type-check against the clients',
     () => {
       const code = (language: 'ts' | 'python') =>
-        GUIDES.map((guide) => [guide, new GuideReader(desk(), language).programOf(guide)] as const);
+        GUIDES.map(
+          (guide) => [guide, new GuideReader(desk(), language).findProgram(guide)] as const,
+        );
       const scripts = code('ts').map(([guide, text]) => {
         writeFileSync(join(folder, `${guide}.ts`), text);
         return `${guide}.ts`;

@@ -8,7 +8,7 @@ import type { Browser as Chromium, Page } from 'playwright-core';
 import type { CardJson } from '#cards/card.dto.js';
 import type { PosterJson } from '#posters/poster.dto.js';
 import { Browser } from '../support/browser/browser.js';
-import { expectGoodLooks, SIZES, startChromium } from '../support/browser/chromium.js';
+import { expectAccessiblePage, SIZES, startChromium } from '../support/browser/chromium.js';
 import { readQrCode } from '../support/browser/qr-codes.js';
 import { startService, type Client, type Service } from '../support/services/service.js';
 
@@ -141,9 +141,9 @@ describe('the page of a poster', () => {
 
   it('is accessible and shows a QR code that can be read on every screen size', async () => {
     const page = await open();
-    await expectGoodLooks(page, 'poster');
+    await expectAccessiblePage(page, 'poster');
     await page.locator('details').evaluate((details) => details.setAttribute('open', ''));
-    await expectGoodLooks(page, 'poster-open');
+    await expectAccessiblePage(page, 'poster-open');
     for (const size of Object.values(SIZES)) {
       await page.setViewportSize(size);
       const picture = await page.locator('.sheet').screenshot();

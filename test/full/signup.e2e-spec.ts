@@ -3,7 +3,12 @@ import type { Browser, Page } from 'playwright-core';
 import { UpdateAccount } from '#accounts/account.commands.js';
 import type { CustomerListJson } from '#customers/customer-list.dto.js';
 import type { PosterJson } from '#posters/poster.dto.js';
-import { expectGoodLooks, keepPicture, SIZES, startChromium } from '../support/browser/chromium.js';
+import {
+  expectAccessiblePage,
+  keepPicture,
+  SIZES,
+  startChromium,
+} from '../support/browser/chromium.js';
 import { readQrCode } from '../support/browser/qr-codes.js';
 import { cli, startService, type Client, type Service } from '../support/services/service.js';
 import { newPoster } from '../support/browser/signup.js';
@@ -86,7 +91,7 @@ const findCustomers = async (email: string) =>
 describe('the sign-up page in a browser', () => {
   it('leads from the poster to the card', async () => {
     const page = await open({ qr_code_url: await scanPoster(poster) });
-    await expectGoodLooks(page, 'join');
+    await expectAccessiblePage(page, 'join');
     await fill(page, 'grace@navy.example');
     await page.getByLabel('Café am Hafen may write to me').check();
     await submit(page);
@@ -94,7 +99,7 @@ describe('the sign-up page in a browser', () => {
     expect(await page.locator('.count strong').textContent()).toBe('1 / 10');
     expect(await page.locator('main').textContent()).toContain('Grace Hopper');
     expect(await page.locator('#joined').isVisible()).toBe(true);
-    await expectGoodLooks(page, 'joined');
+    await expectAccessiblePage(page, 'joined');
     const [customer] = await findCustomers('grace@navy.example');
     expect(page.url()).toContain(customer?.customer_cards[0]?.uuid);
     expect(customer).toMatchObject({
@@ -113,7 +118,7 @@ describe('the sign-up page in a browser', () => {
         ...(mode === 'email_and_phone' && { require_email: false }),
       });
       const page = await open(plain);
-      await expectGoodLooks(page, `join-${mode}`);
+      await expectAccessiblePage(page, `join-${mode}`);
       await page.context().close();
     },
   );
@@ -127,7 +132,7 @@ describe('the sign-up page in a browser', () => {
     expect(await phone.getAttribute('aria-invalid')).toBe('true');
     expect(await page.getByLabel('E-mail').inputValue()).toBe('ada@analytical.example');
     expect(await page.getByLabel('Birthday').inputValue()).toBe('1990-05-31');
-    await expectGoodLooks(page, 'join-errors');
+    await expectAccessiblePage(page, 'join-errors');
     await phone.fill('+44 20 7946 0000');
     await submit(page);
     await page.waitForURL(/\/passes\//);
@@ -168,7 +173,7 @@ describe('the sign-up page in a browser', () => {
   it('has an accessible page for an inactive poster', async () => {
     const inactivePoster = await newPoster(store, { active: false });
     const page = await open(inactivePoster);
-    await expectGoodLooks(page, 'join-closed');
+    await expectAccessiblePage(page, 'join-closed');
     await page.context().close();
   });
 

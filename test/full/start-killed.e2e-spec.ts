@@ -32,10 +32,10 @@ describe('npm start', () => {
   });
 
   it('restarts the api after a kill -9', async () => {
-    const before = installation.pidOf('api');
+    const before = installation.readPid('api');
     process.kill(before, 'SIGKILL');
     await eventually(
-      () => installation.pidOf('api'),
+      () => installation.readPid('api'),
       (pid) => ![0, before].includes(pid),
     );
     await eventually(
@@ -47,10 +47,10 @@ describe('npm start', () => {
 
   it('restarts PostgreSQL after a kill -9, on the same port', async () => {
     const { postgres } = installation.readRun();
-    const before = installation.pidOf('postgres');
+    const before = installation.readPid('postgres');
     process.kill(before, 'SIGKILL');
     await eventually(
-      () => installation.pidOf('postgres'),
+      () => installation.readPid('postgres'),
       (pid) => ![0, before].includes(pid),
     );
     expect(installation.readRun().postgres?.url).toBe(postgres?.url);
@@ -61,13 +61,13 @@ describe('npm start', () => {
   });
 
   it('starts again with its data after a kill -9 of itself', async () => {
-    const formerPid = installation.pidOf('api');
+    const formerPid = installation.readPid('api');
     starter.process.kill('SIGKILL');
     await starter.ended;
     starter = installation.start();
     await installation.isUp(starter);
 
-    expect(installation.pidOf('api')).not.toBe(formerPid);
+    expect(installation.readPid('api')).not.toBe(formerPid);
     expect(installation.readJson<{ api_token: string }>('local.json').api_token).toBe(token);
     expect(await requestWithToken()).toBe(200);
   });
@@ -119,6 +119,6 @@ describe('npm start', () => {
 
   /** Requests the API with a token. @returns the status, or null when nothing listens */
   function requestWithToken(apiToken = token): Promise<number | null> {
-    return installation.statusAt('127.0.0.1', apiToken);
+    return installation.fetchStatus('127.0.0.1', apiToken);
   }
 });

@@ -3,11 +3,11 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { chromium, type BrowserContext, type Page } from 'playwright-core';
-import { expectGoodLooks, SIZES } from '../support/browser/chromium.js';
+import { expectAccessiblePage, SIZES } from '../support/browser/chromium.js';
 import { eventually } from '../support/jest/eventually.js';
 import type { Program } from '../support/services/program.js';
 import { startService, type Client, type LocalService } from '../support/services/service.js';
-import { enrolled, type Enrolled } from '../support/browser/web-card.js';
+import { enrolWithPage, type Enrolled } from '../support/browser/web-card.js';
 import { startDispatcher } from '../support/services/webhook-dispatcher.js';
 
 /** Tests the web card in a real browser: Debian's Chromium, or the one at CHROMIUM_PATH. */
@@ -49,7 +49,7 @@ beforeAll(async () => {
     if (['error', 'warning'].includes(message.type())) consoleErrors.push(message.text());
   });
   browser.on('weberror', (error) => consoleErrors.push(String(error.error())));
-  card = await enrolled(store, {
+  card = await enrolWithPage(store, {
     card: {
       name: 'Coffee club',
       card_color: '#5B3A29',
@@ -110,7 +110,7 @@ describe('the web card in a browser', () => {
   });
 
   it('follows a card whose tag is lower after a restored backup', async () => {
-    const ownCard = await enrolled(store);
+    const ownCard = await enrolWithPage(store);
     const page = await browser.newPage();
     await page.route(
       service.baseUrl + ownCard.page,
@@ -169,11 +169,11 @@ describe('the web card in a browser', () => {
   });
 
   it('is accessible on every screen size, also when it has expired or is archived', async () => {
-    const expiredCard = await enrolled(store, { rewards: [['Tea', 3]] });
+    const expiredCard = await enrolWithPage(store, { rewards: [['Tea', 3]] });
     await expiredCard.stamp(4);
     const past = { card: { expires_at: '2025-01-31T10:00:00Z' } };
     await store.send('PATCH', `${store.store}/cards/${expiredCard.card.id}`, past);
-    const archivedCard = await enrolled(store, { rewards: [['Tea', 3]] });
+    const archivedCard = await enrolWithPage(store, { rewards: [['Tea', 3]] });
     await archivedCard.stamp(4);
     await store.post(`${store.store}/cards/${archivedCard.card.id}/archive`);
     for (const [name, path] of Object.entries({
@@ -182,7 +182,7 @@ describe('the web card in a browser', () => {
       archived: archivedCard.page,
     })) {
       const page = await open(path);
-      await expectGoodLooks(page, name);
+      await expectAccessiblePage(page, name);
       await page.close();
     }
   });

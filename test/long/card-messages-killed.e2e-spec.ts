@@ -5,7 +5,7 @@ import { MailServer } from '../support/emulators/mail-server.js';
 import { MessageFollower } from '../support/services/message-dispatcher.js';
 import { startProgram } from '../support/services/program.js';
 import { startService, type LocalService } from '../support/services/service.js';
-import { enrolled } from '../support/browser/web-card.js';
+import { enrolWithPage } from '../support/browser/web-card.js';
 
 let service: LocalService;
 let mails: MailServer;
@@ -26,7 +26,7 @@ it('a card link by e-mail is sent exactly once although the dispatcher is killed
     'dist/apps/dispatcher/src/main.js',
     testEnvironment(service.database.url, { ...service.environment, ...settings }),
   );
-  const { customerId } = await enrolled(await service.newStore(), {
+  const { customerId } = await enrolWithPage(await service.newStore(), {
     customer: { email },
     links: true,
   });
@@ -47,7 +47,7 @@ it('a card link by e-mail is sent exactly once although the dispatcher is killed
   // Expires the killed dispatcher's lease.
   await service.database.query(`update card_messages set due_at = now() where state = 'queued'`);
   const follower = new MessageFollower(service, settings);
-  await follower.untilSettled();
+  await follower.waitUntilSettled();
   await follower.stop();
   expect(mails.received.filter(({ to }) => to === email)).toHaveLength(1);
   expect(await findMessages()).toEqual([{ state: 'sent', attempts: 2 }]);

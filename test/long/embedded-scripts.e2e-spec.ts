@@ -222,7 +222,7 @@ async function backUp(): Promise<void> {
 /** Starts a move that waits for EventStoreDB. */
 async function startSlowMove(): Promise<Program> {
   const appended = eventStoreDb.appended;
-  eventStoreDb.fault.delayAnswers(200);
+  eventStoreDb.fault.delayResponses(200);
   const move = startScript(TO_EVENTSTOREDB);
   await eventually(
     () => eventStoreDb.appended,

@@ -5,13 +5,13 @@ import { MailServer } from '../support/emulators/mail-server.js';
 import type { Receiver } from '../support/emulators/webhook-receiver.js';
 import { startService, type Client, type Service } from '../support/services/service.js';
 import { enrol } from '../support/fixtures/enrolled-customer.js';
-import { enrolled } from '../support/browser/web-card.js';
+import { enrolWithPage } from '../support/browser/web-card.js';
 import { stamp, subscribe, useWebhooks } from '../support/services/webhook-dispatcher.js';
 
 const SLOW = 120_000;
 
 let service: Service;
-const { receiveHeld, startDispatcher, ask } = useWebhooks(() => service);
+const { receiveHeld, startDispatcher, queryRows } = useWebhooks(() => service);
 
 beforeAll(async () => {
   service = await startService({ WEBHOOK_ALLOW_INSECURE_TARGETS: 'true' });
@@ -84,7 +84,7 @@ describe('while a customer is erased', () => {
       try {
         const release = mails.holdRecipients();
         const store = await service.newStore();
-        const { customerId } = await enrolled(store, {
+        const { customerId } = await enrolWithPage(store, {
           customer: { email: 'anna@mail.example' },
           links: true,
         });
@@ -135,7 +135,7 @@ describe('while a customer is erased', () => {
 });
 
 async function countRendered({ id }: { id: number }): Promise<number> {
-  const [row] = await ask<{ count: number }>(
+  const [row] = await queryRows<{ count: number }>(
     `select count(*)::int as count from webhook_deliveries d join webhook_bodies b on b.seq = d.event_seq
      where d.subscription_id = $1`,
     id,
@@ -144,7 +144,7 @@ async function countRendered({ id }: { id: number }): Promise<number> {
 }
 
 async function findMessageStates(customerId: number): Promise<string[]> {
-  const rows = await ask<{ state: string }>(
+  const rows = await queryRows<{ state: string }>(
     'select state from card_messages where customer_id = $1',
     customerId,
   );

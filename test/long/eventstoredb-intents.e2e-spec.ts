@@ -249,7 +249,7 @@ describe('with a second api', () => {
     'an api that was paused for longer than its lease responds with what another process did for it',
     async () => {
       const { card } = await enrol(store);
-      server.fault.delayAnswers(4_000);
+      server.fault.delayResponses(4_000);
       const customer = { first_name: 'Paula', email: `paused-${card.id}@example.com` };
       const body = { customer, card_id: card.id };
       const creation = second.post<{ id: number }>(`${store.store}/customers`, body);
@@ -285,7 +285,7 @@ describe('an intent that has to be given up while PostgreSQL refuses connections
     'is given up before its request gets a 503',
     async () => {
       const { card } = await enrol(store);
-      server.fault.delayAnswers(4_000);
+      server.fault.delayResponses(4_000);
       const customer = { first_name: 'Ada', email: `given-up-${card.id}@example.com` };
       const creation = store.post(`${store.store}/customers`, { customer, card_id: card.id });
       await eventually(countIntents, (count) => count === 1);

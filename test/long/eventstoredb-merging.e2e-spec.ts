@@ -46,7 +46,7 @@ async function mergeAndDie(path: string, action: string, from: number): Promise<
   program = secondApi.program;
   const { second } = secondApi;
   const before = server.appended;
-  server.fault.delayAnswers(3_000);
+  server.fault.delayResponses(3_000);
   const lostRequest = second
     .post(`${path}/${action}`, { from_customer_id: from })
     .catch(() => undefined);

@@ -11,7 +11,7 @@ import {
   findObject,
   openLink,
   saveToGoogle,
-  untilBalance,
+  waitForBalance,
 } from '../support/emulators/google/passes.js';
 import { startGoogleWallet, type GoogleWallet } from '../support/emulators/google/server.mjs';
 import type { Program } from '../support/services/program.js';
@@ -108,7 +108,7 @@ describe('an update to Google Wallet', () => {
     const { uuid, path } = await enrolWithGoogle();
     const before = google.writes.length;
     await stamp(store, path);
-    await untilBalance(google, uuid, '1 / 10');
+    await waitForBalance(google, uuid, '1 / 10');
     await waitUntilSent();
     const { rows } = await service.database.query<{ customer_card_id: number }>(
       `select customer_card_id from passes where customer_card_id =
@@ -145,7 +145,7 @@ describe('an update to Google Wallet', () => {
       (attempts) => attempts > 1,
     );
     await google.listenAgain();
-    await untilBalance(google, uuid, '4 / 10');
+    await waitForBalance(google, uuid, '4 / 10');
     await waitUntilSent();
     expect(listNotices(google, uuid).map(({ text }) => text)).toEqual(['4 / 10']);
   });
@@ -155,13 +155,13 @@ describe('an update to Google Wallet', () => {
     const { uuid, path } = await enrolWithGoogle();
     google.fail(1, { status: 503 });
     await stamp(store, path);
-    await untilBalance(google, uuid, '1 / 10');
+    await waitForBalance(google, uuid, '1 / 10');
     google.fail(1, { status: 403, reason: 'rateLimitExceeded' });
     await stamp(store, path);
-    await untilBalance(google, uuid, '2 / 10');
+    await waitForBalance(google, uuid, '2 / 10');
     google.expireTokens();
     await stamp(store, path);
-    await untilBalance(google, uuid, '3 / 10');
+    await waitForBalance(google, uuid, '3 / 10');
     await waitUntilSent();
     expect(listNotices(google, uuid).map(({ text }) => text)).toEqual([
       '1 / 10',
@@ -176,7 +176,7 @@ describe('an update to Google Wallet', () => {
     google.objects.clear();
     google.classes.clear();
     await stamp(store, path);
-    await untilBalance(google, uuid, '1 / 10');
+    await waitForBalance(google, uuid, '1 / 10');
     expect([...google.classes.keys()].join()).toContain(`card_${card.id}_`);
   });
 
@@ -185,12 +185,12 @@ describe('an update to Google Wallet', () => {
     const { uuid, path } = await enrolWithGoogle({ rewards: [2] });
     google.fail(1, { status: 500, afterwards: true });
     await stamp(store, path);
-    await untilBalance(google, uuid, '1 / 10');
+    await waitForBalance(google, uuid, '1 / 10');
     await waitUntilSent();
     expect(listNotices(google, uuid)).toHaveLength(1);
     google.fail(1, { status: 500, afterwards: true, on: 'addMessage' });
     await stamp(store, path);
-    await untilBalance(google, uuid, '2 / 10');
+    await waitForBalance(google, uuid, '2 / 10');
     await waitUntilSent();
     expect(listNotices(google, uuid).map(({ kind }) => kind)).toEqual(['update', 'message']);
     expect(findWrites(`${uuid}_inkpad/addMessage`)).toHaveLength(1);
@@ -262,7 +262,7 @@ describe('an update to Google Wallet', () => {
     for (let i = 0; i < 6; i++) cards.push(await enrolWithGoogle());
     const from = google.requests.length;
     await Promise.all(cards.map(({ path }) => stamp(store, path, 2)));
-    for (const { uuid } of cards) await untilBalance(google, uuid, '2 / 10');
+    for (const { uuid } of cards) await waitForBalance(google, uuid, '2 / 10');
     await waitUntilSent();
     for (const { uuid } of cards) {
       const notices = listNotices(google, uuid).map(({ text }) => text);
@@ -300,7 +300,7 @@ describe('an update to Google Wallet', () => {
     await service.database.query('update google_objects set leased_until = null');
     await service.database.query('update pass_updates set due_at = now()');
     await dispatch();
-    await untilBalance(google, uuid, '1 / 10');
+    await waitForBalance(google, uuid, '1 / 10');
     await waitUntilSent();
     expect(listNotices(google, uuid).map(({ text }) => text)).toEqual([
       'Ready for you: Reward at 1',
@@ -312,7 +312,7 @@ describe('an update to Google Wallet', () => {
     await openLink(store, customerCard.uuid);
     await stamp(store, path);
     await dispatch();
-    expect(await untilBalance(google, customerCard.uuid, '1 / 10')).toBe('1 / 10');
+    expect(await waitForBalance(google, customerCard.uuid, '1 / 10')).toBe('1 / 10');
   });
 });
 
@@ -322,7 +322,7 @@ describe('the limit of three notices a day', () => {
     const { uuid, path } = await enrolWithGoogle();
     for (const n of [1, 2, 3, 4]) {
       await stamp(store, path);
-      await untilBalance(google, uuid, `${n} / 10`);
+      await waitForBalance(google, uuid, `${n} / 10`);
     }
     await waitUntilSent();
     expect(listNotices(google, uuid)).toHaveLength(3);
@@ -334,9 +334,9 @@ describe('the limit of three notices a day', () => {
     );
     for (const notice of listNotices(google, uuid)) notice.at -= 25 * 3600_000;
     await stamp(store, path);
-    await untilBalance(google, uuid, '5 / 10');
+    await waitForBalance(google, uuid, '5 / 10');
     await stamp(store, path);
-    await untilBalance(google, uuid, '6 / 10');
+    await waitForBalance(google, uuid, '6 / 10');
     await waitUntilSent();
     expect(listNotices(google, uuid).map(({ text }) => text)).toEqual([
       '1 / 10',

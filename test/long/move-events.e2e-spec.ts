@@ -13,7 +13,7 @@ import { startEventStoreDb, type EventStoreDb } from '../support/emulators/event
 import { freePort, startProgram, withoutPlace, type Program } from '../support/services/program.js';
 import { Receiver } from '../support/emulators/webhook-receiver.js';
 import { Client } from '../support/services/service.js';
-import { historyIn, openStore } from '../support/database/event-store.js';
+import { readHistory, openStore } from '../support/database/event-store.js';
 import { enrol } from '../support/fixtures/enrolled-customer.js';
 
 const SLOW = 300_000;
@@ -98,8 +98,8 @@ describe('npm run move-events', () => {
       await stamp(2);
       await stop();
 
-      const before = await historyIn(postgresSettings);
-      server.fault.delayAnswers(40);
+      const before = await readHistory(postgresSettings);
+      server.fault.delayResponses(40);
       const killed = startMove('eventstoredb');
       const exit = once(killed, 'exit');
       await eventually(
@@ -115,7 +115,7 @@ describe('npm run move-events', () => {
         status: 0,
         output: expect.stringContaining(`eventstoredb holds all ${before.length} events`),
       });
-      expect((await historyIn(eventStoreDbSettings)).map(omitPosition)).toEqual(
+      expect((await readHistory(eventStoreDbSettings)).map(omitPosition)).toEqual(
         before.map(omitPosition),
       );
       expect(await checkHistoryTable(eventStoreDbSettings)).toBeGreaterThan(3);
@@ -157,7 +157,7 @@ describe('npm run move-events', () => {
   it(
     'copies the newer events back to PostgreSQL, and brings read models up to date that are behind',
     async () => {
-      const before = await historyIn(eventStoreDbSettings);
+      const before = await readHistory(eventStoreDbSettings);
       await leaveReadModelsBehind();
       const stale = await run('move-events', eventStoreDbSettings, '--to', 'eventstoredb');
       expect([stale.status, stale.output]).toEqual([1, expect.stringContaining(DIFFERENT)]);
@@ -166,7 +166,7 @@ describe('npm run move-events', () => {
         0,
         expect.stringMatching(`postgres holds all ${before.length} events .* 2 of them copied`),
       ]);
-      expect((await historyIn(postgresSettings)).map(omitPosition)).toEqual(
+      expect((await readHistory(postgresSettings)).map(omitPosition)).toEqual(
         before.map(omitPosition),
       );
       expect(await checkHistoryTable(postgresSettings)).toBe(before.length);
@@ -236,7 +236,7 @@ const omitPosition = ({ position: _position, ...event }: StoredEvent) => event;
 /** Compares the history table with the log. @returns how many events the table has */
 async function checkHistoryTable(environment: NodeJS.ProcessEnv): Promise<number> {
   const { rows } = await database.query('select event_id, position from history order by seq');
-  const events = (await historyIn(environment)).slice(0, rows.length);
+  const events = (await readHistory(environment)).slice(0, rows.length);
   expect(rows).toEqual(
     events.map(({ id, position }) => ({ event_id: id, position: formatPosition(position) })),
   );
@@ -244,7 +244,7 @@ async function checkHistoryTable(environment: NodeJS.ProcessEnv): Promise<number
 }
 
 async function waitForHistoryTable(environment: NodeJS.ProcessEnv): Promise<void> {
-  const { length } = await historyIn(environment);
+  const { length } = await readHistory(environment);
   await eventually(
     () => checkHistoryTable(environment),
     (count) => count === length,

@@ -13,7 +13,7 @@ import { eventually } from '../support/jest/eventually.js';
 import { freePort, runNode, startProgram, type Program } from '../support/services/program.js';
 import { Receiver, type Received } from '../support/emulators/webhook-receiver.js';
 import { Client, startService } from '../support/services/service.js';
-import { historyIn, openStore } from '../support/database/event-store.js';
+import { readHistory, openStore } from '../support/database/event-store.js';
 import { enrol } from '../support/fixtures/enrolled-customer.js';
 
 const API = 'dist/apps/api/src/main.js';
@@ -156,7 +156,7 @@ describe('a database restored from a logical dump', () => {
     const definition = await readDefinition();
     const expectedOutput = `${before.length} events are in their original order, at positions of this server\n`;
     expect(run(REBASE)).toEqual({ status: 0, output: expectedOutput });
-    const history = await historyIn(environment);
+    const history = await readHistory(environment);
     expect(history.map(withoutPosition)).toEqual(before.map(withoutPosition));
     const positions = await readPositions();
     expect(positions.map(({ position }) => position.slice(0, 20))).toEqual(
@@ -166,7 +166,7 @@ describe('a database restored from a logical dump', () => {
     expect(places.length).toBeGreaterThan(3);
     expect(places).toEqual(toPlaces(history).slice(0, places.length));
     expect(run(REBASE)).toEqual({ status: 0, output: expectedOutput });
-    expect(await historyIn(environment)).toEqual(history);
+    expect(await readHistory(environment)).toEqual(history);
     expect(await readHistoryPlaces()).toEqual(places);
     expect(await readPositions()).toEqual(positions);
     expect(await readDefinition()).toEqual(definition);
@@ -191,7 +191,7 @@ describe('a database restored from a logical dump', () => {
         expect((await store.post(`${path}/stamp`, { stamps: 1 })).status).toBe(200);
       }
       const history = await eventually(
-        () => historyIn(environment),
+        () => readHistory(environment),
         (events) => events.length > before.length + 1,
       );
       expect(history.slice(0, before.length).map(withoutPosition)).toEqual(

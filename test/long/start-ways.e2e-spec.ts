@@ -23,9 +23,9 @@ describe('npm start', () => {
       const run = installation.readRun();
       const pids = [
         run.starter.pid,
-        installation.pidOf('postgres'),
-        installation.pidOf('api'),
-        installation.pidOf('dispatcher'),
+        installation.readPid('postgres'),
+        installation.readPid('api'),
+        installation.readPid('dispatcher'),
       ];
       expect(pids).not.toContain(0);
       expect(run.starter.pid).not.toBe(starter.process.pid);
@@ -76,7 +76,7 @@ describe('npm start', () => {
         (text) => text.includes('Ctrl-C stops Inkpad.'),
       );
       const { api_token: token } = installation.readJson<{ api_token: string }>('local.json');
-      expect(await installation.statusAt('127.0.0.1', token)).toBe(200);
+      expect(await installation.fetchStatus('127.0.0.1', token)).toBe(200);
 
       const { pid } = installation.readRun().starter;
       process.kill(pid, 'SIGINT');

@@ -53,9 +53,9 @@ async function start(settings: NodeJS.ProcessEnv = {}) {
 it(
   'a checkpoint covers every event in the order of the log',
   async () => {
-    const { signed } = await start();
+    const { waitForCheckpoint } = await start();
     for (let i = 0; i < 3; i++) await stamp();
-    const { size, root } = await signed();
+    const { size, root } = await waitForCheckpoint();
     const events = await service.history();
     expect(size).toBe(events.length);
     expect(root.toString('base64')).toBe(computeRoot(events));
@@ -77,8 +77,8 @@ it(
     })();
     const sizes: number[] = [];
     for (let kill = 0; kill < 3; kill++) {
-      const [{ dispatcher, signed }, other] = [await start(), await start()];
-      const { size } = await signed();
+      const [{ dispatcher, waitForCheckpoint }, other] = [await start(), await start()];
+      const { size } = await waitForCheckpoint();
       sizes.push(size);
       for (const program of [dispatcher, other.dispatcher]) {
         programs.delete(program);
@@ -87,8 +87,8 @@ it(
     }
     isStamping = false;
     await stamps;
-    const { signed } = await start();
-    const { size, root } = await signed();
+    const { waitForCheckpoint } = await start();
+    const { size, root } = await waitForCheckpoint();
     const events = await service.history();
     expect([size, root.toString('base64')]).toEqual([events.length, computeRoot(events)]);
     // Each checkpoint continues the one before it.
@@ -109,7 +109,7 @@ it(
   'a lost tree is built again from the log, with the same root',
   async () => {
     const first = await start();
-    await first.signed();
+    await first.waitForCheckpoint();
     programs.delete(first.dispatcher);
     await first.dispatcher.kill('SIGTERM');
     await service.database.query(
@@ -117,9 +117,9 @@ it(
        update transparency_log set size = 0, checkpoint_size = 0, checkpoint = null;
        delete from es.checkpoints where subscription = 'transparency log'`,
     );
-    const { signed } = await start();
+    const { waitForCheckpoint } = await start();
     await stamp();
-    const { size, root } = await signed();
+    const { size, root } = await waitForCheckpoint();
     const events = await service.history();
     expect([size, root.toString('base64')]).toEqual([events.length, computeRoot(events)]);
   },
@@ -140,8 +140,8 @@ describe('npm run cli -- checkpoint:consistency', () => {
   it(
     'proves that the newest checkpoint continues an older one',
     async () => {
-      const { signed } = await start();
-      const checkpoint = await signed();
+      const { waitForCheckpoint } = await start();
+      const checkpoint = await waitForCheckpoint();
       const [file = ''] = key.files();
       const path = join(key.dir, file);
       const note = readFileSync(path, 'utf8');
@@ -149,7 +149,7 @@ describe('npm run cli -- checkpoint:consistency', () => {
       expect(same.code).toBe(0);
       expect(JSON.parse(same.output)).toMatchObject({ first: note, consistency_proof: [] });
       for (let i = 0; i < 3; i++) await stamp();
-      const newest = await signed();
+      const newest = await waitForCheckpoint();
       const { code, output } = await consistency(path);
       expect(code).toBe(0);
       const proof = JSON.parse(output) as { first: string; consistency_proof: string[] };
@@ -172,7 +172,7 @@ describe('npm run cli -- checkpoint:consistency', () => {
   it(
     'reports a missing file, a file without a checkpoint of this history, and a key that has signed none',
     async () => {
-      await (await start()).signed();
+      await (await start()).waitForCheckpoint();
       const wrong = join(key.dir, 'wrong');
       writeFileSync(wrong, 'no checkpoint\n');
       const longer = join(key.dir, 'longer');
@@ -204,10 +204,10 @@ describe('the dispatcher signs no checkpoint', () => {
   async function waitForRefusal(sentence: string): Promise<string> {
     const before = key.files();
     const port = await freePort();
-    const { dispatcher, ask } = await start({ HEALTH_PORT: String(port) });
+    const { dispatcher, requestCheckpoint } = await start({ HEALTH_PORT: String(port) });
     await eventually(dispatcher.output, (text) => text.includes(sentence));
     await stamp();
-    await ask();
+    await requestCheckpoint();
     const health = await eventually(
       async () => (await fetch(`http://127.0.0.1:${port}/health/ready`)).text(),
       (text) => text.includes('"checkpoints":"unavailable"'),
@@ -225,7 +225,7 @@ describe('the dispatcher signs no checkpoint', () => {
   it(
     'while the tree contradicts a checkpoint in the folder',
     async () => {
-      await (await start()).signed();
+      await (await start()).waitForCheckpoint();
       await stopAll();
       const flip = () =>
         service.database.query(
@@ -236,7 +236,7 @@ describe('the dispatcher signs no checkpoint', () => {
       expect(await waitForRefusal('the history was changed')).toContain('no checkpoint was signed');
       await stopAll();
       await flip();
-      await (await start()).signed();
+      await (await start()).waitForCheckpoint();
     },
     SLOW,
   );
@@ -256,7 +256,7 @@ describe('the dispatcher signs no checkpoint', () => {
   it(
     'when another key has signed a checkpoint in the folder',
     async () => {
-      await (await start()).signed();
+      await (await start()).waitForCheckpoint();
       await stopAll();
       const other = checkpointKey('other.example');
       const port = await freePort();
@@ -277,12 +277,12 @@ it(
   async () => {
     const mails = await MailServer.start();
     try {
-      const { ask, signed } = await start({
+      const { requestCheckpoint, waitForCheckpoint } = await start({
         SMTP_URL: mails.url,
         MAIL_FROM: 'inkpad@shop.example',
         CHECKPOINT_MAIL_TO: 'audit@other.example',
       });
-      await signed();
+      await waitForCheckpoint();
       const [mail] = await eventually(
         () => mails.received,
         ({ length }) => length > 0,
@@ -292,11 +292,11 @@ it(
       const note = text.split(/^-+\n/m)[1] ?? '';
       expect(key.opened(note).size).toBeGreaterThan(0);
       await stamp();
-      await signed();
+      await waitForCheckpoint();
       await service.database.query(
         `update transparency_log set mailed_at = now() - interval '1 day'`,
       );
-      await ask();
+      await requestCheckpoint();
       await eventually(
         () => mails.received.length,
         (count) => count === 2,
@@ -319,12 +319,12 @@ describe('the checkpoint key', () => {
         PUBLIC_URL: 'https://cards.example/a+b/',
       };
       const readKey = () => readFileSync(join(dataDir, 'checkpoint.key'), 'utf8');
-      const { ask } = await start(settings);
+      const { requestCheckpoint } = await start(settings);
       const first = readKey();
       expect(first).toMatch(/^PRIVATE\+KEY\+cards\.example\/a-b\+/);
       await eventually(
         async () => {
-          await ask();
+          await requestCheckpoint();
           return (await store.get('/checkpoint')).text;
         },
         (note) => note.startsWith('cards.example/a-b\n'),

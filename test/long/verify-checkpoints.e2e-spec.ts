@@ -31,13 +31,13 @@ const servers: EventStoreDb[] = [];
 beforeAll(async () => {
   service = await startService();
   store = await service.newStore();
-  const { dispatcher, signed } = await startSigning(service, key);
+  const { dispatcher, waitForCheckpoint } = await startSigning(service, key);
   first = await enrol(store);
   await store.post(`${first.path}/stamp`, { stamps: 1 });
-  await signed();
+  await waitForCheckpoint();
   second = await enrol(store);
   for (const stamps of [2, 3, 4]) await store.post(`${first.path}/stamp`, { stamps });
-  await signed();
+  await waitForCheckpoint();
   await dispatcher.kill('SIGTERM');
   original = await service.history();
 }, SLOW);

@@ -23,7 +23,7 @@ const SLOW = 300_000;
 const DAY_MS = 24 * 3_600_000;
 
 let service: LocalService;
-const { receive, startDispatcher, ask, statusesOf } = useWebhooks(() => service);
+const { receive, startDispatcher, queryRows, listStatuses } = useWebhooks(() => service);
 
 beforeAll(async () => {
   service = await startService({ WEBHOOK_ALLOW_INSECURE_TARGETS: 'true' });
@@ -47,7 +47,7 @@ async function enqueueOld(
   accountId: number,
   { daysAgo, count = 1 }: { daysAgo: number; count?: number },
 ): Promise<void> {
-  await ask(
+  await queryRows(
     `insert into webhook_pending (id, subscription_id, event_seq, event_id, account_id, customer_id, stream,
        type, payload_format, next_attempt_at, created_at)
      select webhook_next_id(), $1, webhook_first_id(now() - make_interval(days => $3)) + i, 'evt_old' || i, $2, 1,
@@ -75,14 +75,14 @@ describe('an event whose partition was dropped', () => {
       (count) => count === 1,
     );
     const statuses = await eventually(
-      () => statusesOf(subscription),
+      () => listStatuses(subscription),
       (all) => !all.includes('pending'),
     );
     expect(statuses.filter((status) => status === 'failed')).toHaveLength(200);
     expect(countLines(dispatcher, 'cannot be rendered')).toBe(0);
     // Nothing was sent, so the receiver does not count as failing.
     expect(
-      await ask(
+      await queryRows(
         'select failing_since, last_delivery_status from webhook_subscriptions where id = $1',
         subscription.id,
       ),
@@ -103,13 +103,16 @@ describe('an event that cannot be rendered for a while', () => {
       (count) => count === 1,
     );
     await first.kill('SIGTERM');
-    const [event] = await ask<{ seq: number; stream: string }>(
+    const [event] = await queryRows<{ seq: number; stream: string }>(
       `select e.seq, e.stream from webhook_events e join webhook_pending p on p.event_seq = e.seq
        where p.subscription_id = $1`,
       subscription.id,
     );
-    await ask('delete from webhook_bodies where seq = $1', event?.seq);
-    await ask("update webhook_events set stream = 'customer_card-0' where seq = $1", event?.seq);
+    await queryRows('delete from webhook_bodies where seq = $1', event?.seq);
+    await queryRows(
+      "update webhook_events set stream = 'customer_card-0' where seq = $1",
+      event?.seq,
+    );
     const second = await startDispatcher();
     await stamp(store, path);
     await eventually(
@@ -118,22 +121,29 @@ describe('an event that cannot be rendered for a while', () => {
     );
     await eventually(
       () =>
-        ask<{ tries: number; attempts_count: number }>(
+        queryRows<{ tries: number; attempts_count: number }>(
           'select tries, attempts_count from webhook_pending where subscription_id = $1',
           subscription.id,
         ),
       ([row]) => (row?.tries ?? 0) >= 4,
     );
-    await ask('update webhook_events set stream = $2 where seq = $1', event?.seq, event?.stream);
+    await queryRows(
+      'update webhook_events set stream = $2 where seq = $1',
+      event?.seq,
+      event?.stream,
+    );
     await eventually(
-      () => statusesOf(subscription),
+      () => listStatuses(subscription),
       (statuses) => statuses.every((status) => status === 'delivered'),
     );
     expect(receiver.received).toHaveLength(3);
     expect(countLines(second, 'cannot be rendered')).toBeLessThan(10);
     // Only requests that were sent count as attempts.
     expect(
-      await ask('select attempts_count from webhook_deliveries where event_seq = $1', event?.seq),
+      await queryRows(
+        'select attempts_count from webhook_deliveries where event_seq = $1',
+        event?.seq,
+      ),
     ).toEqual([{ attempts_count: 2 }]);
   });
 });
@@ -144,7 +154,7 @@ describe('a signing secret that cannot be decrypted', () => {
     const [near, far] = [await receive(), await receive()];
     const broken = await subscribe(store, near);
     const sound = await subscribe(store, far);
-    await ask(
+    await queryRows(
       'update webhook_subscriptions set secret = set_byte(secret, 20, (get_byte(secret, 20) + 1) % 256) where id = $1',
       broken.id,
     );
@@ -157,7 +167,7 @@ describe('a signing secret that cannot be decrypted', () => {
     );
     await eventually(
       () =>
-        ask<{ error: string | null }>(
+        queryRows<{ error: string | null }>(
           'select last_delivery_error as error from webhook_subscriptions where id = $1',
           broken.id,
         ),
@@ -170,12 +180,12 @@ describe('a signing secret that cannot be decrypted', () => {
     );
     expect(rotation.status).toBe(200);
     await eventually(
-      () => statusesOf(broken),
+      () => listStatuses(broken),
       ([status]) => status === 'delivered',
     );
     const [received] = near.received;
     expect(received && isSigned(received, rotation.body.secret)).toBe(true);
-    expect(await statusesOf(sound)).toEqual(['delivered']);
+    expect(await listStatuses(sound)).toEqual(['delivered']);
   });
 });
 
@@ -205,7 +215,7 @@ describe('events that are not enqueued yet', () => {
       (count) => count === 3,
     );
     await eventually(
-      () => statusesOf(late),
+      () => listStatuses(late),
       (all) => all.length === 3 && all.every((status) => status === 'delivered'),
     );
     // The third is not part of the replay.
@@ -230,7 +240,7 @@ describe('events that are not enqueued yet', () => {
       (count) => count === 2,
     );
     await eventually(
-      () => statusesOf(subscription),
+      () => listStatuses(subscription),
       (all) => all.every((status) => status === 'delivered'),
     );
     expect(listReceivedBalances(receiver)).toEqual([1, 3]);
@@ -247,21 +257,21 @@ describe('events that are not enqueued yet', () => {
     await stamp(store, path);
     await startDispatcher();
     await eventually(
-      () => statusesOf(subscription),
+      () => listStatuses(subscription),
       (all) => all.length === 1,
     );
     await eventually(
       () =>
-        ask(
+        queryRows(
           "select 1 from webhook_events where account_id = $1 and type = 'stamp.earned'",
           store.accountId,
         ),
       (events) => events.length === 2,
     );
-    expect(await statusesOf(subscription)).toEqual(['pending']);
+    expect(await listStatuses(subscription)).toEqual(['pending']);
     await patch(store, subscription, true);
     await eventually(
-      () => statusesOf(subscription),
+      () => listStatuses(subscription),
       ([status]) => status === 'delivered',
     );
     expect(listReceivedBalances(receiver)).toEqual([1]);
@@ -271,7 +281,7 @@ describe('events that are not enqueued yet', () => {
 describe('a replay', () => {
   /** Simulates events whose partition is dropped once they are enqueued: their deliveries fail when they come up. */
   beforeAll(() =>
-    ask(
+    queryRows(
       `create function lose_event() returns trigger language plpgsql as $$
        begin new.event_seq := webhook_first_id(now() - interval '40 days'); return new; end $$;
        create trigger lose_event before insert on webhook_pending for each row
@@ -279,7 +289,7 @@ describe('a replay', () => {
     ),
   );
   const addEvents = (accountId: number, count: number) =>
-    ask(
+    queryRows(
       `insert into webhook_events (seq, event_id, account_id, customer_id, type, stream, revision, recorded_at)
        select webhook_next_id(), 'evt_lost_' || $1::bigint || '_' || i, $1, 1, 'stamp.earned', 'customer_card-1', i,
          now() - interval '1 hour'
@@ -301,19 +311,19 @@ describe('a replay', () => {
     await addEvents(store.accountId, 3_000);
     expect(await replay(store, subscription)).toBe(3_000);
     // The number of pending deliveries never decreases while nobody may send them.
-    await ask('insert into webhook_queues values ($1, 1, $2)', subscription.id, 'infinity');
-    await ask(
+    await queryRows('insert into webhook_queues values ($1, 1, $2)', subscription.id, 'infinity');
+    await queryRows(
       `create function hold_queue() returns trigger language plpgsql as $$
        begin new.due_at := 'infinity'; return new; end $$;
        create trigger hold_queue before update on webhook_queues for each row
          when (old.subscription_id = ${subscription.id}) execute function hold_queue()`,
     );
-    const pending = async () => (await statusesOf(subscription)).length;
+    const pending = async () => (await listStatuses(subscription)).length;
     await startDispatcher();
     await eventually(pending, (count) => count === 1_000);
     const readProgress = async () =>
       (
-        await ask<{ after: number }>(
+        await queryRows<{ after: number }>(
           'select after_seq as after from webhook_replays where subscription_id = $1',
           subscription.id,
         )
@@ -325,14 +335,14 @@ describe('a replay', () => {
     await addEvents(other.accountId, 700);
     expect(await replay(other, sound)).toBe(700);
     await eventually(
-      () => statusesOf(sound),
+      () => listStatuses(sound),
       (all) => all.length === 700 && all.every((status) => status === 'failed'),
     );
     expect([await pending(), await readProgress()]).toEqual([1_000, [before]]);
-    await ask('drop trigger hold_queue on webhook_queues; drop function hold_queue');
+    await queryRows('drop trigger hold_queue on webhook_queues; drop function hold_queue');
     await announceChange(subscription);
     await eventually(
-      () => statusesOf(subscription),
+      () => listStatuses(subscription),
       (all) => all.length === 3_000 && all.every((status) => status === 'failed'),
     );
     expect(await readProgress()).toEqual([]);
@@ -343,7 +353,7 @@ describe('a replay', () => {
     const receiver = await receive();
     await addEvents(flooding.accountId, 20_000);
     const model = await subscribe(flooding, receiver, { events: ['*'] });
-    const many = await ask<Subscription>(
+    const many = await queryRows<Subscription>(
       `insert into webhook_subscriptions (id, account_id, events, target_url, payload_format, secret, enabled,
          active_from, created_at, updated_at)
        select nextval('webhook_subscriptions_id'), account_id, events, target_url, payload_format, secret, enabled,
@@ -352,7 +362,7 @@ describe('a replay', () => {
       model.id,
     );
     for (const { id } of many) {
-      await ask(
+      await queryRows(
         `insert into webhook_replays (subscription_id, account_id, recorded_from, recorded_to, after_seq, last_seq,
            log_head, request, created_at)
          values ($1, $2, '-infinity', 'infinity', 0, webhook_next_id(), '', gen_random_uuid(), now())`,
@@ -362,7 +372,7 @@ describe('a replay', () => {
     }
     const store = await service.newStore();
     const failing = await subscribe(store, await receive(() => ({ status: 500 })));
-    await ask(
+    await queryRows(
       "update webhook_subscriptions set failing_since = now() - interval '4 days' where id = $1",
       failing.id,
     );
@@ -371,12 +381,12 @@ describe('a replay', () => {
     expect(await replay(store, sound)).toBe(2);
     await startDispatcher({ WEBHOOK_TIME_SCALE: '1' });
     await eventually(
-      () => statusesOf(sound),
+      () => listStatuses(sound),
       (all) => all.length === 2 && all.every((status) => status === 'failed'),
     );
     const [disabled] = await eventually(
       () =>
-        ask<{ reason: string | null; open: number }>(
+        queryRows<{ reason: string | null; open: number }>(
           `select disabled_reason as reason,
              (select count(*)::int from webhook_replays where account_id = $2) as open
            from webhook_subscriptions where id = $1`,
@@ -386,8 +396,8 @@ describe('a replay', () => {
       ([row]) => row?.reason === 'failing',
     );
     expect(disabled?.open).toBeGreaterThan(50);
-    await ask('delete from webhook_replays where account_id = $1', flooding.accountId);
-    await ask('delete from webhook_subscriptions where account_id = $1', flooding.accountId);
+    await queryRows('delete from webhook_replays where account_id = $1', flooding.accountId);
+    await queryRows('delete from webhook_subscriptions where account_id = $1', flooding.accountId);
   });
 });
 
@@ -398,14 +408,14 @@ describe('requested redeliveries', () => {
     const [many, one] = [await subscribe(store, receiver), await subscribe(store, receiver)];
     await enqueueOld(many, store.accountId, { daysAgo: 0, count: 70 });
     await enqueueOld(one, store.accountId, { daysAgo: 0 });
-    await ask(
+    await queryRows(
       `insert into webhook_redeliveries (subscription_id, delivery_id, created_at)
        select subscription_id, id, now() from webhook_pending where subscription_id in ($1, $2) order by id`,
       many.id,
       one.id,
     );
     // A delivery that no longer exists cannot be sent again.
-    await ask(
+    await queryRows(
       'insert into webhook_redeliveries (subscription_id, delivery_id, created_at) values ($1, 7, now())',
       one.id,
     );
@@ -422,13 +432,17 @@ describe('requested redeliveries', () => {
       );
       expect(counts).toEqual([64, 1]);
       expect(
-        await ask('select delivery_id from webhook_redeliveries where delivery_id = 7'),
+        await queryRows('select delivery_id from webhook_redeliveries where delivery_id = 7'),
       ).toEqual([]);
     } finally {
       metrics.onApplicationShutdown();
       await pool.end();
-      await ask('delete from webhook_redeliveries');
-      await ask('delete from webhook_pending where subscription_id in ($1, $2)', many.id, one.id);
+      await queryRows('delete from webhook_redeliveries');
+      await queryRows(
+        'delete from webhook_pending where subscription_id in ($1, $2)',
+        many.id,
+        one.id,
+      );
     }
   });
 });
@@ -436,7 +450,7 @@ describe('requested redeliveries', () => {
 describe('the partition of a past day', () => {
   const listDays = async (table: string): Promise<string[]> =>
     (
-      await ask<{ name: string }>(
+      await queryRows<{ name: string }>(
         `select right(c.relname, 8) as name from pg_inherits i join pg_class c on c.oid = i.inhrelid
          where i.inhparent = $1::regclass order by 1`,
         table,
@@ -455,12 +469,12 @@ describe('the partition of a past day', () => {
     await store.send('PATCH', `${store.store}/webhook_subscriptions/${paused.id}`, {
       enabled: false,
     });
-    await ask(
+    await queryRows(
       "select webhook_make_partitions(now() - interval '45 days', now() - interval '40 days')",
     );
     await enqueueOld(waiting, store.accountId, { daysAgo: 43 });
     await enqueueOld(paused, store.accountId, { daysAgo: 42 });
-    await ask(`${later} where subscription_id in ($1, $2)`, waiting.id, paused.id);
+    await queryRows(`${later} where subscription_id in ($1, $2)`, waiting.id, paused.id);
     const runUpkeep = async () => {
       const dispatcher = await startDispatcher({ WEBHOOK_TIME_SCALE: '1' });
       await eventually(dispatcher.output, (text) => text.includes('dropped '));
@@ -473,19 +487,19 @@ describe('the partition of a past day', () => {
     );
     // Partitions of finished deliveries are not kept for pending ones.
     expect((await listDays('webhook_finished')).includes(formatDay(41))).toBe(false);
-    await ask('delete from webhook_pending where subscription_id = $1', waiting.id);
+    await queryRows('delete from webhook_pending where subscription_id = $1', waiting.id);
     await runUpkeep();
     expect((await listDays('webhook_events')).includes(formatDay(43))).toBe(false);
     expect(await listDays('webhook_events')).toEqual(
       expect.arrayContaining([formatDay(42), formatDay(41)]),
     );
     // After four hours a resume would no longer send it.
-    await ask(
+    await queryRows(
       "update webhook_pending set created_at = now() - interval '5 hours' where subscription_id = $1",
       paused.id,
     );
     await runUpkeep();
-    expect(await statusesOf(paused)).toEqual(['failed']);
+    expect(await listStatuses(paused)).toEqual(['failed']);
     expect((await listDays('webhook_events')).includes(formatDay(42))).toBe(false);
   });
 
@@ -501,13 +515,13 @@ describe('the partition of a past day', () => {
       [failing, 1],
       [longFailing, 73],
     ] as const) {
-      await ask(
+      await queryRows(
         'update webhook_subscriptions set failing_since = now() - make_interval(hours => $2) where id = $1',
         id,
         hours,
       );
     }
-    await ask(
+    await queryRows(
       "select webhook_make_partitions(now() - interval '45 days', now() - interval '29 days')",
     );
     const dispatcher = await startDispatcher({
@@ -521,7 +535,10 @@ describe('the partition of a past day', () => {
     );
     await eventually(
       () =>
-        ask('select 1 from webhook_subscriptions where id = $1 and not enabled', longFailing.id),
+        queryRows(
+          'select 1 from webhook_subscriptions where id = $1 and not enabled',
+          longFailing.id,
+        ),
       (rows) => rows.length === 1,
     );
     for (const table of ['webhook_events', 'webhook_finished']) {
@@ -530,7 +547,7 @@ describe('the partition of a past day', () => {
       );
     }
     expect(
-      await ask('select 1 from webhook_subscriptions where id = $1 and enabled', failing.id),
+      await queryRows('select 1 from webhook_subscriptions where id = $1 and enabled', failing.id),
     ).toHaveLength(1);
     await stamp(store, path);
     await eventually(
@@ -546,7 +563,7 @@ describe('the partition of a past day', () => {
     const receiver = await receive();
     const subscription = await subscribe(store, receiver);
     const { path } = await enrol(store);
-    await ask(
+    await queryRows(
       "select webhook_make_partitions(now() - interval '45 days', now() - interval '44 days')",
     );
     const reader = new pg.Client({ connectionString: service.database.url });
@@ -556,7 +573,7 @@ describe('the partition of a past day', () => {
       await startDispatcher();
       await eventually(
         () =>
-          ask(
+          queryRows(
             `select 1 from pg_stat_activity
              where query like 'select webhook_drop_partitions%' and wait_event_type = 'Lock'`,
           ),
@@ -565,7 +582,7 @@ describe('the partition of a past day', () => {
       await stamp(store, path);
       // Sooner than any time limit of a statement could end the wait.
       await eventually(
-        () => statusesOf(subscription),
+        () => listStatuses(subscription),
         ([status]) => status === 'delivered',
         5_000,
       );
@@ -592,7 +609,7 @@ describe('the backlog of a subscription', () => {
     await stamp(other, path);
     await startDispatcher();
     await eventually(
-      () => statusesOf(sound),
+      () => listStatuses(sound),
       ([status]) => status === 'delivered',
     );
     await enqueueOld(deletedSubscription, store.accountId, { daysAgo: 0, count: 5_000 });
@@ -608,7 +625,7 @@ describe('the backlog of a subscription', () => {
       await store.send('DELETE', `${store.store}/webhook_subscriptions/${deletedSubscription.id}`);
       await eventually(
         () =>
-          ask(
+          queryRows(
             "select 1 from pg_stat_activity where query like '%delete from webhook_pending%' and wait_event_type = 'Lock'",
           ),
         (waiting) => waiting.length > 0,
@@ -622,16 +639,20 @@ describe('the backlog of a subscription', () => {
         (count) => count === 2,
         5_000,
       );
-      expect((await statusesOf(deletedSubscription)).length).toBeGreaterThan(1_000);
+      expect((await listStatuses(deletedSubscription)).length).toBeGreaterThan(1_000);
     } finally {
       await holder.query('rollback');
       await holder.end();
     }
     await eventually(
-      () => ask('select 1 from webhook_queues where subscription_id = $1', deletedSubscription.id),
+      () =>
+        queryRows(
+          'select 1 from webhook_queues where subscription_id = $1',
+          deletedSubscription.id,
+        ),
       (queues) => queues.length === 0,
     );
-    expect(await statusesOf(deletedSubscription)).toEqual([]);
+    expect(await listStatuses(deletedSubscription)).toEqual([]);
     expect(receiver.received).toHaveLength(2);
   });
 
@@ -641,11 +662,11 @@ describe('the backlog of a subscription', () => {
     const subscription = await subscribe(store, receiver);
     const { path } = await enrol(store);
     await enqueueOld(subscription, store.accountId, { daysAgo: 0, count: 3_000 });
-    await ask(
+    await queryRows(
       "update webhook_pending set created_at = now() - interval '1 hour' where subscription_id = $1",
       subscription.id,
     );
-    await ask(
+    await queryRows(
       "update webhook_subscriptions set give_up_before = now() - interval '1 minute' where id = $1",
       subscription.id,
     );
@@ -653,7 +674,7 @@ describe('the backlog of a subscription', () => {
     await stamp(store, path);
     await startDispatcher();
     const statuses = await eventually(
-      () => statusesOf(subscription),
+      () => listStatuses(subscription),
       (all) => !all.includes('pending') && all.includes('delivered'),
     );
     expect(statuses.filter((status) => status === 'failed')).toHaveLength(3_000);

@@ -25,7 +25,9 @@ const LOCK = 4_711;
 
 let service: LocalService;
 let holder: pg.Client;
-const { receive, receiveHeld, startDispatcher, ask, statusesOf } = useWebhooks(() => service);
+const { receive, receiveHeld, startDispatcher, queryRows, listStatuses } = useWebhooks(
+  () => service,
+);
 
 beforeAll(async () => {
   service = await startService({ WEBHOOK_ALLOW_INSECURE_TARGETS: 'true' });
@@ -40,7 +42,7 @@ afterAll(async () => {
 
 const waitUntilDelivered = (subscription: Subscription, count: number) =>
   eventually(
-    () => statusesOf(subscription),
+    () => listStatuses(subscription),
     (all) => all.length === count && all.every((status) => status === 'delivered'),
   );
 
@@ -57,7 +59,7 @@ const release = () => holder.query('select pg_advisory_unlock($1)', [LOCK]);
 const waitUntilHeld = () =>
   eventually(
     () =>
-      ask(
+      queryRows(
         "select 1 from pg_locks where locktype = 'advisory' and objid = $1 and not granted",
         LOCK,
       ),
@@ -90,7 +92,7 @@ describe('the delivery queue of a deleted subscription', () => {
     }
     await eventually(
       () =>
-        ask(
+        queryRows(
           'select dispatcher_id as owner from webhook_queues where subscription_id = $1',
           subscription.id,
         ),
@@ -108,7 +110,7 @@ describe('a subscription that was disabled for failing', () => {
     await hold();
     try {
       await startHeld('webhook_give_up');
-      await ask(
+      await queryRows(
         `update webhook_subscriptions set enabled = false, disabled_at = now(), disabled_reason = 'failing',
            give_up_before = now() where id = $1`,
         subscription.id,
@@ -119,17 +121,17 @@ describe('a subscription that was disabled for failing', () => {
       expect((await store.send('PATCH', hook, { enabled: true })).status).toBe(200);
       await stamp(store, path);
       await eventually(
-        () => statusesOf(subscription),
+        () => listStatuses(subscription),
         (all) => all.length === 1,
       );
     } finally {
       await release();
     }
     await eventually(
-      () => statusesOf(subscription),
+      () => listStatuses(subscription),
       (all) => !all.includes('pending'),
     );
-    expect(await statusesOf(subscription)).toEqual(['delivered']);
+    expect(await listStatuses(subscription)).toEqual(['delivered']);
   });
 });
 
@@ -153,7 +155,7 @@ describe('a delivery to a queue into which another process is enqueuing', () => 
       await release();
       await eventually(
         () =>
-          ask(
+          queryRows(
             "select 1 from pg_stat_activity where wait_event_type = 'Lock' and query ~ 'with moved as'",
           ),
         (waiting) => waiting.length > 0,
@@ -161,7 +163,7 @@ describe('a delivery to a queue into which another process is enqueuing', () => 
       const replayIds = await replay.query<{ id: string }>('select webhook_next_id() as id');
       await replay.query('commit');
       await waitUntilDelivered(subscription, 2);
-      const [delivery] = await ask<{ id: number }>(
+      const [delivery] = await queryRows<{ id: number }>(
         'select max(id) as id from webhook_deliveries where subscription_id = $1',
         subscription.id,
       );
@@ -183,7 +185,7 @@ describe('a former leader', () => {
       await stamp(store, path);
       await waitUntilHeld();
       await startDispatcher();
-      await ask(
+      await queryRows(
         "select pg_terminate_backend(pid) from pg_stat_activity where application_name like '%webhook fan-out'",
       );
       await waitUntilDelivered(subscription, 1);
@@ -192,7 +194,7 @@ describe('a former leader', () => {
     }
     await eventually(
       () =>
-        ask(
+        queryRows(
           "select 1 from pg_locks where locktype = 'advisory' and objid = $1 and not granted",
           LOCK,
         ),
@@ -201,7 +203,7 @@ describe('a former leader', () => {
     await first.kill('SIGTERM');
     await stamp(store, path);
     await waitUntilDelivered(subscription, 2);
-    const events = await ask<{ seq: number }>(
+    const events = await queryRows<{ seq: number }>(
       "select seq from webhook_events where account_id = $1 and type = 'stamp.earned'",
       store.accountId,
     );
@@ -226,7 +228,7 @@ describe('the owner of a delivery queue', () => {
       (count) => count === 1,
     );
     const updateQueue = (set: string) =>
-      ask(`update webhook_queues set ${set} where subscription_id = $1`, subscription.id);
+      queryRows(`update webhook_queues set ${set} where subscription_id = $1`, subscription.id);
     await updateQueue("dispatcher_id = gen_random_uuid(), due_at = now() + interval '1 hour'");
     await eventually(
       async () => samples(await (await fetch(`http://127.0.0.1:${port}/metrics`)).text()),
@@ -234,7 +236,7 @@ describe('the owner of a delivery queue', () => {
     );
     respond();
     await eventually(
-      () => statusesOf(subscription),
+      () => listStatuses(subscription),
       (all) => all.includes('delivered'),
     );
     // Had it sent more, it would have done so before this later delivery.
@@ -280,7 +282,7 @@ describe('the owner of a delivery queue', () => {
       await waitUntilDelivered(sound, 1);
       expect(receiver.received).toHaveLength(11);
       expect(
-        await ask(
+        await queryRows(
           'select attempts_count from webhook_deliveries where subscription_id = $1 and attempts_count <> 1',
           subscription.id,
         ),
@@ -335,11 +337,11 @@ describe('768 receivers that hang, which is the number of concurrent attempts', 
     const { path } = await enrol(store);
     const secrets = service.app.get(WebhookSecrets, { strict: false });
     const ids = (
-      await ask<Subscription>(
+      await queryRows<Subscription>(
         "select nextval('webhook_subscriptions_id') as id from generate_series(1, 768)",
       )
     ).map(({ id }) => id);
-    await ask(
+    await queryRows(
       `insert into webhook_subscriptions (id, account_id, events, target_url, payload_format, secret, enabled,
          active_from, created_at, updated_at)
        select x.id, s.account_id, '{customer.erased}', s.target_url, s.payload_format, x.secret, true,
@@ -353,7 +355,7 @@ describe('768 receivers that hang, which is the number of concurrent attempts', 
     await startDispatcher({ WEBHOOK_TIME_SCALE: '1' });
     await stamp(store, path);
     await waitUntilDelivered(prompt, 1);
-    await ask(
+    await queryRows(
       `with enqueued as (
          insert into webhook_pending (id, subscription_id, event_seq, event_id, account_id, customer_id, stream,
            type, payload_format, next_attempt_at, created_at)
@@ -375,13 +377,13 @@ describe('768 receivers that hang, which is the number of concurrent attempts', 
     respond();
     await eventually(
       () =>
-        ask(
+        queryRows(
           "select 1 from webhook_deliveries where subscription_id = any ($1) and status <> 'delivered'",
           ids,
         ),
       (remaining) => remaining.length === 0,
     );
-    const [times] = await ask<{ began: Date; first_end: Date }>(
+    const [times] = await queryRows<{ began: Date; first_end: Date }>(
       `select
          (select max(a.at) from webhook_attempts a join webhook_deliveries d on d.id = a.delivery_id
           where d.subscription_id = $1) as began,
@@ -401,18 +403,18 @@ describe('a delivery queue that was leased in a lost response', () => {
     await stamp(store, path);
     await waitUntilDelivered(subscription, 1);
     const readQueue = () =>
-      ask<{ owner: string | null }>(
+      queryRows<{ owner: string | null }>(
         'select dispatcher_id as owner from webhook_queues where subscription_id = $1',
         subscription.id,
       );
     await eventually(readQueue, ([queue]) => queue?.owner === null);
-    await ask(
+    await queryRows(
       `update webhook_queues l set due_at = now() + interval '30 seconds', dispatcher_id = d.id
        from (select id from webhook_dispatchers order by seen_at desc limit 1) d
        where l.subscription_id = $1`,
       subscription.id,
     );
-    const [delivery] = await ask<{ id: number }>(
+    const [delivery] = await queryRows<{ id: number }>(
       'select id from webhook_deliveries where subscription_id = $1',
       subscription.id,
     );

@@ -17,7 +17,9 @@ type Subscription = { id: number; secret: string };
 const SLOW = 300_000;
 
 let service: LocalService;
-const { receive, receiveHeld, startDispatcher, ask, statusesOf } = useWebhooks(() => service);
+const { receive, receiveHeld, startDispatcher, queryRows, listStatuses } = useWebhooks(
+  () => service,
+);
 
 beforeAll(async () => {
   service = await startService({ WEBHOOK_ALLOW_INSECURE_TARGETS: 'true' });
@@ -30,7 +32,7 @@ afterAll(async () => {
 type DeliveryJson = { id: number; status: string; attempts_count: number; event_id: string };
 
 const listDeliveries = ({ id }: Subscription): Promise<DeliveryJson[]> =>
-  ask(
+  queryRows(
     `select id, status, attempts_count, event_id from webhook_deliveries
      where subscription_id = $1 order by id`,
     id,
@@ -54,14 +56,14 @@ const startReplay = async (
 };
 
 const pause = (subscription: Subscription) =>
-  ask(
+  queryRows(
     `update webhook_subscriptions set enabled = false, disabled_at = now(),
        disabled_reason = 'disabled_by_user' where id = $1`,
     subscription.id,
   ).then(() => getDeliveryRequests().announceChange(subscription.id));
 
 const resume = (subscription: Subscription, giveUpBefore: Date) =>
-  ask(
+  queryRows(
     `update webhook_subscriptions set enabled = true, disabled_at = null, disabled_reason = null,
        failing_since = null, give_up_before = greatest(give_up_before, $2) where id = $1`,
     subscription.id,
@@ -84,7 +86,7 @@ describe('delivery queues', () => {
       () => prompt.events.length,
       (count) => count === 60,
     );
-    expect(new Set(await statusesOf(heldSubscription))).toEqual(new Set(['pending']));
+    expect(new Set(await listStatuses(heldSubscription))).toEqual(new Set(['pending']));
     expect(stuck.received).toHaveLength(1);
     release();
     await eventually(
@@ -119,7 +121,7 @@ describe('delivery queues', () => {
       (count) => count === 3,
     );
     expect(
-      (await statusesOf(flooding)).filter((status) => status === 'pending').length,
+      (await listStatuses(flooding)).filter((status) => status === 'pending').length,
     ).toBeGreaterThan(200);
     release();
     await eventually(
@@ -144,11 +146,15 @@ describe('delivery queues', () => {
         () => receiver.received.length,
         (count) => count >= 2_048,
       );
-      const [before] = await ask<{ at: Date }>(
+      const [before] = await queryRows<{ at: Date }>(
         'select max(seen_at) as at from webhook_dispatchers',
       );
       await eventually(
-        () => ask('select 1 from webhook_dispatchers where seen_at > $1::timestamptz', before?.at),
+        () =>
+          queryRows(
+            'select 1 from webhook_dispatchers where seen_at > $1::timestamptz',
+            before?.at,
+          ),
         (seen) => seen.length > 0,
       );
       // Attempts in flight at the limit are sent too.
@@ -162,7 +168,7 @@ describe('delivery queues', () => {
       (count) => count >= listeners * stamps,
     );
     await eventually(
-      () => ask('select 1 from webhook_pending where account_id = $1', store.accountId),
+      () => queryRows('select 1 from webhook_pending where account_id = $1', store.accountId),
       (rows) => rows.length === 0,
     );
     expect(receiver.received).toHaveLength(listeners * stamps);
@@ -180,7 +186,7 @@ describe('delivery queues', () => {
       (count) => count === 1,
     );
     await first.kill('SIGKILL');
-    const [queue] = await ask<{ owned: boolean; rest: number }>(
+    const [queue] = await queryRows<{ owned: boolean; rest: number }>(
       `select dispatcher_id is not null as owned, extract(epoch from due_at - now())::float8 as rest
        from webhook_queues where subscription_id = $1`,
       subscription.id,
@@ -195,14 +201,18 @@ describe('delivery queues', () => {
     );
     expect(new Set(receiver.received.map(({ text }) => text)).size).toBe(3);
     await eventually(
-      () => statusesOf(subscription),
+      () => listStatuses(subscription),
       (statuses) => statuses.every((status) => status === 'delivered'),
     );
     await second.kill('SIGTERM');
     expect(await second.exitCode).toBe(0);
-    expect(await ask('select 1 from webhook_queues where dispatcher_id is not null')).toEqual([]);
+    expect(await queryRows('select 1 from webhook_queues where dispatcher_id is not null')).toEqual(
+      [],
+    );
     expect(
-      await ask("select 1 from webhook_dispatchers where seen_at > now() - interval '1 second'"),
+      await queryRows(
+        "select 1 from webhook_dispatchers where seen_at > now() - interval '1 second'",
+      ),
     ).toEqual([]);
   });
 
@@ -224,7 +234,7 @@ describe('delivery queues', () => {
     // A queue that the first still owns would wait until its lease expires.
     await eventually(
       () =>
-        ask(
+        queryRows(
           'select 1 from webhook_queues where subscription_id = $1 and dispatcher_id is not null',
           subscription.id,
         ),
@@ -277,7 +287,7 @@ describe('delivery queues', () => {
     try {
       await eventually(
         () =>
-          ask<{ queues: number }>(
+          queryRows<{ queues: number }>(
             `select count(*)::int as queues from webhook_queues where dispatcher_id is not null group by dispatcher_id`,
           ),
         (owners) => owners.length === 2 && owners.every(({ queues }) => queues >= 4),
@@ -318,7 +328,7 @@ describe('a subscription', () => {
     );
     await eventually(
       () =>
-        ask(
+        queryRows(
           `select 1 from webhook_queues where subscription_id = $1 and due_at = 'infinity'`,
           subscription.id,
         ),
@@ -327,16 +337,16 @@ describe('a subscription', () => {
     // Fan-out has passed the event of the pause.
     await eventually(
       () =>
-        ask(
+        queryRows(
           "select 1 from webhook_events where account_id = $1 and type = 'stamp.earned'",
           store.accountId,
         ),
       (events) => events.length === 2,
     );
-    expect(await statusesOf(subscription)).toEqual(['pending']);
+    expect(await listStatuses(subscription)).toEqual(['pending']);
     await resume(subscription, new Date(0));
     await eventually(
-      () => statusesOf(subscription),
+      () => listStatuses(subscription),
       (statuses) => statuses[0] === 'delivered',
     );
     // The event during the pause was never enqueued.
@@ -357,7 +367,7 @@ describe('a subscription', () => {
     await pause(subscription);
     await resume(subscription, new Date(Date.now() + 60_000));
     await eventually(
-      () => statusesOf(subscription),
+      () => listStatuses(subscription),
       (statuses) => statuses[0] === 'failed',
     );
     expect(receiver.received).toHaveLength(1);
@@ -373,13 +383,13 @@ describe('a subscription', () => {
     await startDispatcher({ WEBHOOK_TIME_SCALE: '30000' });
     await stamp(store, path);
     await eventually(
-      () => statusesOf(failing),
+      () => listStatuses(failing),
       (statuses) => statuses[0] === 'failed',
     );
     expect(await listDeliveries(failing)).toMatchObject([{ attempts_count: 10 }]);
     const [disabled] = await eventually(
       () =>
-        ask<{ enabled: boolean; disabled_reason: string; failed: number; moved: boolean }>(
+        queryRows<{ enabled: boolean; disabled_reason: string; failed: number; moved: boolean }>(
           `select enabled, disabled_reason, updated_at >= disabled_at as moved, extract(epoch from disabled_at - failing_since)::float8 as failed
            from webhook_subscriptions where id = $1`,
           failing.id,
@@ -389,7 +399,7 @@ describe('a subscription', () => {
     expect(disabled?.disabled_reason).toBe('failing');
     expect(disabled?.moved).toBe(true);
     expect(disabled?.failed).toBeGreaterThanOrEqual(8.6);
-    const [idleSubscription] = await ask<{ enabled: boolean }>(
+    const [idleSubscription] = await queryRows<{ enabled: boolean }>(
       'select enabled from webhook_subscriptions where id = $1',
       idle.id,
     );
@@ -421,14 +431,14 @@ describe('a subscription', () => {
     expect(delivery['last_delivery_error']).not.toContain('127.0.0.1');
     expect(String(delivery['updated_at']) > subscription.updated_at).toBe(true);
     await eventually(
-      () => statusesOf(subscription),
+      () => listStatuses(subscription),
       (statuses) => statuses.every((status) => status === 'failed'),
     );
     const attempts = (await listDeliveries(subscription)).map((one) => one.attempts_count);
     expect(attempts.toSorted()).toEqual([0, 0, 1]);
     expect(receiver.received).toEqual([]);
     expect(
-      await ask(
+      await queryRows(
         `select type, actor, subject from audit_log
          where subject @> jsonb_build_object('webhook_subscription_id', $1::bigint)
            and type = 'webhook_subscription.disabled'`,
@@ -460,11 +470,11 @@ describe('a subscription', () => {
     );
     await store.send('DELETE', `${store.store}/webhook_subscriptions/${subscription.id}`);
     await eventually(
-      () => ask('select 1 from webhook_pending where subscription_id = $1', subscription.id),
+      () => queryRows('select 1 from webhook_pending where subscription_id = $1', subscription.id),
       (rows) => rows.length === 0,
     );
     await eventually(
-      () => ask('select 1 from webhook_queues where subscription_id = $1', subscription.id),
+      () => queryRows('select 1 from webhook_queues where subscription_id = $1', subscription.id),
       (rows) => rows.length === 0,
     );
   });
@@ -498,7 +508,7 @@ describe('a replay', () => {
       (count) => count === 6,
     );
     await eventually(
-      () => ask('select 1 from webhook_replays'),
+      () => queryRows('select 1 from webhook_replays'),
       (open) => open.length === 0,
     );
   });
@@ -512,12 +522,12 @@ describe('daily partitions', () => {
     const { path } = await enrol(store);
     const names = async () =>
       (
-        await ask<{ name: string }>(
+        await queryRows<{ name: string }>(
           `select c.relname as name from pg_inherits i join pg_class c on c.oid = i.inhrelid
            where i.inhparent = 'webhook_finished'::regclass order by 1`,
         )
       ).map(({ name }) => name);
-    await ask(
+    await queryRows(
       `select webhook_make_partitions(now() - interval '33 days', now() - interval '28 days')`,
     );
     const old = await names();
@@ -528,13 +538,13 @@ describe('daily partitions', () => {
       'webhook_attempts',
     ]) {
       const drop = () =>
-        ask(
+        queryRows(
           `select webhook_drop_partitions(array['${table}'], webhook_first_id(now() + interval '30 days'))`,
         );
       await eventually(drop, (dropped) => dropped.length === 0);
     }
     expect(await names()).toEqual([]);
-    await ask(
+    await queryRows(
       `select webhook_make_partitions(now() - interval '33 days', now() - interval '28 days')`,
     );
     await stamp(store, path);
@@ -544,7 +554,7 @@ describe('daily partitions', () => {
       (count) => count === 1,
     );
     await eventually(
-      () => statusesOf(subscription),
+      () => listStatuses(subscription),
       ([status]) => status === 'delivered',
     );
     const today = new Date().toISOString().slice(0, 10).replaceAll('-', '');

@@ -22,7 +22,7 @@ export class Browser {
   ) {}
 
   get(path: string, headers: Record<string, string> = {}): Promise<BrowserResponse> {
-    return this.ask('GET', path, headers);
+    return this.sendRequest('GET', path, headers);
   }
 
   /** Sends the token of the page shown before it. */
@@ -32,7 +32,7 @@ export class Browser {
     headers: Record<string, string> = {},
   ): Promise<BrowserResponse> {
     const body = new URLSearchParams({ _csrf: this.csrf, ...fields });
-    return this.ask(
+    return this.sendRequest(
       'POST',
       path,
       { origin: this.origin, 'sec-fetch-site': 'same-origin', ...headers },
@@ -50,7 +50,7 @@ export class Browser {
     return /name="_csrf" value="([^"]*)"/.exec(this.page)?.[1] ?? '';
   }
 
-  private async ask(
+  private async sendRequest(
     method: string,
     path: string,
     headers: Record<string, string>,

@@ -29,7 +29,7 @@ export function startChromium(names: Record<string, string> = {}): Promise<Brows
 }
 
 /** A page as it stands: fits phones and desktops, and axe finds nothing that keeps people out, in light and dark. */
-export async function expectGoodLooks(page: Page, name: string): Promise<void> {
+export async function expectAccessiblePage(page: Page, name: string): Promise<void> {
   for (const colorScheme of ['light', 'dark'] as const) {
     await page.emulateMedia({ colorScheme });
     for (const [size, viewport] of Object.entries(SIZES)) {

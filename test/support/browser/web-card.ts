@@ -19,7 +19,7 @@ export type Enrolled = {
 };
 
 /** @param rewards name and threshold */
-export async function enrolled(
+export async function enrolWithPage(
   store: Client,
   {
     card: fields = {},

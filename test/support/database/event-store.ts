@@ -63,7 +63,7 @@ export async function readAllEvents(store: EventStore): Promise<StoredEvent[]> {
  * Readers of the log stop below the oldest transaction running anywhere on the server, an earlier test's
  * included: waits until that is later than everything written so far.
  */
-export async function untilReadable({ query }: Pick<TestDatabase, 'query'>): Promise<void> {
+export async function waitUntilReadable({ query }: Pick<TestDatabase, 'query'>): Promise<void> {
   const { rows } = await query<{ now: string }>('select pg_current_xact_id()::text as now');
   await eventually(
     () =>
@@ -76,19 +76,19 @@ export async function untilReadable({ query }: Pick<TestDatabase, 'query'>): Pro
 }
 
 /** The same for a service known only by its settings. */
-export async function historyIn(environment: NodeJS.ProcessEnv): Promise<StoredEvent[]> {
+export async function readHistory(environment: NodeJS.ProcessEnv): Promise<StoredEvent[]> {
   const config = readConfig(environment);
   const { source, store, close } = await openStore(config);
   try {
     const pool = getPool(source);
-    if (config.eventStoreUrl === null) await untilReadable({ query: pool.query.bind(pool) });
+    if (config.eventStoreUrl === null) await waitUntilReadable({ query: pool.query.bind(pool) });
     return await readAllEvents(store);
   } finally {
     await close();
   }
 }
 
-export async function keysIn(pool: Pool, config: Config): Promise<PersonalKeys> {
+export async function readKeys(pool: Pool, config: Config): Promise<PersonalKeys> {
   const masterKeys = new MasterKeys(pool, config);
   await masterKeys.onModuleInit();
   return new PersonalKeys(pool, masterKeys, customerSubjects);

@@ -5,7 +5,7 @@ import { DATA_KEY_PURPOSES, MasterKeys } from '#database/master-keys.js';
 import { NOBODY } from '#event-store/personal-keys/personal-keys.js';
 import { sealedColumns } from '../../../apps/sealed-columns.js';
 import type { TestDatabase } from './database.js';
-import { readAllEvents, openStore, untilReadable } from './event-store.js';
+import { readAllEvents, openStore, waitUntilReadable } from './event-store.js';
 
 const PREFIX = { none: 0, keyId: 8, customer: 9 };
 const HEAD_BYTES = 28;
@@ -37,7 +37,7 @@ export async function findValues(
     ];
     const places = new Set<string>();
     const search = (where: string, text: string) => {
-      for (const value of valuesIn(text, values, keys)) places.add(`${where}: ${value}`);
+      for (const value of filterContained(text, values, keys)) places.add(`${where}: ${value}`);
     };
     const { rows: tables } = await owner.query<{ name: string }>(
       `select c.oid::regclass::text as name from pg_class c
@@ -49,11 +49,11 @@ export async function findValues(
       const { rows } = await owner.query<{ text: string }>(`select t::text as text from ${name} t`);
       for (const { text } of rows) search(name, text);
     }
-    if (config.eventStoreUrl === null) await untilReadable(owner);
+    if (config.eventStoreUrl === null) await waitUntilReadable(owner);
     for (const event of await readAllEvents(opened.store)) {
       search(
         'events',
-        JSON.stringify(event, (_, part: unknown) => plain(part)),
+        JSON.stringify(event, (_, part: unknown) => toJsonValue(part)),
       );
     }
     return [...places].sort();
@@ -63,12 +63,12 @@ export async function findValues(
   }
 }
 
-function plain(part: unknown): unknown {
+function toJsonValue(part: unknown): unknown {
   return typeof part === 'bigint' ? String(part) : part;
 }
 
 /** Bytes appear in the text of a row as hex, and in JSON as hex or base64. */
-function valuesIn(text: string, values: string[], keys: Buffer[]): string[] {
+function filterContained(text: string, values: string[], keys: Buffer[]): string[] {
   const texts = [text.toLowerCase()];
   const sealed = [
     ...(text.match(/[0-9a-f]{58,}/g) ?? []).map((hex) => Buffer.from(hex, 'hex')),
@@ -77,11 +77,12 @@ function valuesIn(text: string, values: string[], keys: Buffer[]): string[] {
     ),
   ];
   for (const bytes of sealed) {
-    for (const once of openings(bytes, keys)) {
+    for (const once of decryptUnchecked(bytes, keys)) {
       texts.push(once.toString().toLowerCase());
       // A stored response is sealed twice.
       if (once[0] === 1) {
-        for (const twice of openings(once, keys)) texts.push(twice.toString().toLowerCase());
+        for (const twice of decryptUnchecked(once, keys))
+          texts.push(twice.toString().toLowerCase());
       }
     }
   }
@@ -89,7 +90,7 @@ function valuesIn(text: string, values: string[], keys: Buffer[]): string[] {
 }
 
 /** Without a look at the tag, so that the context in which it was sealed need not be known. */
-function openings(sealed: Buffer, keys: Buffer[]): Buffer[] {
+function decryptUnchecked(sealed: Buffer, keys: Buffer[]): Buffer[] {
   return Object.values(PREFIX).flatMap((skipped) => {
     const bytes = sealed.subarray(skipped);
     if (bytes.length < HEAD_BYTES) return [];

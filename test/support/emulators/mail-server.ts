@@ -93,55 +93,57 @@ export class MailServer {
 }
 
 function read(mail: string): Omit<ReceivedMail, 'to'> {
-  const { headers, header, content } = partOf(mail);
+  const { headers, header, content } = findPart(mail);
   const [, boundary] = /boundary="([^"]+)"/.exec(header('content-type')) ?? [];
   const parts =
     boundary === undefined
-      ? [partOf(mail)]
+      ? [findPart(mail)]
       : content
           .split(`--${boundary}`)
           .slice(1, -1)
-          .map((part) => partOf(part.slice(2)));
+          .map((part) => findPart(part.slice(2)));
   const textOf = (type: string) =>
     parts
       .filter((part) => part.header('content-type').startsWith(type))
-      .map(decoded)
+      .map(decode)
       .join('');
   return {
     headers,
-    from: unworded(header('from')),
-    subject: unworded(header('subject')),
+    from: decodeWords(header('from')),
+    subject: decodeWords(header('subject')),
     text: textOf('text/plain'),
     html: textOf('text/html'),
   };
 }
 
-function partOf(text: string) {
+function findPart(text: string) {
   const end = text.indexOf('\r\n\r\n');
   const headers = text.slice(0, end).replaceAll(/\r\n\s+/g, ' ');
   const header = (name: string) => new RegExp(`^${name}: (.*)$`, 'im').exec(headers)?.[1] ?? '';
   return { headers, header, content: text.slice(end + 4) };
 }
 
-function decoded({ header, content }: ReturnType<typeof partOf>): string {
+function decode({ header, content }: ReturnType<typeof findPart>): string {
   const text = {
-    'quoted-printable': () => unquoted(content.replaceAll('=\r\n', '')),
+    'quoted-printable': () => decodeQuotedPrintable(content.replaceAll('=\r\n', '')),
     base64: () => Buffer.from(content, 'base64').toString(),
   }[header('content-transfer-encoding')];
   return (text?.() ?? content).replaceAll('\r\n', '\n');
 }
 
 /** Without the encoded words of RFC 2047. */
-function unworded(value: string): string {
+function decodeWords(value: string): string {
   return value
     .replaceAll(/\?= =\?/g, '?==?')
-    .replaceAll(/=\?UTF-8\?Q\?(.*?)\?=/g, (_, word: string) => unquoted(word.replaceAll('_', ' ')))
+    .replaceAll(/=\?UTF-8\?Q\?(.*?)\?=/g, (_, word: string) =>
+      decodeQuotedPrintable(word.replaceAll('_', ' ')),
+    )
     .replaceAll(/=\?UTF-8\?B\?(.*?)\?=/g, (_, word: string) =>
       Buffer.from(word, 'base64').toString(),
     );
 }
 
-function unquoted(text: string): string {
+function decodeQuotedPrintable(text: string): string {
   const bytes = text.replaceAll(/=([0-9A-F]{2})/g, (_, hex: string) =>
     String.fromCharCode(Number.parseInt(hex, 16)),
   );

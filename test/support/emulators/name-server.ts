@@ -31,8 +31,8 @@ export class NameServer {
   static async start(zone: Zone): Promise<NameServer> {
     const server = new NameServer(createSocket('udp4'), zone);
     server.socket.on('message', (query, { port }) => {
-      const answer = server.answer(query);
-      if (answer) server.socket.send(answer, port, '127.0.0.1');
+      const createResponse = server.answer(query);
+      if (createResponse) server.socket.send(createResponse, port, '127.0.0.1');
     });
     await new Promise<void>((resolve) => server.socket.bind(0, '127.0.0.1', resolve));
     return server;

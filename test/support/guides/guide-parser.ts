@@ -35,7 +35,7 @@ export function parseSteps(guide: string): Step[] {
   for (const token of new Marked().lexer(read(guide))) {
     if (token.type === 'space') continue;
     if (token.type === 'code') {
-      const fence = fenceOf(token as Tokens.Code);
+      const fence = parseFence(token as Tokens.Code);
       const step = steps.at(-1);
       const isOther =
         fence.reader !== undefined &&
@@ -52,7 +52,7 @@ function read(guide: string): string {
   return readFileSync(`docs/guides/${guide}.md`, 'utf8');
 }
 
-function fenceOf({ text, lang = '' }: Tokens.Code): Fence {
+function parseFence({ text, lang = '' }: Tokens.Code): Fence {
   const [language = '', name, choice = language] = lang.split(' ');
   return { language, name, reader: READERS[choice], text };
 }
@@ -74,7 +74,7 @@ export function createMatcher(expected: unknown, field = ''): unknown {
   const free = FREE[field];
   if (free?.test(String(expected))) return expect.stringMatching(free);
   const isShortened = typeof expected === 'string' && expected.includes('…');
-  return isShortened ? expect.stringMatching(patternOf(expected)) : expected;
+  return isShortened ? expect.stringMatching(createPattern(expected)) : expected;
 }
 
 /** Finds the error code, if the sample is an error response. */
@@ -87,11 +87,11 @@ export function findRefusalCode({ text }: Fence): string | undefined {
 export function parseHeaders({ text }: Fence): [string, RegExp][] {
   return text.split('\n').map((line) => {
     const [name = '', value = ''] = line.split(/: (.*)/);
-    return [name.toLowerCase(), patternOf(value)];
+    return [name.toLowerCase(), createPattern(value)];
   });
 }
 
-function patternOf(text: string): RegExp {
+function createPattern(text: string): RegExp {
   const quoted = text.replaceAll(/[.*+?^${}()|[\]\\]/g, String.raw`\$&`);
   return new RegExp(`^${quoted.replaceAll('…', '.+')}$`);
 }

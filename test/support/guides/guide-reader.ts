@@ -62,7 +62,7 @@ export class GuideReader {
 
   private async goThrough(guide: string): Promise<Exchange[]> {
     const all: Exchange[] = [];
-    const steps = parseSteps(guide).map((step) => step.map((fence) => this.asHere(fence)));
+    const steps = parseSteps(guide).map((step) => step.map((fence) => this.adaptFence(fence)));
     for (const [at, step] of steps.entries()) {
       const before = this.exchanges;
       await this.take(step, guide, steps);
@@ -84,13 +84,13 @@ export class GuideReader {
   }
 
   /** The program in the language of the reader: every sample of the guide that is in it. */
-  programOf(guide: string): string {
-    return this.piecesOf(parseSteps(guide).map((step) => step.map((one) => this.asHere(one)))).join(
-      '\n',
-    );
+  findProgram(guide: string): string {
+    return this.splitPieces(
+      parseSteps(guide).map((step) => step.map((one) => this.adaptFence(one))),
+    ).join('\n');
   }
 
-  private asHere(fence: Fence): Fence {
+  private adaptFence(fence: Fence): Fence {
     const text = Object.entries(this.desk.instead).reduce(
       (sum, [there, here]) => sum.replaceAll(there, here),
       fence.text,
@@ -102,7 +102,7 @@ export class GuideReader {
     const [first] = step as [Fence];
     if (first.name !== undefined && /\.\w+$/.test(first.name)) {
       for (const { name = '', text } of step) writeFileSync(join(this.desk.folder, name), text);
-    } else if (first.name === 'background') await this.start(chosen(step, this.language));
+    } else if (first.name === 'background') await this.start(chooseFence(step, this.language));
     else if (first.name === 'arrives') {
       expectSame(await this.desk.arrived?.(), createMatcher(JSON.parse(first.text)));
     } else if (first.language === 'json' && !ATTACHED.has(String(first.name))) {
@@ -113,11 +113,11 @@ export class GuideReader {
         () => this.background?.output() ?? '',
         (output) => output.includes(`${first.text}\n`),
       );
-    } else if (first.language === 'sh') await this.ask(step, guide, steps);
+    } else if (first.language === 'sh') await this.runShellStep(step, guide, steps);
   }
 
-  private async ask(step: Step, guide: string, steps: Step[]): Promise<void> {
-    const fence = chosen(step, this.language);
+  private async runShellStep(step: Step, guide: string, steps: Step[]): Promise<void> {
+    const fence = chooseFence(step, this.language);
     if (fence.text.startsWith('export ')) {
       const names = [...fence.text.matchAll(/^export (\w+)=\S+$/gm)].map(([, name]) => name);
       const unknown = names.filter((name = '') => !Object.hasOwn(this.environment, name));
@@ -147,7 +147,7 @@ export class GuideReader {
   /** Starts it, or lets it go on, until the next of its pieces is done. */
   private async inProgram(guide: string, steps: Step[]): Promise<void> {
     if (this.main) this.desk.recorder.goOn();
-    else this.main = this.startProgram(guide, this.piecesOf(steps));
+    else this.main = this.startProgram(guide, this.splitPieces(steps));
     const { program, ended } = this.main;
     await eventually(
       () => this.desk.recorder.isWaitedFor || ended(),
@@ -156,7 +156,7 @@ export class GuideReader {
     if (ended()) throw new Error(`${guide} in ${this.language}: ${program.output()}`);
   }
 
-  private piecesOf(steps: Step[]): string[] {
+  private splitPieces(steps: Step[]): string[] {
     return steps.flatMap((step) =>
       step
         .filter(({ reader, name }) => reader === this.language && name === undefined)
@@ -209,7 +209,7 @@ export class GuideReader {
     // What a dispatcher does shows a moment later.
     if (only?.method === 'GET' && only.path.endsWith('/deliveries')) {
       await eventually(
-        () => this.again(only),
+        () => this.repeatRequest(only),
         (body) => isEqual(body, matcher),
         20_000,
       );
@@ -221,7 +221,7 @@ export class GuideReader {
     }
   }
 
-  private async again({ path }: Exchange): Promise<unknown> {
+  private async repeatRequest({ path }: Exchange): Promise<unknown> {
     const { recorder, token } = this.desk;
     const headers = { authorization: `Bearer ${token}` };
     const answer = await fetch(recorder.url + path, { headers });
@@ -250,7 +250,7 @@ export class GuideReader {
   }
 }
 
-function chosen(step: Step, language: Language): Fence {
+function chooseFence(step: Step, language: Language): Fence {
   const [first] = step as [Fence];
   return step.find(({ reader }) => reader === language) ?? first;
 }

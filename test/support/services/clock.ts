@@ -5,7 +5,7 @@ import { jest } from '@jest/globals';
  * Timers are not affected. Use a separate store inside, since the rate-limit windows of others would end at
  * the wrong time.
  */
-export async function atTime<T>(time: string, action: () => Promise<T>): Promise<T> {
+export async function runAtTime<T>(time: string, action: () => Promise<T>): Promise<T> {
   jest.useFakeTimers({
     now: Date.parse(time),
     doNotFake: [

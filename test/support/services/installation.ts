@@ -93,12 +93,12 @@ export class Installation {
   }
 
   /** 0 while it is down. */
-  pidOf(name: 'postgres' | 'api' | 'dispatcher'): number {
+  readPid(name: 'postgres' | 'api' | 'dispatcher'): number {
     return this.readRun()[name]?.pid ?? 0;
   }
 
   /** Requests the API with a token. Null when nothing listens. */
-  async statusAt(host: string, token: string): Promise<number | null> {
+  async fetchStatus(host: string, token: string): Promise<number | null> {
     try {
       const response = await fetch(`http://${host}:${this.port}/api/v1/accounts`, {
         headers: { authorization: `Bearer ${token}` },

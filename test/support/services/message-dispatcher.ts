@@ -21,7 +21,7 @@ import { SmtpClient } from '#messages/smtp.client.js';
 import { testConfig } from '../database/database.js';
 import { eventually } from '../jest/eventually.js';
 import type { LocalService } from './service.js';
-import { untilReadable } from '../database/event-store.js';
+import { waitUntilReadable } from '../database/event-store.js';
 
 /** Runs a dispatcher's messages with the providers of a running api. */
 export class MessageFollower {
@@ -70,7 +70,7 @@ export class MessageFollower {
     );
     this.running = follower.run(this.stopping.signal);
     // Messages that exist already are then sent in the first round.
-    this.started = this.untilEnqueued().then(() => this.dispatch.start());
+    this.started = this.waitUntilEnqueued().then(() => this.dispatch.start());
   }
 
   async stop(): Promise<void> {
@@ -80,8 +80,8 @@ export class MessageFollower {
   }
 
   /** Waits until every event so far has been read, and its messages are enqueued. */
-  async untilEnqueued(): Promise<void> {
-    await untilReadable(this.service.database);
+  async waitUntilEnqueued(): Promise<void> {
+    await waitUntilReadable(this.service.database);
     await eventually(
       async () => this.store.readAll(await readCheckpoint(this.pool, CARD_MESSAGES), 1),
       (left) => left.length === 0 || this.stopping.signal.aborted,
@@ -89,8 +89,8 @@ export class MessageFollower {
   }
 
   /** Waits until no message is queued, retries included. */
-  async untilSettled(): Promise<void> {
-    await this.untilEnqueued();
+  async waitUntilSettled(): Promise<void> {
+    await this.waitUntilEnqueued();
     await eventually(
       () => this.pool.query(`select from card_messages where state = 'queued'`),
       ({ rowCount }) => rowCount === 0,

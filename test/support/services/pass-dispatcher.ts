@@ -18,7 +18,7 @@ import { Passes } from '#passes/passes.service.js';
 import { PassUpdates } from '#passes/pass-updates.service.js';
 import { eventually } from '../jest/eventually.js';
 import type { LocalService } from './service.js';
-import { untilReadable } from '../database/event-store.js';
+import { waitUntilReadable } from '../database/event-store.js';
 
 /** A channel that reaches every pass, and keeps what it was asked to send. */
 export class Recorder extends PassSender {
@@ -84,8 +84,8 @@ export class PassFollower {
   }
 
   /** When everything that was recorded so far has been followed. */
-  async caughtUp(): Promise<void> {
-    await untilReadable(this.service.database);
+  async waitUntilCaughtUp(): Promise<void> {
+    await waitUntilReadable(this.service.database);
     await eventually(
       async () => {
         const reached = await readCheckpoint(this.pool, PASS_CHANGES);

@@ -11,7 +11,7 @@ import { AddMember } from '#identity/member.commands.js';
 import type { AuditedWriter } from '#event-store/commands/audited-writes.service.js';
 import { rememberExchange } from '../http/exchanges.mjs';
 import { testConfig, testDatabase, testEngine, type TestDatabase } from '../database/database.js';
-import { readAllEvents, untilReadable } from '../database/event-store.js';
+import { readAllEvents, waitUntilReadable } from '../database/event-store.js';
 
 export const cli: AuditedWriter = {
   actor: { type: 'system', id: 0 },
@@ -120,7 +120,7 @@ export async function startService(
     environment,
     baseUrl,
     history: async () => {
-      await untilReadable(database);
+      await waitUntilReadable(database);
       return readAllEvents(app.get(EventStore));
     },
     execute,

@@ -2,7 +2,7 @@ import { fork, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 import { testDatabase, testEnvironment } from '../database/database.js';
 import { createStops, createStore, type Service } from './service.js';
-import { historyIn } from '../database/event-store.js';
+import { readHistory } from '../database/event-store.js';
 
 type Outcome =
   | { id: number; status: 'fulfilled'; value: unknown }
@@ -44,7 +44,7 @@ async function start(): Promise<Omit<Service, 'onStop' | 'stop'>> {
     database,
     environment: {},
     baseUrl,
-    history: () => historyIn(environment),
+    history: () => readHistory(environment),
     execute,
     newStore: (attributes) => createStore(baseUrl, execute, attributes),
   };

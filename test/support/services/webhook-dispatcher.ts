@@ -55,16 +55,16 @@ export function useWebhooks(service: () => Service) {
     receivers.push(receiver);
     return receiver;
   };
-  const ask = async <R>(text: string, ...values: unknown[]): Promise<R[]> =>
+  const queryRows = async <R>(text: string, ...values: unknown[]): Promise<R[]> =>
     (await service().database.query(text, values)).rows as R[];
   return {
     receive,
-    /** A question to the service's database. */
-    ask,
-    /** Of the deliveries to a subscription, in their order. */
-    statusesOf: async ({ id }: { id: number }): Promise<string[]> =>
+    /** Queries the service's database. */
+    queryRows,
+    /** Lists the statuses of the deliveries to a subscription, in their order. */
+    listStatuses: async ({ id }: { id: number }): Promise<string[]> =>
       (
-        await ask<{ status: string }>(
+        await queryRows<{ status: string }>(
           'select status from webhook_deliveries where subscription_id = $1 order by id',
           id,
         )

@@ -7,11 +7,11 @@ const ADMIN = 'admin';
 
 /** Finds the credentials of basic authentication; null without them. */
 export function findCaller(call) {
-  return credentialsIn(call.metadata.get('authorization')[0]);
+  return parseCredentials(call.metadata.get('authorization')[0]);
 }
 
 /** @param {string | undefined} header of basic authentication */
-export function credentialsIn(header) {
+export function parseCredentials(header) {
   if (header === undefined) return null;
   const [name, password] = Buffer.from(String(header).replace(/^Basic /, ''), 'base64')
     .toString('utf8')

@@ -6,8 +6,11 @@ export type EventStoreDbProcess = {
   readonly connectionString: string;
   readonly port: number;
   state(): Promise<State>;
-  tell<Name extends keyof Faults>(name: Name, ...given: Parameters<Faults[Name]>): Promise<State>;
-  tell(name: 'stopListening' | 'listenAgain'): Promise<State>;
+  control<Name extends keyof Faults>(
+    name: Name,
+    ...values: Parameters<Faults[Name]>
+  ): Promise<State>;
+  control(name: 'stopListening' | 'listenAgain'): Promise<State>;
   kill(signal?: NodeJS.Signals): Promise<void>;
 };
 

@@ -23,7 +23,7 @@ export async function startEventStoreDbProcess(parameters = []) {
   ]);
   const [, connectionString, , control] = line.split(' ');
 
-  async function ask(path, init) {
+  async function sendRequest(path, init) {
     const response = await fetch(new URL(path, control), init);
     const body = await response.json();
     if (!response.ok) throw new Error(body.error);
@@ -32,9 +32,10 @@ export async function startEventStoreDbProcess(parameters = []) {
   return {
     connectionString,
     port: Number(/:(\d+)/.exec(connectionString.replace('esdb:', ''))[1]),
-    state: () => ask('/'),
+    state: () => sendRequest('/'),
     /** Applies any fault of the server by its name; also `stopListening` and `listenAgain`. */
-    tell: (name, ...values) => ask(name, { method: 'POST', body: JSON.stringify(values) }),
+    control: (name, ...values) =>
+      sendRequest(name, { method: 'POST', body: JSON.stringify(values) }),
     /** @param {NodeJS.Signals} [signal] */
     kill: async (signal = 'SIGKILL') => {
       child.kill(signal);

@@ -202,7 +202,7 @@ export function parseExpected(options) {
 }
 
 /** @returns {{ event: Proposed } | { missing: string }} */
-export function proposed(message) {
+export function parseProposedEvent(message) {
   const metadata = message.getMetadataMap();
   const id = uuid(message.getId());
   if (id === null) return { missing: 'id' };
@@ -258,7 +258,7 @@ function structuredUuid(id) {
 export const confirmation = (id) =>
   new ReadResp().setConfirmation(new ReadResp.SubscriptionConfirmation().setSubscriptionId(id));
 
-export const caughtUp = () => new ReadResp().setCaughtUp(new ReadResp.CaughtUp());
+export const createCaughtUp = () => new ReadResp().setCaughtUp(new ReadResp.CaughtUp());
 
 /** @param {Position} position */
 export function checkpoint({ commit, prepare }) {

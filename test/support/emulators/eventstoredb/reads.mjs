@@ -1,7 +1,7 @@
 import { comparePositions, toPosition } from './event-log.mjs';
 import {
   ReadDirection,
-  caughtUp,
+  createCaughtUp,
   checkpoint,
   confirmation,
   eventResponse,
@@ -110,7 +110,7 @@ async function* subscribeToStream(log, options, signal) {
       yield eventResponse(event, how);
       continue;
     }
-    if (!live) yield caughtUp();
+    if (!live) yield createCaughtUp();
     live = true;
     await appendAfter(log, () => next < log.stream(name).length, signal);
   }
@@ -164,7 +164,7 @@ async function* subscribeToAll(log, options, signal) {
     }
   }
 
-  yield caughtUp();
+  yield createCaughtUp();
   while (!signal.aborted) {
     await appendAfter(log, () => index < log.events.length, signal);
     for (; index < log.events.length && !signal.aborted; index += 1) {

@@ -26,7 +26,7 @@ export type Faults = {
   /** The next reads and subscriptions fail after this many events. */
   cutReads(count: number, afterEvents?: number): void;
   /** Appends are written at once but answered late; reads start late. 0 ends the delay. */
-  delayAnswers(ms: number): void;
+  delayResponses(ms: number): void;
   dropSubscriptions(how?: 'cancelled' | 'unavailable' | 'too-slow' | 'connection'): void;
   /** Drops all planned faults, and the delay. */
   clear(): void;

@@ -15,7 +15,7 @@ import {
   parseExpected,
   failures,
   grpc,
-  proposed,
+  parseProposedEvent,
   sizeOnDisk,
   statuses,
   streamIdentifier,
@@ -178,7 +178,7 @@ export async function startEventStoreDb({
         return;
       }
       if (request === null) return refuse(failures.unknown('options come first'));
-      const { event, missing } = proposed(message.getProposedMessage());
+      const { event, missing } = parseProposedEvent(message.getProposedMessage());
       if (missing) return refuse(failures.requiredMetadataMissing(missing));
       size += sizeOnDisk(event);
       if (size > maxAppendSize) return refuse(failures.maximumAppendSizeExceeded(maxAppendSize));
@@ -233,7 +233,7 @@ export async function startEventStoreDb({
       if (request === undefined) return;
       const error = (status) => respond(request.stream, (response) => response.setError(status));
       for (const proposal of message.getProposedMessagesList()) {
-        const { event, missing } = proposed(proposal);
+        const { event, missing } = parseProposedEvent(proposal);
         if (missing) {
           arriving.delete(id);
           return error(statuses.badRequest(`no ${missing}`));
@@ -387,7 +387,7 @@ export async function startEventStoreDb({
       loseResponses: (count, how = 'drop') => faults.plan('loseResponses', count, how),
       notLeader: (count, leader = {}) => faults.plan('notLeader', count, leader),
       cutReads: (count, afterEvents = 0) => faults.plan('cutReads', count, afterEvents),
-      delayAnswers: (ms) => {
+      delayResponses: (ms) => {
         faults.delayMs = ms;
       },
       dropSubscriptions: (how = 'cancelled') => {

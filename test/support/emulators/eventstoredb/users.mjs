@@ -1,6 +1,6 @@
 import { createServer } from 'node:http';
 import { json } from 'node:stream/consumers';
-import { credentialsIn } from './access.mjs';
+import { parseCredentials } from './access.mjs';
 
 /**
  * `POST /users/` of the HTTP API: 201 for a new user, and for a known one with the same password; 409 for a known one
@@ -14,7 +14,7 @@ export function usersApi(users) {
       response.end(JSON.stringify(body));
     };
     if (request.method !== 'POST' || request.url !== '/users/') return respond(404, {}, {});
-    const caller = credentialsIn(request.headers.authorization);
+    const caller = parseCredentials(request.headers.authorization);
     if (caller === null || caller.name !== 'admin' || users['admin'] !== caller.password) {
       return respond(401, { 'www-authenticate': 'Basic realm="ESDB"' }, {});
     }

@@ -12,7 +12,7 @@ const SKEW_SECONDS = 60;
 export function findSignedClaims(jwt, { publicKey, keyId }) {
   const [head = '', claims = '', signature = '', ...more] = jwt.split('.');
   if (more.length > 0 || !signature) return undefined;
-  const header = jsonOf(head);
+  const header = parseJsonPart(head);
   if (header?.alg !== 'RS256' || header.kid !== keyId) return undefined;
   const isSigned = verify(
     'sha256',
@@ -20,11 +20,11 @@ export function findSignedClaims(jwt, { publicKey, keyId }) {
     createPublicKey(publicKey),
     Buffer.from(signature, 'base64url'),
   );
-  return isSigned ? jsonOf(claims) : undefined;
+  return isSigned ? parseJsonPart(claims) : undefined;
 }
 
 /** @param {string} part */
-function jsonOf(part) {
+function parseJsonPart(part) {
   try {
     return JSON.parse(Buffer.from(part, 'base64url').toString());
   } catch {

@@ -37,7 +37,7 @@ export function listNotices(google: GoogleWallet, uuid: string): GoogleNotice[] 
   return google.notices.filter(({ objectId }) => objectId.includes(uuid));
 }
 
-export function untilBalance(google: GoogleWallet, uuid: string, balance: string) {
+export function waitForBalance(google: GoogleWallet, uuid: string, balance: string) {
   return eventually(
     () => findBalance(google, uuid),
     (shownBalance) => shownBalance === balance,

@@ -30,8 +30,8 @@ const DEPRECATED = {
   'programLogo.sourceUri.description': 'use contentDescription',
   'heroImage.sourceUri.description': 'use contentDescription',
 };
-/** A change of one of these is what NOTIFY_ON_UPDATE tells of. */
-const TELLING_FIELDS = ['loyaltyPoints', 'secondaryLoyaltyPoints'];
+/** A change of one of these notifies the holder with NOTIFY_ON_UPDATE. */
+const NOTIFYING_FIELDS = ['loyaltyPoints', 'secondaryLoyaltyPoints'];
 
 const CLASS_FIELDS = new Set([
   'id',
@@ -198,16 +198,16 @@ function invalid(message, reason = 'invalid') {
   return { status: 400, reason, message };
 }
 
-/** Top-level fields are merged, null takes one away. @param {any} before @param {any} change */
-export function merged(before, change) {
+/** Merges top-level fields; null removes one. @param {any} before @param {any} change */
+export function mergeFields(before, change) {
   const after = { ...before, ...change };
   for (const [name, value] of Object.entries(after)) if (value === null) delete after[name];
   return after;
 }
 
 /** @param {any} before @param {any} after */
-export function tells(before, after) {
-  return TELLING_FIELDS.some(
+export function shouldNotify(before, after) {
+  return NOTIFYING_FIELDS.some(
     (name) => JSON.stringify(before[name]) !== JSON.stringify(after[name]),
   );
 }

@@ -11,9 +11,9 @@ import {
   findObjectError,
   isOverQuota,
   LONGEST_JWT,
-  merged,
+  mergeFields,
   MOST_KEPT_MESSAGES,
-  tells,
+  shouldNotify,
 } from './rules.mjs';
 
 const REST = '/walletobjects/v1';
@@ -277,7 +277,7 @@ class GoogleWallet {
     if (error) throw new Refusal(error.status, error.reason, error.message);
     if (records.has(resource.id))
       throw new Refusal(409, 'existingResource', `${resource.id} exists`);
-    const record = merged({}, resource);
+    const record = mergeFields({}, resource);
     delete record.notifyPreference;
     this.#check(kind, record);
     if (record.reviewStatus === 'UNDER_REVIEW') record.reviewStatus = 'APPROVED';
@@ -292,11 +292,11 @@ class GoogleWallet {
       throw new Refusal(400, 'invalidReviewStatus', 'reviewStatus must be UNDER_REVIEW');
     }
     const { notifyPreference, ...change } = resource;
-    const after = { ...merged(base, change), id: existing.id };
+    const after = { ...mergeFields(base, change), id: existing.id };
     this.#check(kind, after);
     if (after.reviewStatus === 'UNDER_REVIEW') after.reviewStatus = 'APPROVED';
-    const isTold = notifyPreference === 'NOTIFY_ON_UPDATE' && tells(existing, after);
-    if (isTold && !isOverQuota(this.notices, 'update', existing.id, this.now())) {
+    const isNotified = notifyPreference === 'NOTIFY_ON_UPDATE' && shouldNotify(existing, after);
+    if (isNotified && !isOverQuota(this.notices, 'update', existing.id, this.now())) {
       this.#notify('update', existing.id, after.loyaltyPoints?.balance?.string ?? '');
     }
     const records = kind === 'loyaltyClass' ? this.classes : this.objects;

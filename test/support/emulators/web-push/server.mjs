@@ -121,7 +121,7 @@ function checkAuthorization(header, browser, origin) {
   if (k !== browser.applicationServerKey) {
     throw new Refused(403, 'not the key that the browser has subscribed with');
   }
-  const { alg } = jsonOf(head);
+  const { alg } = parseJsonPart(head);
   if (alg !== 'ES256') throw new Refused(403, 'alg must be ES256');
   const point = Buffer.from(k, 'base64url');
   const key = createPublicKey({
@@ -140,7 +140,7 @@ function checkAuthorization(header, browser, origin) {
     Buffer.from(signature, 'base64url'),
   );
   if (!isSigned) throw new Refused(403, 'the signature is wrong');
-  const { aud, exp, sub } = jsonOf(claims);
+  const { aud, exp, sub } = parseJsonPart(claims);
   const now = Date.now() / 1000;
   if (aud !== origin) throw new Refused(403, 'aud must be the origin of the push service');
   if (!(exp > now)) throw new Refused(403, 'exp has passed');
@@ -148,7 +148,7 @@ function checkAuthorization(header, browser, origin) {
   if (!/^(https?:|mailto:)/.test(sub ?? '')) throw new Refused(403, 'sub must be a URL or mailto:');
 }
 
-function jsonOf(part) {
+function parseJsonPart(part) {
   try {
     return JSON.parse(Buffer.from(part, 'base64url').toString());
   } catch {
