@@ -19,7 +19,7 @@ const TYPES = { defaultNonNullable: false };
 
 const PUBLIC_URL = 'https://inkpad.example';
 
-/** The document as it is committed: independent of the machine, and created without a database. */
+/** Creates the document as it is committed: independent of the machine, and created without a database. */
 export async function createOpenApi(): Promise<OpenApiDocument> {
   return createOpenApiDocument(await createPreviewApp(), PUBLIC_URL);
 }
@@ -38,7 +38,7 @@ export async function createPreviewApp(): Promise<NestFastifyApplication> {
   );
 }
 
-/** The expected content of every generated file that is committed, by its path. */
+/** Renders every generated file that is committed, by its path. */
 export async function renderApiDocuments(
   document: OpenApiDocument,
 ): Promise<Record<string, string>> {
@@ -77,7 +77,7 @@ function listRoutes({ paths }: OpenApiDocument) {
 
 const NO_TYPES = new Set(['example', 'examples', 'headers', 'x-codeSamples']);
 
-/** The parts that types are generated from: no examples, no response headers. */
+/** Removes what types are not generated from: examples and response headers. */
 function stripForTypes(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(stripForTypes);
   if (typeof value !== 'object' || value === null) return value;

@@ -74,7 +74,7 @@ export function readManifest(folder: string): Manifest {
 }
 
 /**
- * The key of the files.
+ * Opens the key of the files.
  * @throws ConfigError when a master key is missing, or the manifest is not as it was written
  */
 export function openManifest(manifest: Manifest, keys: MasterKey[]): Buffer {
@@ -108,7 +108,7 @@ function createMissingKeyError(missing: string[], keys: MasterKey[]): ConfigErro
 }
 
 /**
- * The master keys of the settings, or of the data folder. Unlike a start, this makes none.
+ * Reads the master keys of the settings, or of the data folder. Unlike a start, this creates none.
  * @throws ConfigError
  */
 export function readMasterKeys(environment: NodeJS.ProcessEnv): MasterKey[] {

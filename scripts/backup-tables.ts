@@ -54,14 +54,14 @@ export function createCopyInSql({ name, columns }: Table): string {
   return `copy ${quoteName(name)} (${columns.map(quoteIdentifier).join(', ')}) from stdin`;
 }
 
-/** Safe in SQL, whatever a manifest says. */
+/** Quotes a name, so that it is safe in SQL, whatever a manifest says. */
 export function quoteName(name: string): string {
   return name.split('.').map(quoteIdentifier).join('.');
 }
 
 const quoteIdentifier = (name: string): string => `"${name.replaceAll('"', '""')}"`;
 
-/** Each table after those that it refers to. */
+/** Sorts tables, each after those that it refers to. */
 export async function sortByReferences<T extends Table>(
   client: pg.ClientBase,
   tables: T[],
@@ -86,7 +86,7 @@ export async function sortByReferences<T extends Table>(
   return ordered;
 }
 
-/** By name. They are read after the tables, so none is behind an id that is in use. */
+/** Reads the sequences by name. They are read after the tables, so none is behind an id that is in use. */
 export async function readSequences(client: pg.ClientBase): Promise<Record<string, string>> {
   const { rows } = await client.query<{ name: string; value: string }>(
     `select schemaname || '.' || sequencename as name, last_value::text as value
@@ -95,7 +95,7 @@ export async function readSequences(client: pg.ClientBase): Promise<Record<strin
   return Object.fromEntries(rows.map(({ name, value }) => [name, value]));
 }
 
-/** The days (YYYYMMDD) for which there are partitions. */
+/** Lists the days (YYYYMMDD) for which there are partitions. */
 export async function listPartitionDays(client: pg.ClientBase): Promise<string[]> {
   const { rows } = await client.query<{ day: string }>(
     `select distinct right(c.relname, 8) as day from pg_inherits i join pg_class c on c.oid = i.inhrelid

@@ -76,7 +76,7 @@ function parseOptions(args: string[]): { folder: string; check: boolean } {
   throw new ConfigError(USAGE);
 }
 
-/** Under another name until it is complete, so that nobody takes half a backup for a whole one. */
+/** Writes a backup, under another name until it is complete, so that nobody takes half a backup for a whole one. */
 async function backUp(config: Config, folder: string): Promise<Manifest> {
   if (config.eventStoreUrl !== null) throw new ConfigError(NOT_OF_EVENTSTOREDB);
   const client = createDatabaseClient(config.databaseUrl, 'backup', { query_timeout: 0 });

@@ -17,8 +17,8 @@ export function findWork(root, watching) {
 }
 
 /**
- * npm writes its own lock file last; comparing that with package-lock.json accepts a manual
- * installation and rejects an interrupted one.
+ * Tells whether packages have to be installed. npm writes its own lock file last; comparing that with package-lock.json
+ * accepts a manual installation and rejects an interrupted one.
  */
 function needsInstall(root, withTools) {
   const installed = readJson(path.join(root, 'node_modules', '.package-lock.json'))?.packages;

@@ -137,7 +137,7 @@ try {
   fs.rmSync(folder, { recursive: true });
 }
 
-/** With the settings that docker-compose.yml gives it. */
+/** Starts Caddy with the settings of docker-compose.yml. */
 function startCaddy(environment) {
   const started = spawn('caddy', ['run', '--adapter', 'caddyfile', '--config', config], {
     env: { PATH: process.env.PATH, HOME: folder, ...environment },
@@ -159,7 +159,7 @@ async function end(process) {
   await once(process, 'exit');
 }
 
-/** The committed file, with only addresses and ports replaced. */
+/** Creates a copy of the committed file, with only addresses and ports replaced. */
 function createLocalCaddyfile() {
   const resolver = `resolvers udp/127.0.0.1:${names.address().port}`;
   return [
@@ -258,7 +258,7 @@ async function findFreePort(address) {
   return port;
 }
 
-/** Any IPv4 query gets all addresses, any other query none. */
+/** Creates a response with all addresses for an IPv4 query, and none for any other. */
 function createDnsResponse(query) {
   const end = query.indexOf(0, 12) + 5;
   const resolved = query.readUInt16BE(end - 4) === 1 ? addresses : [];

@@ -80,7 +80,7 @@ function writeTitles(file, text, titles) {
   if (written !== text) fs.writeFileSync(path.join(root, file), written);
 }
 
-/** `it` and `describe` may only be imported and called: no skip, only, each or alias. */
+/** Reads a use of `it` or `describe`, which may only be imported and called: no skip, only, each or alias. */
 function readUse(node, file, source, titles) {
   const { parent, text: name } = node;
   const { line } = source.getLineAndCharacterOfPosition(node.getStart(source));

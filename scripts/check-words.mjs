@@ -112,7 +112,9 @@ function* findPropertyNames(node) {
   for (const child of children) yield* findPropertyNames(child);
 }
 
-/** Fields of recorded events keep the names that they were recorded with. */
+/**
+ * Tells whether a name is not ours to choose: fields of recorded events keep the names that they were recorded with.
+ */
 function isForeign(parent, file) {
   return (
     (ts.isPropertySignature(parent) && file.endsWith('.events.ts')) ||
@@ -127,7 +129,7 @@ function read(file) {
   return fs.readFileSync(path.join(root, file), 'utf8');
 }
 
-/** The files of the project that people read, from its root. */
+/** Lists the files of the project that people read, from its root. */
 function listFiles(folder) {
   const ours = fs.readdirSync(folder).filter((name) => /[.](md|yml|mjs|cjs)$/.test(name));
   const nested = FOLDERS.filter((name) => fs.existsSync(path.join(folder, name))).flatMap((name) =>

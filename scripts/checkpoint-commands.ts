@@ -11,7 +11,7 @@ import { Tree } from '#transparency/tree.service.js';
 import { runScript } from './run-script.js';
 import { withServices } from './script-services.js';
 
-/** The key that signs the history, and what was signed with it. */
+/** Adds commands for the key that signs the history, and for what was signed with it. */
 export function addCheckpointCommands(program: Command): void {
   program
     .command('checkpoint:key')
@@ -45,7 +45,7 @@ export function addCheckpointCommands(program: Command): void {
     });
 }
 
-/** An existing file is never replaced: the key in it may be in use. */
+/** Creates a key. An existing file is never replaced: the key in it may be in use. */
 function createKey(file: string, name: string): object {
   if (!isKeyName(name)) throw new ConfigError('--name: must have neither spaces nor a plus sign');
   const key = createSignerKey(name);

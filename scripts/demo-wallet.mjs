@@ -128,7 +128,7 @@ function readCertificates() {
   }
 }
 
-/** The credentials are those that `npm start` prints on its first start. */
+/** Starts Inkpad. The credentials are those that `npm start` prints on its first start. */
 async function startInkpad(settings) {
   const port = await findFreePort();
   say('Starting an Inkpad of its own, which takes a few seconds …');
@@ -164,7 +164,7 @@ async function startInkpad(settings) {
   };
 }
 
-/** Empty, so that neither the environment nor .env leads it to a database that is in use. */
+/** Creates empty settings, so that neither the environment nor .env leads it to a database that is in use. */
 function createEmptyEnvironment() {
   const settings = readFileSync('.env.example', 'utf8').matchAll(/^#([A-Z0-9_]+)=/gm);
   const names = [...settings].flatMap(([, name]) => [name, `${name}_FILE`]);

@@ -162,7 +162,7 @@ async function removeFiles({ home, data, outside, recordFile }, logFile) {
   if (fs.readdirSync(home).length === 0) fs.rmdirSync(home);
 }
 
-/** The program that the last server on this data was started with; an update may have moved it. */
+/** Reads which program the last server on this data was started with; an update may have moved it. */
 function readRecordedProgram(data) {
   return readFileIfExists(path.join(data, 'postmaster.opts'))?.split(' "')[0] ?? null;
 }
@@ -179,8 +179,8 @@ function readPostmasterPid({ data, postgres }) {
 }
 
 /**
- * When a server is killed, its backends notice and exit. One in the middle of a long computation notices late, and no
- * new server can start before the last backend is gone.
+ * Stops backends that are left. When a server is killed, its backends notice and exit. One in the middle of a long
+ * computation notices late, and no new server can start before the last backend is gone.
  */
 async function endOrphans({ cluster }) {
   const orphans = () =>
@@ -268,7 +268,10 @@ async function waitUntilReady({ child, server, logFile, logStart, log, signal })
   );
 }
 
-/** The server itself appends to this file, even after its starter was killed, so it is emptied in place. */
+/**
+ * Limits the size of the log. The server itself appends to this file, even after its starter was killed, so it is
+ * emptied in place.
+ */
 function limitLog(logFile) {
   const stats = fs.statSync(logFile, { throwIfNoEntry: false });
   if (!stats || stats.size < logLimit) return;
@@ -276,7 +279,10 @@ function limitLog(logFile) {
   fs.truncateSync(logFile);
 }
 
-/** When this process ends, even by kill -9, the pipe to a small shell closes, and the shell stops the server. */
+/**
+ * Stops the server with this process. When this process ends, even by kill -9, the pipe to a small shell closes, and
+ * the shell stops the server.
+ */
 function stopWithParent(child) {
   if (child.pid === undefined) return;
   const guard = spawn('/bin/sh', ['-c', 'cat >/dev/null; kill -INT "$1"', 'sh', `${child.pid}`], {

@@ -41,7 +41,7 @@ export async function runOnDataFolder({ program, args, command, settings, mayBeN
   }
 }
 
-/** After a kill -9 of the start script its child processes keep running, and run.json names them. */
+/** Stops child processes that a kill -9 of the start script left running; run.json names them. */
 export async function stopLeftovers(dataDir) {
   const runFile = path.join(dataDir, 'run.json');
   const left = readJson(runFile);

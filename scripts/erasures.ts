@@ -13,7 +13,7 @@ type Erased = { account_id: number; customer_id: number };
 /** @property unknown how many of the list are not in this database: the backup is from before they came */
 export type Repeated = { erased: number; unknown: number };
 
-/** Everybody who was erased, oldest id first; nothing personal. */
+/** Lists everybody who was erased, oldest id first; nothing personal. */
 export async function* listErasures(pool: Pool): AsyncGenerator<Erased & { erased_at: Date }> {
   for (let after = 0; ;) {
     const { rows } = await pool.query<Erased & { erased_at: Date }>(
@@ -64,13 +64,13 @@ export async function repeatErasures(
   }
 }
 
-/** The lines of standard input; none when it is a terminal. */
+/** Reads the lines of standard input; none when it is a terminal. */
 export function readInputLines(): AsyncIterable<string> {
   const { stdin } = process;
   return stdin.isTTY ? (async function* () {})() : createInterface({ input: stdin });
 }
 
-/** Any line that is no erasure is passed over, so that a whole log may be given. */
+/** Parses an erasure. Any line that is none is ignored, so that a whole log may be given. */
 function parseErasure(line: string): Erased | undefined {
   let content: unknown;
   try {

@@ -94,7 +94,7 @@ async function grantLog(client: EventStoreDBClient, user: string): Promise<void>
   });
 }
 
-/** The default of all streams, because ours are too many for a list each. */
+/** Grants access by the default of all streams, because ours are too many for a list each. */
 async function grantStreams(client: EventStoreDBClient, user: string): Promise<void> {
   const settings = await readSettings(client);
   const acl = settings.$userStreamAcl ?? {};

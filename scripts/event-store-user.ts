@@ -8,7 +8,10 @@ const DEFAULT_PORT = 2113;
 
 export type EventStoreUser = { name: string; password: string };
 
-/** As the client reads it. @throws ConfigError where the connection string names no user or no password */
+/**
+ * Parses user and password as the client does.
+ * @throws ConfigError where the connection string names no user or no password
+ */
 export function parseUser(url: string, setting: string): EventStoreUser {
   const [, name, password] = /^esdb(?:\+discover)?:\/\/([^:@/?]+):([^@/?]+)@/.exec(url) ?? [];
   if (name === undefined || password === undefined) {
@@ -54,7 +57,7 @@ export async function createUser(adminUrl: string, user: EventStoreUser): Promis
   }
 }
 
-/** Where the client connects to, and which authority it trusts. */
+/** Parses where the client connects to, and which authority it trusts. */
 function parseServer(url: string): { hosts: string[]; ca: Buffer | null } {
   const [, hosts = '', options = ''] =
     /^esdb(?:\+discover)?:\/\/(?:[^@/?]*@)?([^/?]+)\/?(?:\?(.*))?$/.exec(url.trim()) ?? [];

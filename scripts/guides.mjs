@@ -88,7 +88,7 @@ function createRenderer(file, headings) {
   };
 }
 
-/** A link to a document that is no page of the service is no link there. */
+/** Resolves a link. One to a document that is no page of the service is no link there. */
 function resolveTarget(href, from) {
   if (/^(https?:|#)/.test(href)) return href;
   const [file, hash] = href.split('#');
@@ -142,7 +142,7 @@ function renderCode(text, info, choice) {
   return `<figure class="code ${language}"${choice ? renderSampleAttributes(choice, label) : ''}><figcaption>${escapeHtml(label)}</figcaption><pre tabindex="0"><code>${html}</code></pre></figure>\n`;
 }
 
-/** For the script that shows one of several. */
+/** Renders the attributes for the script that shows one of several samples. */
 function renderSampleAttributes(choice, label) {
   const title = CHOICES[choice];
   // As samples of the reference have it; who reads TypeScript reads JavaScript.
@@ -156,7 +156,7 @@ function getTitle(tokens, file) {
   return getPlainText(title);
 }
 
-/** The lists of links of the first page, by their headings. */
+/** Lists the links of the first page, by their headings. */
 function listMenu(tokens) {
   const groups = [];
   for (const token of tokens) {
@@ -186,7 +186,7 @@ function listSections(tokens) {
   return sections.map((section) => ({ ...section, text: section.text.trim() }));
 }
 
-/** The text of a token without its marks. */
+/** Gets the text of a token without its marks. */
 function getPlainText(token) {
   if (token === undefined) return '';
   const { type, tokens, items, header, rows, text = '' } = token;
@@ -206,7 +206,7 @@ function unescapeHtml(text) {
     .replaceAll('&amp;', '&');
 }
 
-/** As GitHub makes them, so that links into a page lead to the same place in both. */
+/** Creates a slug as GitHub does, so that links into a page lead to the same place in both. */
 function createSlug(text) {
   return text
     .toLowerCase()

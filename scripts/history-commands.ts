@@ -70,7 +70,7 @@ function createImport(app: INestApplicationContext): HistoryImport {
   );
 }
 
-/** Under another name until it is complete, so that no half a file is taken for a whole one. */
+/** Writes a file, under another name until it is complete, so that no half a file is taken for a whole one. */
 async function write(
   app: INestApplicationContext,
   { account, out, personal }: { account: number; out: string; personal: boolean },

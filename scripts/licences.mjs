@@ -47,7 +47,7 @@ function isException(packageName, license) {
   return EXCEPTIONS.some(({ name, licence }) => name.test(packageName) && licence === license);
 }
 
-/** SPDX expressions; AND binds more tightly than OR. */
+/** Tells whether an SPDX expression is allowed. AND binds more tightly than OR. */
 function isAllowed(expression) {
   const tokens = expression.match(/[()]|[^\s()]+/g) ?? [];
   let at = 0;

@@ -3,10 +3,7 @@ import { join, resolve } from 'node:path';
 
 export type LocalService = { base_url: string; api_token: string; account_id: number };
 
-/**
- * URL and token of a running `npm start`.
- * @throws with a message for the terminal
- */
+/** Reads the URL and the token of a running `npm start`. @throws with a message for the terminal */
 export function readLocalService(): LocalService {
   const path = join(resolve(process.env['DATA_DIR'] || '.data'), 'local.json');
   try {

@@ -326,7 +326,10 @@ async function applyPositions(
   });
 }
 
-/** The entries stay as they are, and their numbers too: the order of the log is the same. */
+/**
+ * Updates the positions in the history. The entries and their numbers stay as they are: the order of the log is the
+ * same.
+ */
 async function applyHistoryPositions(client: pg.ClientBase, target: EventStore): Promise<void> {
   let page: StoredEvent[] = [];
   const flush = async () => {

@@ -9,7 +9,7 @@ const OTHERS_SEE =
 export type PasswordOptions = { password?: string; passwordStdin?: true; generate?: true };
 
 /**
- * A new password: typed twice without being shown, or the first line of standard input.
+ * Reads a new password: typed twice without being shown, or the first line of standard input.
  * @returns undefined where one is to be made
  * @throws ConfigError
  */

@@ -112,7 +112,7 @@ function compareByCountryAndName(a, b) {
   return one < other ? -1 : 1;
 }
 
-/** Codes of airports and transcriptions stand among the names. */
+/** Tells whether a text is a name. Codes of airports and transcriptions stand among the names. */
 function isName(name) {
   return !/^[\p{Lu}\d]{1,3}$/u.test(name) && !/^\p{Ll}/u.test(name);
 }

@@ -48,8 +48,9 @@ async function findPortError(port) {
 }
 
 /**
- * A port that is configured is the api's; the dispatcher gets the next one. Empty without one: the programs take the usual
- * port, or any other if they find it taken, also by another Inkpad that started in the same second.
+ * Reads the ports of the metrics. A port that is configured is the api's; the dispatcher gets the next one. Empty
+ * without one: the programs take the usual port, or any other if they find it taken, also by another Inkpad that
+ * started in the same second.
  */
 export async function readMetricsPort(name) {
   const setting = process.env.METRICS_PORT;
@@ -57,7 +58,7 @@ export async function readMetricsPort(name) {
   return (await findPortError(METRICS_PORTS[name])) ? '0' : '';
 }
 
-/** The next port that no other setting names; 0, which is any, where there is none. */
+/** Finds the next port that no other setting names; 0, which is any, where there is none. */
 function findDispatcherPort(setting) {
   // Anything else the programs refuse.
   if (!Number.isInteger(setting) || setting < 1) return setting;

@@ -97,7 +97,10 @@ export function locate(home, log) {
   };
 }
 
-/** Created next to its final place and renamed when complete, so that whatever is in that place is complete. */
+/**
+ * Creates a database next to its final place and renames it when complete, so that whatever is in that place is
+ * complete.
+ */
 export async function createDatabase(server, settings, log, signal) {
   const { data, account, record } = server;
   const fresh = `${data}.new`;
@@ -161,7 +164,7 @@ export function hashText(text) {
   return crypto.createHash('sha256').update(text).digest('hex').slice(0, 16);
 }
 
-/** Without a record, data found in this place cannot be used, but must not be lost either. */
+/** Moves data away that cannot be used, since there is no record of it, but must not be lost either. */
 function moveUnusableDataAway(data, outside, recordFile, log) {
   if (!fs.existsSync(data) || fs.readdirSync(data).length === 0) return;
   const whole = ['PG_VERSION', 'global/pg_control'].every((file) =>
@@ -181,7 +184,7 @@ function moveUnusableDataAway(data, outside, recordFile, log) {
   );
 }
 
-/** An initdb that outlived its killed starter would write into the folder while it is being removed. */
+/** Stops an initdb that outlived its killed starter: it would write into the folder while it is being removed. */
 async function stopInitdb(server, fresh) {
   const making = () =>
     listProcesses().filter(

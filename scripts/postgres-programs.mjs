@@ -4,7 +4,7 @@ import { createRequire } from 'node:module';
 import path from 'node:path';
 import { Refusal, getStartTime, readJson } from './processes.mjs';
 
-/** The programs of the PostgreSQL that npm installed, in a place where the user that they run as can reach them. */
+/** Places the programs of the PostgreSQL that npm installed where the user that they run as can reach them. */
 
 export function placePrograms(account) {
   const { native, version } = findPackage();
@@ -24,7 +24,10 @@ export function placePrograms(account) {
   );
 }
 
-/** PostgreSQL refuses to run as root; an existing database must be run as its owner. */
+/**
+ * Chooses the account that runs PostgreSQL, which refuses to run as root. An existing database must be run as its
+ * owner.
+ */
 export function chooseAccount(data) {
   if (fs.existsSync(data)) {
     const { uid, gid } = fs.statSync(data);
@@ -42,7 +45,7 @@ export function chooseAccount(data) {
   );
 }
 
-/** A folder that belongs to root and that every user can pass through, for what cannot be under root's own. */
+/** Creates a folder that belongs to root and that every user can pass through, for what cannot be under root's own. */
 export function createRootFolder() {
   for (const place of ['/var/lib/inkpad', '/var/tmp/inkpad']) {
     try {
@@ -68,7 +71,7 @@ export function isRoot() {
   return process.getuid() === 0;
 }
 
-/** None of the caller's PG… variables may reach the server. */
+/** Gets the environment without the caller's PG… variables, none of which may reach the server. */
 export function getEnvironment() {
   return { PATH: process.env.PATH ?? '/usr/bin:/bin', LC_ALL: 'C', TZ: 'UTC' };
 }
@@ -88,7 +91,9 @@ function findPackage() {
   }
 }
 
-/** npm packages contain no symbolic links, and npm may be configured not to run install scripts. */
+/**
+ * Links the libraries: npm packages contain no symbolic links, and npm may be configured not to run install scripts.
+ */
 function linkLibraries(native) {
   const links = readJson(path.join(native, 'pg-symlinks.json')) ?? [];
   for (const { source, target } of links) {
@@ -98,7 +103,9 @@ function linkLibraries(native) {
   }
 }
 
-/** Copied to a temporary name and renamed when complete, so that an existing copy is always complete. */
+/**
+ * Copies the programs to a temporary name and renames them when complete, so that an existing copy is always complete.
+ */
 function copyPrograms(native, copy) {
   if (fs.existsSync(path.join(copy, 'complete'))) return copy;
   fs.rmSync(copy, { recursive: true, force: true });
@@ -141,7 +148,7 @@ function tryPrograms(account, native) {
   );
 }
 
-/** Tested in a shell as that user, because permission bits, access lists and mount options all matter. */
+/** Runs a test in a shell as that user, because permission bits, access lists and mount options all matter. */
 function runShellAs(account, script, argument) {
   return spawnSync('/bin/sh', ['-c', script, 'sh', argument], {
     ...account,

@@ -4,7 +4,7 @@ import fs from 'node:fs';
 import path from 'node:path';
 import readline from 'node:readline';
 
-/** Something the user can fix: shown as it is, without a stack trace. */
+/** Reports something the user can fix: shown as it is, without a stack trace. */
 export class Refusal extends Error {}
 
 /** @returns {string | null} null for a bug of our own, which cannot be found without its stack */
@@ -68,7 +68,10 @@ export function readJson(file) {
   }
 }
 
-/** Node's own `recursive` never ends where nothing can be made, such as under /proc. */
+/**
+ * Creates a folder and its parents. Node's own `recursive` never returns where nothing can be created, such as under
+ * /proc.
+ */
 export function createFolder(folder, mode) {
   if (fs.existsSync(folder)) return;
   createFolder(path.dirname(folder), mode);
@@ -94,8 +97,8 @@ export function writeJson(file, value) {
 }
 
 /**
- * The start time of a process, which distinguishes it from a later one with the same pid. Null if there is
- * no such process, or only a zombie that has not been reaped.
+ * Gets the start time of a process, which distinguishes it from a later one with the same pid. Null if there is no such
+ * process, or only a zombie that has not been reaped.
  * @param {number} pid
  * @returns {string | null}
  */

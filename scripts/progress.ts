@@ -3,7 +3,7 @@ const EVERY_MS = { terminal: 200, lines: 5_000 };
 
 type Output = { isTTY?: boolean | undefined; write: (text: string) => unknown };
 
-/** How far a count has got, with rate and time left: a bar on a terminal, otherwise a line now and then. */
+/** Shows how far a count has got, with rate and time left: a bar on a terminal, otherwise a line now and then. */
 export class Progress {
   private done = 0;
   private shownAt = 0;

@@ -115,7 +115,7 @@ function renderTypedDict(name: string, schema: Schema): string {
     .join('')}${lines.length === 0 ? '    pass' : lines.join('\n')}`;
 }
 
-/** The events that a receiver gets, as a union by `type`. */
+/** Renders the events that a receiver gets, as a union by `type`. */
 function renderWebhookEvents(schemas: Record<string, Schema>): string {
   const names = Object.keys(schemas).filter((name) => name.endsWith('Event') && isEnvelope(name));
   return `\n\nWebhookEvent = (\n    ${names.join('\n    | ')}\n)\n"""What a subscription with payload_format envelope is sent."""\n`;
@@ -241,7 +241,7 @@ function getSchemaName(ref: string): string {
   return ref.slice(ref.lastIndexOf('/') + 1);
 }
 
-/** A long list of literals stands below each other. */
+/** Wraps a type that is too long for a line: a list of literals stands below each other. */
 function wrapType(before: string, type: string, after = ''): string[] {
   const line = `${before}${type}${after}`;
   if (line.length <= WIDTH) return [line];

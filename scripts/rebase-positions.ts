@@ -34,8 +34,8 @@ const REMADE = `
   ) remade order by turn`;
 
 /**
- * After a logical dump and restore: gives all events positions that are valid on this server, in their
- * original order. Everything that refers to a position is updated in the same transaction.
+ * Gives, after a logical dump and restore, all events positions that are valid on this server, in their original order.
+ * Everything that refers to a position is updated in the same transaction.
  */
 runScript(async () => {
   const config = readConfig(process.env, 'migrate');

@@ -13,7 +13,7 @@ const SESSION = `
   set client_connection_check_interval = '2s';
   set idle_in_transaction_session_timeout = '10s'`;
 
-/** A connection of the tables' owner whose unqualified names mean the shadows. */
+/** Connects as the tables' owner, with unqualified names that mean the staging tables. */
 export async function connectAsOwner({ databaseMigrationUrl }: Config): Promise<DatabaseClient> {
   const client = createDatabaseClient(databaseMigrationUrl, 'rebuild', { query_timeout: 0 });
   await connectFirst(databaseMigrationUrl, () => client.connect());
@@ -22,7 +22,10 @@ export async function connectAsOwner({ databaseMigrationUrl }: Config): Promise<
   return client;
 }
 
-/** For filling the shadows: what is written is lost with the server, but a commit that follows waits for the disk. */
+/**
+ * Connects for filling the staging tables: what is written is lost with the server, but a commit that follows waits for
+ * the disk.
+ */
 export async function connectForFilling(config: Config): Promise<DatabaseClient> {
   const client = await connectAsOwner(config);
   await client.query('set synchronous_commit = off');

@@ -104,7 +104,10 @@ async function openBackup(folder: string, reading: boolean): Promise<Opened> {
   return { folder, manifest, key, masterKeys };
 }
 
-/** Migrated and never used, or left by a restore that was not finished, is empty as well. */
+/**
+ * Refuses a database that is in use. One that was migrated and never used, or left by a restore that was not finished,
+ * is empty as well.
+ */
 async function refuseUsed(client: pg.Client, place: string): Promise<void> {
   if (await hasUnfinishedRestore(client)) return;
   const { rows: tables } = await client.query<{ there: boolean }>(

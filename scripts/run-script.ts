@@ -5,7 +5,7 @@ import { describeDatabase } from '#database/first-connection.js';
 import { isConnectionLoss } from '#database/connection.js';
 import { findDatabaseError, SQLSTATE } from '#database/sqlstate.js';
 
-/** An error that the user can fix is printed as one sentence; any other is a bug and shows its stack. */
+/** Runs a script. An error that the user can fix is printed as one sentence; any other is a bug and shows its stack. */
 export function runScript(work: () => Promise<void>): void {
   work().catch((error: unknown) => {
     console.error(describeExpectedError(error) ?? error);
@@ -24,7 +24,10 @@ function describeExpectedError(error: unknown): string | undefined {
   return describeStartError(error);
 }
 
-/** So that nobody changes another installation than the one they meant. Standard output is for the result. */
+/**
+ * Prints which installation is used, so that nobody changes another one than they meant. Standard output is for the
+ * result.
+ */
 export function printInstallation({
   databaseUrl,
   eventStoreUrl,
@@ -35,7 +38,7 @@ export function printInstallation({
   console.error(`database: ${describeDatabase(databaseUrl)}${events}; service: ${publicUrl}`);
 }
 
-/** Without user and password. */
+/** Gets the hosts of a connection string, without user and password. */
 export function getHosts(eventStoreUrl: string): string {
   return /^[^:]+:\/\/(?:.*@)?([^/?]+)/.exec(eventStoreUrl)?.[1] ?? '';
 }

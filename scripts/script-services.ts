@@ -40,7 +40,7 @@ class ScriptModule {
   }
 }
 
-/** The same commands and stores as in the api, without HTTP. */
+/** Runs work with the same commands and stores as in the api, without HTTP. */
 export async function withServices<R>(
   work: (app: INestApplicationContext) => Promise<R>,
 ): Promise<R> {

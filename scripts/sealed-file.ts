@@ -62,7 +62,7 @@ export function readSealed(path: string, key: Buffer, name: string): Readable {
   return unzipped;
 }
 
-/** Of a file as it is, without opening it. */
+/** Computes the SHA-256 of a file as it is, without opening it. */
 export async function computeSha256(path: string): Promise<string> {
   const hash = createHash('sha256');
   await pipeline(createReadStream(path, { highWaterMark: CHUNK_BYTES }), hash);

@@ -20,7 +20,7 @@ export function loadEnvironment(root) {
   for (const [name, value] of Object.entries(parseEnv(text))) process.env[name] ??= value;
 }
 
-/** The settings of `npm start` itself; the programs read all others. */
+/** Reads the settings of `npm start` itself; the programs read all others. */
 export function readSettings(root) {
   loadEnvironment(root);
   const port = Number(process.env.PORT || 3000);
@@ -40,7 +40,7 @@ export function readSettings(root) {
   };
 }
 
-/** A setting, or the content of the file that its `…_FILE` names. */
+/** Reads a setting, or the content of the file that its `…_FILE` names. */
 function readSetting(name) {
   const file = process.env[`${name}_FILE`];
   if (process.env[name] || !file) return process.env[name] || null;
@@ -56,8 +56,8 @@ function readSetting(name) {
 }
 
 /**
- * When somebody tries Inkpad out on one machine, webhooks may go to that machine; a service with a public address never
- * allows it by default.
+ * Tells whether webhooks may go to this machine, which they may when somebody tries Inkpad out on it; a service with a
+ * public address never allows it by default.
  */
 function allowsInsecureTargets(publicUrl) {
   const setting = process.env.WEBHOOK_ALLOW_INSECURE_TARGETS;

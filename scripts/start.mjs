@@ -135,7 +135,7 @@ async function run(settings) {
   await stopped;
 }
 
-/** Anyone who may create subscriptions could then reach what listens only for this machine. */
+/** Warns about webhooks to this machine: anyone who may create subscriptions could reach what listens only for it. */
 function warnAboutInsecureTargets(host) {
   const why = 'webhooks may go to http and loopback targets';
   if (!process.env.HOST) say(`listening on ${host} only, since ${why}; HOST changes that`);
@@ -249,7 +249,7 @@ async function startProgram(name, env) {
   return program;
 }
 
-/** Not the API itself, which responds with 410 once it is retired. */
+/** Waits until the api is live. Does not request the API itself, which responds with 410 once it is retired. */
 async function waitUntilLive(host, port) {
   const at = [EVERYWHERE, '::'].includes(host) ? LOOPBACK : host;
   const url = `http://${net.isIPv6(at) ? `[${at}]` : at}:${port}/health/live`;
@@ -297,7 +297,7 @@ function parseLastJson(lines) {
   return JSON.parse(line);
 }
 
-/** The token exists in plain text only here: the database stores only its hash. */
+/** Stores the token in a file. It exists in plain text only here: the database stores only its hash. */
 function keepLocalFile(file, publicUrl, initial) {
   const state = initial ?? readJson(file);
   if (!state) return null;
@@ -306,7 +306,9 @@ function keepLocalFile(file, publicUrl, initial) {
   return local;
 }
 
-/** The token is shown only once, because output may be stored or forwarded where no token belongs. */
+/**
+ * Prints the welcome. The token is shown only once, because output may be stored or forwarded where no token belongs.
+ */
 function printWelcome(publicUrl, { localFile, local, created }) {
   const elsewhere = local
     ? `the one created at the first start, in ${localFile}`
@@ -351,7 +353,7 @@ function describeRunning(databaseUrl) {
   };
 }
 
-/** In this order, so that no request or delivery in flight loses its database. */
+/** Stops all programs in this order, so that no request or delivery in flight loses its database. */
 async function stopAll() {
   const hurry = hurryAsked.signal;
   if (running.postgres ?? running.api ?? running.step) say('stopping …');

@@ -4,8 +4,8 @@ import { connectFirst } from '#database/first-connection.js';
 import { createDatabaseClient } from '#database/database-client.js';
 
 /**
- * For work that requires everything else of Inkpad to be stopped. The connection stays open until the work
- * is done, so that a second such script detects the first.
+ * Runs work that requires everything else of Inkpad to be stopped. The connection stays open until the work is done, so
+ * that a second such script detects the first.
  * @throws ConfigError while an api, a dispatcher or a script is connected
  */
 export async function withServicesStopped<R>(

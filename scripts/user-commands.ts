@@ -132,7 +132,7 @@ function addChanges(program: Command, by: AuditedWriter): void {
   });
 }
 
-/** For people who cannot sign in any more. */
+/** Adds a command for people who cannot sign in any more. */
 function addUnlocking(program: Command, by: AuditedWriter): void {
   addExamples(
     program

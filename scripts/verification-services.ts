@@ -25,8 +25,8 @@ export type VerificationServices = {
 };
 
 /**
- * Only what a verification and each of its threads need, without the modules of the service, which would take longer to
- * load than many slices to verify. The main thread checks that the events belong to the database.
+ * Runs work with only what a verification and each of its threads need, without the modules of the service, which would
+ * take longer to load than many slices to verify. The main thread checks that the events belong to the database.
  * @throws ConfigError
  */
 export async function withVerification<R>(

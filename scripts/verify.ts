@@ -97,7 +97,7 @@ function parseOptions(args: string[]) {
   throw new ConfigError(USAGE);
 }
 
-/** Ids are dense, so a range of ids holds about as many rows. */
+/** Lists slices by ranges of ids. Ids are dense, so each holds about as many read models. */
 async function* listSlices(pool: pg.Pool): AsyncGenerator<IdRange> {
   for (const { table } of readModels) {
     for (let from = 0; ;) {

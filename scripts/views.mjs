@@ -21,7 +21,7 @@ export function listViews(root) {
   });
 }
 
-/** Into dist, beside the code that reads them. */
+/** Copies views into dist, beside the code that reads them. */
 export function copyViews(root) {
   for (const file of listViews(root)) {
     const target = path.join(root, 'dist', file);
@@ -38,7 +38,7 @@ export function listGuides(root) {
   return [...names.sort().map((name) => `${guides}/${name}`), 'docs/webhooks.md'];
 }
 
-/** Into dist. What draws them is only there once the packages are installed. */
+/** Renders guides into dist. What renders them is only there once the packages are installed. */
 export async function renderGuides(root) {
   const { renderGuide } = await import('./guides.mjs');
   const drawn = listGuides(root).map((file) =>

@@ -270,7 +270,7 @@ function findSignatureError(
   }
 }
 
-/** An envelope contains its own id; anything else comes from a flat subscription. */
+/** Parses a webhook. An envelope contains its own id; anything else comes from a flat subscription. */
 function parseContent(
   body: string,
   id: string,

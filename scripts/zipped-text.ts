@@ -14,8 +14,8 @@ const MOST_ENTRIES_BYTES = 1024 * 1024;
 type Entry = { name: string; method: number; compressed: number; offset: number };
 
 /**
- * The lines of a text file, or of the one text file besides readme.txt in a zip file. Nothing is held in memory but the
- * line that is read.
+ * Reads the lines of a text file, or of the one text file besides readme.txt in a zip file. Nothing is held in memory
+ * but the line that is read.
  * @throws ConfigError
  */
 export async function* readLines(file: string): AsyncGenerator<string> {

@@ -44,7 +44,7 @@ const PICTURE = `new Blob(
     { type: 'image/png' },
   )`;
 
-/** The same with the client of clients/typescript. */
+/** Renders the sample with the client of clients/typescript. */
 export function renderTypescriptSample({
   id,
   path,
@@ -71,7 +71,7 @@ const inkpad = createClient({
 ${hasResponse ? 'const response = ' : ''}await inkpad.${id}(${parameters && `{\n${parameters}}`});`;
 }
 
-/** The same with the client of clients/python. */
+/** Renders the sample with the client of clients/python. */
 export function renderPythonSample({
   id,
   path,
@@ -103,7 +103,7 @@ const KEYWORDS = new Set(
   ),
 );
 
-/** `stampCustomerCard` is called `stamp_customer_card` in Python. */
+/** Converts a name such as `stampCustomerCard` to `stamp_customer_card`. */
 export function toPythonMethod(operationId: string): string {
   return operationId.replaceAll(/[A-Z]/g, (capital) => `_${capital.toLowerCase()}`);
 }
@@ -128,7 +128,7 @@ function quoteForShell(json: string): string {
   return json.replaceAll("'", String.raw`'\''`);
 }
 
-/** JSON as people write it in TypeScript. */
+/** Renders JSON as people write it in TypeScript. */
 function renderTypescriptLiteral(value: unknown): string {
   if (Array.isArray(value)) return `[${value.map(renderTypescriptLiteral).join(', ')}]`;
   if (typeof value === 'string') return `'${value.replaceAll(/[\\']/g, String.raw`\$&`)}'`;

@@ -22,7 +22,7 @@ The examples take the service's address and a token from two shell variables:
 \`export INKPAD_URL=https://… INKPAD_TOKEN=ink_…\``;
 
 /**
- * Generated from the controllers and DTOs, so that it always matches the code. Objects are open, because
+ * Creates the document from the controllers and DTOs, so that it always matches the code. Objects are open, because
  * fields may be added to responses within v1.
  * @throws Error that names an operation without a declaration or an example
  */

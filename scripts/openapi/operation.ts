@@ -43,7 +43,7 @@ export type FoundOperation = {
 
 type Route = { method: string; path: string };
 
-/** The refusals that operations share, by name. */
+/** Creates the refusals that operations share, by name. */
 export function createRefusalResponses(): Record<string, OpenApiObject> {
   return Object.fromEntries(
     Object.entries(REFUSALS).map(([status, refusal]) => {
@@ -86,7 +86,9 @@ export function createRefusalResponses(): Record<string, OpenApiObject> {
   );
 }
 
-/** An operation as @nestjs/swagger describes it, with what it cannot express: samples, headers, refusals. */
+/**
+ * Creates an operation from what @nestjs/swagger describes, with what it cannot express: samples, headers, refusals.
+ */
 export function createOperation(
   spec: EndpointSpec,
   route: Route,
@@ -206,7 +208,7 @@ function describe(spec: EndpointSpec): string {
   ].join('\n');
 }
 
-/** How it is called in each language, in the words of an extension that renderers know. */
+/** Creates the samples in each language, as an extension that renderers know. */
 function createSamples(
   spec: EndpointSpec,
   { method, path }: Route,
@@ -232,7 +234,7 @@ function createSamples(
   ];
 }
 
-/** By name, of those that have one. */
+/** Collects examples by name, of the parameters that have one. */
 function collectExamples(parameters: Parameter[]): Record<string, unknown> {
   const examples = parameters.filter(({ example }) => example !== undefined);
   return Object.fromEntries(examples.map(({ name, example }) => [name, example]));
@@ -305,7 +307,10 @@ function findBodySchema({ requestBody }: FoundOperation, schemas: Schemas): Json
   return typeof ref === 'string' ? schemas.body(ref.split('/').at(-1) ?? '') : undefined;
 }
 
-/** A query field is declared like one of a body; some keywords belong to the parameter instead. */
+/**
+ * Creates a parameter of a query field, which is declared like one of a body: some keywords belong to the parameter
+ * instead.
+ */
 function createParameter(parameter: Parameter): Parameter {
   const { name, in: place, required, example, schema } = parameter;
   const description = parameter.description ?? (place === 'path' ? PATH_IDS[name] : undefined);

@@ -5,7 +5,7 @@ export type JsonSchema = Record<string, unknown>;
 
 const REF = '#/components/schemas/';
 
-/** The schemas of all DTO classes, converted from @nestjs/swagger's to OpenAPI 3.1. */
+/** Converts the schemas of all DTO classes from @nestjs/swagger's to OpenAPI 3.1. */
 export class Schemas {
   readonly components: Record<string, JsonSchema>;
 
@@ -53,8 +53,8 @@ export class Schemas {
   }
 
   /**
-   * A value that the schema accepts, put together from the examples of its fields. Responses show every
-   * field, requests what is required and what has an example of its own.
+   * Builds a value that the schema accepts from the examples of its fields. Responses show every field, requests what
+   * is required and what has an example of its own.
    * @throws Error that names the field that has none
    */
   example(unresolved: JsonSchema, io: 'input' | 'output', path = ''): unknown {
@@ -104,14 +104,14 @@ function getProperties(schema: JsonSchema | undefined): Record<string, JsonSchem
   return (schema?.['properties'] ?? {}) as Record<string, JsonSchema>;
 }
 
-/** The component that a schema refers to. */
+/** Gets the component that a schema refers to. */
 function getComponentName({ $ref }: JsonSchema): string | undefined {
   return typeof $ref === 'string' ? $ref.slice(REF.length) : undefined;
 }
 
 /**
- * OpenAPI 3.1 wants examples as a list, null among the values of a nullable enum, no empty `required`, and
- * `$ref` beside its siblings.
+ * Converts a schema to what OpenAPI 3.1 requires: examples as a list, null among the values of a nullable enum, no
+ * empty `required`, and `$ref` beside its siblings.
  */
 export function toPublished(value: unknown): JsonSchema {
   return publishValue(value) as JsonSchema;

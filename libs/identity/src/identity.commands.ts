@@ -179,7 +179,10 @@ export function findUserByEmailKey(
 /** Names a user by e-mail address, in any spelling, or by id. */
 export type UserRef = string | number;
 
-/** Until the end of the transaction, nobody else changes the user. @throws NotFoundError */
+/**
+ * Gets the id of a user and locks the user: until the end of the transaction, nobody else changes it.
+ * @throws NotFoundError
+ */
 export async function getUserId(manager: EntityManager, ref: UserRef): Promise<number> {
   const [column, value] =
     typeof ref === 'number' ? ['id', ref] : ['email_key', findEmailKey(ref) ?? null];

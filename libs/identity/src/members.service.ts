@@ -113,7 +113,7 @@ export class Members {
     return store && { ...invitation, store: store.name };
   }
 
-  /** That are in force or have expired, the newest first. @param userId null: of everybody */
+  /** Lists the tokens that are valid or have expired, newest first. @param userId null: of everybody */
   listTokens(accountId: number, userId: number | null): Promise<ListedToken[]> {
     return query<ListedToken>(this.pool, {
       name: 'members_tokens',

@@ -76,7 +76,7 @@ function findCountry({ country }: NewAccount, locale = 'en'): string | null | un
   return country === null ? null : parseCountry(normalizeText(country));
 }
 
-/** Records only actual changes; without any there is no event. @throws RejectedError */
+/** Updates a store. Records only actual changes; without any there is no event. @throws RejectedError */
 export function updateAccount(
   state: Account | undefined,
   input: Partial<AccountSettings>,

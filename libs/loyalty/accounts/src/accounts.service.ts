@@ -113,7 +113,7 @@ export class AccountsService implements AccountTimeZones, StoreProfiles {
     return { consentTexts, smsCountries, country };
   }
 
-  /** As it was. @throws NotFoundError when it did not exist yet */
+  /** Finds the store as it was. @throws NotFoundError when it did not exist yet */
   async findPast(userId: number, id: number, time: Date): Promise<AccountJson> {
     const past = await this.pastStates.toMoment(time);
     const account = await this.pastStates.projectOne(accountReadModel, id, past);

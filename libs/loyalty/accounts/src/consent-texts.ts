@@ -59,7 +59,7 @@ export function findConsentTextErrors(texts: ConsentTexts): FieldErrors {
   return errors;
 }
 
-/** People who sign up follow it as a link. */
+/** Tells whether a text is a web address, which people who sign up follow as a link. */
 function isWebAddress(text: string): boolean {
   const url = text.length > 2_048 ? undefined : parseAbsoluteUrl(text);
   return url?.protocol === 'https:' && url.username === '' && url.password === '';

@@ -56,7 +56,7 @@ export class CardsService {
     return toJson(row);
   }
 
-  /** As it was. @throws NotFoundError when it did not exist yet */
+  /** Finds the card as it was. @throws NotFoundError when it did not exist yet */
   async findPast(accountId: number, id: number, time: Date): Promise<CardJson> {
     const past = await this.pastStates.toMoment(time);
     const card = await this.pastStates.projectOne(cardReadModel, id, past);

@@ -51,7 +51,10 @@ export function withCardLinkRequest<S extends CardLinkState>(
   return { ...state, cardLinkRequests: [...recent, { customerCardId, at }] };
 }
 
-/** Also of a time ahead of a clock that was set back: what it allows too early can be asked for by strangers. */
+/**
+ * Tells whether a time is within so many milliseconds before now. True for a time ahead of a clock that was set back as
+ * well: strangers could otherwise request more than the limit.
+ */
 function isWithin(milliseconds: number, at: string, now: Date): boolean {
   return now.getTime() - Date.parse(at) < milliseconds;
 }

@@ -142,7 +142,7 @@ function findInCountry(digits: string, country: string | null): string | undefin
   return withPlus?.isValid() ? withPlus.number : findPossible(digits, countryCode);
 }
 
-/** Of a country or a network that the library does not know. */
+/** Finds the number of a country or a network that the library does not know. */
 function findUnknownNumber(digits: string): string | undefined {
   return digits.length >= 5 && digits.length <= 15 ? `+${digits}` : undefined;
 }

@@ -88,8 +88,8 @@ export class CustomerExportJson {
 }
 
 /**
- * `data` is taken over as it was recorded, unlike in every other JSON: a field that an event gains later must not be
- * missing here.
+ * Converts an event for the export. `data` is taken over as it was recorded, unlike in every other JSON: a field that
+ * an event gains later must not be missing here.
  */
 export function toExportedEventJson<S extends { accountId: number }, E extends DomainEvent>(
   { name, names }: Aggregate<S, E>,
@@ -112,7 +112,7 @@ export function toExportedEventJson<S extends { accountId: number }, E extends D
   };
 }
 
-/** The consents that an event sets. */
+/** Lists the consents that an event sets. */
 export function toExportedConsents({
   id,
   type,
@@ -130,7 +130,7 @@ export function toExportedConsents({
   );
 }
 
-/** Names of ours; the keys of metadata are the callers'. */
+/** Converts our names to snake_case, but not the keys of metadata, which are the callers'. */
 function toSnakeCase(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(toSnakeCase);
   if (typeof value !== 'object' || value === null) return value;

@@ -141,7 +141,7 @@ export function parseSearchTerm(term: string, country: string | null): SearchTer
 }
 
 /**
- * In a query, a + that was not encoded arrives as a space.
+ * Restores a + that was not encoded in a query and so arrived as a space.
  * @param plus the places where a space can be nothing else
  */
 function readUnencoded(plus: RegExp, read: Read<string>): Read<string> {

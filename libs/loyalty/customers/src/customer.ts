@@ -158,8 +158,8 @@ export const customer: Aggregate<Customer, CustomerEvent> = {
 };
 
 /**
- * A customer without anything personal, consents included: nobody is left who could have given them. Found by no
- * search, not even by "Erased".
+ * Removes everything personal from a customer, consents included: nobody is left who could have given them. No search
+ * finds the result, not even one for "Erased".
  */
 export function redact(state: Customer): Customer {
   const nothing = { marketingConsent: false, smsConsent: false, searchText: '', phoneDigits: null };

@@ -84,7 +84,7 @@ export class CustomersService {
     return customer;
   }
 
-  /** As they were, with their cards. @throws NotFoundError when there was no such customer yet */
+  /** Finds the customer as they were, with their cards. @throws NotFoundError when there was no such customer yet */
   async findPast(accountId: number, id: number, time: Date): Promise<CustomerJson> {
     const past = await this.pastStates.toMoment(time);
     const customer = await this.pastStates.projectOne(customerReadModel, id, past);
@@ -99,8 +99,8 @@ export class CustomersService {
 }
 
 /**
- * Exact matches come first, as a few ids; everything else to compare is in one index, so that the database
- * can choose between scanning it and looking up trigrams.
+ * Creates the condition of a search. Exact matches come first, as a few ids; everything else to compare is in one
+ * index, so that the database can choose between scanning it and looking up trigrams.
  */
 function createCondition(
   accountId: number,
@@ -147,8 +147,8 @@ function selectCardHolders(column: string, identifier: string, value: Placeholde
 }
 
 /**
- * By the claims that make addresses unique. A claim may be taken shortly before the change that it belongs to is in the
- * row, so the row is compared too; that of a merged or erased customer has nothing to compare.
+ * Selects customers by the claims that make addresses unique. A claim may be taken shortly before the change that it
+ * belongs to is in the row, so the row is compared too; that of a merged or erased customer has nothing to compare.
  */
 function createContactConditions(
   { email, phone }: CustomerFilter,

@@ -9,8 +9,8 @@ export type ReferenceInput = { source: string; externalId: string; metadata: Met
 const REFERENCE_LIMITS = { max: 100, bytes: 32 * 1024 };
 
 /**
- * By source and external id; a duplicate in the request is applied in order. Never removes one. One that
- * does not change keeps its time of update.
+ * Adds references or updates them, by source and external id; a duplicate in the request is applied in order. Never
+ * removes one. One that does not change keeps its time of update.
  */
 export function upsertReferences(
   current: ExternalReference[],

@@ -25,9 +25,9 @@ import type {
 type Both = { survivor: CustomerEvent[]; other: CustomerEvent[] };
 
 /**
- * The surviving customer keeps all that they have and takes what they lack. What is not taken stays with the other one,
- * and so does the claim on it. Of two notations of one phone number the survivor takes the one in E.164 format
- * (CUST-64).
+ * Merges a customer into another one. The surviving customer keeps all that they have and takes what they lack. What is
+ * not taken stays with the other one, and so does the claim on it. Of two notations of one phone number the survivor
+ * takes the one in E.164 format (CUST-64).
  */
 export function mergeCustomers(survivor: Customer, other: Customer, cards: MergedCards): Both {
   assertPresent(survivor);
@@ -107,8 +107,8 @@ function isItsE164Form(digits: string | null, international: string | null): boo
 }
 
 /**
- * Never widens a consent: it does not extend to an address whose owner had not given it. A number in another notation
- * is no new address.
+ * Narrows the consents of a customer, and never widens one: it does not extend to an address whose owner had not given
+ * it. A number in another notation is no new address.
  */
 function narrowConsents(
   survivor: Customer,
@@ -209,8 +209,9 @@ function assertContact({ id, email, phone }: Customer): void {
 }
 
 /**
- * What was changed since the merge stays with the survivor, except references: the other customer gets them as they are
- * now. A phone number is given back in the form that it has in the store's country by now.
+ * Splits what two customers had together. What was changed since the merge stays with the survivor, except references:
+ * the other customer gets them as they are now. A phone number is given back in the form that it has in the store's
+ * country by now.
  * @param other as they were before the merge
  * @param formerPhone the survivor's number from before the merge, if the other one holds it
  */
@@ -249,7 +250,7 @@ function splitReturned(
   };
 }
 
-/** Two notations of one e-mail address or phone number are the same value. */
+/** Tells whether two values are the same. Two notations of one e-mail address or phone number are. */
 function isSame(
   one: PersonalFields,
   other: PersonalFields,
@@ -263,8 +264,8 @@ function isSame(
 }
 
 /**
- * The other customer was changed after the survivor had taken over their values: what is not the value that was taken
- * stays with them.
+ * Decides again about a customer who was changed after the survivor had taken over their values: what is not the value
+ * that was taken stays with them.
  */
 export function redecideCustomer({
   plannedEvents,

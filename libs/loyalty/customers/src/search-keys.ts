@@ -19,7 +19,7 @@ function listEmailForms(email: string): string[] {
 }
 
 /**
- * One normal form for text that search finds in any case or accent encoding. Upper-casing first unifies ß with ss, both
+ * Normalizes text, so that search finds it in any case or accent encoding. Upper-casing first unifies ß with ss, both
  * lower-case sigmas, and i with and without a dot. What cannot be seen is left out, since nobody types it.
  */
 export function foldCase(text: string): string {

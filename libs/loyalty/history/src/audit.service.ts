@@ -21,7 +21,7 @@ export class AuditService {
   ) {}
 
   /**
-   * Newest first.
+   * Lists audit entries, newest first.
    * @param accountId null: what was about no store
    * @param before only entries with a lower number
    */

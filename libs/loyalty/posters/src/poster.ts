@@ -73,7 +73,7 @@ export function createPoster(
 }
 
 /**
- * Records only actual changes; without any there is no event. Unless the request names the required
+ * Updates a poster. Records only actual changes; without any there is no event. Unless the request names the required
  * contacts, they follow from a changed mode.
  */
 export function updatePoster(

@@ -51,7 +51,7 @@ export class RewardsService {
     return toRewardJson(row.state);
   }
 
-  /** As it was. @throws NotFoundError when it did not exist then */
+  /** Finds the reward as it was. @throws NotFoundError when it did not exist then */
   async findPast(accountId: number, id: number, time: Date): Promise<RewardJson> {
     const reward = await this.pastStates.projectOne(
       rewardReadModel,

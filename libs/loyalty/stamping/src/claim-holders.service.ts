@@ -42,7 +42,7 @@ export class ClaimHolders {
     return this.findSurvivor(rows, Number(claim.stream_id.slice(prefix.length)), mergedInto);
   }
 
-  /** Rows that lag behind may lead in a circle. */
+  /** Finds the record into which others were merged in turn. Read models that lag behind may lead in a circle. */
   async findSurvivor<S extends { accountId: number }, E extends DomainEvent>(
     rows: ReadModel<S, E>,
     id: number,

@@ -139,7 +139,7 @@ export class CustomerCardsService {
       throw createCustomerMergedError(customerId, customer.merged_into);
   }
 
-  /** As it was. @throws NotFoundError when it did not exist yet */
+  /** Finds the customer card as it was. @throws NotFoundError when it did not exist yet */
   async findPast(
     accountId: number,
     { customerId, id }: { customerId: number; id: number },

@@ -115,7 +115,10 @@ export class ReceiptsService {
     return used;
   }
 
-  /** Directly, or through others that were merged in turn. Rows that lag behind may lead in a circle. */
+  /**
+   * Tells whether a record was merged into another one, directly or through others in turn. Read models that lag behind
+   * may lead in a circle.
+   */
   private async isMergedInto(stream: string, id: number, isFresh: boolean): Promise<boolean> {
     let from = Number(stream.slice(customerCard.name.length + 1));
     for (const visited = new Set<number>(); from !== id;) {

@@ -64,8 +64,9 @@ export function withStamping(stampings: Stamping[], at: number, stamps: number):
 }
 
 /**
- * After a stamping was reversed. Between the first and the last of a quarter no times are kept: when one of these two
- * goes, the other one stands for the rest, so that the right stamping does not have to wait for the wrong one.
+ * Removes a stamping that was reversed. Between the first and the last of a quarter no times are kept: when one of
+ * these two goes, the other one stands for the rest, so that the right stamping does not have to wait for the wrong
+ * one.
  */
 export function withoutStamping(stampings: Stamping[], at: number, stamps: number): Stamping[] {
   const same = findInQuarter(stampings, at);

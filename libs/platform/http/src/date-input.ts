@@ -3,7 +3,7 @@ import type { AuthenticatedRequest } from './caller.js';
 import { hasDate, setTimeZone } from './fields.pipe.js';
 import { getInputTypes } from './unknown-input.js';
 
-/** Implemented by the accounts. */
+/** Finds the time zone of an account. The module of accounts implements it. */
 export abstract class AccountTimeZones {
   /** @throws NotFoundError */
   abstract getTimeZone(accountId: number): Promise<string>;

@@ -33,7 +33,7 @@ export function TextProperty(words: PropertyDocs & { format?: string } = {}): Pr
   return defineProperty({ type: 'string' }, words);
 }
 
-/** ISO 8601, UTC, milliseconds, `Z`. */
+/** Declares a time: ISO 8601, UTC, milliseconds, `Z`. */
 export function TimestampProperty(words: PropertyDocs = {}): PropertyDecorator {
   return defineProperty(
     { type: 'string', format: 'date-time', example: '2026-03-01T12:00:00.000Z' },
@@ -48,18 +48,18 @@ export function OneOfProperty(
   return defineProperty({ type: 'string', enum: values }, words);
 }
 
-/** A JSON object of any content. */
+/** Declares a JSON object of any content. */
 export function JsonProperty(words: PropertyDocs = {}): PropertyDecorator {
   return defineProperty({ type: 'object', additionalProperties: true }, words);
 }
 
-/** Another DTO class. */
+/** Declares an object of another DTO class. */
 export function ObjectProperty(type: () => Type, words: PropertyDocs = {}): PropertyDecorator {
   // @nestjs/swagger recognises a lazy reference by the name of its function.
   return defineProperty({ type: () => type() }, words);
 }
 
-/** A list of another DTO class. */
+/** Declares a list of objects of another DTO class. */
 export function ObjectsProperty(type: () => Type, words: PropertyDocs = {}): PropertyDecorator {
   return defineProperty({ type: () => type(), isArray: true }, words);
 }
@@ -69,7 +69,7 @@ export function TextsProperty(items: object = {}, words: PropertyDocs = {}): Pro
   return defineProperty({ type: 'array', items: { type: 'string', ...items } }, words);
 }
 
-/** Messages by field. */
+/** Declares messages by field. */
 export function FieldErrorsProperty(words: PropertyDocs = {}): PropertyDecorator {
   const messages = { type: 'array', items: { type: 'string' } };
   return defineProperty({ type: 'object', additionalProperties: messages }, words);

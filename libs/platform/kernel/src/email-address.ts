@@ -90,7 +90,10 @@ function toALabels(domain: string): string | undefined {
   return A_LABELS.test(labels) && !NO_A_LABEL.test(domainToUnicode(labels)) ? labels : undefined;
 }
 
-/** Both small sigmas are one letter; which of them a capital becomes depends on what follows it. */
+/**
+ * Folds the case of a local part. Both small sigmas are one letter; which of them a capital becomes depends on what
+ * follows it.
+ */
 function foldLocalPart(local: string): string {
   return local.toLowerCase().normalize('NFKC').replaceAll('ς', 'σ');
 }

@@ -3,7 +3,7 @@ const START_OF_SCAN = 0xda;
 const END_OF_IMAGE = 0xd9;
 /** From SOF0 on, markers are followed by a length (ITU-T T.81, table B.1). */
 const FIRST_WITH_LENGTH = 0xc0;
-/** RST0 to RST7 and SOI are markers alone, as are those below SOF0. */
+/** Tells whether a marker has no length: RST0 to RST7 and SOI stand alone, as are those below SOF0. */
 const isStandalone = (code: number) => code < FIRST_WITH_LENGTH || (code >= 0xd0 && code <= 0xd8);
 
 /**

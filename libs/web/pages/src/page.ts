@@ -86,7 +86,7 @@ export async function sendRenderedPage(
     .send(html);
 }
 
-/** The prefix of every path, where the service shares its host with others. */
+/** Gets the prefix of every path, where the service shares its host with others. */
 export function getRootPath({ publicUrl }: Pick<Config, 'publicUrl'>): string {
   return new URL(publicUrl).pathname.replace(/\/$/, '');
 }
