@@ -13,7 +13,7 @@ import { withServices } from './script-services.js';
 /** How many events were read since the last message, or at the end whether their order is the one that was signed. */
 export type HistoryFilled = { events: number } | { error: string | undefined };
 
-/** Fills the shadow of the history. */
+/** Fills the staging table of the history. */
 const port = parentPort;
 if (port) {
   runScript(() =>
@@ -22,8 +22,8 @@ if (port) {
       try {
         const { edge } = await new Tree(app.get(Pool)).read();
         const order = new LeafOrder(edge);
-        const shadow = new HistoryStagingBuilder(client, app.get(EventStore), app.get(EventTypes));
-        await shadow.fill((events) => {
+        const builder = new HistoryStagingBuilder(client, app.get(EventStore), app.get(EventTypes));
+        await builder.fill((events) => {
           order.add(events);
           port.postMessage({ events: events.length } satisfies HistoryFilled);
         });

@@ -39,10 +39,10 @@ const YOUNG_MB = 64;
 
 setFlagsFromString('--no-parallel-scavenge');
 
-type Wish = { readModels: AnyReadModel[]; claims: boolean; history: boolean };
+type RebuildTarget = { readModels: AnyReadModel[]; claims: boolean; history: boolean };
 
 const HISTORY = 'history';
-const ALL: Wish = { readModels, claims: true, history: true };
+const ALL: RebuildTarget = { readModels, claims: true, history: true };
 const USAGE = `Usage: npm run rebuild [-- --check] [--table NAME]
 NAME is one of: ${[...readModels.map(({ table }) => table), CLAIMS.name, HISTORY].join(', ')}`;
 
@@ -51,38 +51,42 @@ NAME is one of: ${[...readModels.map(({ table }) => table), CLAIMS.name, HISTORY
  * differences, then swaps the tables in within one transaction; with `--check` it only prints. Exits 1 if anything differed.
  */
 runScript(async () => {
-  const { wish, check } = parseWish(process.argv.slice(2));
-  const differences = await withServices((app) => rebuild(app, wish, check));
+  const { target, check } = parseTarget(process.argv.slice(2));
+  const differences = await withServices((app) => rebuild(app, target, check));
   if (differences > 0) process.exitCode = 1;
 });
 
-async function rebuild(app: INestApplicationContext, wish: Wish, check: boolean): Promise<number> {
+async function rebuild(
+  app: INestApplicationContext,
+  target: RebuildTarget,
+  check: boolean,
+): Promise<number> {
   const store = app.get(EventStore);
   const client = await connectAsOwner(app.get(Config));
   try {
     const keys = app.get(PersonalKeys);
     const rows = new Verification(app.get(Pool), store, app.get(ReadModels), keys, readModels);
-    const history = wish.history
+    const history = target.history
       ? new HistoryStagingBuilder(client, store, app.get(EventTypes))
       : null;
-    const plan: RebuildPlan = { ...wish, history };
+    const plan: RebuildPlan = { ...target, history };
     const work = new Rebuild(client, store, rows, plan, readModels);
     await work.begin();
-    const historyError = await fill(work, wish);
+    const historyError = await fill(work, target);
     if (historyError !== undefined) work.keepHistory(historyError);
     const filler = new StagingBuilder(client, store, keys, work.stagedReadModels, plan.claims);
     console.error('building indexes and catching up with the log');
     await work.finish(filler);
     console.error('comparing the staging tables with the live ones');
     const rebuilt = await work.compare(filler);
-    const settled = await work.confirm(rebuilt);
+    const confirmed = await work.confirm(rebuilt);
     if (check || !work.changesAnything) {
-      report({ ...rebuilt, differences: settled }, 'nothing was changed');
+      report({ ...rebuilt, differences: confirmed }, 'nothing was changed');
       await dropStagingTables(client);
-      return settled.length;
+      return confirmed.length;
     }
     console.error('swapping the tables');
-    const { differences, blockedMs } = await work.swap(filler, settled);
+    const { differences, blockedMs } = await work.swap(filler, confirmed);
     report({ ...rebuilt, differences }, 'the rebuilt tables are in use');
     console.log(`writes waited ${Math.round(blockedMs)} ms for the swap`);
     return differences.length;
@@ -91,13 +95,13 @@ async function rebuild(app: INestApplicationContext, wish: Wish, check: boolean)
   }
 }
 
-function parseWish(args: string[]): { wish: Wish; check: boolean } {
+function parseTarget(args: string[]): { target: RebuildTarget; check: boolean } {
   const { check = false, table } = parseOptions(args);
-  if (table === undefined) return { wish: ALL, check };
+  if (table === undefined) return { target: ALL, check };
   const tables = readModels.filter((rows) => rows.table === table);
-  const wish = { readModels: tables, claims: table === CLAIMS.name, history: table === HISTORY };
-  if (tables.length === 0 && !wish.claims && !wish.history) throw new ConfigError(USAGE);
-  return { wish, check };
+  const target = { readModels: tables, claims: table === CLAIMS.name, history: table === HISTORY };
+  if (tables.length === 0 && !target.claims && !target.history) throw new ConfigError(USAGE);
+  return { target, check };
 }
 
 function parseOptions(args: string[]): { check?: boolean; table?: string } {
@@ -110,8 +114,11 @@ function parseOptions(args: string[]): { check?: boolean; table?: string } {
 }
 
 /** @returns why the rebuilt history must not take the place of the live one, if so */
-async function fill(work: Rebuild, { claims, history }: Wish): Promise<string | undefined> {
-  const progress = new Progress('events read', await work.expectedEvents());
+async function fill(
+  work: Rebuild,
+  { claims, history }: RebuildTarget,
+): Promise<string | undefined> {
+  const progress = new Progress('events read', await work.countExpectedEvents());
   const [historyError] = await Promise.all([
     history ? fillHistory(progress) : undefined,
     fillRows(work, claims, progress),
@@ -120,7 +127,7 @@ async function fill(work: Rebuild, { claims, history }: Wish): Promise<string | 
   return historyError;
 }
 
-/** In the order of the log, and so in one thread. */
+/** Fills the history in the order of the log, and so in one thread. */
 async function fillHistory(progress: Progress): Promise<string | undefined> {
   const worker = startThread('rebuild-history-worker.js');
   const ended = once(worker, 'exit');
@@ -135,7 +142,7 @@ async function fillHistory(progress: Progress): Promise<string | undefined> {
   return filled.error;
 }
 
-/** Folding is CPU-bound. */
+/** Fills the read models in several threads, because applying events is CPU-bound. */
 async function fillRows(work: Rebuild, claims: boolean, progress: Progress): Promise<void> {
   if (work.stagedReadModels.length === 0) return;
   const parts = splitPages(work.readStreamRanges());

@@ -51,7 +51,7 @@ describe('phone normalization', () => {
       get: (target, name) =>
         name === 'query'
           ? async (query: { name: string }) => {
-              if (query.name === 'phone_normalizations_go_on') throw new Error('killed');
+              if (query.name === 'phone_normalizations_advance') throw new Error('killed');
               return target.query(query as never);
             }
           : Reflect.get(target, name),

@@ -31,7 +31,7 @@ describe('the audit log', () => {
   it('records only the 1st and the 10th of ten begun enrolments of a second factor', async () => {
     const factors = service.app.get(SecondFactors, { strict: false });
     for (let i = 0; i < 10; i++) await factors.beginEnrolment(cli, userId);
-    expect(await listTimes('user.second_factor_begun')).toEqual(['1', '10']);
+    expect(await listTimes('user.second_factor_started')).toEqual(['1', '10']);
   });
 
   it('records nothing when there are no sessions to end', async () => {

@@ -691,7 +691,7 @@ describe('a second factor', () => {
     expect(rows.map(({ type }) => type)).toEqual([
       'user.signed_in',
       'user.reauthentication_failed',
-      'user.second_factor_begun',
+      'user.second_factor_started',
       'user.second_factor_added',
       'user.recovery_codes_renewed',
       'user.second_factor_removed',

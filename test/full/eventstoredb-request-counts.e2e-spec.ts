@@ -14,7 +14,7 @@ const STAMPS = 800;
 /** Statements a second that do not depend on the number of stamps. */
 const BACKGROUND_STATEMENTS = { api: 6, dispatcher: 70 };
 const SLOW = 300_000;
-const SUBSCRIPTIONS = ['rows', 'history', 'transparency log', 'webhooks', 'geocoding'];
+const SUBSCRIPTIONS = ['read_models', 'history', 'transparency log', 'webhooks', 'geocoding'];
 
 // Measures the cost of a stamp on both servers, with an api and a dispatcher as in production.
 

@@ -27,7 +27,7 @@ const FIND = {
 };
 
 const PURPOSE = 'second factors';
-const contextOf = (userId: unknown): string => `second factor of user ${String(userId)}`;
+const getSealContext = (userId: unknown): string => `second factor of user ${String(userId)}`;
 
 export const SECOND_FACTOR_COLUMN: SealedColumn = {
   name: 'second factors',
@@ -36,7 +36,7 @@ export const SECOND_FACTOR_COLUMN: SealedColumn = {
   id: 'user_id',
   idType: 'bigint',
   purpose: PURPOSE,
-  getContext: contextOf,
+  getContext: getSealContext,
 };
 
 type FactorRow = { secret: Buffer; confirmed: boolean; last_step: number };
@@ -91,7 +91,7 @@ export class SecondFactors {
     if (!row) return { state: 'off' };
     if (!row.confirmed) return { state: 'waiting', secret: this.openSecret(userId, row.secret) };
     const [left] = await query<{ count: number }>(this.pool, {
-      name: 'recovery_codes_left',
+      name: 'recovery_codes_count',
       text: `select count(*)::int as count from recovery_codes where user_id = $1 and used_at is null`,
       values: [userId],
     });
@@ -100,7 +100,7 @@ export class SecondFactors {
 
   /** Stores a new secret. A confirmed second factor stays as it is. */
   async beginEnrolment(by: AuditedWriter, userId: number): Promise<void> {
-    const secret = this.keys.seal(PURPOSE, randomBytes(TOTP_SECRET_BYTES), contextOf(userId));
+    const secret = this.keys.seal(PURPOSE, randomBytes(TOTP_SECRET_BYTES), getSealContext(userId));
     await this.writes.write(by, async (transaction) => {
       const rows: unknown[] = await transaction.manager.query(
         `insert into second_factors as f (user_id, secret, created_at) values ($1, $2, now())
@@ -111,7 +111,7 @@ export class SecondFactors {
       );
       if (rows.length === 0) return;
       await this.repeated.writeWithin(transaction, ['second factor', userId], (_, times) =>
-        auditUser(transaction, userId, 'user.second_factor_begun', { times }),
+        auditUser(transaction, userId, 'user.second_factor_started', { times }),
       );
     });
   }
@@ -228,7 +228,7 @@ export class SecondFactors {
   }
 
   private openSecret(userId: number, sealed: Buffer): Buffer {
-    return this.keys.open(PURPOSE, sealed, contextOf(userId));
+    return this.keys.open(PURPOSE, sealed, getSealContext(userId));
   }
 }
 

@@ -46,7 +46,7 @@ const NEXT = {
 
 /** Changes nothing when the store has got another country meanwhile. It is the turn of other stores first. */
 const GO_ON = {
-  name: 'phone_normalizations_go_on',
+  name: 'phone_normalizations_advance',
   text: `update phone_normalizations set after_id = $3, has_conflicts = has_conflicts or $4, due_at = now()
          where account_id = $1 and revision = $2`,
 };
@@ -90,10 +90,7 @@ export class PhoneNormalization {
     });
   }
 
-  /**
-   * Does a slice of one store.
-   * @returns false when there is nothing to do for any
-   */
+  /** Normalizes the numbers of a slice of one store. @returns false when there is nothing to do for any */
   async takeTurn(): Promise<boolean> {
     const due = await this.pool.query<DueRow>(DUE);
     const [store] = due.rows;

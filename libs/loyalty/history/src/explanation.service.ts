@@ -46,7 +46,7 @@ const REDEEMED_SINCE = {
 };
 
 const TIMES = {
-  name: 'history_when',
+  name: 'history_times_of_events',
   text: 'select event_id, occurred_at from history where event_id = any ($1)',
 };
 

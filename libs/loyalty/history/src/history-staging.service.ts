@@ -80,7 +80,7 @@ export class HistoryStagingBuilder implements FromLog {
     private readonly types: EventTypes,
   ) {}
 
-  async expectedEvents(): Promise<number> {
+  async countExpectedEvents(): Promise<number> {
     const { rows } = await this.client.query<{ n: number }>(
       'select coalesce(max(seq) + 1, 0) as n from public.history',
     );

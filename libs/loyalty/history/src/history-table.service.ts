@@ -20,7 +20,7 @@ export const HISTORY_SUBSCRIPTION = 'history';
 
 /** One statement, so that the checkpoint and the last entry are of one moment. */
 const PROGRESS = {
-  name: 'history_reached',
+  name: 'history_progress',
   text: `select c.position, h.seq, h.latest_recorded_at
          from (select) one
          left join es.checkpoints c on c.subscription = $1
@@ -30,7 +30,7 @@ const PROGRESS = {
 };
 
 const INHERITED = {
-  name: 'history_handed',
+  name: 'history_inherited',
   text: `select h.stream, h.customer_id, h.card_id, h.balance
          from unnest($1::text[], $2::bigint[]) as w (stream, revision)
          cross join lateral (
@@ -162,10 +162,7 @@ export class HistoryTable {
     };
   }
 
-  /**
-   * The entries of events that come right after those that are in the table.
-   * @param end where that ends
-   */
+  /** Creates the entries of the events that come right after those in the table. @param end where that ends */
   async createNextEntries(events: StoredEvent[], end: End): Promise<HistoryEntry[]> {
     return createEntriesAfter(this.pool, events, this.types, end);
   }

@@ -46,7 +46,7 @@ const BEFORE = {
 
 /** The last entry of all and of one stream, at one moment. */
 const ENDS = {
-  name: 'history_ends',
+  name: 'history_last_entries',
   text: `select (select seq from history order by seq desc limit 1) as seq,
            (select revision from history where stream = $1 order by revision desc limit 1) as revision`,
 };
@@ -100,7 +100,7 @@ export class HistoryService {
   }
 
   /**
-   * The last entries of a customer card, newest first.
+   * Lists the last entries of a customer card, newest first.
    * @returns `tail` is all of the card's that the table does not have yet, oldest first
    */
   async listForCustomerCard(

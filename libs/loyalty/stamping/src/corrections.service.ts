@@ -63,7 +63,7 @@ export class CorrectionsService {
    */
   async isClaimed(accountId: number, { kind, value }: Claim, upTo: number): Promise<boolean> {
     const rows = await query(this.pool, {
-      name: 'corrections_taken',
+      name: 'corrections_find_claim',
       text: `select 1 from es.claims
              where account_id = $1 and kind = $2 and value = $3 and revision <= $4`,
       values: [accountId, kind, value, upTo],

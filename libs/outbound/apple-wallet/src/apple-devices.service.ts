@@ -186,14 +186,14 @@ export class AppleDevices {
   async forget({ id, pushToken }: AppleDevice, goneAt: Date | null): Promise<boolean> {
     return inTransaction(this.pool, async (client) => {
       const { rowCount } = await client.query({
-        name: 'apple_device_gone',
+        name: 'apple_device_lock',
         text: `select from apple_devices where id = $1 and push_token = $2
                  and ($3::timestamptz is null or token_since <= $3) for update`,
         values: [id, pushToken, goneAt],
       });
       if (rowCount === 0) return false;
       const { rows } = await client.query<{ customer_card_id: number }>({
-        name: 'apple_registrations_of',
+        name: 'apple_registrations_of_device',
         text: 'select customer_card_id from apple_registrations where device_id = $1',
         values: [id],
       });
@@ -213,7 +213,7 @@ export class AppleDevices {
   /** Records an error with each of the device's passes. */
   async noteFailure(id: number, error: string): Promise<void> {
     await query(this.pool, {
-      name: 'apple_note_failure',
+      name: 'apple_record_failure',
       text: `update pass_installations i set last_error = $2
              from apple_registrations g
              where g.device_id = $1 and i.customer_card_id = g.customer_card_id and i.platform = 'apple'`,

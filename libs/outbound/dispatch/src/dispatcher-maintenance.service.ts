@@ -84,14 +84,14 @@ const REARM = {
 };
 
 const OLDEST_NEEDED = {
-  name: 'webhook_oldest_wanted',
+  name: 'webhook_oldest_needed',
   text: `select least((select min(event_seq) from webhook_pending),
                       (select min(after_seq) + 1 from webhook_replays)) as seq`,
 };
 
 /** Paused subscriptions that keep a day from being dropped. */
 const PAUSED_WITH_OLD = {
-  name: 'webhook_paused_with_old',
+  name: 'webhook_paused_with_old_deliveries',
   text: `select s.id from webhook_subscriptions s
          where not s.enabled and exists (
            select from webhook_pending p where p.subscription_id = s.id and p.event_seq < webhook_first_id($1))`,

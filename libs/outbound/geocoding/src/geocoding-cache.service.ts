@@ -32,7 +32,7 @@ export class GeocodingCache {
 
   async save(provider: string, address: string, place: GeocodedPlace | null): Promise<void> {
     await this.pool.query({
-      name: 'geocoding_cache_keep',
+      name: 'geocoding_cache_store',
       text: `insert into geocoding_cache (provider, query, latitude, longitude, precision)
              values ($1, $2, $3, $4, $5)
              on conflict (provider, query) do update set

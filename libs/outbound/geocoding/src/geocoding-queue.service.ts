@@ -24,7 +24,7 @@ type ClaimedRow = {
 };
 
 const ENQUEUE = {
-  name: 'geocoding_ask',
+  name: 'geocoding_enqueue',
   text: `
     insert into geocoding_queue as q (location_id, account_id)
     select id, account_id from unnest($1::bigint[], $2::bigint[]) as x (id, account_id) order by id

@@ -88,7 +88,7 @@ export class GoogleCallbacks {
   /** Records the nonce until the callback expires, after which it is refused anyway. */
   private async recordNonce({ nonce, expiresAt }: Callback): Promise<void> {
     await query(this.pool, {
-      name: 'google_callbacks_keep',
+      name: 'google_callbacks_store',
       text: `with expired as (delete from google_callbacks where expires_at < now())
              insert into google_callbacks (nonce_hash, expires_at) values ($1, $2)
              on conflict do nothing`,

@@ -86,7 +86,7 @@ export class GoogleObjects {
       values: [id, accountId, cardId, notifiedTag],
     });
     const [row] = await query<{ has_class: boolean; has_object: boolean }>(this.pool, {
-      name: 'google_has',
+      name: 'google_find_sent',
       text: `select
                exists (select from google_classes where card_id = $2 and sent_hash is not null) as has_class,
                exists (select from google_objects where customer_card_id = $1 and sent_hash is not null) as has_object`,
@@ -187,7 +187,7 @@ export class GoogleObjects {
   /** Records that Google does not have the class, whatever was recorded before. */
   async recordMissingClass(cardId: number): Promise<void> {
     await query(this.pool, {
-      name: 'google_classes_lost',
+      name: 'google_classes_missing',
       text: 'update google_classes set sent_hash = null where card_id = $1',
       values: [cardId],
     });
@@ -209,7 +209,7 @@ export class GoogleObjects {
   /** Records that the customer was notified of changes up to this tag. */
   async recordNotified(customerCardId: number, tag: number): Promise<void> {
     await query(this.pool, {
-      name: 'google_objects_told',
+      name: 'google_objects_notified',
       text: `update google_objects set notified_tag = greatest(notified_tag, $2) where customer_card_id = $1`,
       values: [customerCardId, tag],
     });

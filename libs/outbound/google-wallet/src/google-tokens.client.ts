@@ -32,7 +32,7 @@ export class GoogleTokens {
     this.pendingToken ??= this.fetchToken().finally(() => {
       this.pendingToken = undefined;
     });
-    const { value } = await untilAborted(this.pendingToken, signal);
+    const { value } = await waitUntilAborted(this.pendingToken, signal);
     return value;
   }
 
@@ -77,7 +77,7 @@ async function requestToken(
 }
 
 /** Rejects with the signal's reason as soon as it aborts. The promise itself continues for other callers. */
-async function untilAborted<T>(result: Promise<T>, signal: AbortSignal): Promise<T> {
+async function waitUntilAborted<T>(result: Promise<T>, signal: AbortSignal): Promise<T> {
   signal.throwIfAborted();
   let rejectOnAbort = () => {};
   const aborted = new Promise<never>((_, reject) => {

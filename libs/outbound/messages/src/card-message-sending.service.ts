@@ -83,7 +83,7 @@ export class CardMessageSending {
       const soon = new Date(Date.now() + REWRITE_DELAY_MS);
       return this.messages.putOff(message, soon, 'it is being sent again');
     }
-    this.metrics.attempted(`card_${channel}`, outcome.kind);
+    this.metrics.countAttempt(`card_${channel}`, outcome.kind);
     if (outcome.kind === 'refused' && channel === 'email') {
       const other = this.routeTo(content, true);
       if (other.kind === 'send') return this.messages.redirect(message, other.channel, true);

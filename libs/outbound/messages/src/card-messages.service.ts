@@ -246,7 +246,7 @@ export class CardMessages {
 
   async putOff(message: ClaimedMessage, until: Date, reason: string): Promise<void> {
     await this.pool.query({
-      name: 'card_messages_put_off',
+      name: 'card_messages_postpone',
       text: 'update card_messages set due_at = $3, reason = $4 where id = $1 and attempts = $2',
       values: [message.id, message.attempts, until, reason],
     });

@@ -30,7 +30,7 @@ export class MailQueue implements MessageQueue<QueuedMail> {
   async send(queued: QueuedMail, cut: AbortSignal): Promise<void> {
     const { id, mail } = queued;
     const outcome = mail ? await this.smtp.send(id, mail, cut) : NOT_OPENED;
-    this.metrics.attempted('mail', outcome.kind);
+    this.metrics.countAttempt('mail', outcome.kind);
     if (outcome.kind === 'sent') {
       this.log.debug(`mail ${id} was sent`);
       await this.outbox.remove(queued, 'sent');

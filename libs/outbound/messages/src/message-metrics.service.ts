@@ -5,8 +5,8 @@ import { getErrorMessage } from '#kernel/errors.js';
 
 const POLL_INTERVAL_MS = 5_000;
 
-/** Each value comes from an index that contains queued messages only. */
-const LOOK = `
+/** Selects the age of the oldest message of each kind, from indexes that contain queued messages only. */
+const SELECT_AGES = `
   select 'mail' as kind, (select extract(epoch from now() - min(created_at)) from mail_outbox)::float8 as seconds
   union all
   select 'card_' || c.channel,
@@ -20,8 +20,8 @@ export type MessageKind = 'mail' | 'card_email' | 'card_sms';
 @Injectable()
 export class MessageMetrics {
   private readonly log = new Logger('metrics');
-  private lookedAt = -Infinity;
-  private looking: Promise<void> | undefined;
+  private updatedAt = -Infinity;
+  private currentUpdate: Promise<void> | undefined;
   private readonly attempts: Counter;
   private readonly oldest: Gauge;
 
@@ -35,33 +35,35 @@ export class MessageMetrics {
       labelNames: ['kind', 'result'],
       registers: [registry],
     });
-    const look = () => this.look();
+    const updateIfStale = () => this.updateIfStale();
     this.oldest = new Gauge({
       name: 'inkpad_messages_oldest_seconds',
       help: 'Age of the oldest e-mail or SMS that waits to be sent',
       labelNames: ['kind'],
       registers: [registry],
-      collect: look,
+      collect: updateIfStale,
     });
   }
 
-  attempted(kind: MessageKind, result: 'sent' | 'failed' | 'refused'): void {
+  countAttempt(kind: MessageKind, result: 'sent' | 'failed' | 'refused'): void {
     this.attempts.inc({ kind, result });
   }
 
   /** Updates the values. Concurrent scrapes share one query; when it fails, the values stay as they were. */
-  private look(): Promise<void> {
-    if (performance.now() - this.lookedAt < POLL_INTERVAL_MS)
-      return this.looking ?? Promise.resolve();
-    this.lookedAt = performance.now();
-    this.looking = this.ask().catch((error: unknown) =>
+  private updateIfStale(): Promise<void> {
+    if (performance.now() - this.updatedAt < POLL_INTERVAL_MS)
+      return this.currentUpdate ?? Promise.resolve();
+    this.updatedAt = performance.now();
+    this.currentUpdate = this.updateAges().catch((error: unknown) =>
       this.log.warn(`the messages could not be counted: ${getErrorMessage(error)}`),
     );
-    return this.looking;
+    return this.currentUpdate;
   }
 
-  private async ask(): Promise<void> {
-    const { rows } = await this.pool.query<{ kind: MessageKind; seconds: number | null }>(LOOK);
+  private async updateAges(): Promise<void> {
+    const { rows } = await this.pool.query<{ kind: MessageKind; seconds: number | null }>(
+      SELECT_AGES,
+    );
     for (const { kind, seconds } of rows) this.oldest.set({ kind }, Math.max(0, seconds ?? 0));
   }
 }

@@ -55,15 +55,15 @@ export class SmsClient {
       };
       const response = await fetchChecked(url, request, mayBeSent);
       const retryAfter = response.headers.get('retry-after');
-      return parseSmsOutcome(response.status, await textOf(response), retryAfter);
+      return parseSmsOutcome(response.status, await readBoundedText(response), retryAfter);
     } catch (error) {
-      return { kind: 'failed', error: `no response: ${reasonOf(error)}` };
+      return { kind: 'failed', error: `no response: ${describeError(error)}` };
     }
   }
 }
 
 /** Reads a body up to the maximum length. */
-async function textOf({ body }: Response): Promise<string> {
+async function readBoundedText({ body }: Response): Promise<string> {
   const chunks: Uint8Array[] = [];
   let bytes = 0;
   for await (const chunk of (body ?? []) as AsyncIterable<Uint8Array>) {
@@ -75,7 +75,7 @@ async function textOf({ body }: Response): Promise<string> {
 }
 
 /** Formats the cause of a failed `fetch`, which is why the connection failed. */
-function reasonOf(error: unknown): string {
+function describeError(error: unknown): string {
   const cause = error instanceof Error ? error.cause : undefined;
   return getErrorMessage(cause ?? error);
 }

@@ -53,7 +53,7 @@ const CHANGE = {
 };
 
 const REFRESH = {
-  name: 'pass_refreshes_ask',
+  name: 'pass_refreshes_request',
   text: `
     insert into pass_refreshes (account_id, card_id)
     select account_id, id from cards where id = any ($1)

@@ -12,7 +12,7 @@ const GATHER_MS = 1_000;
 export type ClaimedUpdate = PassUpdate & { requestNumber: number; leaseUntil: string };
 
 const REQUEST = {
-  name: 'pass_updates_ask',
+  name: 'pass_updates_request',
   text: `
     insert into pass_updates as u (channel, target, account_id, priority, due_at)
     select channel, target, account_id, $4, now() + $5 * interval '1 millisecond'

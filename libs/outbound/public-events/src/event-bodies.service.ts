@@ -58,7 +58,7 @@ const FIND_BODIES = {
 };
 
 const STORE_BODIES = {
-  name: 'webhook_bodies_keep',
+  name: 'webhook_bodies_store',
   text: `
     with rendered as (
       select * from unnest($1::bigint[], $2::bytea[], $3::bytea[]) as r (seq, body, stale)
@@ -74,7 +74,7 @@ const STORE_BODIES = {
 };
 
 const FIND_PLACES = {
-  name: 'webhook_events_places',
+  name: 'webhook_events_find',
   text: `select w.seq, e.stream, e.revision
          from unnest($1::bigint[], $2::bigint[]) as w (account_id, seq)
          cross join lateral (

@@ -46,17 +46,17 @@ export function createGuardedConnector(
   const connect = buildConnector(guarded);
   // One context for all connections, because creating one takes a fifth of a handshake. The first connection creates
   // it: the root certificates that it reads take memory.
-  let overTls: buildConnector.connector | undefined;
+  let connectTls: buildConnector.connector | undefined;
   return (options, callback) => {
     const { protocol, hostname } = options;
     if (isBlockedHost(protocol, hostname, rules)) callback(new BlockedAddressError(), null);
     else if (protocol !== 'https:') connect(options, callback);
     else {
-      overTls ??= buildConnector({
+      connectTls ??= buildConnector({
         ...guarded,
         secureContext: createSecureContext({ minVersion: 'TLSv1.2' }),
       });
-      overTls(withTlsName(options), callback);
+      connectTls(withTlsName(options), callback);
     }
   };
 }

@@ -79,11 +79,11 @@ export type Origin = Omit<buildConnector.Options, 'port'> & {
 };
 
 type ConnectionPool = {
-  connected(): void;
-  released(connection: HttpConnection): void;
+  handleConnected(): void;
+  handleReleased(connection: HttpConnection): void;
   /** Handles a connection that failed before a head was complete. */
-  failed(connection: HttpConnection, exchange: HttpExchange, error: Error): void;
-  closed(connection: HttpConnection): void;
+  handleFailure(connection: HttpConnection, exchange: HttpExchange, error: Error): void;
+  handleClosed(connection: HttpConnection): void;
 };
 
 /** Carries one request at a time over one connection. */
@@ -133,17 +133,17 @@ export class HttpConnection {
     this.isClosed = true;
     const { exchange } = this;
     this.exchange = undefined;
-    this.pool.closed(this);
+    this.pool.handleClosed(this);
     this.socket?.destroy();
     if (!exchange || exchange.isSettled) return;
     if (exchange.response.head) exchange.complete();
-    else this.pool.failed(this, exchange, error);
+    else this.pool.handleFailure(this, exchange, error);
   }
 
   private onOpen(socket: Socket): void {
     this.socket = socket;
     this.openedAt = performance.now();
-    this.pool.connected();
+    this.pool.handleConnected();
     socket.on('data', (bytes) => this.read(bytes));
     socket.on('error', (error) => (this.error = error));
     socket.on('end', () => this.onEnd());
@@ -182,14 +182,14 @@ export class HttpConnection {
     this.exchange = undefined;
     this.idleUntil = performance.now() + getIdleMs(response.getField('keep-alive'));
     exchange.complete();
-    if (this.isWritten) this.pool.released(this);
+    if (this.isWritten) this.pool.handleReleased(this);
     // A TLS socket reports a finished write one turn of the event loop later, possibly after a quick response.
     else setImmediate(() => this.release());
   }
 
   private release(): void {
     if (this.isClosed) return;
-    if (this.isWritten) this.pool.released(this);
+    if (this.isWritten) this.pool.handleReleased(this);
     // The response came before the receiver had read the request, which is still being written.
     else this.close();
   }

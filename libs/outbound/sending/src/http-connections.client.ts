@@ -49,11 +49,11 @@ export class HttpConnections {
     return Promise.resolve();
   }
 
-  connected(): void {
+  handleConnected(): void {
     connections.publish({});
   }
 
-  released(connection: HttpConnection): void {
+  handleReleased(connection: HttpConnection): void {
     connection.origin.idle.push(connection);
     this.sweeper ??= setInterval(() => this.sweep(), SWEEP_INTERVAL_MS).unref();
   }
@@ -62,13 +62,13 @@ export class HttpConnections {
    * Sends a request once more, on a new connection, when not a byte came back: receivers close idle connections,
    * possibly just as one is reused. A receiver that did get the first request recognises the webhook-id.
    */
-  failed(connection: HttpConnection, exchange: HttpExchange, error: Error): void {
+  handleFailure(connection: HttpConnection, exchange: HttpExchange, error: Error): void {
     if (connection.isReused && !this.isStopped && !exchange.response.hasBegun)
       this.open(exchange.restart());
     else exchange.fail(error);
   }
 
-  closed(connection: HttpConnection): void {
+  handleClosed(connection: HttpConnection): void {
     this.all.delete(connection);
     const { origin } = connection;
     const index = origin.idle.indexOf(connection);

@@ -6,9 +6,9 @@ import { awaitQuery } from '#database/connection.js';
 import { checkCap } from '#event-store/port/caps.js';
 import type { PageRange } from '#http/page.js';
 import {
-  settingsRow,
+  toSettingsRow,
   webhookSubscriptionCap,
-  subscriptionOf,
+  toSubscription,
   WebhookSubscriptionRow,
 } from './webhook-subscription.entity.js';
 import { EVERY_EVENT, type WebhookSubscription } from './webhook-subscription.js';
@@ -33,7 +33,7 @@ export class WebhookSubscriptionTable {
       .orderBy('s.id')
       .limit(limit ?? undefined);
     if (event !== null) query.andWhere('s.events && :named', { named: [event, EVERY_EVENT] });
-    return (await awaitQuery(query.getMany())).map(subscriptionOf);
+    return (await awaitQuery(query.getMany())).map(toSubscription);
   }
 
   /** Finds a subscription. @throws NotFoundError */
@@ -50,7 +50,7 @@ export class WebhookSubscriptionTable {
       lock: { mode: 'for_no_key_update' },
     });
     if (!row) throw new NotFoundError('Webhook subscription');
-    return subscriptionOf(row);
+    return toSubscription(row);
   }
 
   /**
@@ -77,7 +77,7 @@ export class WebhookSubscriptionTable {
       .values({
         id,
         account_id: accountId,
-        ...settingsRow(subscription),
+        ...toSettingsRow(subscription),
         secret: sealedSecret,
         active_from: activeFrom,
         created_at: subscription.createdAt,
@@ -92,7 +92,7 @@ export class WebhookSubscriptionTable {
     await manager.update(
       WebhookSubscriptionRow,
       { id: subscription.id },
-      settingsRow(subscription),
+      toSettingsRow(subscription),
     );
   }
 
@@ -154,7 +154,7 @@ export class WebhookSubscriptionTable {
     });
     if (!row) return undefined;
     await manager.delete(WebhookSubscriptionRow, { id });
-    return subscriptionOf(row);
+    return toSubscription(row);
   }
 
   /** Stores the result of the latest attempt; never changes `updated_at` (HOOK-56). */

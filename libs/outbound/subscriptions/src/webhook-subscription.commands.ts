@@ -42,7 +42,7 @@ import {
   type WebhookSubscriptionSecretJson,
   type WebhookTestJson,
 } from './webhook-subscription.dto.js';
-import { subscriptionOf, type WebhookSubscriptionRow } from './webhook-subscription.entity.js';
+import { toSubscription, type WebhookSubscriptionRow } from './webhook-subscription.entity.js';
 import { toAuditedChanges, toAuditedSettings, changeSubscription } from './webhook-subscription.js';
 import type {
   SubscriptionAttributes,
@@ -303,7 +303,7 @@ export class TestWebhookSubscriptionHandler implements ICommandHandler<TestWebho
       ),
     };
     const { outcome, at } = await this.limitTests(accountId, async () => {
-      const { target_url } = toAuditedSettings(subscriptionOf(row));
+      const { target_url } = toAuditedSettings(toSubscription(row));
       await this.record(context, id, { event_id: eventId, target_url });
       return this.sending.add(attempt);
     });

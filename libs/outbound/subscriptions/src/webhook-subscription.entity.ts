@@ -46,7 +46,7 @@ export const webhookSubscriptionCap: CapKind = {
   resolution: 'Delete one first, or let one subscription have more events.',
 };
 
-export function subscriptionOf(row: WebhookSubscriptionRow): WebhookSubscription {
+export function toSubscription(row: WebhookSubscriptionRow): WebhookSubscription {
   return {
     id: row.id,
     accountId: row.account_id,
@@ -66,7 +66,7 @@ export function subscriptionOf(row: WebhookSubscriptionRow): WebhookSubscription
 }
 
 /** Returns the columns that callers of the API change; dispatchers write the rest. */
-export function settingsRow(subscription: WebhookSubscription) {
+export function toSettingsRow(subscription: WebhookSubscription) {
   return {
     events: subscription.events,
     target_url: subscription.targetUrl,

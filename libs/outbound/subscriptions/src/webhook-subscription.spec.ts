@@ -15,7 +15,7 @@ import {
   type WebhookSubscription,
 } from './webhook-subscription.js';
 import { WebhookSecrets } from '#sending/webhook-secrets.service.js';
-import { signingSecret } from '#sending/webhook-secret.js';
+import { formatSigningSecret } from '#sending/webhook-secret.js';
 import { Keyring, createMasterKey } from '#kernel/keyring.js';
 import { MasterKeys } from '#database/master-keys.js';
 
@@ -108,7 +108,7 @@ it('getOnlyEvent returns the event when there is exactly one, and isSubscribedTo
 it('WebhookSecrets opens a sealed secret for its own subscription only', () => {
   const key = createMasterKey(randomBytes(32));
   const secrets = new WebhookSecrets(MasterKeys.withKeys(new Keyring([key], key), new Map()));
-  const secret = signingSecret(Buffer.alloc(32, 7));
+  const secret = formatSigningSecret(Buffer.alloc(32, 7));
   expect(secret).toMatch(/^whsec_[A-Za-z0-9+/]{43}=$/);
   const sealedSecret = secrets.seal(1, secret);
   expect(sealedSecret.includes(secret)).toBe(false);

@@ -10,7 +10,7 @@ import {
   type WebhookSubscriptionJson,
   type WebhookSubscriptionSecretJson,
 } from './webhook-subscription.dto.js';
-import { subscriptionOf } from './webhook-subscription.entity.js';
+import { toSubscription } from './webhook-subscription.entity.js';
 import { WebhookSubscriptionTable } from './webhook-subscription-table.service.js';
 import { EVERY_EVENT } from './webhook-subscription.js';
 import { PUBLIC_EVENTS } from '#public-events/public-event.js';
@@ -39,7 +39,7 @@ export class WebhookSubscriptionsService {
     const row = await this.table.find(accountId, id);
     const secret = this.secrets.open(row.id, row.secret);
     // Must be a string (HOOK-66); `last_delivery_error` and `test` report what is wrong.
-    return webhookSubscriptionSecretJson(subscriptionOf(row), secret ?? '');
+    return webhookSubscriptionSecretJson(toSubscription(row), secret ?? '');
   }
 
   /** Does the same for a caller who sees the secret, and audits that. @throws NotFoundError */

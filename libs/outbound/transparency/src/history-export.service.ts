@@ -18,7 +18,7 @@ const FIND_LAST = {
   text: 'select seq from history where account_id = $1 order by seq desc limit 1',
 };
 const FIND_PLACES = {
-  name: 'export_places',
+  name: 'export_entries',
   text: `select seq, stream, revision from history
          where account_id = $1 and seq > $2 and seq < $3 order by seq limit ${PAGE_SIZE}`,
 };

@@ -15,7 +15,7 @@ const HISTORY_TIMEOUT_MS = 5_000;
 const POLL_INTERVAL_MS = 200;
 
 const FIND_PLACE = {
-  name: 'proof_place',
+  name: 'proof_find_event',
   text: 'select seq, stream, revision from history where event_id = $1 and account_id = $2',
 };
 

@@ -18,7 +18,7 @@ const AUDIT_LABELS: Readonly<Record<string, string>> = {
   'user.company_unlinked': 'Company sign-in unlinked',
   'user.sign_in_failed': 'Sign-in failed',
   'user.reauthentication_failed': 'Wrong password on a confirmation',
-  'user.second_factor_begun': 'Setup of two-step verification started',
+  'user.second_factor_started': 'Setup of two-step verification started',
   'user.second_factor_added': 'Two-step verification turned on',
   'user.second_factor_removed': 'Two-step verification turned off',
   'user.recovery_codes_renewed': 'New recovery codes created',

@@ -77,14 +77,14 @@ export class StoreUsersController {
   @Get()
   @RequiresOperation('users.read')
   async show(
-    @Query('done') redirectWithNotice: string | undefined,
+    @Query('done') done: string | undefined,
     @Req() request: FastifyRequest,
     @Res() reply: FastifyReply,
     @CurrentUser() user: SignedIn,
     @CurrentStore() store: EnteredStore,
   ): Promise<void> {
     await this.send(request, reply, user, store, {
-      done: DONE.get(String(redirectWithNotice)) ?? '',
+      done: DONE.get(String(done)) ?? '',
     });
   }
 
@@ -131,7 +131,7 @@ export class StoreUsersController {
       }
       return this.send(request, reply, user, store, { values, formErrors: toFormErrors(error) });
     }
-    if (this.config.mail !== null) return this.done(reply, store, 'invited');
+    if (this.config.mail !== null) return this.redirectWithNotice(reply, store, 'invited');
     // Without e-mail, the inviting user has to pass on the link, which is shown this once.
     const link = `${this.config.publicUrl}/app/invitations/${invited.secret}`;
     await this.pages.send(request, reply, {
@@ -181,7 +181,7 @@ export class StoreUsersController {
     } catch (error) {
       return this.send(request, reply, user, store, { formErrors: toFormErrors(error) });
     }
-    await this.done(reply, store, 'withdrawn');
+    await this.redirectWithNotice(reply, store, 'withdrawn');
   }
 
   @Post(':id/role')
@@ -210,7 +210,7 @@ export class StoreUsersController {
     // A former owner may not see this page any more.
     if (parsePathId(id) === user.userId)
       return this.pages.redirect(reply, `/app/stores/${store.id}`);
-    await this.done(reply, store, 'role');
+    await this.redirectWithNotice(reply, store, 'role');
   }
 
   @Get(':id/remove')
@@ -267,10 +267,14 @@ export class StoreUsersController {
       return this.send(request, reply, user, store, { formErrors: toFormErrors(error) });
     }
     if (parsePathId(id) === user.userId) return this.pages.redirect(reply, '/app');
-    await this.done(reply, store, 'removed');
+    await this.redirectWithNotice(reply, store, 'removed');
   }
 
-  private async done(reply: FastifyReply, store: EnteredStore, what: string): Promise<void> {
+  private async redirectWithNotice(
+    reply: FastifyReply,
+    store: EnteredStore,
+    what: string,
+  ): Promise<void> {
     await this.pages.redirect(reply, `${buildUsersPath(store)}?done=${what}`);
   }
 

@@ -49,7 +49,7 @@ export class IdentityProvider {
       verifier: randomPKCECodeVerifier(),
       returnTo,
     };
-    const url = buildAuthorizationUrl(await this.provider(), {
+    const url = buildAuthorizationUrl(await this.getProvider(), {
       redirect_uri: this.config.publicUrl + CALLBACK_PATH,
       scope: 'openid email profile',
       state: pending.state,
@@ -66,10 +66,10 @@ export class IdentityProvider {
     const pending = sealed === undefined ? undefined : this.unseal(sealed);
     if (!pending)
       throw createRefusal('The sign-in took too long, or was started in another browser.');
-    const getConfiguration = await this.provider();
+    const configuration = await this.getProvider();
     try {
       const url = new URL(`${this.config.publicUrl}${CALLBACK_PATH}${query}`);
-      const tokens = await authorizationCodeGrant(getConfiguration, url, {
+      const tokens = await authorizationCodeGrant(configuration, url, {
         expectedState: pending.state,
         expectedNonce: pending.nonce,
         pkceCodeVerifier: pending.verifier,
@@ -80,7 +80,7 @@ export class IdentityProvider {
       const profile =
         typeof claims['email'] === 'string'
           ? claims
-          : await fetchUserInfo(getConfiguration, tokens.access_token, claims.sub);
+          : await fetchUserInfo(configuration, tokens.access_token, claims.sub);
       const { email, email_verified } = profile;
       const isConfirmed = typeof email === 'string' && email_verified === true;
       return {
@@ -98,7 +98,7 @@ export class IdentityProvider {
   }
 
   /** Discovers the provider at first use, and again after a failure. */
-  private async provider(): Promise<Configuration> {
+  private async getProvider(): Promise<Configuration> {
     this.configuration ??= this.discover();
     try {
       return await this.configuration;

@@ -47,7 +47,7 @@ export class Reauthentication {
       });
     }
     const [user] = await query<{ password_hash: string }>(this.pool, {
-      name: 'reentry_password',
+      name: 'reauthentication_password',
       text: 'select password_hash from users where id = $1',
       values: [userId],
     });

@@ -204,7 +204,7 @@ export class Signups {
   /** Finds the customer's card, unless it was merged into another. */
   private async findCard(customerId: number, cardId: number): Promise<number | undefined> {
     const [row] = await query<{ id: number }>(this.pool, {
-      name: 'signup_card_of',
+      name: 'signup_find_card',
       text: `select id from customer_cards
              where customer_id = $1 and card_id = $2 and merged_into is null`,
       values: [customerId, cardId],

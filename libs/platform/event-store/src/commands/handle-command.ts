@@ -165,7 +165,7 @@ export class CommandPipeline {
         this.readModels.cache.markStale(run.readModel, run.id);
       }
       const affected = run.group.members.map(({ pending }) => pending);
-      return afterFailure(error, affected, run.remaining);
+      return handleFailure(error, affected, run.remaining);
     }
   }
 
@@ -272,7 +272,7 @@ export class CommandPipeline {
 }
 
 /** Rejects the commands that an error affects. @returns commands that have to start again */
-function afterFailure(
+function handleFailure(
   error: unknown,
   affected: PendingCommand[],
   remaining: PendingCommand[],

@@ -36,7 +36,7 @@ const BEAT = `
 const ANNOUNCE = { name: 'erasures_announce', text: 'select announce_erasure($1) as id' };
 
 const COUNT_LAGGING = {
-  name: 'erasures_unaware',
+  name: 'erasures_count_lagging',
   text: `select count(*)::int as count from erasure_watchers
          where applied_notice_id < $1 and seen_at > now() - interval '${SILENT_SECONDS} seconds'`,
 };
@@ -104,7 +104,7 @@ export class ErasureWatch implements OnModuleInit, OnModuleDestroy {
     this.keys.forget(subjectIds, now);
     const over = new AbortController();
     const limit = wait(SILENT_SECONDS * 1000, undefined, { signal: over.signal });
-    const aware = this.untilAware(subjectIds, now);
+    const aware = this.waitUntilAware(subjectIds, now);
     // The announcement continues after the wait, when nothing catches its errors.
     aware.catch((error: unknown) =>
       this.log.warn(`an erasure could not be announced: ${getErrorMessage(error)}`),
@@ -120,8 +120,8 @@ export class ErasureWatch implements OnModuleInit, OnModuleDestroy {
    * Announces an erasure and waits until all processes know. Goes on announcing after the wait is over: the database
    * may be unreachable for this process alone.
    */
-  private async untilAware(subjectIds: number[], since: number): Promise<void> {
-    const noticeId = await this.untilAnnounced(subjectIds, since + FORGOTTEN_BY_ITSELF_MS);
+  private async waitUntilAware(subjectIds: number[], since: number): Promise<void> {
+    const noticeId = await this.waitUntilAnnounced(subjectIds, since + FORGOTTEN_BY_ITSELF_MS);
     if (noticeId === undefined) {
       this.log.warn('an erasure could not be announced');
       return;
@@ -134,7 +134,10 @@ export class ErasureWatch implements OnModuleInit, OnModuleDestroy {
     }
   }
 
-  private async untilAnnounced(subjectIds: number[], until: number): Promise<number | undefined> {
+  private async waitUntilAnnounced(
+    subjectIds: number[],
+    until: number,
+  ): Promise<number | undefined> {
     while (performance.now() < until && !this.isStopped) {
       const noticeId = await tryOnce(() => this.announce(subjectIds));
       if (noticeId !== undefined) return noticeId;

@@ -319,7 +319,7 @@ export abstract class EventStore {
   abstract head(): Promise<Position>;
 
   /** Reads a position before every append that is not readable yet when this is called. */
-  settled(): Promise<Position> {
+  findSettledPosition(): Promise<Position> {
     return this.head();
   }
 

@@ -147,7 +147,7 @@ export class PostgresEventStore extends EventStore implements OnModuleInit, OnAp
     return { commit: BigInt(rows[0]?.next ?? 0), prepare: 0n };
   }
 
-  override async settled(): Promise<Position> {
+  override async findSettledPosition(): Promise<Position> {
     const { rows } = await this.pool.query<{ oldest: string }>(
       'select pg_snapshot_xmin(pg_current_snapshot())::text as oldest',
     );
@@ -355,7 +355,7 @@ export class PostgresEventStore extends EventStore implements OnModuleInit, OnAp
   private async listen(): Promise<void> {
     if (this.listening) return;
     const wakeAll = () => {
-      this.shared.announced();
+      this.shared.handleAnnouncement();
       this.wakers.forEach((wake) => wake());
     };
     this.listening = new Notifications(this.config.databaseUrl, CHANNEL, wakeAll, wakeAll);

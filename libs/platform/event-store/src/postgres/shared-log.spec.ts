@@ -65,7 +65,7 @@ describe('SharedLog', () => {
     const { log, shared } = createGrowingLog(0);
     const early = shared.read(at(0), 5);
     log.length = 1;
-    shared.announced();
+    shared.handleAnnouncement();
     expect(revisions(await shared.read(at(0), 5))).toEqual([1]);
     await early;
     expect(log.reads).toHaveLength(2);

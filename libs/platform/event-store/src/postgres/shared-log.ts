@@ -32,7 +32,7 @@ export class SharedLog {
   /**
    * Reports that something was recorded: the read in progress may lack it, so later readers must not share that read.
    */
-  announced(): void {
+  handleAnnouncement(): void {
     this.reading = undefined;
   }
 

@@ -8,7 +8,7 @@ import type { EventStore, Position, StoredEvent } from '../port/event-store.js';
 import { formatPosition } from '../port/position.js';
 import type { ReadIds, ReadModels, AnyReadModel } from './read-models.js';
 
-export const READ_MODELS_SUBSCRIPTION = 'rows';
+export const READ_MODELS_SUBSCRIPTION = 'read_models';
 const BATCH = 500;
 /** Grace period for the process that appended the events. */
 const OVERDUE_MS = 500;

@@ -234,7 +234,7 @@ export class ReadModels {
       row: { table, id, projectionVersion: aggregate.projectionVersion, state },
     };
     await query(this.pool, {
-      name: 'es_write_rows',
+      name: 'es_write_read_models',
       text: 'select es.write_read_models($1, $2, $3)',
       values: [...toReadModelArguments([update]), [stream]],
     });

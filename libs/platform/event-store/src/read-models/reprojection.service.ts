@@ -154,7 +154,7 @@ export class Reprojection {
     if (updates.length === 0) return;
     const sorted = updates.toSorted((a, b) => a.row.id - b.row.id);
     await this.pool.query({
-      name: 'es_write_rows',
+      name: 'es_write_read_models',
       text: 'select es.write_read_models($1, $2, $3)',
       values: [...toReadModelArguments(sorted), sorted.map(({ stream }) => stream)],
     });

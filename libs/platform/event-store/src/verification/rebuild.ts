@@ -40,7 +40,7 @@ const NOT_FROM_LOG = `
 export type FromLog = {
   readonly table: LiveTable;
   /** Estimates how many events there are to read, from the position of the live table. */
-  expectedEvents: () => Promise<number>;
+  countExpectedEvents: () => Promise<number>;
   /**
    * Brings the staging table to the end of the log.
    * @param shouldWait whether to wait for an event store that is unavailable: not while anything is locked
@@ -116,15 +116,15 @@ export class Rebuild {
     if (!rows[0]?.ours) throw new ConfigError('Another rebuild is running.');
     await createStagingTables(this.client, this.getStagedTables());
     await this.client.query(`create table ${STAGING}.erased (stream_id text primary key)`);
-    this.position = await this.eventStore.settled();
+    this.position = await this.eventStore.findSettledPosition();
   }
 
   /**
    * Estimates how many events there are to read, for read models and for the history, from the positions of the tables.
    */
-  async expectedEvents(): Promise<number> {
+  async countExpectedEvents(): Promise<number> {
     const { history } = this.plan;
-    let events = history ? await history.expectedEvents() : 0;
+    let events = history ? await history.countExpectedEvents() : 0;
     for (const { table } of this.stagedReadModels) {
       const { rows } = await this.client.query<{ n: number }>(
         `select coalesce(sum(revision + 1), 0)::bigint as n from public.${table}`,
