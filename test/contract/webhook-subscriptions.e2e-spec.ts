@@ -17,7 +17,7 @@ import { isSigned, Receiver, type Reply } from '../support/emulators/webhook-rec
 import type { ApiResponse } from '../support/services/service.js';
 import { enrol } from '../support/fixtures/enrolled-customer.js';
 import { startDispatcher } from '../support/services/webhook-dispatcher.js';
-import { PUBLIC_EVENTS } from '#public-events/public-event.js';
+import { PUBLIC_EVENTS } from '#public-events/public-events.js';
 
 const TARGET = 'https://receiver.example/hooks';
 

@@ -1,4 +1,4 @@
-import type { PayloadFormat } from '#public-events/public-event.js';
+import type { PayloadFormat } from '#public-events/public-events.js';
 import type { DisabledReason } from '#subscriptions/webhook-subscription.js';
 
 /** One event for one subscription, as loaded from its queue. */

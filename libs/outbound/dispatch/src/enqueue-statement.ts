@@ -1,6 +1,6 @@
 import { MOVE_CHECKPOINT } from '#event-store/port/checkpoint.js';
 import type { StoredEvent } from '#event-store/port/event-store.js';
-import type { PayloadFormat, PublicEventType } from '#public-events/public-event.js';
+import type { PayloadFormat, PublicEventType } from '#public-events/public-events.js';
 import { armQueues } from '#subscriptions/queue-arming.js';
 import type { Tier } from './delivery-queue.js';
 import { LEASE_END, VIEW_COLUMNS, type ViewRow } from './queue-view.js';

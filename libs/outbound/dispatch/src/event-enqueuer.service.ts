@@ -12,7 +12,7 @@ import {
   getEventCustomerId,
   type Envelope,
 } from '#public-events/event-bodies.service.js';
-import type { PayloadFormat, PublicEventType } from '#public-events/public-event.js';
+import type { PayloadFormat, PublicEventType } from '#public-events/public-events.js';
 import { assertKnownTypes, findPublicType } from '#public-events/public-events.js';
 import { withPartitions } from '#public-events/webhook-partitions.service.js';
 import { FAN_OUT_CHECKPOINT } from '#subscriptions/delivery-requests.service.js';

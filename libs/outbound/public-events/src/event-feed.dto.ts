@@ -7,7 +7,7 @@ import {
   TextProperty,
   TimestampProperty,
 } from '#http/response-fields.js';
-import { PUBLIC_EVENTS, type PublicEventType } from './public-event.js';
+import { PUBLIC_EVENTS, type PublicEventType } from './public-events.js';
 
 const MAX_ENVELOPES = 250;
 

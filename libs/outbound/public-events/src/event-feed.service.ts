@@ -3,7 +3,7 @@ import { Pool } from 'pg';
 import { query } from '#database/connection.js';
 import { readPage } from '#http/page-by-bytes.js';
 import { EventBodies, type PublicEventRef } from './event-bodies.service.js';
-import { type PublicEventType } from './public-event.js';
+import { type PublicEventType } from './public-events.js';
 
 export type FeedPage = {
   /** JSON texts with the same bytes as in webhooks, without events of a partition that was just dropped. */

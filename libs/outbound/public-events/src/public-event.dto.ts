@@ -17,7 +17,7 @@ import {
   RedemptionRecordJson,
 } from '#stamping/customer-card.dto.js';
 import { CustomerJson } from '#customers/customer.dto.js';
-import type { PublicEventType } from './public-event.js';
+import type { PublicEventType } from './public-events.js';
 
 /** Describes the fields that several classes have. */
 const DESCRIPTIONS = {

@@ -1,19 +1,27 @@
 import { describe, expect, it } from '@jest/globals';
+import type { Type } from '@nestjs/common';
+import { Ajv2020 } from 'ajv/dist/2020.js';
+import formats from 'ajv-formats';
+import { readFileSync } from 'node:fs';
 import type { EventMeta } from '#kernel/aggregate.js';
 import { EventTypes } from '#event-store/port/event-types.js';
+import { dtosByName } from '#http/fields.pipe.js';
 import { card } from '#cards/card.js';
-import { customer } from '#customers/customer.js';
-
-import { customerCard, type CustomerCard } from '#stamping/customer-card.js';
+import { toCustomerCardDetailJson, toCustomerCardJson } from '#stamping/customer-card.dto.js';
+import { customerCard, type CustomerCard, type Template } from '#stamping/customer-card.js';
+import { toCustomerJson } from '#customers/customer.dto.js';
+import { customer, type Customer } from '#customers/customer.js';
+import { publicEvents } from './public-event.dto.js';
 import {
-  formatBody,
-  toPublicCustomerCardEvent,
-  type PublishedCustomerCardEvent,
-  toPublicCustomerEvent,
-  findPublicType,
   assertKnownTypes,
+  findPublicType,
+  formatBody,
+  renderTestEnvelope,
+  toPublicCustomerCardEvent,
+  toPublicCustomerEvent,
   type CustomerCardSubject,
-  type CustomerSubject,
+  type PublicEvent,
+  type PublishedCustomerCardEvent,
 } from './public-events.js';
 
 const TYPES = new EventTypes([card, customer, customerCard]);
@@ -26,12 +34,13 @@ const META: EventMeta = {
   occurredAt: '2026-03-01T11:00:00.000Z',
   recordedAt: '2026-03-01T12:00:00.000Z',
 };
+const RECORDED = { id: ID, revision: 4, meta: META };
 const CARD: CustomerCard = {
   id: 12,
   accountId: 7,
   customerId: 31,
   cardId: 3,
-  uuid: 'b1c2',
+  uuid: ID,
   code: 'ABCD2345',
   stampsCount: 11,
   unlocked: [],
@@ -40,12 +49,34 @@ const CARD: CustomerCard = {
   issuedAt: META.occurredAt,
   updatedAt: META.recordedAt,
 };
+const TEMPLATE: Template = {
+  cardId: 3,
+  version: 17,
+  name: 'Coffee',
+  stampsRequired: 10,
+  initialStamps: 0,
+  expiresAt: null,
+  archivedAt: null,
+  maxStampsPerRequest: null,
+  maxStampsPerDay: null,
+  minSecondsBetweenStamps: null,
+  timeZone: 'UTC',
+  rewards: [{ id: 4, name: 'Cake', description: null, stampsRequired: 5, active: true }],
+};
+const RENDER_CONTEXT = {
+  passInstalled: false,
+  template: TEMPLATE,
+  now: new Date(META.recordedAt),
+  publicUrl: 'https://cards.example',
+};
+const CARD_JSON = toCustomerCardJson(CARD, RENDER_CONTEXT);
+const CARD_DETAIL_JSON = toCustomerCardDetailJson(CARD, RENDER_CONTEXT);
 const ADA = { id: 31, first_name: 'Ada', last_name: null, email: 'ada@example.com', phone: null };
 const SUBJECT: CustomerCardSubject = {
   state: CARD,
   cardName: 'Coffee',
-  list: { stamps_remaining: 0 },
-  detail: () => ({ id: 12, available_rewards: [] }),
+  list: CARD_JSON,
+  detail: () => CARD_DETAIL_JSON,
   customer: ADA,
 };
 const ACTION_DETAILS = {
@@ -55,29 +86,35 @@ const ACTION_DETAILS = {
   silent: false,
   personal: { note: 'oat milk' },
 };
-
-const PERSON = {
+const PERSON: Customer = {
   id: 31,
-  first_name: 'Ada',
-  last_name: null,
+  accountId: 7,
+  firstName: 'Ada',
+  lastName: null,
   email: 'ada@example.com',
   phone: null,
-  birthday: null,
-  metadata: {},
-  marketing_consent: false,
-  sms_consent: false,
+  birthday: '1990-05-31',
+  metadata: { tier: 'gold' },
+  externalReferences: [
+    {
+      source: 'till',
+      externalId: 'A-17',
+      metadata: {},
+      createdAt: META.occurredAt,
+      updatedAt: META.occurredAt,
+    },
+  ],
+  marketingConsent: true,
+  smsConsent: false,
+  createdAt: META.occurredAt,
+  updatedAt: META.recordedAt,
+  erasedAt: null,
+  searchText: 'ada',
+  phoneDigits: null,
 };
 
-function renderUpdate(subject: CustomerSubject) {
-  const data = { customerId: 31, personal: null };
-  return toPublicCustomerEvent(
-    { type: 'CustomerUpdated', id: ID, revision: 4, meta: META, data },
-    subject,
-  );
-}
-
-function renderCardEvent(event: PublishedCustomerCardEvent) {
-  return toPublicCustomerCardEvent({ ...event, id: ID, revision: 4, meta: META }, SUBJECT);
+function renderCardEvent(event: PublishedCustomerCardEvent): PublicEvent {
+  return toPublicCustomerCardEvent({ ...event, ...RECORDED }, SUBJECT);
 }
 
 describe('public events', () => {
@@ -85,6 +122,11 @@ describe('public events', () => {
     expect(findPublicType(TYPES, 'StampsEarned')).toBe('stamp.earned');
     expect(findPublicType(TYPES, 'CardCreated')).toBeUndefined();
     expect(findPublicType(TYPES, 'constructor')).toBeUndefined();
+  });
+
+  it('findPublicType returns undefined for a change of external references only', () => {
+    expect(findPublicType(TYPES, 'CustomerUpdated')).toBe('customer.updated');
+    expect(findPublicType(TYPES, 'CustomerReferencesUpdated')).toBeUndefined();
   });
 
   it('assertKnownTypes refuses an unknown type', () => {
@@ -107,75 +149,69 @@ describe('public events', () => {
     );
   });
 
-  it('customer_card.created has an envelope with an evt_ id, the sequence and the card', () => {
-    const event = renderCardEvent({
-      type: 'CustomerCardIssued',
-      data: { id: 12, accountId: 7, customerId: 31, cardId: 3, uuid: 'b1c2', code: 'ABCD2345' },
-    });
-    expect(event).toEqual({
-      id: expect.stringMatching(/^evt_[0-9A-HJKMNP-TV-Z]{26}$/),
-      type: 'customer_card.created',
-      timestamp: META.recordedAt,
-      sequence: 4,
-      account_id: 7,
-      data: { id: 12, available_rewards: [], customer: ADA },
-    });
-  });
-
-  it('customer.updated shows a phone number that was normalized for the country of the store', () => {
-    const data = { customerId: 31, country: 'DE', personal: null };
-    const phone = '+491711234567';
-    const event = toPublicCustomerEvent(
-      { type: 'CustomerPhoneNormalized', id: ID, revision: 4, meta: META, data },
-      { customer: { ...PERSON, phone }, before: { ...PERSON, phone: '01711234567' } },
-    );
-    expect(event).toMatchObject({
-      type: 'customer.updated',
-      data: { phone },
-      previous_attributes: { phone: '01711234567' },
-    });
-    expect(findPublicType(TYPES, 'CustomerPhoneNormalized')).toBe('customer.updated');
-  });
-
   it('customer.created contains the customer with its source', () => {
+    const json = toCustomerJson(PERSON, []);
     const event = toPublicCustomerEvent(
       {
         type: 'CustomerCreated',
-        id: ID,
-        revision: 0,
-        meta: META,
+        ...RECORDED,
         data: {
           customerId: 31,
           accountId: 7,
           source: 'poster',
-          marketingConsent: false,
+          marketingConsent: true,
           smsConsent: false,
           sendCardLinks: false,
           agreed: null,
           personal: null,
         },
       },
-      { customer: PERSON, before: undefined },
+      { customer: json, before: undefined },
     );
-    expect(event.type).toBe('customer.created');
-    expect(event.data).toEqual({ ...PERSON, source: 'poster' });
+    expectDocumented(event, 'customer.created', { ...json, source: 'poster' });
   });
 
   it('customer.updated contains the customer and the whole old value of each changed field', () => {
-    const before = { ...PERSON, last_name: 'King', metadata: { tier: 'gold', visits: 3 } };
-    const after = { ...PERSON, last_name: null, metadata: { tier: 'gold', visits: 4 } };
-    const event = renderUpdate({ customer: after, before });
-    expect(event.type).toBe('customer.updated');
-    expect(event.data).toEqual(after);
-    expect(event.previous_attributes).toEqual({
-      last_name: 'King',
-      metadata: { tier: 'gold', visits: 3 },
-    });
+    const metadata = { tier: 'gold', visits: 3 };
+    const before = toCustomerJson({ ...PERSON, lastName: 'King', metadata }, []);
+    const after = toCustomerJson({ ...PERSON, metadata: { ...metadata, visits: 4 } }, []);
+    const data = { customerId: 31, personal: null };
+    const event = toPublicCustomerEvent(
+      { type: 'CustomerUpdated', ...RECORDED, data },
+      { customer: after, before },
+    );
+    expectDocumented(event, 'customer.updated', after);
+    expect(event.previous_attributes).toEqual({ last_name: 'King', metadata });
   });
 
-  it('findPublicType returns undefined for a change of external references only', () => {
-    expect(findPublicType(TYPES, 'CustomerUpdated')).toBe('customer.updated');
-    expect(findPublicType(TYPES, 'CustomerReferencesUpdated')).toBeUndefined();
+  it('customer.updated shows a phone number that was normalized for the country of the store', () => {
+    const after = toCustomerJson({ ...PERSON, phone: '+491711234567' }, []);
+    const before = toCustomerJson({ ...PERSON, phone: '01711234567' }, []);
+    const data = { customerId: 31, country: 'DE', personal: null };
+    const event = toPublicCustomerEvent(
+      { type: 'CustomerPhoneNormalized', ...RECORDED, data },
+      { customer: after, before },
+    );
+    expectDocumented(event, 'customer.updated', after);
+    expect(event.previous_attributes).toEqual({ phone: '01711234567' });
+    expect(findPublicType(TYPES, 'CustomerPhoneNormalized')).toBe('customer.updated');
+  });
+
+  it('customer_card.created has an envelope with an evt_ id, the sequence and the card', () => {
+    const event = renderCardEvent({
+      type: 'CustomerCardIssued',
+      data: { id: 12, accountId: 7, customerId: 31, cardId: 3, uuid: CARD.uuid, code: CARD.code },
+    });
+    const data = { ...CARD_DETAIL_JSON, customer: ADA };
+    expectDocumented(event, 'customer_card.created', data);
+    expect(event).toEqual({
+      id: expect.stringMatching(/^evt_[0-9A-HJKMNP-TV-Z]{26}$/),
+      type: 'customer_card.created',
+      timestamp: META.recordedAt,
+      sequence: 4,
+      account_id: 7,
+      data,
+    });
   });
 
   it('stamp.earned shows the added stamps, the new balance and the note', () => {
@@ -190,7 +226,7 @@ describe('public events', () => {
         templateVersion: 17,
       },
     });
-    expect(event.data).toEqual({
+    expectDocumented(event, 'stamp.earned', {
       customer_id: 31,
       customer_card_id: 12,
       card_id: 3,
@@ -205,7 +241,7 @@ describe('public events', () => {
       external_ref: 'R-1',
       note: 'oat milk',
       customer: ADA,
-      customer_card: { stamps_remaining: 0 },
+      customer_card: CARD_JSON,
     });
   });
 
@@ -224,8 +260,7 @@ describe('public events', () => {
         countedAt: META.occurredAt,
       },
     });
-    expect(event.type).toBe('stamp.removed');
-    expect(event.data).toEqual({
+    expectDocumented(event, 'stamp.removed', {
       customer_id: 31,
       customer_card_id: 12,
       card_id: 3,
@@ -240,7 +275,7 @@ describe('public events', () => {
       external_ref: null,
       note: null,
       customer: ADA,
-      customer_card: { stamps_remaining: 0 },
+      customer_card: CARD_JSON,
     });
   });
 
@@ -249,7 +284,7 @@ describe('public events', () => {
       type: 'RewardUnlocked',
       data: { customerId: 31, rewardId: 4, name: 'Cake', description: null, stampsRequired: 10 },
     });
-    expect(event.data).toEqual({
+    expectDocumented(event, 'reward.unlocked', {
       customer_id: 31,
       customer_card_id: 12,
       card_id: 3,
@@ -274,7 +309,7 @@ describe('public events', () => {
         templateVersion: 17,
       },
     });
-    expect(event.data).toEqual({
+    expectDocumented(event, 'reward.redeemed', {
       id: 9,
       reward_id: 4,
       reward_name: 'Cake',
@@ -294,6 +329,14 @@ describe('public events', () => {
     });
   });
 
+  it('webhook.test names the subscription', () => {
+    const text = renderTestEnvelope('evt_1', { id: 3, account_id: 7 }, new Date(META.recordedAt));
+    expectDocumented(JSON.parse(text) as PublicEvent, 'webhook.test', {
+      subscription_id: 3,
+      message: expect.any(String),
+    });
+  });
+
   it('formatBody returns exactly the bytes of data in the flat format', () => {
     const data = '{"b":1,"metadata":{"__proto__":"x","2":"y","é":"\\u2028"},"n":0.1}';
     const text = `{"id":"evt_1","type":"stamp.earned","data":${JSON.stringify(JSON.parse(data))}}`;
@@ -304,3 +347,39 @@ describe('public events', () => {
     expect(text).toContain(flat);
   });
 });
+
+/** Schemas by name from the document, which a test compares with the code; all objects closed. */
+const ajv = new Ajv2020({ strict: false, allErrors: true });
+formats.default(ajv);
+ajv.addSchema(closeSchema(JSON.parse(readFileSync('openapi.json', 'utf8'))) as object, 'document');
+
+/** Expects this data, and the schema of the type to name every field of the event and no other. */
+function expectDocumented(event: PublicEvent, type: string, data: object): void {
+  const webhook = publicEvents.find((candidate) => candidate.type === type);
+  expect(event.type).toBe(type);
+  expect(event.data).toEqual(data);
+  expect(findSchemaErrors(getDtoName(webhook?.envelope), event)).toBe('');
+  expect(findSchemaErrors(getDtoName(webhook?.data), event.data)).toBe('');
+}
+
+function findSchemaErrors(schema: string, value: unknown): string {
+  const validate = ajv.getSchema(`document#/components/schemas/${schema}`);
+  if (!validate) throw new Error(`${schema} is not in the document`);
+  return validate(value) ? '' : ajv.errorsText(validate.errors);
+}
+
+function closeSchema(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(closeSchema);
+  if (typeof value !== 'object' || value === null) return value;
+  const inner = Object.fromEntries(
+    Object.entries(value).map(([key, item]) => [key, closeSchema(item)]),
+  );
+  return 'properties' in inner && inner['type'] === 'object'
+    ? { ...inner, additionalProperties: false }
+    : inner;
+}
+
+function getDtoName(dto: Type | undefined): string {
+  for (const [name, { dto: candidate }] of dtosByName) if (candidate === dto) return name;
+  throw new Error('it is not documented');
+}

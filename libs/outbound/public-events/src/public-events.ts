@@ -6,7 +6,22 @@ import { customer as customerAggregate } from '#customers/customer.js';
 import type { CustomerEvent } from '#customers/customer.events.js';
 import type { CustomerCardEvent } from '#stamping/customer-card.events.js';
 import { customerCard, type CustomerCard } from '#stamping/customer-card.js';
-import { PUBLIC_EVENTS, type PublicEventType } from './public-event.js';
+
+/** The published names. Values may be added, but never removed. */
+export const PUBLIC_EVENTS = [
+  'customer.created',
+  'customer.updated',
+  'customer_card.created',
+  'stamp.earned',
+  'stamp.removed',
+  'reward.unlocked',
+  'reward.redeemed',
+] as const;
+
+export type PublicEventType = (typeof PUBLIC_EVENTS)[number];
+
+/** The whole envelope, or only its `data`. */
+export type PayloadFormat = 'envelope' | 'flat';
 
 /** An event as receivers get it: all of it as `envelope`, only `data` as `flat`. */
 export type PublicEvent = {

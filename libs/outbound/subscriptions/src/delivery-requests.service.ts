@@ -11,10 +11,9 @@ import {
 } from '#event-store/port/event-store.js';
 import { EventTypes } from '#event-store/port/event-types.js';
 import { formatPosition, parsePosition } from '#event-store/port/position.js';
-import { findPublicType } from '#public-events/public-events.js';
+import { findPublicType, type PublicEventType } from '#public-events/public-events.js';
 import { armQueues } from './queue-arming.js';
 import { WorkHints } from './work-hints.service.js';
-import { type PublicEventType } from '#public-events/public-event.js';
 
 /** The name of the checkpoint up to which the log has been enqueued. */
 export const FAN_OUT_CHECKPOINT = 'webhooks';

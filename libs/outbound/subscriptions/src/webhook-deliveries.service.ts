@@ -26,7 +26,7 @@ import { getExcerptContext } from './webhook-delivery.js';
 import { WebhookSubscriptionTable } from './webhook-subscription-table.service.js';
 import type { WebhookSubscriptionRow } from './webhook-subscription.entity.js';
 import { isSubscribedTo } from './webhook-subscription.js';
-import { PUBLIC_EVENTS, type PublicEventType } from '#public-events/public-event.js';
+import { PUBLIC_EVENTS, type PublicEventType } from '#public-events/public-events.js';
 
 type SealedAttempt = Omit<AttemptRow, 'status'> & {
   response_status: number | null;

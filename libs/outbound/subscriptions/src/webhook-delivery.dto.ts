@@ -9,7 +9,7 @@ import {
   TextProperty,
   TimestampProperty,
 } from '#http/response-fields.js';
-import { PUBLIC_EVENTS, type PublicEventType } from '#public-events/public-event.js';
+import { PUBLIC_EVENTS, type PublicEventType } from '#public-events/public-events.js';
 
 const STATUSES = ['pending', 'delivered', 'failed', 'cancelled'] as const;
 const KINDS = ['scheduled', 'manual'] as const;

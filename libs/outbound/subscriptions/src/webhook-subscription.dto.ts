@@ -17,7 +17,7 @@ import {
   TextsProperty,
   TimestampProperty,
 } from '#http/response-fields.js';
-import { PUBLIC_EVENTS, type PayloadFormat } from '#public-events/public-event.js';
+import { PUBLIC_EVENTS, type PayloadFormat } from '#public-events/public-events.js';
 import { MOST_PERMISSIVE, findTargetUrlError } from '#sending/target-address.js';
 import {
   EVERY_EVENT,

@@ -1,7 +1,7 @@
 import { Column, Entity, PrimaryColumn } from 'typeorm';
 import type { CapKind } from '#event-store/port/event-store.js';
 import type { PlainTable } from '#event-store/read-models/read-models.js';
-import type { PayloadFormat } from '#public-events/public-event.js';
+import type { PayloadFormat } from '#public-events/public-events.js';
 import type { DisabledReason, WebhookSubscription } from './webhook-subscription.js';
 
 /** A stored subscription. Its secrets are sealed. */

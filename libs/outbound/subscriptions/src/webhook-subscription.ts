@@ -1,7 +1,7 @@
 import { isDeepStrictEqual } from 'node:util';
 import { findChanges, type Changes } from '#kernel/changes.js';
 import { RejectedError } from '#kernel/errors.js';
-import type { PayloadFormat } from '#public-events/public-event.js';
+import type { PayloadFormat } from '#public-events/public-events.js';
 
 export const EVERY_EVENT = '*';
 

@@ -13,7 +13,7 @@ import {
 import { toSubscription } from './webhook-subscription.entity.js';
 import { WebhookSubscriptionTable } from './webhook-subscription-table.service.js';
 import { EVERY_EVENT } from './webhook-subscription.js';
-import { PUBLIC_EVENTS } from '#public-events/public-event.js';
+import { PUBLIC_EVENTS } from '#public-events/public-events.js';
 
 @Injectable()
 export class WebhookSubscriptionsService {
