@@ -9,6 +9,7 @@ import type { OpenApiDocument } from '#docs/openapi-document.js';
 import { ApiModule } from '../apps/api/src/api.module.js';
 import { createOpenApiDocument } from './openapi/document.js';
 import { ENV_EXAMPLE, renderEnvExample } from './env-example.js';
+import { renderWebhooksPage, WEBHOOKS_PAGE } from './event-table.js';
 import { renderPythonModels, renderPythonOperations } from './python-client.js';
 import { renderRolesPage, ROLES_PAGE } from './role-tables.js';
 
@@ -52,6 +53,7 @@ export async function renderApiDocuments(
     'clients/python/src/inkpad/models.py': renderPythonModels(document),
     'clients/python/src/inkpad/operations.py': renderPythonOperations(document),
     [ENV_EXAMPLE]: renderEnvExample(),
+    [WEBHOOKS_PAGE]: await format('webhooks.md', renderWebhooksPage()),
     [ROLES_PAGE]: await format('roles.md', renderRolesPage()),
   };
 }

@@ -241,7 +241,7 @@ function collectExamples(parameters: Parameter[]): Record<string, unknown> {
 }
 
 export function createWebhook(
-  { type, summary, ...shapes }: PublishedEvent,
+  { type, summary, details, ...shapes }: PublishedEvent,
   schemas: Schemas,
 ): OpenApiObject {
   const envelope = Schemas.refTo(shapes.envelope);
@@ -252,8 +252,7 @@ export function createWebhook(
       operationId: `on_${type.replaceAll('.', '_')}`,
       tags: ['Webhook subscriptions'],
       summary,
-      description:
-        'Sent to the target_url of each subscription to this event. /docs/webhooks says how to verify and respond to it.',
+      description: `${details ? `${details} ` : ''}Sent to the target_url of each subscription to this event. /docs/webhooks says how to verify and respond to it.`,
       security: [],
       parameters: createWebhookHeaders(type),
       requestBody: {

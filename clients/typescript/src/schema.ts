@@ -1023,7 +1023,7 @@ export interface webhooks {
     put?: never;
     /**
      * A customer joined the programme
-     * @description Sent to the target_url of each subscription to this event. /docs/webhooks says how to verify and respond to it.
+     * @description `source` is `poster`, `app`, `import` or `api`. Sent to the target_url of each subscription to this event. /docs/webhooks says how to verify and respond to it.
      */
     post: operations['on_customer_created'];
     delete?: never;
@@ -1043,7 +1043,7 @@ export interface webhooks {
     put?: never;
     /**
      * A customer’s name, contact, birthday, metadata or consent changed
-     * @description Sent to the target_url of each subscription to this event. /docs/webhooks says how to verify and respond to it.
+     * @description It is also sent when customers are merged or unmerged, and when one is erased. Sent to the target_url of each subscription to this event. /docs/webhooks says how to verify and respond to it.
      */
     post: operations['on_customer_updated'];
     delete?: never;
@@ -1083,7 +1083,7 @@ export interface webhooks {
     put?: never;
     /**
      * Stamps were added
-     * @description Sent to the target_url of each subscription to this event. /docs/webhooks says how to verify and respond to it.
+     * @description `source` is `app_scan`, `api`, `pos`, `welcome_bonus` or `adjustment`. Sent to the target_url of each subscription to this event. /docs/webhooks says how to verify and respond to it.
      */
     post: operations['on_stamp_earned'];
     delete?: never;
@@ -1103,7 +1103,7 @@ export interface webhooks {
     put?: never;
     /**
      * Stamps were removed by an adjustment
-     * @description Sent to the target_url of each subscription to this event. /docs/webhooks says how to verify and respond to it.
+     * @description It is also sent after a reversal. Redeeming sends `reward.redeemed` instead. Sent to the target_url of each subscription to this event. /docs/webhooks says how to verify and respond to it.
      */
     post: operations['on_stamp_removed'];
     delete?: never;
@@ -1123,7 +1123,7 @@ export interface webhooks {
     put?: never;
     /**
      * A customer now has enough stamps for a reward
-     * @description Sent to the target_url of each subscription to this event. /docs/webhooks says how to verify and respond to it.
+     * @description It is sent once each time the threshold is crossed. Sent to the target_url of each subscription to this event. /docs/webhooks says how to verify and respond to it.
      */
     post: operations['on_reward_unlocked'];
     delete?: never;

@@ -194,9 +194,12 @@ class PreviousAttributes {
 
 function describeWebhook(
   type: PublicEventType | 'webhook.test',
-  summary: string,
   data: Type,
-  hasPrevious = false,
+  {
+    summary,
+    details,
+    hasPrevious = false,
+  }: { summary: string; details?: string; hasPrevious?: boolean },
 ): PublishedEvent {
   const name = type.replaceAll(/(?:^|[._])([a-z])/g, (_, letter: string) => letter.toUpperCase());
 
@@ -231,33 +234,39 @@ function describeWebhook(
 
   const envelope = hasPrevious ? EnvelopeWithPrevious : Envelope;
   Dto(`${name}Event`)(envelope);
-  return { type, summary, envelope, data };
+  return { type, summary, ...(details && { details }), envelope, data };
 }
 
+/** In the order of the table in docs/webhooks.md, which `npm run openapi` generates. */
 export const publicEvents = [
-  describeWebhook('customer.created', 'A customer joined the programme', CustomerCreatedData),
-  describeWebhook(
-    'customer.updated',
-    'A customer’s name, contact, birthday, metadata or consent changed',
-    CustomerJson,
-    true,
-  ),
-  describeWebhook('customer_card.created', 'A customer was issued a card', CustomerCardCreatedData),
-  describeWebhook('stamp.earned', 'Stamps were added', StampEarnedData),
-  describeWebhook('stamp.removed', 'Stamps were removed by an adjustment', StampRemovedData),
-  describeWebhook(
-    'reward.unlocked',
-    'A customer now has enough stamps for a reward',
-    RewardUnlockedData,
-  ),
-  describeWebhook(
-    'reward.redeemed',
-    'A customer redeemed a reward and its stamps were deducted',
-    RewardRedeemedData,
-  ),
-  describeWebhook(
-    'webhook.test',
-    'Sent only by the operation that tests a subscription',
-    WebhookTestData,
-  ),
+  describeWebhook('customer.created', CustomerCreatedData, {
+    summary: 'A customer joined the programme',
+    details: '`source` is `poster`, `app`, `import` or `api`.',
+  }),
+  describeWebhook('customer.updated', CustomerJson, {
+    summary: 'A customer’s name, contact, birthday, metadata or consent changed',
+    details: 'It is also sent when customers are merged or unmerged, and when one is erased.',
+    hasPrevious: true,
+  }),
+  describeWebhook('customer_card.created', CustomerCardCreatedData, {
+    summary: 'A customer was issued a card',
+  }),
+  describeWebhook('stamp.earned', StampEarnedData, {
+    summary: 'Stamps were added',
+    details: '`source` is `app_scan`, `api`, `pos`, `welcome_bonus` or `adjustment`.',
+  }),
+  describeWebhook('stamp.removed', StampRemovedData, {
+    summary: 'Stamps were removed by an adjustment',
+    details: 'It is also sent after a reversal. Redeeming sends `reward.redeemed` instead.',
+  }),
+  describeWebhook('reward.unlocked', RewardUnlockedData, {
+    summary: 'A customer now has enough stamps for a reward',
+    details: 'It is sent once each time the threshold is crossed.',
+  }),
+  describeWebhook('reward.redeemed', RewardRedeemedData, {
+    summary: 'A customer redeemed a reward and its stamps were deducted',
+  }),
+  describeWebhook('webhook.test', WebhookTestData, {
+    summary: 'Sent only by the operation that tests a subscription',
+  }),
 ];

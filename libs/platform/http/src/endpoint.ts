@@ -43,6 +43,7 @@ export type EndpointSpec = {
 export type PublishedEvent = {
   type: string;
   summary: string;
+  details?: string;
   envelope: Type;
   data: Type;
 };
