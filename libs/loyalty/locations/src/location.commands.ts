@@ -11,15 +11,15 @@ import {
   updateLocation,
   type Geocoding,
   type LocationChanges,
+  type NewLocation,
 } from './location.js';
 import { toLocationJson, type LocationJson } from './location.dto.js';
 import { locationCap, locationReadModel } from './location.entity.js';
-import type { Coordinates, LocationAttributes } from './location.events.js';
 
 export class CreateLocation extends Command<LocationJson> {
   constructor(
     readonly context: CommandContext,
-    readonly attributes: LocationAttributes & { pin: Coordinates | null },
+    readonly attributes: NewLocation,
   ) {
     super();
   }

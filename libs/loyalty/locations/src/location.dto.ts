@@ -7,7 +7,7 @@ import {
   TextProperty,
   TimestampProperty,
 } from '#http/response-fields.js';
-import type { Location, Precision } from './location.js';
+import type { Location, LocationChanges, NewLocation, Precision } from './location.js';
 
 /** Describes the fields that several classes have. */
 const DESCRIPTIONS = {
@@ -52,6 +52,19 @@ export class UpdateLocationDto {
     description: 'The exact position of the shop; null removes the pin',
   })
   declare readonly pin?: PinDto | null;
+}
+
+export function toLocationAttributes({ name, address, pin }: CreateLocationDto): NewLocation {
+  return { name, address, pin };
+}
+
+/** Converts the fields that the request contains, and no others. */
+export function toLocationChanges({ name, address, pin }: UpdateLocationDto): LocationChanges {
+  return {
+    ...(name !== undefined && { name }),
+    ...(address !== undefined && { address }),
+    ...(pin !== undefined && { pin }),
+  };
 }
 
 @Dto('Location')

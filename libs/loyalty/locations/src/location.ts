@@ -32,6 +32,8 @@ export type Geocoding =
   | ({ status: 'ok'; precision: GeocodedPrecision } & Coordinates)
   | { status: 'not_found' | 'failed' };
 
+export type NewLocation = LocationAttributes & { pin: Coordinates | null };
+
 /** @property pin null: none, so that the address counts; left out: as it is */
 export type LocationChanges = Partial<LocationAttributes> & { pin?: Coordinates | null };
 
@@ -90,7 +92,7 @@ export function isPrecise(precision: Precision | null): boolean {
 export function createLocation(
   id: number,
   accountId: number,
-  { pin, ...attributes }: LocationAttributes & { pin: Coordinates | null },
+  { pin, ...attributes }: NewLocation,
 ): LocationEvent[] {
   return [
     { type: 'LocationCreated', data: { id, accountId, ...attributes } },

@@ -7,7 +7,13 @@ import { Paged, PageQuery, PageReader } from '#http/page.js';
 import { parsePathId } from '#http/path.js';
 import { createRecordLookup } from '#http/record.js';
 import { CreateLocation, DeleteLocation, UpdateLocation } from './location.commands.js';
-import { CreateLocationDto, LocationJson, UpdateLocationDto } from './location.dto.js';
+import {
+  CreateLocationDto,
+  LocationJson,
+  toLocationAttributes,
+  toLocationChanges,
+  UpdateLocationDto,
+} from './location.dto.js';
 import { LocationsService } from './locations.service.js';
 
 const LOCATION = createRecordLookup(LocationsService, (locations, accountId, { id = '' }) =>
@@ -79,9 +85,9 @@ export class LocationsController {
   })
   async create(
     @Context() context: CommandContext,
-    @Body() { name, address, pin }: CreateLocationDto,
+    @Body() body: CreateLocationDto,
   ): Promise<LocationJson> {
-    return this.commands.execute(new CreateLocation(context, { name, address, pin }));
+    return this.commands.execute(new CreateLocation(context, toLocationAttributes(body)));
   }
 
   @Patch(':id')
@@ -100,14 +106,11 @@ export class LocationsController {
   async update(
     @Context() context: CommandContext,
     @Param('id') path: string,
-    @Body() { name, address, pin }: UpdateLocationDto,
+    @Body() body: UpdateLocationDto,
   ): Promise<LocationJson> {
-    const changes = {
-      ...(name !== undefined && { name }),
-      ...(address !== undefined && { address }),
-      ...(pin !== undefined && { pin }),
-    };
-    return this.commands.execute(new UpdateLocation(context, parsePathId(path), changes));
+    return this.commands.execute(
+      new UpdateLocation(context, parsePathId(path), toLocationChanges(body)),
+    );
   }
 
   @Delete(':id')

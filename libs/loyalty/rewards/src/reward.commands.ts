@@ -4,7 +4,7 @@ import type { CommandContext } from '#kernel/aggregate.js';
 import { Config } from '#configuration/config.js';
 import { withNewId } from '#database/ids.js';
 import { CommandPipeline } from '#event-store/commands/handle-command.js';
-import { createReward, deleteReward, updateReward } from './reward.js';
+import { createReward, deleteReward, updateReward, type NewReward } from './reward.js';
 import { toRewardJson, type RewardJson } from './reward.dto.js';
 import { rewardCap, rewardReadModel } from './reward.entity.js';
 import type { RewardAttributes } from './reward.events.js';
@@ -14,8 +14,7 @@ export class CreateReward extends Command<RewardJson> {
   constructor(
     readonly context: CommandContext,
     readonly cardId: number,
-    /** A null position means after the card's last. */
-    readonly attributes: Omit<RewardAttributes, 'position'> & { position: number | null },
+    readonly attributes: NewReward,
   ) {
     super();
   }

@@ -8,7 +8,7 @@ import {
   TextProperty,
   TimestampProperty,
 } from '#http/response-fields.js';
-import type { Reward } from './reward.js';
+import type { NewReward, Reward } from './reward.js';
 import type { RewardAttributes } from './reward.events.js';
 
 /** Describes the fields that several classes have. */
@@ -106,6 +106,11 @@ export function toRewardJson(reward: Reward): RewardJson {
     created_at: reward.createdAt,
     updated_at: reward.updatedAt,
   };
+}
+
+export function toRewardAttributes(input: CreateRewardDto): NewReward {
+  const { name, stamps_required, description, position, active } = input;
+  return { name, stampsRequired: stamps_required, description, position, active };
 }
 
 /** Converts the fields that the request contains, and no others. */

@@ -9,6 +9,9 @@ export type Reward = { id: number; accountId: number; cardId: number } & RewardA
     updatedAt: string;
   };
 
+/** A null position means after the card's last. */
+export type NewReward = Omit<RewardAttributes, 'position'> & { position: number | null };
+
 export const reward: Aggregate<Reward, RewardEvent> = {
   name: 'reward',
   names: {

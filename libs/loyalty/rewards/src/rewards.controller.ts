@@ -10,6 +10,7 @@ import { createRecordLookup } from '#http/record.js';
 import { CreateReward, DeleteReward, UpdateReward } from './reward.commands.js';
 import {
   CreateRewardDto,
+  toRewardAttributes,
   toRewardChanges,
   RewardJson,
   RewardListQuery,
@@ -94,16 +95,7 @@ export class RewardsController {
     @Context() context: CommandContext,
     @Body() body: CreateRewardDto,
   ): Promise<RewardJson> {
-    const { card_id, name, description, stamps_required, position, active } = body;
-    return this.commands.execute(
-      new CreateReward(context, card_id, {
-        name,
-        description,
-        stampsRequired: stamps_required,
-        position,
-        active,
-      }),
-    );
+    return this.commands.execute(new CreateReward(context, body.card_id, toRewardAttributes(body)));
   }
 
   @Patch(':id')
