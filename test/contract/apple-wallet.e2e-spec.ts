@@ -174,7 +174,7 @@ describe('the link for Apple Wallet', () => {
 });
 
 describe('the web service of phones', () => {
-  it('APPLE-04 A device that registers for a pass gets 201, and from then on 200 with its newest push token kept; a push token that is none is 422 `pushToken`', async () => {
+  it('APPLE-04 A device that registers for a pass gets 201, and from then on 200 with its newest push token kept', async () => {
     const mine = await owner();
     const sendRequest = (letter: string) =>
       call('POST', registration('d1', mine.serial), authorized(mine), pushToken(letter));
@@ -209,7 +209,7 @@ describe('the web service of phones', () => {
     }
   });
 
-  it("APPLE-06 A device's list names the passes that have changed since a tag, or all of them without one, and the tag to ask with next time; it is 204 when there are none", async () => {
+  it("APPLE-06 A device's list names the passes that have changed since a tag, or all of them without one", async () => {
     const mine = await owner({ card: { stamps_required: 10 } });
     const { library } = mine.phone;
     const list = (since = '') =>
@@ -401,7 +401,7 @@ describe('a pass on a phone', () => {
     expect(mine.phone.messages).toEqual(['You have 1 stamp.']);
   });
 
-  it('APPLE-15 A tag that was never given out counts as none, and so does such a date: after a backup was restored, a phone gets the passes as they are', async () => {
+  it('APPLE-15 A tag that was never given out counts as none, and so does such a date', async () => {
     const mine = await owner({ card: { stamps_required: 9 } });
     const { id } = mine.customerCard;
     const { library } = mine.phone;

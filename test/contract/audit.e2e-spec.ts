@@ -190,7 +190,7 @@ describe('the audit log', () => {
       expect(JSON.stringify(await entries())).not.toContain(secret);
     });
 
-    it('AUDIT-11 Of a read or export that the same token repeats within an hour from the same network, the 1st, 10th, 100th … is an entry; `times` says which', async () => {
+    it('AUDIT-11 Of a read or export that the same token repeats within an hour from the same network, the 1st, 10th, 100th … is an entry', async () => {
       await Promise.all(Array.from({ length: 10 }, () => own.get(path)));
       const read = (await entries()).filter(
         ({ type }) => type === 'webhook_subscription.secret_read',

@@ -166,7 +166,7 @@ describe('authentication', () => {
     );
   });
 
-  it("AUTH-13 A token ends when the e-mail address of its user is confirmed for the first time, by a link for a new password or by a company's sign-in: somebody else may have made the account (console.md)", async () => {
+  it("AUTH-13 A token ends when the e-mail address of its user is confirmed for the first time, by a link for a new password or by a company's sign-in", async () => {
     const own = await service.newStore();
     const reset = async (password: string) => {
       const token = randomBytes(32).toString('base64url');

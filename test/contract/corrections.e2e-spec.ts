@@ -288,7 +288,7 @@ describe('reversing', () => {
     expect(await balance(path)).toBe(5);
   });
 
-  it('FIX-19 An event of another card or store, an id without an event and anything that is no event id are 404, even when `reason` is missing too', async () => {
+  it('FIX-19 An event of another card or store, an id without an event, and an invalid event id are 404, even when `reason` is missing too', async () => {
     const { path } = await enrol(store);
     const other = await enrol(store);
     await stamp(path, 5);

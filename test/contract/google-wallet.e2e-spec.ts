@@ -91,7 +91,7 @@ describe('the Google link of a customer card', () => {
     expect(google.saved.size).toBeGreaterThan(0);
   });
 
-  it('GOOGLE-02 The card in the wallet shows the balance, the code, the name and colours of the card, the rewards, and until when it is valid, and has the places of the shops (`merchantLocations`)', async () => {
+  it('GOOGLE-02 The card in the wallet shows the balance, the code, the name and colours of the card, the rewards, and until when it is valid', async () => {
     const store = await service.newStore({ timeZone: 'Europe/Berlin' });
     const pin = { latitude: 53.5503, longitude: 9.9929 };
     await store.post(`${store.store}/locations`, {

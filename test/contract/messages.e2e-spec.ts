@@ -55,7 +55,7 @@ describe('card links', () => {
     await Promise.all([mails.goAway(), provider.stop()]);
   });
 
-  it("MSG-01 Whoever is added with `card_id` and `send_card_links` gets one e-mail, in the store's name and language (English, German, French, Spanish), as text and as HTML, with the link of their card and no other link", async () => {
+  it('MSG-01 Whoever is added with `card_id` and `send_card_links` gets one e-mail with the link of their card and no other link', async () => {
     const link = await add({ email: 'anna@mail.example', phone: '+33612345678' });
     const [mail] = await eventually(
       () => mailsTo('anna@mail.example'),
@@ -134,7 +134,7 @@ describe('card links', () => {
     );
   });
 
-  it('MSG-08 No SMS goes to a number that costs more or that is no phone of a person: satellites and international networks (+870 to +883, +888, +979), premium, shared-cost, freephone, personal and pager numbers, and ranges that nobody has', async () => {
+  it('MSG-08 No SMS goes to a number that costs more or that is no phone of a person', async () => {
     const refused = [
       '+870773111632',
       '+8816412345678',

@@ -44,7 +44,7 @@ function expectTaken(
 }
 
 describe('a value that another record has', () => {
-  it('ERR-25 A value that another record has and only one may have is 422 `taken` on its field, with `existing` `{type, id}`: the `customer` who has the e-mail address, phone number or reference, or the `customer_card` with the receipt number or the enrolment', async () => {
+  it('ERR-25 A unique value that another record has is 422 `taken` on its field, with `existing` `{type, id}`', async () => {
     const other = await service.newStore();
     const values = unique();
     await create(values, other);

@@ -44,7 +44,7 @@ async function fetchPage(page: string): Promise<{ tag: number; text: string }> {
 }
 
 describe('events of a web card', () => {
-  it('WEBCARD-15 The event `changed` says that the card has changed, with a number that rises from change to change, and nothing about the card: the page then asks for itself', async () => {
+  it('WEBCARD-15 The event `changed` says that the card has changed, with a number that rises from change to change', async () => {
     const { page, stamp, customerCard } = await enrolWithPage(store);
     const { tag } = await fetchPage(page);
     const stream = await open(`${page}/events?since=${tag}`);

@@ -88,7 +88,7 @@ describe('notifications of a web card', () => {
     expect(await stored(card)).toBe(1);
   });
 
-  it('WEBCARD-21 Each change that the holder is to know of is told once, in the language of the store: what happened, where the card stands, and a link to it', async () => {
+  it('WEBCARD-21 Each change that the holder should know of is notified once, in the language of the store: what happened, where the card stands, and a link to it', async () => {
     const german = await service.newStore();
     await german.patch(german.store, { account: { locale: 'de', store_name: 'Eck-Café' } });
     const card = await enrolWithPage(german, {
@@ -113,7 +113,7 @@ describe('notifications of a web card', () => {
     expect(pushes.refusals).toEqual([]);
   });
 
-  it('WEBCARD-22 What was done with `skip_notifications` is not told', async () => {
+  it('WEBCARD-22 An action with `skip_notifications` sends no notification', async () => {
     const card = await enrolWithPage(store);
     const browser = await subscribed(card);
     await card.stamp(1, { skip_notifications: true });

@@ -977,7 +977,7 @@ async function failPending({ id }: Subscribed): Promise<void> {
 describe('what waits to be sent when its customer is erased', () => {
   // 1. Four deliveries are read and rendered; the first is under way, to a receiver that takes its time.
   // 2. The customer of three of them is erased. Then the receiver answers.
-  it('DELIV-56 What waits to be sent when its customer is erased goes out without them, under the same id, once the response to the erasure is sent', async () => {
+  it('DELIV-56 A delivery that is pending when its customer is erased is sent without their data, under the same id, after the response to the erasure', async () => {
     let release: () => void = () => undefined;
     const releaseSignal = new Promise<void>((resolve) => {
       release = resolve;
