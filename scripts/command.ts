@@ -5,8 +5,8 @@ import type pg from 'pg';
 import { Pool } from 'pg';
 import { findEmailKey } from '#kernel/email-address.js';
 import { normalizeNumber } from '#kernel/text.js';
-import type { MomentOfDay } from '#kernel/zoned-time.js';
-import { readTime } from '#http/readers.js';
+import { EARLIEST_TIME, LATEST_TIME, type MomentOfDay } from '#kernel/zoned-time.js';
+import { toTime } from '#http/conversions.js';
 import { runScript } from './run-script.js';
 import { withServices } from './script-services.js';
 
@@ -53,9 +53,14 @@ export type TimeOption = (timeZone: string) => Date;
 export function parseTimeOption(moment: MomentOfDay): (text: string) => TimeOption {
   return (text) => {
     const parse: TimeOption = (timeZone) => {
-      const read = readTime(moment)(text, timeZone);
-      if ('errors' in read) throw new InvalidArgumentError(read.errors.join(', '));
-      return read.value;
+      const time = toTime(moment)(text, timeZone);
+      if (!(time instanceof Date)) {
+        throw new InvalidArgumentError('must be an ISO 8601 time such as 2026-01-31T12:00:00Z');
+      }
+      if (Number(time) < EARLIEST_TIME || Number(time) > LATEST_TIME) {
+        throw new InvalidArgumentError('must be in the years 1 to 9999 in every time zone');
+      }
+      return time;
     };
     parse('UTC');
     return parse;

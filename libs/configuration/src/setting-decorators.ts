@@ -23,6 +23,13 @@ class Invalid {
 }
 
 export const parsers = new Map<string, (text: string) => unknown>();
+const isParsed = ValidateBy({
+  name: 'setting',
+  validator: {
+    validate: (value) => !(value instanceof Invalid),
+    defaultMessage: (about) => (about?.value as Invalid | undefined)?.message ?? '',
+  },
+});
 
 /** Texts of .env.example by the name of the first setting that they describe. */
 export const descriptions = new Map<string, string>();
@@ -37,16 +44,9 @@ export function Describe(text: string): PropertyDecorator {
  * @param message for such a text
  */
 export function Setting(parse: (text: string) => unknown, message: string): PropertyDecorator {
-  const check = ValidateBy({
-    name: 'setting',
-    validator: {
-      validate: (value) => !(value instanceof Invalid),
-      defaultMessage: (about) => (about?.value instanceof Invalid ? about.value.message : message),
-    },
-  });
   return (target, name) => {
     parsers.set(String(name), (text) => parse(text) ?? new Invalid(message));
-    check(target, name);
+    isParsed(target, name);
   };
 }
 

@@ -1,6 +1,5 @@
-import { Field, TextField } from '#http/fields.js';
+import { Field, TextField, parsedTextKind } from '#http/fields.js';
 import { Dto } from '#http/fields.pipe.js';
-import { readTextAs } from '#http/readers.js';
 import {
   BooleanProperty,
   IntegerProperty,
@@ -17,7 +16,11 @@ const DESCRIPTIONS = {
 };
 
 const MAX_NAME = 255;
-const TEXT = { type: 'string', minLength: 1, maxLength: MAX_NAME };
+const country = parsedTextKind(
+  MAX_NAME,
+  parseCountry,
+  'must be an ISO 3166-1 country code such as DE or US',
+);
 
 @Dto('StoreChanges', {
   wrapper: 'account',
@@ -32,8 +35,7 @@ export class UpdateAccountDto {
   declare readonly store_name?: string | null;
 
   @Field(
-    readTextAs(MAX_NAME, parseTimeZone, 'must be an IANA time zone such as Europe/Berlin'),
-    TEXT,
+    parsedTextKind(MAX_NAME, parseTimeZone, 'must be an IANA time zone such as Europe/Berlin'),
     {
       omittable: true,
       description: 'IANA name; days and birthdays are counted in this time zone',
@@ -43,15 +45,13 @@ export class UpdateAccountDto {
   declare readonly time_zone?: string;
 
   @Field(
-    readTextAs(MAX_NAME, parseLocale, 'must be a BCP 47 language tag such as de or pt-BR'),
-    TEXT,
+    parsedTextKind(MAX_NAME, parseLocale, 'must be a BCP 47 language tag such as de or pt-BR'),
     { omittable: true, description: 'BCP 47 language tag', example: 'pt-BR' },
   )
   declare readonly locale?: string;
 
   @Field(
-    readTextAs(MAX_NAME, parseCountry, 'must be an ISO 3166-1 country code such as DE or US'),
-    { ...TEXT, pattern: '^[A-Za-z]{2}$' },
+    { ...country, schema: { ...country.schema, pattern: '^[A-Za-z]{2}$' } },
     {
       clearable: true,
       description:

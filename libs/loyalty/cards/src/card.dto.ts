@@ -1,4 +1,4 @@
-import { isBlankText } from '#kernel/text.js';
+import { isBlank } from '#http/conversions.js';
 import {
   BooleanField,
   ColorField,
@@ -7,12 +7,14 @@ import {
   NumberField,
   OneOfField,
   TextField,
-  TimeTextField,
+  TimeField,
+  listKind,
+  matchingKind,
+  type FieldKind,
   type FieldOptions,
 } from '#http/fields.js';
-import { Dto, readElement } from '#http/fields.pipe.js';
+import { Dto } from '#http/fields.pipe.js';
 import { AsOfPageQuery } from '#http/as-of.js';
-import { readMatching, type Checked } from '#http/readers.js';
 import {
   BooleanProperty,
   IntegerProperty,
@@ -196,8 +198,10 @@ export function toCardAttributes(input: UpdateCardDto): Partial<CardAttributes> 
 @Dto('CardListQuery')
 export class CardListQuery extends AsOfPageQuery {
   @Field(
-    readScope,
-    { type: 'string', default: undefined },
+    {
+      schema: { type: 'string', default: undefined },
+      convert: (value) => SCOPES.find((scope) => scope === value) ?? 'active',
+    },
     { default: 'active', description: 'active, archived or all; blank or anything else: active' },
   )
   declare readonly scope: (typeof SCOPES)[number];
@@ -315,52 +319,32 @@ export function toCardJson(
 }
 
 function AuxiliaryFieldsField(options: FieldOptions): PropertyDecorator {
-  const schema = {
-    type: () => AuxiliaryFieldDto,
-    isArray: true,
-    maxItems: MAX_AUXILIARY_FIELDS,
-  };
   const description = 'Replaces the list; blank elements are dropped';
-  return Field(readAuxiliaryFields, schema, { ...options, description });
+  const label = (i: number) => `${i + 1}: `;
+  const kind: FieldKind = {
+    ...listKind(() => AuxiliaryFieldDto, MAX_AUXILIARY_FIELDS, label),
+    convert: (input) =>
+      Array.isArray(input) ? input.filter((element) => !isBlankField(element)) : input,
+    finish: (fields: AuxiliaryFieldDto[]) =>
+      fields.map((field, i) => ({ key: `aux_${i + 1}`, ...field })),
+  };
+  return Field(kind, { ...options, description });
 }
 
 function PresetField(options: FieldOptions): PropertyDecorator {
   const description = `Pictures: ${STRIP_PRESETS.join(', ')}; any other value shows the colour`;
-  const schema = { type: 'string', minLength: 1, maxLength: 64, pattern: PRESET.source };
-  return Field(readMatching(PRESET, 64), schema, { ...options, description });
+  return Field(matchingKind(PRESET, 64), { ...options, description });
 }
 
 function ExpiryField(options: FieldOptions): PropertyDecorator {
   const description = 'When the card expires; null: never';
-  return TimeTextField({ ...options, moment: 'end', description });
+  const finish = (time: Date) => time.toISOString();
+  return TimeField({ ...options, moment: 'end', description, finish });
 }
 
-function readScope(value: unknown): Checked<(typeof SCOPES)[number]> {
-  return { value: SCOPES.find((scope) => scope === value) ?? 'active' };
-}
-
-function readAuxiliaryFields(input: unknown): Checked<AuxiliaryField[]> {
-  if (!Array.isArray(input)) return { errors: ['must be a list of objects'] };
-  const filled: unknown[] = input.filter((element) => !isBlank(element));
-  if (filled.length > MAX_AUXILIARY_FIELDS) {
-    return { errors: [`must have at most ${MAX_AUXILIARY_FIELDS} elements`] };
-  }
-  const value: AuxiliaryField[] = [];
-  const errors: string[] = [];
-  for (const [i, element] of filled.entries()) {
-    const checked = readElement(AuxiliaryFieldDto, element);
-    if ('errors' in checked) errors.push(...checked.errors.map((error) => `${i + 1}: ${error}`));
-    else value.push({ key: `aux_${i + 1}`, ...checked.value });
-  }
-  return errors.length > 0 ? { errors } : { value };
-}
-
-function isBlank(element: unknown): boolean {
+function isBlankField(element: unknown): boolean {
   if (element === null) return true;
   if (typeof element !== 'object' || Array.isArray(element)) return false;
   const { label, value } = element as Record<string, unknown>;
-  return [label, value].every(
-    (part) =>
-      part === undefined || part === null || (typeof part === 'string' && isBlankText(part)),
-  );
+  return isBlank(label) && isBlank(value);
 }

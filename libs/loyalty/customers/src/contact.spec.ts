@@ -1,23 +1,35 @@
 import { describe, expect, it } from '@jest/globals';
+import { InvalidFieldsError } from '#kernel/errors.js';
+import { Field } from '#http/fields.js';
+import { readFields } from '#http/fields.pipe.js';
 import {
+  emailKind,
   isDiallable,
   isSamePhone,
   isShortenedNumber,
   maskPhone,
   normalizePhone,
-  readEmail,
+  phoneKind,
   readPartOfPhone,
-  readPhone,
   readPhoneText,
 } from './contact.js';
 
+class Contact {
+  @Field(phoneKind, { omittable: true }) declare readonly phone: string;
+  @Field(emailKind, { omittable: true }) declare readonly email: string;
+}
+
 /** Reads a phone number of a request, and returns its stored form in a store of the country. */
 const read = (input: unknown, country: string | null = null) => {
-  const result = readPhone(input);
-  return 'value' in result ? normalizePhone(result.value, country) : result.errors;
+  try {
+    return normalizePhone(readFields(Contact, { phone: input }).phone, country);
+  } catch (error) {
+    if (error instanceof InvalidFieldsError) return error.errors.phone;
+    throw error;
+  }
 };
 
-describe('readPhone', () => {
+describe('phoneKind', () => {
   it.each([
     ['+49 171 1234567', 'as people write it'],
     ['\u202A+49 171 1234567\u202C', 'as a phone book copies it'],
@@ -290,7 +302,7 @@ describe('readPhoneText', () => {
   );
 });
 
-describe('readEmail', () => {
+describe('emailKind', () => {
   it.each([
     'a@example.com\u200B',
     '\uFEFFa@example.com',
@@ -298,10 +310,11 @@ describe('readEmail', () => {
     '\u202Aa@example.com\u202C\r\n',
     'a\uFE0F@example.com\u3164',
   ])('removes invisible characters from %j', (input) => {
-    expect(readEmail(input)).toEqual({ value: 'a@example.com' });
+    expect(readFields(Contact, { email: input })).toEqual({ email: 'a@example.com' });
   });
 
   it('composes characters', () => {
-    expect(readEmail('jose\u0301@example.com')).toEqual({ value: 'josé@example.com' });
+    const email = 'jose\u0301@example.com';
+    expect(readFields(Contact, { email })).toEqual({ email: 'josé@example.com' });
   });
 });

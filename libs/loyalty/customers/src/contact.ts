@@ -8,7 +8,7 @@ import {
 import { isEmailAddress } from '#kernel/email-address.js';
 import { RejectedError } from '#kernel/errors.js';
 import { normalizeNumber } from '#kernel/text.js';
-import { readIdentifier, readText, type Checked } from '#http/readers.js';
+import { Check, identifierKind, textKind } from '#http/fields.js';
 import { extractDigits } from './search-keys.js';
 
 /** Between digits, as libphonenumber has it (`VALID_PUNCTUATION`), and the apostrophe of texts in spreadsheets. */
@@ -158,21 +158,15 @@ export function isEmail(text: string): boolean {
   return /^[^@]+@[^@]+$/u.test(text) && isEmailAddress(text);
 }
 
-export function readEmail(value: unknown): Checked<string> {
-  const text = readIdentifier(254)(value);
-  if ('errors' in text || isEmail(text.value)) return text;
-  return { errors: ['must be an e-mail address'] };
-}
+export const emailKind = identifierKind(
+  254,
+  Check((text: string) => (isEmail(text) ? undefined : 'must be an e-mail address')),
+);
 
-/** Reads a number as it is written: what it becomes depends on the store's country. */
-export function readPhone(value: unknown): Checked<string> {
-  const text = readText(64)(value);
-  if ('errors' in text) return text;
-  if (isShortenedNumber(text.value)) {
-    return { errors: ['looks like a spreadsheet has shortened it'] };
-  }
-  const phone = readPhoneText(text.value);
-  return phone === undefined || normalizePhone(phone, null) === undefined
-    ? { errors: ['must be a phone number'] }
-    : { value: phone };
+/** A number as it is written: what it becomes depends on the store's country. */
+export const phoneKind = { ...textKind(64, Check(findPhoneError)), finish: readPhoneText };
+
+function findPhoneError(text: string): string | undefined {
+  if (isShortenedNumber(text)) return 'looks like a spreadsheet has shortened it';
+  return normalizePhone(text, null) === undefined ? 'must be a phone number' : undefined;
 }

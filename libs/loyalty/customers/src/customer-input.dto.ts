@@ -1,16 +1,20 @@
 import type { Metadata } from '#kernel/metadata.js';
+import { findTextError, toIdentifier } from '#http/conversions.js';
 import {
   BooleanField,
+  Check,
   Field,
   IntegerField,
   MetadataField,
   PastDateField,
   TextField,
+  listKind,
+  matchingKind,
+  type FieldKind,
   type FieldOptions,
 } from '#http/fields.js';
-import { Dto, readElement } from '#http/fields.pipe.js';
-import { readIdentifier, readMatching, type Checked } from '#http/readers.js';
-import { readEmail, readPhone } from './contact.js';
+import { Dto } from '#http/fields.pipe.js';
+import { emailKind, phoneKind } from './contact.js';
 import type { CustomerChanges } from './customer.js';
 import type { ReferenceInput } from './external-references.js';
 import type { PersonalFields } from './customer.events.js';
@@ -30,25 +34,20 @@ const FURTHEST_EAST_MS = 14 * 60 * 60_000;
 
 const SOURCE = /^[a-z0-9_-]{1,64}$/;
 const MAX_REFERENCES = 100;
+const MAX_EXTERNAL_ID = 255;
+
+/** A number as text. One that is too long has lost its last digits by now, and would be another record's id. */
+const externalIdKind: FieldKind = {
+  schema: { oneOf: [{ type: 'string' }, { type: 'number' }], maxLength: MAX_EXTERNAL_ID },
+  convert: (value) => (isExactNumber(value) ? String(value) : toIdentifier(value)),
+  validators: [Check(findExternalIdError)],
+};
 
 @Dto('ExternalReferenceInput')
 export class ExternalReferenceDto {
-  @Field(
-    readMatching(SOURCE, 64),
-    {
-      type: 'string',
-      minLength: 1,
-      maxLength: 64,
-      pattern: SOURCE.source,
-    },
-    { description: 'The other system, by a name of your choice.' },
-  )
+  @Field(matchingKind(SOURCE, 64), { description: 'The other system, by a name of your choice.' })
   declare readonly source: string;
-  @Field(
-    readExternalId,
-    { oneOf: [{ type: 'string' }, { type: 'number' }], maxLength: 255 },
-    { description: 'The customer’s id in the other system.' },
-  )
+  @Field(externalIdKind, { description: 'The customer’s id in the other system.' })
   declare readonly external_id: string;
   @MetadataField({ default: {} }) declare readonly metadata: Metadata;
 }
@@ -182,17 +181,14 @@ function toReferenceInput({ source, external_id, metadata }: ExternalReferenceDt
 }
 
 function EmailField(options: FieldOptions): PropertyDecorator {
-  return Field(
-    readEmail,
-    { type: 'string', format: 'email', minLength: 1, maxLength: 254 },
-    options,
-  );
+  const schema = { type: 'string', format: 'email', minLength: 1, maxLength: 254 };
+  return Field({ ...emailKind, schema }, options);
 }
 
 function PhoneField(options: FieldOptions): PropertyDecorator {
+  const schema = { type: 'string', example: '+4915112345678' };
   return Field(
-    readPhone,
-    { type: 'string', example: '+4915112345678' },
+    { ...phoneKind, schema },
     {
       ...options,
       description:
@@ -208,31 +204,20 @@ function BirthdayField(options: FieldOptions): PropertyDecorator {
 }
 
 function ReferencesField(options: FieldOptions): PropertyDecorator {
-  const schema = { type: () => ExternalReferenceDto, isArray: true, maxItems: MAX_REFERENCES };
-  return Field(readReferences, schema, options);
+  const label = (i: number) => `${i} `;
+  return Field(
+    listKind(() => ExternalReferenceDto, MAX_REFERENCES, label),
+    options,
+  );
 }
 
-function readReferences(input: unknown): Checked<ExternalReferenceDto[]> {
-  if (!Array.isArray(input)) return { errors: ['must be a list of objects'] };
-  // Before any of them is looked at: what is wrong with each takes longer to say than to send.
-  if (input.length > MAX_REFERENCES) {
-    return { errors: [`must have at most ${MAX_REFERENCES} elements`] };
-  }
-  const value: ExternalReferenceDto[] = [];
-  const errors: string[] = [];
-  for (const [i, element] of input.entries()) {
-    const checked = readElement(ExternalReferenceDto, element);
-    if ('errors' in checked) errors.push(...checked.errors.map((error) => `${i} ${error}`));
-    else value.push(checked.value);
-  }
-  return errors.length > 0 ? { errors } : { value };
+function isExactNumber(value: unknown): boolean {
+  return typeof value === 'number' && Math.abs(value) <= Number.MAX_SAFE_INTEGER;
 }
 
-function readExternalId(input: unknown): Checked<string> {
-  // A longer number has already lost its last digits when it gets here, and would be another record's id.
-  if (typeof input === 'number' && Math.abs(input) > Number.MAX_SAFE_INTEGER) {
-    return { errors: ['must be a string when it is so long a number'] };
-  }
-  const id = readIdentifier(255)(typeof input === 'number' ? String(input) : input);
-  return 'errors' in id ? { errors: ['must be a string or number, up to 255 long'] } : id;
+function findExternalIdError(id: unknown): string | undefined {
+  if (typeof id === 'number') return 'must be a string when it is so long a number';
+  const isValid =
+    typeof id === 'string' && id !== '' && !findTextError(id) && [...id].length <= MAX_EXTERNAL_ID;
+  return isValid ? undefined : 'must be a string or number, up to 255 long';
 }

@@ -1,10 +1,17 @@
 import { removeInvisible } from '#kernel/text.js';
-import { Field, IdentifierField, IntegerField, TextField, TimeField } from '#http/fields.js';
+import {
+  Field,
+  IdentifierField,
+  IntegerField,
+  TextField,
+  TimeField,
+  integerKind,
+  type FieldKind,
+} from '#http/fields.js';
 import { Dto, FieldsRule } from '#http/fields.pipe.js';
-import { readInteger, type Checked, type Read } from '#http/readers.js';
 import { IntegerProperty, ObjectProperty, ObjectsProperty } from '#http/response-fields.js';
 import { normalizeCardCode } from '#stamping/card-code.js';
-import { readEmail, readPartOfPhone, readPhone } from './contact.js';
+import { emailKind, phoneKind, readPartOfPhone } from './contact.js';
 import { CustomerJson } from './customer.dto.js';
 import { foldCase } from './search-keys.js';
 
@@ -41,15 +48,19 @@ export class CustomerListQuery {
   declare readonly external_id: string | null;
 
   @Field(
-    readUnencoded(/(?<=\S) (?=\S)/g, readEmail),
-    { type: 'string', format: 'email', maxLength: 254 },
+    {
+      ...withUnencodedPlus(/(?<=\S) (?=\S)/g, emailKind),
+      schema: { type: 'string', format: 'email', maxLength: 254 },
+    },
     { optional: true, description: 'Exactly this e-mail address, in any case' },
   )
   declare readonly email: string | null;
 
   @Field(
-    readUnencoded(/^ (?=\p{Nd})/gu, readPhone),
-    { type: 'string', maxLength: 64 },
+    {
+      ...withUnencodedPlus(/^ (?=\p{Nd})/gu, phoneKind),
+      schema: { type: 'string', maxLength: 64 },
+    },
     {
       optional: true,
       description: 'Exactly this phone number, in any notation that a write accepts',
@@ -67,8 +78,10 @@ export class CustomerListQuery {
   declare readonly page: number;
 
   @Field(
-    readItems,
-    { type: 'integer', minimum: Number.MIN_SAFE_INTEGER, maximum: Number.MAX_SAFE_INTEGER },
+    {
+      ...integerKind(),
+      finish: (items: number) => Math.min(PAGE_SIZE.max, Math.max(1, items)),
+    },
     { default: PAGE_SIZE.default, description: 'Clamped to 1..100' },
   )
   declare readonly items: number;
@@ -144,13 +157,8 @@ export function parseSearchTerm(term: string, country: string | null): SearchTer
  * Restores a + that was not encoded in a query and so arrived as a space.
  * @param plus the places where a space can be nothing else
  */
-function readUnencoded(plus: RegExp, read: Read<string>): Read<string> {
-  return (value) =>
-    read(typeof value === 'string' ? removeInvisible(value).replaceAll(plus, '+') : value);
-}
-
-function readItems(value: unknown): Checked<number> {
-  const items = readInteger()(value);
-  if ('errors' in items) return items;
-  return { value: Math.min(PAGE_SIZE.max, Math.max(1, items.value)) };
+function withUnencodedPlus(plus: RegExp, kind: typeof emailKind): FieldKind {
+  const convert = (value: unknown) =>
+    kind.convert(typeof value === 'string' ? removeInvisible(value).replaceAll(plus, '+') : value);
+  return { ...kind, convert };
 }

@@ -1,9 +1,9 @@
 import type { Actor, Channel } from '#kernel/aggregate.js';
-import { Field, TextField, TimeField } from '#http/fields.js';
+import { TextField, TimeField } from '#http/fields.js';
 import { Dto } from '#http/fields.pipe.js';
 import { PageQuery } from '#http/page.js';
 import { JsonProperty, TextProperty } from '#http/response-fields.js';
-import { ACTOR, createActorOptions, HistoryEntryJson, readActor } from './history-entry.dto.js';
+import { ActorField, HistoryEntryJson } from './history-entry.dto.js';
 
 @Dto('AuditQuery')
 export class AuditQuery extends PageQuery {
@@ -14,8 +14,7 @@ export class AuditQuery extends PageQuery {
     description: 'Only entries of this type; of a type that there is none of, an empty list',
   })
   declare readonly type: string | null;
-  @Field(readActor, { type: 'string', pattern: ACTOR.source }, createActorOptions())
-  declare readonly actor: string | null;
+  @ActorField() declare readonly actor: string | null;
   @TimeField({ optional: true, description: 'Recorded at or after this time' })
   declare readonly from: Date | null;
   @TimeField({ optional: true, moment: 'next', description: 'Recorded before this time' })

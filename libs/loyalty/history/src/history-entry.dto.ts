@@ -1,9 +1,9 @@
+import { Matches } from 'class-validator';
 import type { Actor, Channel, EventMeta } from '#kernel/aggregate.js';
 import { toPublicEventId } from '#kernel/public-id.js';
 import { Field, IntegerField, OneOfField, TextField, TimeField } from '#http/fields.js';
 import { Dto } from '#http/fields.pipe.js';
 import { PageQuery } from '#http/page.js';
-import type { Checked } from '#http/readers.js';
 import {
   IntegerProperty,
   ObjectProperty,
@@ -19,7 +19,7 @@ export const DEFAULT_PAGE_SIZE = 100;
 
 const ACTORS = ['token', 'user', 'customer', 'system'] as const;
 const CHANNELS = ['api', 'pos', 'staff', 'owner', 'poster', 'import', 'cli', 'system'] as const;
-export const ACTOR = /^(token|user|customer|system):(0|[1-9]\d{0,15})$/;
+const ACTOR = /^(token|user|customer|system):(0|[1-9]\d{0,15})$/;
 
 @Dto('CustomerCardEventListQuery')
 export class CardEventsQuery extends PageQuery {
@@ -53,8 +53,7 @@ export class HistoryQuery extends CardEventsQuery {
     description: 'Only those that came through this channel.',
   })
   declare readonly channel: Channel | null;
-  @Field(readActor, { type: 'string', pattern: ACTOR.source }, createActorOptions())
-  declare readonly actor: string | null;
+  @ActorField() declare readonly actor: string | null;
 }
 
 @Dto('HistoryActor')
@@ -208,15 +207,13 @@ export function readTextField(part: unknown, name: string): string | null {
   return typeof value === 'string' ? value : null;
 }
 
-export function readActor(value: unknown): Checked<string> {
-  if (typeof value === 'string' && ACTOR.test(value)) return { value: value };
-  return { errors: [`must be one of ${ACTORS.join(', ')}, a colon and an id, as in token:5`] };
-}
-
-export function createActorOptions() {
-  return {
-    optional: true,
-    example: 'token:5',
-    description: 'The actor, as type and id',
-  } as const;
+export function ActorField(): PropertyDecorator {
+  const message = `must be one of ${ACTORS.join(', ')}, a colon and an id, as in token:5`;
+  return Field(
+    {
+      schema: { type: 'string', pattern: ACTOR.source },
+      validators: [Matches(ACTOR, { message })],
+    },
+    { optional: true, example: 'token:5', description: 'The actor, as type and id' },
+  );
 }

@@ -1,5 +1,6 @@
+import { IsObject } from 'class-validator';
 import { Field, NumberField, TextField, type FieldOptions } from '#http/fields.js';
-import { Dto, readElement } from '#http/fields.pipe.js';
+import { Dto } from '#http/fields.pipe.js';
 import {
   IntegerProperty,
   NumberProperty,
@@ -130,5 +131,6 @@ function PinField(options: FieldOptions): PropertyDecorator {
     required: ['latitude', 'longitude'],
     properties: { latitude: degrees(LATITUDE), longitude: degrees(LONGITUDE) },
   };
-  return Field((value) => readElement(PinDto, value), schema, options);
+  const validators = [IsObject({ message: 'must be an object' })];
+  return Field({ schema, validators, nested: { dto: () => PinDto } }, options);
 }

@@ -1,7 +1,6 @@
 import { BooleanField, Field, IntegerField, TextField } from '#http/fields.js';
 import { Dto } from '#http/fields.pipe.js';
 import { AsOfPageQuery } from '#http/as-of.js';
-import type { Checked } from '#http/readers.js';
 import {
   BooleanProperty,
   IntegerProperty,
@@ -65,8 +64,10 @@ export class RewardListQuery extends AsOfPageQuery {
   declare readonly card_id: number | null;
 
   @Field(
-    readActive,
-    { type: 'string', nullable: false, default: undefined },
+    {
+      schema: { type: 'string', nullable: false, default: undefined },
+      convert: (value) => !['false', '0'].includes(String(value)),
+    },
     {
       optional: true,
       description: 'false or 0: only inactive; any other value: only active; blank: both',
@@ -123,8 +124,4 @@ export function toRewardChanges(input: UpdateRewardDto): Partial<RewardAttribute
     ...(position !== undefined && { position }),
     ...(active !== undefined && { active }),
   };
-}
-
-function readActive(value: unknown): Checked<boolean> {
-  return { value: !['false', '0'].includes(String(value)) };
 }

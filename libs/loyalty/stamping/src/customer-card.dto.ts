@@ -1,3 +1,4 @@
+import { NotEquals } from 'class-validator';
 import {
   BooleanField,
   Field,
@@ -6,9 +7,9 @@ import {
   OneOfField,
   TextField,
   TimeField,
+  integerKind,
 } from '#http/fields.js';
 import { Dto } from '#http/fields.pipe.js';
-import { readInteger, type Checked } from '#http/readers.js';
 import {
   BooleanProperty,
   IntegerProperty,
@@ -82,16 +83,13 @@ export class RedeemDto extends CardActionDto {
   @IntegerField({ min: 1, description: DESCRIPTIONS.reward_id }) declare readonly reward_id: number;
 }
 
+const NOT_ZERO = NotEquals(0, { message: 'must not be 0' });
+const adjustment = integerKind(-MAX_ADJUSTMENT, MAX_ADJUSTMENT, NOT_ZERO);
+
 @Dto('AdjustInput', { example: { stamps: 1, reason: 'A stamp was forgotten at the counter' } })
 export class AdjustDto {
   @Field(
-    readAdjustment,
-    {
-      type: 'integer',
-      minimum: -MAX_ADJUSTMENT,
-      maximum: MAX_ADJUSTMENT,
-      not: { const: 0 },
-    },
+    { ...adjustment, schema: { ...adjustment.schema, not: { const: 0 } } },
     { description: 'Positive adds, negative takes off' },
   )
   declare readonly stamps: number;
@@ -312,9 +310,4 @@ function PassUrlProperty(platform: string, wallet: string): PropertyDecorator {
 
 function ReasonField(): PropertyDecorator {
   return TextField({ max: 500, description: 'Why, for the history' });
-}
-
-function readAdjustment(value: unknown): Checked<number> {
-  const read = readInteger(-MAX_ADJUSTMENT, MAX_ADJUSTMENT)(value);
-  return 'value' in read && read.value === 0 ? { errors: ['must not be 0'] } : read;
 }

@@ -1,7 +1,7 @@
+import { ArrayNotEmpty, IsArray, IsIn } from 'class-validator';
 import { Field, OneOfField, TimeField } from '#http/fields.js';
 import { Dto, FieldsRule } from '#http/fields.pipe.js';
 import { PageQuery } from '#http/page.js';
-import type { Checked } from '#http/readers.js';
 import {
   IntegerProperty,
   ObjectsProperty,
@@ -32,6 +32,13 @@ export class DeliveryListQuery extends PageQuery {
 
 export type DeliveryFilter = Omit<DeliveryListQuery, 'limit' | 'cursor'>;
 
+const TYPES_ERROR = { message: `must be a list of ${PUBLIC_EVENTS.join(', ')}` };
+const typesValidators = [
+  IsArray(TYPES_ERROR),
+  ArrayNotEmpty(TYPES_ERROR),
+  IsIn(PUBLIC_EVENTS, { ...TYPES_ERROR, each: true }),
+];
+
 @Dto('WebhookReplay')
 @FieldsRule<ReplayDto>(
   ['from', 'to', 'types'],
@@ -54,8 +61,11 @@ export class ReplayDto {
   declare readonly to: Date | null;
 
   @Field(
-    parseTypes,
-    { type: 'array', minItems: 1, items: { type: 'string', enum: PUBLIC_EVENTS } },
+    {
+      schema: { type: 'array', minItems: 1, items: { type: 'string', enum: PUBLIC_EVENTS } },
+      validators: typesValidators,
+      finish: (types: PublicEventType[]) => [...new Set(types)],
+    },
     { optional: true, description: 'Only these types, of those that the subscription gets' },
   )
   declare readonly types: PublicEventType[] | null;
@@ -172,12 +182,4 @@ export function toDeliveryDetailJson(
       response_excerpt: excerpt,
     })),
   };
-}
-
-function parseTypes(value: unknown): Checked<PublicEventType[]> {
-  const isPublicEvent = (name: unknown) => PUBLIC_EVENTS.some((event) => event === name);
-  if (Array.isArray(value) && value.length > 0 && value.every(isPublicEvent)) {
-    return { value: [...new Set(value as PublicEventType[])] };
-  }
-  return { errors: [`must be a list of ${PUBLIC_EVENTS.join(', ')}`] };
 }

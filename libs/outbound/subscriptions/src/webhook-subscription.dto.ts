@@ -1,14 +1,18 @@
+import { ArrayNotEmpty, IsArray, IsIn } from 'class-validator';
+import { isBlank, toText } from '#http/conversions.js';
 import {
   BooleanField,
+  Check,
   Field,
   IntegerField,
   OneOfField,
   TextField,
+  textKind,
+  type FieldKind,
   type FieldOptions,
 } from '#http/fields.js';
 import { Dto, FieldsRule } from '#http/fields.pipe.js';
 import { PageQuery } from '#http/page.js';
-import { readText, type Checked } from '#http/readers.js';
 import {
   BooleanProperty,
   IntegerProperty,
@@ -285,38 +289,40 @@ function toTimeJson(time: Date | null): string | null {
 
 /** Checks only what no setting can allow; the commands check what depends on the settings. */
 function TargetUrlField(options: FieldOptions = {}): PropertyDecorator {
-  const schema = { type: 'string', minLength: 1, maxLength: MAX_URL_LENGTH, format: 'uri' };
   const description = 'Publicly reachable https URL';
-  return Field(parseTargetUrl, schema, { ...options, description });
-}
-
-function parseTargetUrl(value: unknown): Checked<string> {
-  const text = readText(MAX_URL_LENGTH)(value);
-  if ('errors' in text) return text;
-  // Not the trimmed text: a URL with white space around it may have lost something else as well.
-  const error = findTargetUrlError(String(value), MOST_PERMISSIVE);
-  return error === undefined ? { value: new URL(text.value).href } : { errors: [error] };
+  const kind: FieldKind = {
+    ...textKind(
+      MAX_URL_LENGTH,
+      Check((text: string) => findTargetUrlError(text, MOST_PERMISSIVE)),
+    ),
+    schema: { type: 'string', minLength: 1, maxLength: MAX_URL_LENGTH, format: 'uri' },
+    // Not trimmed: a URL with white space around it may have lost something else as well.
+    convert: (value) => (isBlank(value) ? toText(value) : value),
+    finish: (text: string) => new URL(text).href,
+  };
+  return Field(kind, { ...options, description });
 }
 
 function EventsField(options: FieldOptions): PropertyDecorator {
   const items = { type: 'string', enum: SUBSCRIBABLE };
-  return Field(parseEvents, { type: 'array', minItems: 1, items }, options);
-}
-
-function parseEvents(value: unknown): Checked<string[]> {
-  const error = findEventsError(value);
-  return error === undefined ? { value: [...new Set(value as string[])] } : { errors: [error] };
-}
-
-function findEventsError(value: unknown): string | undefined {
-  if (!Array.isArray(value)) return 'must be a list of event names';
-  if (value.length === 0) return 'must name at least one event';
-  const unknown = value.some((name) => !SUBSCRIBABLE.some((event) => event === name));
-  if (unknown) return `must each be one of ${SUBSCRIBABLE.join(', ')}`;
-  if (new Set(value).size > 1 && value.includes(EVERY_EVENT)) {
-    return `must hold ${EVERY_EVENT} alone or named events only`;
-  }
-  return undefined;
+  const kind: FieldKind = {
+    schema: { type: 'array', minItems: 1, items },
+    validators: [
+      IsArray({ message: 'must be a list of event names' }),
+      ArrayNotEmpty({ message: 'must name at least one event' }),
+      IsIn(SUBSCRIBABLE, {
+        each: true,
+        message: `must each be one of ${SUBSCRIBABLE.join(', ')}`,
+      }),
+      Check((names: string[]) =>
+        names.includes(EVERY_EVENT) && new Set(names).size > 1
+          ? `must hold ${EVERY_EVENT} alone or named events only`
+          : undefined,
+      ),
+    ],
+    finish: (names: string[]) => [...new Set(names)],
+  };
+  return Field(kind, options);
 }
 
 function getEvents({ events: several, event }: Chosen): string[] {

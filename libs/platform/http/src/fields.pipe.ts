@@ -1,9 +1,13 @@
 import { Injectable, type ArgumentMetadata, type PipeTransform, type Type } from '@nestjs/common';
-import { getMetadataStorage } from 'class-validator';
+import { getMetadataStorage, ValidationTypes } from 'class-validator';
+import type { ValidationMetadata } from 'class-validator/types/metadata/ValidationMetadata.js';
 import { InvalidFieldsError, type FieldErrors } from '#kernel/errors.js';
 import { deferSwaggerDecorators } from './documentation.js';
+import { isDate } from './conversions.js';
 import type { FieldContext } from './fields.js';
-import { isDate, type Checked } from './readers.js';
+
+/** The value of a field, or all its errors. */
+type Checked = { value: unknown } | { errors: string[] };
 
 /** A rule across several fields of a DTO. */
 type Rule = {
@@ -104,17 +108,6 @@ export function readQuery<T extends object>(dto: Type<T>, query: unknown): T {
   return readFields(dto, Object.fromEntries(single) as Record<string, unknown>, timeZone);
 }
 
-/** Parses an element of a list; its messages begin with the name of the invalid field. */
-export function readElement<T extends object>(dto: Type<T>, element: unknown): Checked<T> {
-  if (!isObject(element)) return { errors: ['must be an object'] };
-  const { value, errors } = getFields(dto).read(element);
-  if (!errors) return { value: value as T };
-  const nested = Object.entries(errors).flatMap(([name, messages]) =>
-    messages.map((message) => `${name} ${message}`),
-  );
-  return { errors: nested };
-}
-
 /** @throws InvalidFieldsError with all errors of all fields */
 export function readFields<T extends object>(
   dto: Type<T>,
@@ -151,12 +144,20 @@ function getFields(dto: Type): CompiledFields {
   return fields;
 }
 
+type CompiledField = FieldContext & {
+  name: string;
+  isNullable: boolean;
+  isChecked: (object: object, value: unknown) => boolean;
+  /** Each returns the message of a validator that refuses the value. */
+  checks: ((value: unknown, object: object) => string | undefined)[];
+};
+
 /**
- * Caches the metadata of class-validator. Its own `validate` searches all registered classes at each call, which
- * costs more than all the checks of a body.
+ * Runs the validators that class-validator's decorators declare. Its own `validate` searches all registered classes at
+ * each call, which costs more than all the checks of a body.
  */
 class CompiledFields {
-  private readonly fields: { name: string; read: FieldContext['read'] }[];
+  private readonly fields: CompiledField[];
   private readonly rules: Rule[];
   /** Fields that hold a time. */
   readonly times: readonly string[];
@@ -164,31 +165,26 @@ class CompiledFields {
   readonly inner: ReadonlyMap<string, FieldContext['inner']>;
 
   constructor(dto: Type) {
-    const declared = getMetadataStorage()
-      .getTargetValidationMetadatas(dto, '', false, false)
-      .map(({ propertyName, context }) => {
-        if (!isFieldContext(context)) {
-          throw new Error(`${dto.name}.${propertyName} has a decorator that is not from fields.ts`);
-        }
-        return { name: propertyName, ...context };
-      });
-    this.fields = declared.map(({ name, read }) => ({ name, read }));
-    this.times = declared.filter(({ isTime }) => isTime).map(({ name }) => name);
-    this.inner = new Map(declared.map(({ name, inner }) => [name, inner]));
+    const metadata = getMetadataStorage().getTargetValidationMetadatas(dto, '', false, false);
+    this.fields = Object.entries(getMetadataStorage().groupByPropertyName(metadata)).map(
+      ([name, ofField]) => compileField(dto.name, name, ofField),
+    );
+    this.times = this.fields.filter(({ isTime }) => isTime).map(({ name }) => name);
+    this.inner = new Map(this.fields.map(({ name, inner }) => [name, inner]));
     this.rules = rules.get(dto) ?? [];
-  }
-
-  get names(): string[] {
-    return this.fields.map(({ name }) => name);
   }
 
   /** Parses the fields. `value` is complete only without errors. */
   read(input: Record<string, unknown>, timeZone?: string): { value: object; errors?: FieldErrors } {
     const value: Record<string, unknown> = {};
     let errors: FieldErrors | undefined;
-    for (const { name, read } of this.fields) {
-      const checked = read(Object.hasOwn(input, name) ? input[name] : undefined, timeZone);
-      if (checked === undefined) continue;
+    for (const field of this.fields) {
+      const { name } = field;
+      const sent = Object.hasOwn(input, name) ? input[name] : undefined;
+      const converted = field.convert(sent, timeZone);
+      if (converted !== undefined) value[name] = converted;
+      if (!field.isChecked(value, converted)) continue;
+      const checked = readChecked(field, converted, value);
       if ('errors' in checked) (errors ??= {})[name] = checked.errors;
       else value[name] = checked.value;
     }
@@ -201,8 +197,70 @@ class CompiledFields {
   }
 }
 
+function compileField(
+  targetName: string,
+  property: string,
+  metadata: ValidationMetadata[],
+): CompiledField {
+  const presence = metadata.find(({ type }) => type === ValidationTypes.CONDITIONAL_VALIDATION);
+  const context: unknown = presence?.context;
+  if (!presence || !isFieldContext(context)) {
+    throw new Error(`${targetName}.${property} has a decorator that is not from fields.ts`);
+  }
+  const [isChecked] = presence.constraints as [CompiledField['isChecked']];
+  const checks = metadata.flatMap(({ constraintCls, constraints, each, message }) =>
+    getMetadataStorage()
+      .getTargetValidatorConstraints(constraintCls)
+      .map(({ instance }): CompiledField['checks'][number] => (value, object) => {
+        const about = { targetName, property, constraints, value, object };
+        const isValid = each
+          ? Array.isArray(value) && value.every((one) => instance.validate(one, about) === true)
+          : instance.validate(value, about) === true;
+        if (isValid) return undefined;
+        const ownMessage = typeof message === 'function' ? message(about) : message;
+        return ownMessage ?? instance.defaultMessage?.(about) ?? 'is invalid';
+      }),
+  );
+  return {
+    ...context,
+    name: property,
+    isNullable: presence.name === 'isOptional',
+    isChecked,
+    checks,
+  };
+}
+
+/** Validates a field until the first error. A nullable field reports all errors of nested objects as one message. */
+function readChecked(field: CompiledField, value: unknown, object: object): Checked {
+  for (const check of field.checks) {
+    const error = check(value, object);
+    if (error !== undefined) return { errors: [error] };
+  }
+  if (!field.nested) return { value: field.finish(value) };
+  const { value: nested, errors } = readNested(field.nested, value);
+  if (errors.length === 0) return { value: field.finish(nested) };
+  return { errors: field.isNullable ? [errors.join(', ')] : errors };
+}
+
+/** Parses an object or a list of them; the messages name the element and its field. */
+function readNested(
+  { dto, label = () => '' }: NonNullable<FieldContext['nested']>,
+  value: unknown,
+) {
+  const errors: string[] = [];
+  const elements = [value].flat().map((element, i) => {
+    if (!isObject(element)) return void errors.push(`${label(i)}must be an object`);
+    const read = getFields(dto()).read(element);
+    for (const [name, messages] of Object.entries(read.errors ?? {})) {
+      errors.push(...messages.map((message) => `${label(i)}${name} ${message}`));
+    }
+    return read.value;
+  });
+  return { value: Array.isArray(value) ? elements : elements[0], errors };
+}
+
 function isFieldContext(context: unknown): context is FieldContext {
-  return typeof context === 'object' && context !== null && 'read' in context;
+  return typeof context === 'object' && context !== null && 'convert' in context;
 }
 
 /** Unwraps a body. With a wrapper, a field counts only in its own place: inside or outside it (CONV-54). */
@@ -221,7 +279,7 @@ function unwrap(input: Record<string, unknown>, dto: Type): Record<string, unkno
     return Object.fromEntries(placed);
   }
   const named = bare === true ? (inside ?? dto) : bare;
-  if (named && getFields(named).names.some((name) => Object.hasOwn(input, name))) return input;
+  if (named && Object.keys(input).some((name) => getFields(named).inner.has(name))) return input;
   throw new InvalidFieldsError({
     [wrapper]: ['is required: wrap the fields in an object of this name'],
   });

@@ -4,6 +4,7 @@ import { InvalidFieldsError } from '#kernel/errors.js';
 import {
   BooleanField,
   ColorField,
+  Field,
   IntegerField,
   MetadataField,
   NumberField,
@@ -11,8 +12,9 @@ import {
   PastDateField,
   TextField,
   TimeField,
+  listKind,
 } from './fields.js';
-import { Dto, FieldsPipe, FieldsRule, readBody, readElement, readQuery } from './fields.pipe.js';
+import { Dto, FieldsPipe, FieldsRule, readBody, readQuery } from './fields.pipe.js';
 
 class Kinds {
   @TextField({ max: 5, optional: true }) declare readonly text: string | null;
@@ -99,11 +101,18 @@ describe('a field', () => {
     expect(getErrors(() => readBody(Kinds, { [name]: input }))).toEqual({ [name]: [message] });
   });
 
-  it('reports the same errors through class-validator', () => {
-    const errors = validateSync(Object.assign(new Kinds(), { integer: 10, text: 'ab' }));
-    expect(errors.map(({ property, constraints }) => [property, constraints])).toEqual([
-      ['integer', { field: 'must be at most 9' }],
+  it.each([
+    { text: 'ab', integer: 9, number: 0.5, boolean: true, choice: 'a', metadata: {} },
+    { text: 'abcdef', integer: 10, number: 2, boolean: 'x', choice: 'c', metadata: { a: '\0' } },
+    { text: 3, integer: 1.5, number: 'x', color: 'red', day: '2026-03-02', metadata: [] },
+  ])('reports the same errors as validateSync: %j', (input) => {
+    const errors = validateSync(Object.assign(new Kinds(), input), { stopAtFirstError: true });
+    const messages = errors.map(({ property, constraints }) => [
+      property,
+      Object.values(constraints ?? {}),
     ]);
+    const reported = getErrors(() => void readBody(Kinds, input)) ?? {};
+    expect(Object.fromEntries(messages)).toEqual(reported);
   });
 });
 
@@ -264,11 +273,47 @@ it('readQuery uses the last value of a repeated query parameter', () => {
   expect(readQuery(Range, { from: ['5', '1'], to: '2' })).toEqual({ from: 1, to: 2 });
 });
 
-it('readElement names the invalid fields of a list element', () => {
-  expect(readElement(Range, { from: 1, to: 2 })).toEqual({ value: { from: 1, to: 2 } });
-  expect(readElement(Range, 'x')).toEqual({ errors: ['must be an object'] });
-  expect(readElement(Range, { to: 'x' })).toEqual({
-    errors: ['from is required', 'to must be an integer'],
+class Ranges {
+  @Field({
+    ...listKind(
+      () => Range,
+      2,
+      (i) => `${i}: `,
+    ),
+    finish: (ranges: Range[]) => ranges.map(({ from, to }) => to - from),
+  })
+  declare readonly lengths: number[];
+  @Field({ schema: { type: () => Range }, nested: { dto: () => Range } }, { optional: true })
+  declare readonly range: Range | null;
+}
+
+describe('a field of nested objects', () => {
+  it('reads each as its class', () => {
+    const lengths = [
+      { from: 1, to: 2 },
+      { from: '1', to: '4' },
+    ];
+    expect(readBody(Ranges, { lengths, range: { from: 1, to: '2' } })).toEqual({
+      lengths: [1, 3],
+      range: { from: 1, to: 2 },
+    });
+  });
+
+  it.each([
+    [3, ['must be a list of objects']],
+    [[1, 2, 3], ['must have at most 2 elements']],
+    [
+      ['x', { to: 'x' }],
+      ['0: must be an object', '1: from is required', '1: to must be an integer'],
+    ],
+  ])('refuses the list %j', (lengths, messages) => {
+    expect(getErrors(() => readBody(Ranges, { lengths }))).toEqual({ lengths: messages });
+  });
+
+  it('reports one message when it may be null', () => {
+    expect(getErrors(() => readBody(Ranges, { lengths: [], range: { to: 'x' } }))).toEqual({
+      range: ['from is required, to must be an integer'],
+    });
   });
 });
 

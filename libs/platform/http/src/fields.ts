@@ -1,28 +1,48 @@
 import { applyDecorators, type Type } from '@nestjs/common';
 import type { ApiPropertyOptions } from '@nestjs/swagger';
-import { ValidateBy } from 'class-validator';
-import { isBlankText } from '#kernel/text.js';
-import type { MomentOfDay } from '#kernel/zoned-time.js';
-import { deferSwaggerDecorators } from './documentation.js';
 import {
-  readBoolean,
-  readColor,
-  readIdentifier,
-  readInteger,
-  readMetadata,
-  readNumber,
-  readOneOf,
-  readPastDate,
-  readText,
-  readTime,
-  readTimeText,
-  type Checked,
-  type Read,
-} from './readers.js';
+  ArrayMaxSize,
+  IsArray,
+  IsBoolean,
+  IsDate,
+  IsDefined,
+  IsIn,
+  IsInt,
+  IsNotEmpty,
+  IsNumber,
+  IsObject,
+  IsOptional,
+  IsString,
+  Matches,
+  Max,
+  MaxDate,
+  Min,
+  MinDate,
+  ValidateBy,
+  ValidateIf,
+} from 'class-validator';
+import type { Metadata } from '#kernel/metadata.js';
+import { EARLIEST_TIME, LATEST_TIME, type MomentOfDay } from '#kernel/zoned-time.js';
+import {
+  findMetadataInputError,
+  findTextError,
+  isBlank,
+  isRealDate,
+  toBoolean,
+  toColor,
+  toDay,
+  toIdentifier,
+  toInteger,
+  toNumber,
+  toText,
+  toTime,
+  type Convert,
+} from './conversions.js';
+import { deferSwaggerDecorators } from './documentation.js';
 
 /**
- * Declare the fields of requests (CONV-13 to CONV-28). Each decorator sets the check, the coercion and the OpenAPI
- * property at once.
+ * Declare the fields of requests (CONV-13 to CONV-28). Each decorator sets the conversion, class-validator's decorators
+ * and the OpenAPI property at once.
  */
 
 type FieldDocs = { description?: string; example?: unknown };
@@ -43,88 +63,178 @@ type Presence = {
 
 export type FieldOptions = FieldDocs & Presence;
 
-type TimeOptions = FieldOptions & { description: string };
+type TimeOptions = FieldOptions & {
+  description: string;
+  moment?: MomentOfDay;
+  finish?: (time: Date) => unknown;
+};
 
 /** A part of an OpenAPI schema as @nestjs/swagger takes it: with `nullable` and `example`. */
 type Schema = Record<string, unknown>;
 
-const TIME_SCHEMA: Schema = { type: 'string', format: 'date-time' };
 const MOMENTS: Record<MomentOfDay, string> = {
   start: 'the start of that day',
   end: 'the end of that day',
   next: 'the start of the next day',
 };
 
-/** Metadata that a field decorator passes to `CompiledFields` through class-validator. */
-export type FieldContext = {
-  read: ReadField;
-  /** Whether the field holds a time, which may be sent as a date. */
-  isTime: boolean;
-  /** Class of the field's object, or of the objects in its list. */
-  inner?: () => Type;
+/** How a field of a kind is read: converted, then validated until the first error, then finished. */
+export type FieldKind = {
+  /** Of the JSON value. */
+  schema: Schema;
+  convert?: Convert;
+  /** Decorators of class-validator, in the order of their checks. */
+  validators?: readonly PropertyDecorator[];
+  /** The class of the object, or of the objects in the list, and what begins the messages of an element. */
+  nested?: { dto: () => Type; label?: (index: number) => string };
+  /** Turns the valid value into that of the DTO. */
+  finish?: (value: never) => unknown;
 };
 
-/** Parses a field; undefined leaves it out. */
-type ReadField = (value: unknown, timeZone?: string) => Checked<unknown> | undefined;
+/** Metadata of a field, which its first decorator of class-validator holds as its context. */
+export type FieldContext = Pick<FieldKind, 'nested'> & {
+  convert: Convert;
+  finish: (value: unknown) => unknown;
+  /** Whether the field holds a time, which may be sent as a date. */
+  isTime: boolean;
+  /** Class of the field's object, or of the objects in its list, as documented. */
+  inner: (() => Type) | undefined;
+};
 
-/**
- * Declares a field with its own parser.
- * @param schema of the JSON value
- */
-export function Field(
-  read: Read<unknown>,
-  schema: Schema,
-  options: FieldOptions = {},
-): PropertyDecorator {
-  const readField = withPresence(read, options);
+export function Field(kind: FieldKind, options: FieldOptions = {}): PropertyDecorator {
+  const { schema, convert = keep, validators = [], finish = keep, nested } = kind;
   const { type, format } = schema;
-  const inner = typeof type === 'function' ? (type as () => Type) : undefined;
   const context: FieldContext = {
-    read: readField,
+    convert: convertPresent(convert, options),
+    finish: finish as FieldContext['finish'],
     isTime: format === 'date-time',
-    ...(inner && { inner }),
+    inner: typeof type === 'function' ? (type as () => Type) : undefined,
+    ...(nested && { nested }),
   };
   return applyDecorators(
-    ValidateBy(
-      {
-        name: 'field',
-        validator: {
-          validate: (value) => getErrors(readField(value)).length === 0,
-          defaultMessage: (arguments_) => getErrors(readField(arguments_?.value)).join(', '),
-        },
-      },
-      { context },
-    ),
+    validatePresent(options, context),
+    ...validators,
     deferSwaggerDecorators(({ ApiProperty }) => [ApiProperty(toApiProperty(schema, options))]),
   );
 }
 
-/** Declares a text in its normal form (NFC, nothing invisible at its ends), not blank. Lengths count code points. */
+/**
+ * Declares a check with a message of its own.
+ * @param findError returns undefined for a valid value
+ */
+export function Check<T>(findError: (value: T) => string | undefined): PropertyDecorator {
+  return ValidateBy({
+    name: findError.name,
+    validator: {
+      validate: (value: T) => findError(value) === undefined,
+      defaultMessage: (about) => findError(about?.value as T) ?? '',
+    },
+  });
+}
+
+const required = IsDefined({ message: 'is required' });
+const isString = IsString({ message: 'must be a string' });
+
+/** A text in its normal form (NFC, nothing invisible at its ends), not blank. @param max in code points */
+export function textKind(max: number, ...validators: PropertyDecorator[]) {
+  return {
+    schema: { type: 'string', minLength: 1, maxLength: max } as Schema,
+    convert: toText,
+    validators: [
+      required,
+      isString,
+      IsNotEmpty({ message: 'must not be blank' }),
+      Check(findTextError),
+      // Counting code points is slow; a text has at most as many as it has units.
+      Check((text: string) =>
+        text.length > max && [...text].length > max
+          ? `must have at most ${max} characters`
+          : undefined,
+      ),
+      ...validators,
+    ],
+  };
+}
+
+/** An id, a receipt number or a search, without invisible characters (CONV-51). @param max in code points */
+export function identifierKind(max: number, ...validators: PropertyDecorator[]) {
+  return { ...textKind(max, ...validators), convert: toIdentifier };
+}
+
+/** A text with its own rule. @param parse returns undefined when the text breaks the rule */
+export function parsedTextKind(
+  max: number,
+  parse: (text: string) => unknown,
+  message: string,
+): FieldKind {
+  const check = Check((text: string) => (parse(text) === undefined ? message : undefined));
+  return { ...textKind(max, check), finish: parse };
+}
+
+export function matchingKind(pattern: RegExp, max: number): FieldKind {
+  const message = `must match ${pattern.source.replace(/^\^|\$$/g, '')}`;
+  const { schema, ...kind } = textKind(max, Matches(pattern, { message }));
+  return { ...kind, schema: { ...schema, pattern: pattern.source } };
+}
+
+/** An integer, which may be sent as a string (CONV-13). */
+export function integerKind(
+  min = Number.MIN_SAFE_INTEGER,
+  max = Number.MAX_SAFE_INTEGER,
+  ...validators: PropertyDecorator[]
+): FieldKind {
+  return {
+    schema: { type: 'integer', minimum: min, maximum: max },
+    convert: toInteger,
+    validators: [
+      required,
+      IsInt({ message: 'must be an integer' }),
+      Min(min, { message: `must be at least ${min}` }),
+      Max(max, { message: `must be at most ${max}` }),
+      ...validators,
+    ],
+  };
+}
+
+/** A list of objects of a class. */
+export function listKind(
+  dto: () => Type,
+  max: number,
+  label: (index: number) => string,
+): FieldKind {
+  return {
+    // @nestjs/swagger recognises a lazy reference by the name of its function.
+    schema: { type: () => dto(), isArray: true, maxItems: max },
+    validators: [
+      IsArray({ message: 'must be a list of objects' }),
+      ArrayMaxSize(max, { message: `must have at most ${max} elements` }),
+    ],
+    nested: { dto, label },
+  };
+}
+
 export function TextField({
   max = 255,
   format,
   ...options
 }: FieldOptions & { max?: number; format?: string } = {}): PropertyDecorator {
-  const schema = { type: 'string', minLength: 1, maxLength: max, ...(format && { format }) };
-  return Field(readText(max), schema, options);
+  const { schema, ...kind } = textKind(max);
+  return Field({ ...kind, schema: { ...schema, ...(format && { format }) } }, options);
 }
 
-/** Declares an id or a receipt number of another system, without invisible characters. Lengths count code points. */
 export function IdentifierField({
   max = 255,
   ...options
 }: FieldOptions & { max?: number } = {}): PropertyDecorator {
-  return Field(readIdentifier(max), { type: 'string', minLength: 1, maxLength: max }, options);
+  return Field(identifierKind(max), options);
 }
 
-/** Declares an integer, which may be sent as a string (CONV-13). */
 export function IntegerField({
-  min = Number.MIN_SAFE_INTEGER,
-  max = Number.MAX_SAFE_INTEGER,
+  min,
+  max,
   ...options
 }: FieldOptions & { min?: number; max?: number } = {}): PropertyDecorator {
-  const schema = { type: 'integer', minimum: min, maximum: max };
-  return Field(readInteger(min, max), schema, options);
+  return Field(integerKind(min, max), options);
 }
 
 export function NumberField({
@@ -132,101 +242,127 @@ export function NumberField({
   max,
   ...options
 }: FieldOptions & { min: number; max: number }): PropertyDecorator {
-  return Field(readNumber(min, max), { type: 'number', minimum: min, maximum: max }, options);
+  const range = { message: `must be between ${min} and ${max}` };
+  const kind: FieldKind = {
+    schema: { type: 'number', minimum: min, maximum: max },
+    convert: toNumber,
+    validators: [
+      required,
+      IsNumber({}, { message: 'must be a number' }),
+      Min(min, range),
+      Max(max, range),
+    ],
+  };
+  return Field(kind, options);
 }
 
 /** Declares a boolean: true, false, 1, 0, or one of these as a string (CONV-15). */
 export function BooleanField(options: FieldOptions = {}): PropertyDecorator {
-  return Field(readBoolean, { type: 'boolean' }, options);
+  const validators = [required, IsBoolean({ message: 'must be true or false' })];
+  return Field({ schema: { type: 'boolean' }, convert: toBoolean, validators }, options);
 }
 
 export function OneOfField(
   values: readonly string[],
   options: FieldOptions = {},
 ): PropertyDecorator {
-  return Field(readOneOf(values), { type: 'string', enum: values }, options);
+  const kind: FieldKind = {
+    schema: { type: 'string', enum: values },
+    convert: (value) => (value === '' ? null : value),
+    validators: [required, IsIn(values, { message: `must be one of ${values.join(', ')}` })],
+  };
+  return Field(kind, options);
 }
 
 /** Declares a colour: `#RGB` or `#RRGGBB`, converted to upper-case `#RRGGBB`. */
 export function ColorField(options: FieldOptions = {}): PropertyDecorator {
-  const pattern = '^#([0-9A-Fa-f]{3}|[0-9A-Fa-f]{6})$';
-  return Field(readColor, { type: 'string', pattern }, { example: '#6B4226', ...options });
+  const message = 'must be a colour such as #6B4226';
+  const kind: FieldKind = {
+    schema: { type: 'string', pattern: '^#([0-9A-Fa-f]{3}|[0-9A-Fa-f]{6})$' },
+    convert: toColor,
+    validators: [required, isString, Matches(/^#[0-9A-F]{6}$/, { message })],
+  };
+  return Field(kind, { example: '#6B4226', ...options });
 }
 
 /**
- * Declares an ISO 8601 time, in UTC without an offset (CONV-57); parsed to a Date.
+ * Declares an ISO 8601 time, in UTC without an offset (CONV-57).
  * @param moment of its day that a date without a time means
+ * @param finish turns it into the value of the DTO; without it a Date
  */
 export function TimeField({
   moment = 'start',
+  finish = keep,
+  description,
   ...options
-}: TimeOptions & { moment?: MomentOfDay }): PropertyDecorator {
-  return Field(readTime(moment), TIME_SCHEMA, describeTime(moment, options));
-}
-
-/** Declares the same kind of time; parsed to ISO 8601 text in UTC. */
-export function TimeTextField({
-  moment = 'start',
-  ...options
-}: TimeOptions & { moment?: MomentOfDay }): PropertyDecorator {
-  return Field(readTimeText(moment), TIME_SCHEMA, describeTime(moment, options));
+}: TimeOptions): PropertyDecorator {
+  const years = { message: 'must be in the years 1 to 9999 in every time zone' };
+  const kind: FieldKind = {
+    schema: { type: 'string', format: 'date-time' },
+    convert: toTime(moment),
+    validators: [
+      required,
+      IsDate({ message: 'must be an ISO 8601 time such as 2026-01-31T12:00:00Z' }),
+      MinDate(new Date(EARLIEST_TIME), years),
+      MaxDate(new Date(LATEST_TIME), years),
+    ],
+    finish,
+  };
+  const date = `A date without a time means ${MOMENTS[moment]} in the account’s time zone`;
+  return Field(kind, { ...options, description: `${description}. ${date}` });
 }
 
 /** Declares a date that exists and is not after `today`. */
 export function PastDateField(today: () => string, options: FieldOptions = {}): PropertyDecorator {
-  return Field(readPastDate(today), { type: 'string', format: 'date' }, options);
+  const findDayError = (day: string) => {
+    if (!isRealDate(day)) return 'must be a real date such as 1990-05-31';
+    return day > today() ? 'must not be in the future' : undefined;
+  };
+  const kind: FieldKind = {
+    schema: { type: 'string', format: 'date' },
+    convert: toDay,
+    validators: [required, isString, Check(findDayError)],
+  };
+  return Field(kind, options);
 }
 
 /** Declares a JSON object for other systems' own use: at most 50 keys and 16 KiB. */
 export function MetadataField(options: FieldOptions = {}): PropertyDecorator {
-  const schema = {
-    type: 'object',
-    additionalProperties: true,
-    description: 'Merged key by key, a null removes its key; at most 50 keys and 16 KiB',
+  const kind: FieldKind = {
+    schema: {
+      type: 'object',
+      additionalProperties: true,
+      description: 'Merged key by key, a null removes its key; at most 50 keys and 16 KiB',
+    },
+    validators: [IsObject({ message: 'must be an object' }), Check(findMetadataInputError)],
+    finish: (input: Metadata) => ({ ...input }),
   };
-  return Field(readMetadata, schema, options);
+  return Field(kind, options);
 }
 
-function withPresence(read: Read<unknown>, options: FieldOptions): ReadField {
-  const { optional, clearable, omittable } = options;
-  if (optional) {
-    return (value, timeZone) =>
-      isBlank(value) ? { value: null } : joinErrors(read(value, timeZone));
-  }
-  if (clearable) {
+function keep(value: unknown): unknown {
+  return value;
+}
+
+function convertPresent(convert: Convert, options: FieldOptions): Convert {
+  const { optional, clearable, default: byDefault } = options;
+  if (optional || clearable) {
     return (value, timeZone) => {
-      if (value === undefined) return undefined;
-      return isBlank(value) ? { value: null } : joinErrors(read(value, timeZone));
+      if (clearable && value === undefined) return undefined;
+      return isBlank(value) ? null : convert(value, timeZone);
     };
   }
-  if (omittable) {
-    return (value, timeZone) => (value === undefined ? undefined : read(value, timeZone));
-  }
-  if ('default' in options) {
-    const { default: value } = options;
-    return (input, timeZone) =>
-      input === undefined || input === null ? { value } : read(input, timeZone);
-  }
-  return read;
+  if (!('default' in options)) return convert;
+  return (value, timeZone) =>
+    value === undefined || value === null ? byDefault : convert(value, timeZone);
 }
 
-function isBlank(value: unknown): boolean {
-  if (value === undefined || value === null) return true;
-  return typeof value === 'string' && isBlankText(value);
-}
-
-/** Joins the errors: a nullable field reports a single message. */
-function joinErrors(checked: Checked<unknown>): Checked<unknown> {
-  return 'errors' in checked ? { errors: [checked.errors.join(', ')] } : checked;
-}
-
-function describeTime(moment: MomentOfDay, options: TimeOptions): FieldOptions {
-  const date = `A date without a time means ${MOMENTS[moment]} in the account’s time zone`;
-  return { ...options, description: `${options.description}. ${date}` };
-}
-
-function getErrors(checked: Checked<unknown> | undefined): string[] {
-  return checked && 'errors' in checked ? checked.errors : [];
+function validatePresent(
+  { optional, clearable, omittable }: FieldOptions,
+  context: FieldContext,
+): PropertyDecorator {
+  if (optional || clearable) return IsOptional({ context });
+  return ValidateIf((_, value) => !omittable || value !== undefined, { context });
 }
 
 function toApiProperty(schema: Schema, options: FieldOptions): ApiPropertyOptions {

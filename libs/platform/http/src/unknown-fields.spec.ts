@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import { Field, IntegerField, TextField } from './fields.js';
-import { Dto, readElement } from './fields.pipe.js';
+import { Dto } from './fields.pipe.js';
 import { renderNames, toUnknownErrors, findUnknownInput } from './unknown-fields.js';
 
 class Part {
@@ -10,7 +10,7 @@ class Part {
 @Dto('UnknownSample', { wrapper: 'thing', bare: true })
 class Thing {
   @TextField() declare readonly name: string;
-  @Field((value) => readElement(Part, value), { type: () => Part }, { optional: true })
+  @Field({ schema: { type: () => Part }, nested: { dto: () => Part } }, { optional: true })
   declare readonly part: Part | null;
 }
 
