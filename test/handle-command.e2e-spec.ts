@@ -145,7 +145,6 @@ describe('handleCommand', () => {
       id,
       context,
       occurredAt: new Date('2020-01-01T00:00:00Z'),
-      load: async () => undefined,
       decide: () => [{ type: 'Counted', data: { step: 1 } }],
     });
     const [event] = await readEvents(id);
@@ -173,7 +172,6 @@ describe('handleCommand', () => {
         readModel: counters,
         id,
         context,
-        load: async () => undefined,
         decide: () => Array.from({ length: 600 }, () => ({ type: 'Counted', data: { step: 1 } })),
       });
     const values = await Promise.all(Array.from({ length: 12 }, large));
@@ -305,7 +303,6 @@ describe('handleCommand', () => {
       readModel: doublingReadModel,
       id,
       context,
-      load: async () => undefined,
       decide: () => [{ type: 'Counted', data: { step: 1 } }],
     });
     expect(state.value).toBe(10);
@@ -486,7 +483,6 @@ describe('encrypted parts of events', () => {
         readModel: notes,
         id,
         context,
-        load: async () => undefined,
         decide: () => [{ type: 'Noted', data: { customerId, personal: { note: text } } }],
       });
     await here.keys.create(78, 'customers');
@@ -508,7 +504,6 @@ describe('encrypted parts of events', () => {
         readModel: ownReadModel,
         id,
         context,
-        load: async () => undefined,
         decide: () => [{ type: 'Noted', data: { customerId, personal: { note: text } } }],
       });
     await here.keys.create(customerId, 'customers');
@@ -527,7 +522,6 @@ describe('encrypted parts of events', () => {
       readModel: notes,
       id,
       context,
-      load: async () => undefined,
       decide: () => [{ type: 'Noted', data: { customerId, personal: { note: 'oat milk' } } }],
     });
     const events: StoredEvent[] = [];

@@ -37,7 +37,6 @@ export class CreateAccountHandler implements ICommandHandler<CreateAccount> {
         id,
         isNew: true,
         context: ownContext,
-        load: async () => undefined,
         decide: () => ({
           events: createAccount(id, attributes),
           ...(ownerId !== null && {

@@ -41,7 +41,6 @@ export class CreateCardHandler implements ICommandHandler<CreateCard> {
         id,
         isNew: true,
         context,
-        load: async () => undefined,
         decide: () => ({
           events: createCard(id, context.accountId, attributes),
           cap: { kind: cardCap, owner: context.accountId, id, max: this.config.limits.cards },

@@ -40,7 +40,6 @@ export class CreateLocationHandler implements ICommandHandler<CreateLocation> {
         id,
         isNew: true,
         context,
-        load: async () => undefined,
         decide: () => ({
           events: createLocation(id, context.accountId, attributes),
           cap: {
@@ -75,7 +74,6 @@ export class UpdateLocationHandler implements ICommandHandler<UpdateLocation> {
       readModel: locationReadModel,
       id,
       context,
-      load: async () => undefined,
       decide: (current) => updateLocation(current, changes),
       respond: ({ state }) => toLocationJson(state),
     });
@@ -104,7 +102,6 @@ export class RecordGeocodingHandler implements ICommandHandler<RecordGeocoding> 
       readModel: locationReadModel,
       id,
       context,
-      load: async () => undefined,
       decide: (current) => geocodeLocation(current, address, result, provider),
       respond: () => undefined,
     });
@@ -129,7 +126,6 @@ export class DeleteLocationHandler implements ICommandHandler<DeleteLocation> {
       readModel: locationReadModel,
       id,
       context,
-      load: async () => undefined,
       decide: deleteLocation,
       respond: () => undefined,
     });

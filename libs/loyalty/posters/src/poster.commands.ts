@@ -80,7 +80,6 @@ export class UpdatePosterHandler implements ICommandHandler<UpdatePoster> {
       readModel: posterReadModel,
       id,
       context,
-      load: async () => undefined,
       decide: (current) => updatePoster(current, changes),
       respond: ({ state }) => this.posters.toJson(state),
     });
@@ -105,7 +104,6 @@ export class DeletePosterHandler implements ICommandHandler<DeletePoster> {
       readModel: posterReadModel,
       id,
       context,
-      load: async () => undefined,
       decide: deletePoster,
       respond: () => undefined,
     });

@@ -69,7 +69,6 @@ export class UpdateRewardHandler implements ICommandHandler<UpdateReward> {
       readModel: rewardReadModel,
       id,
       context,
-      load: async () => undefined,
       decide: (current) => updateReward(current, changes),
       respond: ({ state }) => toRewardJson(state),
     });

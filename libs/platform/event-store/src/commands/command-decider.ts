@@ -88,7 +88,7 @@ export class CommandDecider {
     if (state && state.accountId !== accountId) throw new NotFoundError('Record');
     if (keyed) keyed.subjectId = loaded?.subjectId ?? keyed.subjectId;
 
-    const inputs = await command.load(loaded && state ? { ...loaded, state } : undefined);
+    const inputs = await command.load?.(loaded && state ? { ...loaded, state } : undefined);
     if (loaded?.isErased && !command.evenErased) throw this.keys.subjects.createErasedError();
 
     const now = new Date();

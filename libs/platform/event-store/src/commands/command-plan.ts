@@ -42,7 +42,7 @@ export type CommandPlan<S extends { accountId: number }, E extends DomainEvent, 
   /** Whether the command is decided even when the person was erased. Any other command is refused then. */
   evenErased?: boolean;
   /** Loads what the decision needs from outside, before it and again before every retry. */
-  load: (loaded: Loaded<S> | undefined) => Promise<G>;
+  load?: (loaded: Loaded<S> | undefined) => Promise<G>;
   /** Decides without side effects. Throws a kernel error to refuse. `now` becomes the recorded time of the events. */
   decide: (state: S | undefined, inputs: G, now: Date) => E[] | Decision<E>;
   /** Builds the response to the caller without side effects, before the commit, so that nothing can fail after it. */
