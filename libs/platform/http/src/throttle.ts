@@ -1,5 +1,3 @@
-import { applyDecorators } from '@nestjs/common';
-import { SkipThrottle as Skip, Throttle as Limit } from '@nestjs/throttler';
 import type { FastifyRequest } from 'fastify';
 import { setRouteConfig } from './route-config.js';
 
@@ -9,16 +7,16 @@ export type RouteLimit = { limit: number; ttl: number };
 type RouteThrottle = { throttle?: RouteLimit | false };
 
 /**
- * Limits a method. The request guard runs before Nest knows the handler, and the throttler does not export the keys
- * of its metadata, so this also sets the config of Fastify's route.
+ * Limits a method, with the signature of @nestjs/throttler's decorator. Sets the config of Fastify's route, because the
+ * request guard runs before Nest knows the handler, whose metadata the throttler's decorator would set.
  */
 export function Throttle(limits: { default: RouteLimit }): MethodDecorator {
-  return applyDecorators(Limit(limits), setRouteConfig({ throttle: limits.default }));
+  return setRouteConfig({ throttle: limits.default });
 }
 
 /** Exempts a method from rate limits. Use it only outside the API: there every response carries the limit headers. */
 export function SkipThrottle(): MethodDecorator {
-  return applyDecorators(Skip(), setRouteConfig({ throttle: false }));
+  return setRouteConfig({ throttle: false });
 }
 
 /**
