@@ -60,7 +60,7 @@ async function createDeliveries(
   await enqueue(body.id, store.accountId, count);
   const request = { subscriptionId: body.id, after: 0, room: count, skip: 0 };
   const dispatcherId = randomUUID();
-  await ask(
+  await query(
     "insert into webhook_queues (subscription_id, dispatcher_id, due_at) values ($1, $2, 'infinity')",
     body.id,
     dispatcherId,

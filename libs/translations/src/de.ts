@@ -44,8 +44,6 @@ export const de: Translations = {
     notFound: 'Diese Karte gibt es nicht',
     notFoundWhy:
       'Vielleicht ist der Link unvollständig, oder die Karte wurde gelöscht. Bitte im Geschäft nachfragen.',
-    unavailable: 'Die Karte kann gerade nicht angezeigt werden',
-    unavailableWhy: 'Bitte gleich noch einmal versuchen. Die Stempel sind sicher gespeichert.',
     noticeUnlocked: (reward) => `${reward}: jetzt einlösbar!`,
     noticeRedeemed: (reward) => `${reward}: eingelöst. Viel Freude damit!`,
   },

@@ -48,8 +48,6 @@ export const en = {
     offline: (when: string) => `No connection. This is your card as of ${when}.`,
     notFound: 'This card does not exist',
     notFoundWhy: 'The link may be incomplete, or the card was deleted. Please ask at the shop.',
-    unavailable: 'The card cannot be shown right now',
-    unavailableWhy: 'Please try again in a moment. Your stamps are safe.',
     noticeUnlocked: (reward: string) => `${reward}: ready to redeem!`,
     noticeRedeemed: (reward: string) => `${reward}: redeemed. Enjoy!`,
   },

@@ -44,8 +44,6 @@ export const es: Translations = {
     notFound: 'Esta tarjeta no existe',
     notFoundWhy:
       'Puede que el enlace esté incompleto o que la tarjeta se haya eliminado. Pregunte en la tienda.',
-    unavailable: 'La tarjeta no se puede mostrar ahora',
-    unavailableWhy: 'Inténtelo de nuevo en un momento. Sus sellos están a salvo.',
     noticeUnlocked: (reward) => `${reward}: ¡ya se puede canjear!`,
     noticeRedeemed: (reward) => `${reward}: canjeado. ¡Que lo disfrute!`,
   },

@@ -45,8 +45,6 @@ export const fr: Translations = {
     notFound: 'Cette carte n’existe pas',
     notFoundWhy:
       'Le lien est peut-être incomplet, ou la carte a été supprimée. Renseignez-vous en magasin.',
-    unavailable: 'La carte ne peut pas être affichée pour le moment',
-    unavailableWhy: 'Veuillez réessayer dans un instant. Vos tampons sont bien enregistrés.',
     noticeUnlocked: (reward) => `${reward} : disponible !`,
     noticeRedeemed: (reward) => `${reward} : utilisé. Profitez-en bien !`,
   },

@@ -2,7 +2,6 @@ import { Injectable } from '@nestjs/common';
 import { LRUCache } from 'lru-cache';
 import { Pool } from 'pg';
 import { toPublicEventId } from '#kernel/public-id.js';
-import { encodeByteaArray } from '#database/bytea-array.js';
 import { MOVE_CHECKPOINT, OvertakenError, toMoveArguments } from '#event-store/port/checkpoint.js';
 import type { Position, StoredEvent } from '#event-store/port/event-store.js';
 import { EventTypes } from '#event-store/port/event-types.js';
@@ -263,7 +262,7 @@ function toEnqueueArguments(
     events.map(({ stored }) => stored.stream),
     events.map(({ stored }) => stored.revision),
     events.map(({ stored }) => stored.meta.recordedAt),
-    encodeByteaArray(events.map(({ envelope }) => envelope?.sealed ?? null)),
+    events.map(({ envelope }) => envelope?.sealed ?? null),
     deliveries.map(({ subscriptionId }) => subscriptionId),
     deliveries.map(({ event }) => event),
     deliveries.map(({ payloadFormat }) => payloadFormat),

@@ -1,6 +1,6 @@
+import { formatCount, getTranslations, type Localization } from '#translations/translations.js';
 import { isExpired } from '#cards/card.js';
 import type { PassContent, PassReward } from '#passes/pass-content.js';
-import { formatCount, getTranslations, type Localization } from '#translations/translations.js';
 import { findDarkModules } from './qr-modules.js';
 
 /** Links the card's strip image in three resolutions. */
@@ -29,10 +29,8 @@ export type CardViewInput = {
 export function createCardView(input: CardViewInput) {
   const { content, tag, joined, now, strip, logo, pushKey } = input;
   const localization = getTranslations(content.locale);
-  const {
-    locale,
-    t: { card: t, stamps },
-  } = localization;
+  const { locale } = localization;
+  const t = localization.t.card;
   const { card, code, stampsCount, expiresAt } = content;
   const isEnded = content.state === 'void' || isExpired(content, now);
   const numbers = new Intl.NumberFormat(locale);
@@ -61,7 +59,7 @@ export function createCardView(input: CardViewInput) {
         ? t.expired(formatDay(expiresAt, content, localization))
         : null,
     balance: {
-      label: stamps.label,
+      label: localization.t.stamps.label,
       text: `${numbers.format(stampsCount)} / ${numbers.format(card.stampsRequired)}`,
     },
     fields: listFields(content, isEnded, localization),
@@ -88,12 +86,17 @@ function listFields(
   isEnded: boolean,
   localization: Localization,
 ): { label: string | null; value: string }[] {
-  const { card: t, stamps } = localization.t;
+  const t = localization.t.card;
   return [
     ...(memberName === null ? [] : [{ label: t.member, value: memberName }]),
     ...(isEnded || stampsToReward === null || stampsToReward === 0
       ? []
-      : [{ label: t.toReward, value: formatCount(stamps.count, stampsToReward, localization) }]),
+      : [
+          {
+            label: t.toReward,
+            value: formatCount(localization.t.stamps.count, stampsToReward, localization),
+          },
+        ]),
     ...card.auxiliaryFields,
   ];
 }
@@ -103,13 +106,13 @@ function describeReward(
   stampsCount: number,
   localization: Localization,
 ): string {
-  const { card: t, stamps } = localization.t;
+  const t = localization.t.card;
   return available ? t.ready : formatCount(t.toGo, stampsRequired - stampsCount, localization);
 }
 
 /** Lists the buttons for wallets, installation and notifications. */
 function listButtons({ content, wallets }: CardViewInput, localization: Localization) {
-  const { card: t, stamps } = localization.t;
+  const t = localization.t.card;
   return {
     title: t.onYourPhone,
     wallets: [
@@ -136,11 +139,10 @@ export function summarize(
   { stampsCount, card: { stampsRequired } }: PassContent,
   localization: Localization,
 ): string {
-  const {
-    locale,
-    t: { card: t, stamps },
-  } = localization;
-  if (stampsCount > stampsRequired) return formatCount(stamps.count, stampsCount, localization);
+  const { locale } = localization;
+  const t = localization.t.card;
+  if (stampsCount > stampsRequired)
+    return formatCount(localization.t.stamps.count, stampsCount, localization);
   const numbers = new Intl.NumberFormat(locale);
   return t.stampsOf(numbers.format(stampsCount), numbers.format(stampsRequired));
 }

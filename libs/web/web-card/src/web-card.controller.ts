@@ -3,9 +3,9 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 import { Config } from '#configuration/config.js';
 import { NotFoundError } from '#kernel/errors.js';
 import { negotiateLanguage } from '#http/negotiation.js';
+import { getTranslations, LANGUAGE_CODES } from '#translations/translations.js';
 import type { CustomerCard } from '#stamping/customer-card.js';
 import type { PassContent } from '#passes/pass-content.js';
-import { getTranslations, LANGUAGE_CODES } from '#translations/translations.js';
 import { PassContents } from '#passes/pass-contents.service.js';
 import { PassImages } from '#passes/pass-images.service.js';
 import { parseTag } from '#passes/pass-tag.js';
@@ -60,12 +60,9 @@ export class WebCardController {
     if (!match) {
       // No store is known, so the browser chooses the language.
       const language = negotiateLanguage(request, reply, LANGUAGE_CODES);
-      const {
-        t: { card: t },
-        locale: lang,
-      } = getTranslations(language);
-      const title = t.notFound;
-      const data = { title, text: t.notFoundWhy };
+      const { t, locale: lang } = getTranslations(language);
+      const title = t.card.notFound;
+      const data = { title, text: t.card.notFoundWhy };
       return this.pages.sendPublic(reply, { view: messageView, status: 404, lang, title, data });
     }
     if (match.isMerged) {
