@@ -210,14 +210,14 @@ describe('the queue of pass updates', () => {
     await makeDue();
     await requestUpdates('apple', ['b1'], 2, 0);
     await follower.pool.query(`update pass_updates set due_at = now() where target = 'b1'`);
-    const first = (await updates().claim('apple', 2)).map(({ target }) => target);
+    const first = (await updates().claimByPriority('apple', 2)).map(({ target }) => target);
     expect(first).toContain('b1');
     expect(first.filter((target) => target.startsWith('r'))).toEqual([]);
-    const others = (await updates().claim('apple', 10)).map(({ target }) => target);
+    const others = (await updates().claimByPriority('apple', 10)).map(({ target }) => target);
     expect(others.toSorted()).toEqual(
       ['a1', 'a2', 'a3', 'a4', 'r1', 'r2'].filter((target) => !first.includes(target)),
     );
-    expect(await updates().claim('apple', 10)).toEqual([]);
+    expect(await updates().claimByPriority('apple', 10)).toEqual([]);
     await clearQueue();
   });
 
@@ -232,7 +232,9 @@ describe('the queue of pass updates', () => {
     );
     const stores: number[] = [];
     for (let i = 0; i < 7; i++) {
-      stores.push(...(await updates().claim('apple', 1)).map(({ accountId }) => accountId));
+      stores.push(
+        ...(await updates().claimByPriority('apple', 1)).map(({ accountId }) => accountId),
+      );
     }
     expect(stores.slice(0, 3).toSorted()).toEqual([1, 2, 3]);
     expect(stores.slice(3, 5).toSorted()).toEqual([1, 3]);
@@ -243,30 +245,32 @@ describe('the queue of pass updates', () => {
   it('leases an update again that was requested while it was being sent', async () => {
     await requestUpdates('apple', ['c1'], 1, 0);
     await makeDue();
-    const [update] = await updates().claim('apple', 1);
+    const [update] = await updates().claimByPriority('apple', 1);
     if (!update) throw new Error('nothing was claimed');
     await requestUpdates('apple', ['c1'], 1, 0);
     await updates().finish(update);
-    const [again] = await updates().claim('apple', 1);
+    const [again] = await updates().claimByPriority('apple', 1);
     expect(again).toMatchObject({ target: 'c1', attempts: 1 });
     if (again) await updates().finish(again);
     await makeDue();
-    expect(await updates().claim('apple', 1)).toEqual([]);
+    expect(await updates().claimByPriority('apple', 1)).toEqual([]);
   });
 
   it('ignores a result from a process whose lease has expired', async () => {
     await requestUpdates('apple', ['d1'], 1, 0);
     await makeDue();
-    const [lateUpdate] = await updates().claim('apple', 1);
+    const [lateUpdate] = await updates().claimByPriority('apple', 1);
     await makeDue();
-    const [second] = await updates().claim('apple', 1);
+    const [second] = await updates().claimByPriority('apple', 1);
     if (!lateUpdate || !second) throw new Error('nothing was claimed');
     await updates().finish(second);
     await requestUpdates('apple', ['d1'], 1, 0);
     await makeDue();
-    await updates().putOff(lateUpdate, 60_000, 'late');
+    await updates().postpone(lateUpdate, 60_000, 'late');
     await updates().finish(lateUpdate);
-    expect(await updates().claim('apple', 1)).toMatchObject([{ target: 'd1', attempts: 1 }]);
+    expect(await updates().claimByPriority('apple', 1)).toMatchObject([
+      { target: 'd1', attempts: 1 },
+    ]);
     await clearQueue();
   });
 

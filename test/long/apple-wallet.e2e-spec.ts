@@ -8,7 +8,7 @@ import { ApplePushes } from '#apple-wallet/apple-pushes.service.js';
 import { APNS_TIMEOUTS, ApnsClient } from '#apple-wallet/apns.client.js';
 import { Passes } from '#passes/passes.service.js';
 import type { CustomerCard } from '#stamping/customer-card.js';
-import type { PassOutcome } from '#passes/pass-sender.js';
+import type { JobOutcome } from '#database/job-queue.js';
 import type { WalletJson } from '#passes/wallet-state.dto.js';
 import { TEAM } from '../support/emulators/apple/certificates.mjs';
 import type { Phone } from '../support/emulators/apple/phone.mjs';
@@ -366,7 +366,7 @@ describe('a phone with Apple Wallet passes', () => {
 
     afterAll(() => pushes.onModuleDestroy());
 
-    const send = (): Promise<PassOutcome> =>
+    const send = (): Promise<JobOutcome> =>
       pushes.send({ channel: 'apple', target, accountId: 1, attempts: 1 }, NEVER);
     const readRefusedMetric = async () =>
       (await registry.getSingleMetricAsString('inkpad_apple_pushes_refused')).trim().split(' ').at(-1); // prettier-ignore

@@ -122,7 +122,8 @@ create table pass_updates (
   due_at timestamptz not null default now(),
   request_number bigint not null default 1,
   attempts int not null default 0,
-  last_error text,
+  -- why the last attempt failed
+  reason text,
   primary key (channel, target)
 ) with (fillfactor = 50);
 create index pass_updates_due on pass_updates (channel, priority, account_id, due_at);

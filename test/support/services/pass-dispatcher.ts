@@ -6,10 +6,10 @@ import { ReadModels } from '#event-store/read-models/read-models.js';
 import { LeaderLock } from '#database/leader-lock.js';
 import { PassChanges } from '#passes/pass-changes.subscription.js';
 import { PassContents } from '#passes/pass-contents.service.js';
+import type { JobOutcome } from '#database/job-queue.js';
 import {
   PassSender,
   type CardScope,
-  type PassOutcome,
   type PassUpdate,
   type UpdateRequest,
 } from '#passes/pass-sender.js';
@@ -27,7 +27,7 @@ export class Recorder extends PassSender {
   readonly concurrency = 4;
   readonly sent: PassUpdate[] = [];
   readonly scopes: CardScope[] = [];
-  outcome: PassOutcome = { kind: 'done' };
+  outcome: JobOutcome = { kind: 'done' };
 
   findTargets(customerCardIds: number[]): Promise<UpdateRequest[]> {
     return Promise.resolve(
@@ -40,7 +40,7 @@ export class Recorder extends PassSender {
     return Promise.resolve([]);
   }
 
-  send(update: PassUpdate): Promise<PassOutcome> {
+  send(update: PassUpdate): Promise<JobOutcome> {
     this.sent.push(update);
     return Promise.resolve(this.outcome);
   }

@@ -2,12 +2,8 @@ import { Injectable, Logger, type OnModuleDestroy } from '@nestjs/common';
 import { Gauge, Registry } from 'prom-client';
 import type { AppleCredentials } from '#configuration/apple-credentials.js';
 import { getErrorMessage } from '#kernel/errors.js';
-import {
-  PassSender,
-  type PassOutcome,
-  type PassUpdate,
-  type UpdateRequest,
-} from '#passes/pass-sender.js';
+import type { JobOutcome } from '#database/job-queue.js';
+import { PassSender, type PassUpdate, type UpdateRequest } from '#passes/pass-sender.js';
 import { APNS_TIMEOUTS, ApnsClient, type ApnsResponse } from './apns.client.js';
 import { AppleCertificate } from './apple-certificate.service.js';
 import { AppleDevices, type AppleDevice } from './apple-devices.service.js';
@@ -61,7 +57,7 @@ export class ApplePushes extends PassSender implements OnModuleDestroy {
     return this.devices.findTargets(customerCardIds);
   }
 
-  async send({ target }: PassUpdate, signal: AbortSignal): Promise<PassOutcome> {
+  async send({ target }: PassUpdate, signal: AbortSignal): Promise<JobOutcome> {
     const { credentials } = this.certificate;
     if (credentials === null) {
       return { kind: 'failed', error: 'the certificate has expired', retryInMs: HOUR_MS };
@@ -81,7 +77,7 @@ export class ApplePushes extends PassSender implements OnModuleDestroy {
     credentials: AppleCredentials,
     device: AppleDevice,
     signal: AbortSignal,
-  ): Promise<PassOutcome> {
+  ): Promise<JobOutcome> {
     let response: ApnsResponse;
     try {
       response = await this.getClient(credentials).push(device.pushToken, signal);
@@ -91,7 +87,7 @@ export class ApplePushes extends PassSender implements OnModuleDestroy {
     return this.handleResponse(response, device);
   }
 
-  private async handleResponse(response: ApnsResponse, device: AppleDevice): Promise<PassOutcome> {
+  private async handleResponse(response: ApnsResponse, device: AppleDevice): Promise<JobOutcome> {
     const { status, reason, goneAt, retryInMs } = response;
     const error = `Apple: ${status} ${reason}`.trim();
     if (status === 403 || (status === 400 && CONFIGURATION_ERRORS.has(reason)))
@@ -114,7 +110,7 @@ export class ApplePushes extends PassSender implements OnModuleDestroy {
   }
 
   /** Pauses all pushes: Apple would refuse every further one, and treat them as an attack. */
-  private pausePushes(error: string): PassOutcome {
+  private pausePushes(error: string): JobOutcome {
     if (!this.pause) {
       this.log.error(
         `${error}: Apple refuses the certificate or token of pushes. Passes on phones are not updated until it accepts them again; one push is tried every ${PAUSE_MS / 60_000} minutes. See docs/operating.md, Apple Wallet`,
@@ -126,7 +122,7 @@ export class ApplePushes extends PassSender implements OnModuleDestroy {
   }
 
   /** Finds the outcome of a push during a pause. Undefined: the push may be sent, as the probe if a pause has ended. */
-  private findPauseOutcome(now: number): PassOutcome | undefined {
+  private findPauseOutcome(now: number): JobOutcome | undefined {
     if (!this.pause) return undefined;
     const { reason, endsAt } = this.pause;
     if (now < endsAt) return { kind: 'failed', error: reason, retryInMs: endsAt - now };

@@ -1,15 +1,15 @@
 import { Injectable } from '@nestjs/common';
 import { Config } from '#configuration/config.js';
+import type { JobOutcome } from '#database/job-queue.js';
 import {
   PassSender,
   type CardScope,
-  type PassOutcome,
   type PassUpdate,
   type UpdateRequest,
 } from '#passes/pass-sender.js';
 import { GoogleObjects } from './google-objects.service.js';
 import { GooglePasses } from './google-passes.service.js';
-import { toPassOutcome } from './publication.js';
+import { toJobOutcome } from './publication.js';
 
 const CONCURRENCY = 4;
 
@@ -38,7 +38,7 @@ export class GoogleClassSender extends PassSender {
     return this.objects.findClassTargets(scope);
   }
 
-  async send({ target, attempts }: PassUpdate, signal: AbortSignal): Promise<PassOutcome> {
-    return toPassOutcome(await this.passes.publishClass(Number(target), attempts, signal));
+  async send({ target, attempts }: PassUpdate, signal: AbortSignal): Promise<JobOutcome> {
+    return toJobOutcome(await this.passes.publishClass(Number(target), attempts, signal));
   }
 }

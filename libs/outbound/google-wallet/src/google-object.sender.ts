@@ -1,14 +1,10 @@
 import { Injectable } from '@nestjs/common';
 import { Config } from '#configuration/config.js';
-import {
-  PassSender,
-  type PassOutcome,
-  type PassUpdate,
-  type UpdateRequest,
-} from '#passes/pass-sender.js';
+import type { JobOutcome } from '#database/job-queue.js';
+import { PassSender, type PassUpdate, type UpdateRequest } from '#passes/pass-sender.js';
 import { GoogleObjects } from './google-objects.service.js';
 import { GooglePasses } from './google-passes.service.js';
-import { toPassOutcome } from './publication.js';
+import { toJobOutcome } from './publication.js';
 
 const CONCURRENCY = 8;
 
@@ -32,7 +28,7 @@ export class GoogleObjectSender extends PassSender {
     return this.objects.findObjectTargets(customerCardIds);
   }
 
-  async send({ target, attempts }: PassUpdate, signal: AbortSignal): Promise<PassOutcome> {
-    return toPassOutcome(await this.passes.publishObject(Number(target), attempts, signal));
+  async send({ target, attempts }: PassUpdate, signal: AbortSignal): Promise<JobOutcome> {
+    return toJobOutcome(await this.passes.publishObject(Number(target), attempts, signal));
   }
 }

@@ -4,7 +4,7 @@ import { KnownErasures } from '#event-store/personal-keys/known-erasures.js';
 import { PassContents } from '#passes/pass-contents.service.js';
 import { PassImages } from '#passes/pass-images.service.js';
 import type { PassContent } from '#passes/pass-content.js';
-import type { PassOutcome } from '#passes/pass-sender.js';
+import type { JobOutcome } from '#database/job-queue.js';
 import { Passes, type Pass } from '#passes/passes.service.js';
 import type { GoogleResponse } from './google-response.js';
 import {
@@ -85,7 +85,7 @@ export class GooglePasses {
     google: GoogleWallet,
     attempts: number,
     signal: AbortSignal,
-  ): Promise<PassOutcome> {
+  ): Promise<JobOutcome> {
     const { cardId, sentHash } = lease;
     const customerCardId = await this.objects.findCustomerCard(cardId);
     const content =
@@ -252,7 +252,7 @@ function withDeadline(signal: AbortSignal): AbortSignal {
 }
 
 /** Converts a response that is not `ok`. */
-function toOutcome(response: GoogleResponse, attempts: number): PassOutcome {
+function toOutcome(response: GoogleResponse, attempts: number): JobOutcome {
   switch (response.kind) {
     case 'refused':
       return attempts < MAX_REFUSALS

@@ -1,3 +1,5 @@
+import type { JobOutcome } from '#database/job-queue.js';
+
 /** The way in which changes reach a pass on a device. */
 export type PassChannel = 'apple' | 'google_class' | 'google_object' | 'web';
 
@@ -9,16 +11,6 @@ export type PassUpdate = {
   /** This one included. */
   attempts: number;
 };
-
-/**
- * - done: nothing is left to do, even if there was nothing to do at all
- * - failed: retried later, after the given time if the vendor named one
- * - refused: a retry would not help; the reason is logged
- */
-export type PassOutcome =
-  | { kind: 'done' }
-  | { kind: 'failed'; error: string; retryInMs?: number }
-  | { kind: 'refused'; error: string };
 
 export type UpdateRequest = { channel: PassChannel; target: string; accountId: number };
 
@@ -45,7 +37,7 @@ export abstract class PassSender {
   }
 
   /** Sends an update. @param signal aborts when the process must end; another process then retries the update */
-  abstract send(update: PassUpdate, signal: AbortSignal): Promise<PassOutcome>;
+  abstract send(update: PassUpdate, signal: AbortSignal): Promise<JobOutcome>;
 }
 
 /** The injection token of all senders. */

@@ -5,12 +5,8 @@ import { getErrorMessage } from '#kernel/errors.js';
 import { getError, isSuccess, type Outcome } from '#sending/outcome.js';
 import { KnownErasures } from '#event-store/personal-keys/known-erasures.js';
 import { PassContents } from '#passes/pass-contents.service.js';
-import {
-  PassSender,
-  type PassOutcome,
-  type PassUpdate,
-  type UpdateRequest,
-} from '#passes/pass-sender.js';
+import type { JobOutcome } from '#database/job-queue.js';
+import { PassSender, type PassUpdate, type UpdateRequest } from '#passes/pass-sender.js';
 import { Passes } from '#passes/passes.service.js';
 import { createPushNotice } from './push-notice.js';
 import { VapidKeys } from './vapid-keys.service.js';
@@ -46,7 +42,7 @@ export class WebPushes extends PassSender {
     return this.subscriptions.findTargets(customerCardIds);
   }
 
-  async send({ target }: PassUpdate): Promise<PassOutcome> {
+  async send({ target }: PassUpdate): Promise<JobOutcome> {
     const readAt = performance.now();
     const stored = await this.subscriptions.find(Number(target));
     if (!stored) return { kind: 'done' };
@@ -99,7 +95,7 @@ export class WebPushes extends PassSender {
     stored: StoredSubscription,
     noticeTag: number,
     outcome: Outcome,
-  ): Promise<PassOutcome> {
+  ): Promise<JobOutcome> {
     const { customerCardId, accountId } = stored;
     const status = outcome.kind === 'responded' ? outcome.status : 0;
     if (isSuccess(outcome)) {

@@ -1,0 +1,110 @@
+import type { Logger } from '@nestjs/common';
+import { getErrorMessage } from '#kernel/errors.js';
+import { pause } from '#kernel/pause.js';
+import { getRetryDelayMs } from '#kernel/retry-schedule.js';
+import { isTransient } from './connection.js';
+import type { Job, JobOutcome, JobQueue } from './job-queue.js';
+
+const POLL_INTERVAL_MS = 500;
+
+/** How the jobs of a queue are done. */
+export type JobHandler<Item extends object> = {
+  queue: JobQueue<Item>;
+  concurrency: number;
+  claim: (limit: number) => Promise<Job<Item>[]>;
+  /** Says in the log which job failed. */
+  describeFailure: (job: Job<Item>) => string;
+  /**
+   * Makes an attempt. Throws when the outcome is unknown or cannot be stored: the job is claimed again after its lease.
+   * @param cut aborts when the process must end
+   * @returns nothing when the queue has been changed already
+   */
+  attempt: (job: Job<Item>, cut: AbortSignal) => Promise<JobOutcome | void>;
+  /** Returns until when a job is retried; without it, as long as the schedule says. */
+  getGiveUpAt?: (job: Job<Item>) => Date;
+};
+
+/** Runs queues, each apart from the others, so that a server that hangs delays nothing else. */
+export class JobRunner {
+  private readonly stopping = new AbortController();
+  private readonly cut = new AbortController();
+  private readonly running: Promise<void>[] = [];
+
+  constructor(private readonly log: Logger) {}
+
+  start<Item extends object>(handler: JobHandler<Item>): void {
+    this.running.push(runJobs(handler, this.log, this.stopping.signal, this.cut.signal));
+  }
+
+  /** Stops. Attempts that take longer than the time allowed are aborted, and made again later. */
+  async stop(milliseconds: number): Promise<void> {
+    this.stopping.abort();
+    const timeout = setTimeout(() => this.cut.abort(), milliseconds);
+    await Promise.all(this.running);
+    clearTimeout(timeout);
+  }
+}
+
+/**
+ * Does jobs until the signal aborts, whatever happens to the database. Returns when the attempts have ended.
+ * @param cut aborts the attempts
+ */
+export async function runJobs<Item extends object>(
+  handler: JobHandler<Item>,
+  log: Logger,
+  signal: AbortSignal,
+  cut: AbortSignal,
+): Promise<void> {
+  const running = new Set<Promise<void>>();
+  while (!signal.aborted) {
+    try {
+      for (const job of await handler.claim(handler.concurrency - running.size)) {
+        const attempt = runJob(handler, job, log, cut).finally(() => running.delete(attempt));
+        running.add(attempt);
+      }
+      if (running.size === handler.concurrency) {
+        await Promise.race(running);
+        continue;
+      }
+    } catch (error) {
+      log[isTransient(error) ? 'warn' : 'error'](
+        `no work can be claimed: ${getErrorMessage(error)}`,
+      );
+    }
+    await pause(POLL_INTERVAL_MS, signal);
+  }
+  await Promise.all(running);
+}
+
+/** Makes an attempt and records its outcome. Never throws. */
+export async function runJob<Item extends object>(
+  { queue, describeFailure, attempt, getGiveUpAt }: JobHandler<Item>,
+  job: Job<Item>,
+  log: Logger,
+  cut: AbortSignal,
+): Promise<void> {
+  try {
+    const outcome = await attempt(job, cut);
+    if (!outcome) return;
+    if (outcome.kind === 'failed') {
+      const { error, retryInMs } = outcome;
+      const giveUpAt = getGiveUpAt?.(job);
+      const delayMs = getRetryDelayMs(queue.schedule, job.attempts, {
+        requestedMs: retryInMs,
+        remainingMs: giveUpAt && giveUpAt.getTime() - Date.now(),
+        fraction: Math.random(),
+      });
+      if (delayMs !== undefined) {
+        log.warn(`${describeFailure(job)} (${error}); next attempt in ${delayMs} ms`);
+        return await queue.postpone(job, delayMs, error);
+      }
+    }
+    if (outcome.kind !== 'done')
+      log.error(`${describeFailure(job)} (${outcome.error}), and is not tried again`);
+    await queue.finish(job, outcome);
+  } catch (error) {
+    const description = `${describeFailure(job)} (${getErrorMessage(error)}), and is tried again in a minute`;
+    if (isTransient(error)) log.warn(description);
+    else log.error(description, error instanceof Error ? error.stack : undefined);
+  }
+}
