@@ -368,7 +368,7 @@ describe('a card link', () => {
     for (let accountId = 9001; accountId <= 9005; accountId++) await enqueue(accountId, 4, 2);
     await enqueue(9006, 1, 1);
     const messages = service.app.get(CardMessages, { strict: false });
-    const batches = [...(await messages.claim('sms', 4)), ...(await messages.claim('sms', 4))];
+    const batches = [...(await messages.claim(4, 'sms')), ...(await messages.claim(4, 'sms'))];
     expect(batches.map(({ accountId }) => accountId)).toContain(9006);
     await service.database.query('delete from card_messages where account_id > 9000');
   });

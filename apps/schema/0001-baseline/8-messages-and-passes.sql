@@ -9,6 +9,8 @@ create table mail_outbox (
   due_at timestamptz not null,
   created_at timestamptz not null,
   give_up_at timestamptz not null,
+  -- why the last attempt failed
+  reason text,
   -- the whole e-mail
   sealed bytea not null
 );

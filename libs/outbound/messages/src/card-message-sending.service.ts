@@ -1,12 +1,13 @@
 import { Injectable, Logger } from '@nestjs/common';
 import { Config } from '#configuration/config.js';
+import type { Job, JobOutcome } from '#database/job-queue.js';
+import type { JobHandler } from '#database/job-runner.js';
 import { KnownErasures } from '#event-store/personal-keys/known-erasures.js';
-import { findNextMailAttempt, type MailOutcome } from './mail.js';
+import { GIVE_UP_SECONDS, type MailOutcome } from './mail.js';
 import { chooseRoute, type MessageChannel, type Route } from './card-message.js';
 import { renderCardMail, renderCardSms, type CardMessageContent } from './card-message-texts.js';
 import { CardMessageContents, type FoundContent } from './card-message-contents.service.js';
-import { CardMessages, type ClaimedMessage } from './card-messages.service.js';
-import type { MessageQueue } from './message-queue.js';
+import { CardMessages, type QueuedMessage } from './card-messages.service.js';
 import { MessageMetrics } from './message-metrics.service.js';
 import type { SmsOutcome } from './sms-response.js';
 import { SmsClient } from './sms.client.js';
@@ -14,6 +15,7 @@ import { SmtpClient } from './smtp.client.js';
 
 type Outcome = MailOutcome | SmsOutcome;
 
+const CONCURRENCY = 4;
 /** The delay after a message went out of date before it was sent, because its recipient may have been erased. */
 const REWRITE_DELAY_MS = 1_000;
 
@@ -36,59 +38,68 @@ export class CardMessageSending {
     private readonly config: Config,
   ) {}
 
-  /** Creates one queue for each channel, so that neither waits for the other's server. */
-  createQueue(channel: MessageChannel): MessageQueue<ClaimedMessage> {
+  /** Creates one handler for each channel, so that neither waits for the other's server. */
+  createHandler(channel: MessageChannel): JobHandler<QueuedMessage> {
     return {
-      name: `card links by ${channel}`,
-      claim: (limit) => this.messages.claim(channel, limit),
-      send: (message, cut) => this.send(message, cut),
+      queue: this.messages,
+      concurrency: CONCURRENCY,
+      claim: (limit) => this.messages.claim(limit, channel),
+      describeFailure: ({ id }) => `message ${id} could not be sent by ${channel}`,
+      attempt: (message, cut) => this.attempt(message, cut),
+      getGiveUpAt: ({ enqueuedAt }) => new Date(enqueuedAt.getTime() + GIVE_UP_SECONDS * 1000),
     };
   }
 
-  private async send(message: ClaimedMessage, cut: AbortSignal): Promise<void> {
+  private async attempt(message: Job<QueuedMessage>, cut: AbortSignal): Promise<JobOutcome | void> {
     const readAt = performance.now();
     const content = await this.contents.find(message.customerCardId);
-    if (!content) return this.messages.finish(message, 'dropped', { reason: 'erased' });
+    if (!content) return this.messages.record(message, 'dropped', { reason: 'erased' });
     const route = this.routeTo(content, message.mailRefused);
     if (route.kind === 'drop') {
-      return this.messages.finish(message, 'dropped', { reason: route.reason });
+      return this.messages.record(message, 'dropped', { reason: route.reason });
     }
     const { channel } = route;
     if (route.kind === 'hold') {
-      return this.messages.finish({ ...message, channel }, 'held', { reason: route.reason });
+      return this.messages.record({ ...message, channel }, 'held', { reason: route.reason });
     }
     if (channel !== message.channel) {
       return this.messages.redirect(message, channel, message.mailRefused);
     }
     if (message.heldChannels.includes(channel)) {
-      return this.messages.finish(message, 'held', { reason: SHARE_USED_UP });
+      return this.messages.record(message, 'held', { reason: SHARE_USED_UP });
     }
     if (channel === 'sms' && message.phoneMissing) {
-      return this.messages.finish(message, 'held', { reason: PHONE_MISSING });
+      return this.messages.record(message, 'held', { reason: PHONE_MISSING });
     }
     if (channel === 'sms' && (await this.hasSentTooMany(message.accountId))) {
-      return this.messages.finish(message, 'held', { reason: 'the store has sent too many SMS' });
+      return this.messages.record(message, 'held', { reason: 'the store has sent too many SMS' });
     }
     const { messagesPerAddressPerDay } = this.config;
     if (!(await this.messages.countForAddress(message, route, messagesPerAddressPerDay))) return;
     const read = { subjectId: content.customerId, readAt };
     const now = () => performance.now();
     const outcome = await this.erasures.send(read, now, ({ erased, mayBeSent }) =>
-      this.attempt({ ...route, id: message.id }, content.content, {
+      this.send({ ...route, id: message.id }, content.content, {
         cut: AbortSignal.any([cut, erased]),
         mayBeSent,
       }),
     );
     if (!outcome) {
-      const soon = new Date(Date.now() + REWRITE_DELAY_MS);
-      return this.messages.putOff(message, soon, 'it is being sent again');
+      return this.messages.postpone(message, REWRITE_DELAY_MS, 'it is being sent again');
     }
     this.metrics.countAttempt(`card_${channel}`, outcome.kind);
     if (outcome.kind === 'refused' && channel === 'email') {
       const other = this.routeTo(content, true);
       if (other.kind === 'send') return this.messages.redirect(message, other.channel, true);
     }
-    await this.record(message, outcome);
+    if (outcome.kind === 'failed') return outcome;
+    if (outcome.kind === 'refused') {
+      this.log.warn(`message ${message.id} could not be sent by ${channel} (${outcome.error})`);
+      return this.messages.record(message, 'failed', { reason: outcome.error });
+    }
+    this.log.debug(`message ${message.id} was sent`);
+    const providerId = 'providerId' in outcome ? outcome.providerId : null;
+    return this.messages.record(message, 'sent', { providerId });
   }
 
   private async hasSentTooMany(accountId: number): Promise<boolean> {
@@ -101,7 +112,7 @@ export class CardMessageSending {
     return chooseRoute(contact, { ...setUp, smsCountries }, mailRefused);
   }
 
-  private attempt(
+  private send(
     { channel, to, id }: { channel: MessageChannel; to: string; id: string },
     content: CardMessageContent,
     { cut, mayBeSent }: { cut: AbortSignal; mayBeSent: () => boolean },
@@ -109,29 +120,5 @@ export class CardMessageSending {
     return channel === 'email'
       ? this.smtp.send(id, { to, ...renderCardMail(content) }, cut, mayBeSent)
       : this.sms.send({ id, to, text: renderCardSms(content) }, cut, mayBeSent);
-  }
-
-  private async record(message: ClaimedMessage, outcome: Outcome): Promise<void> {
-    if (outcome.kind === 'sent') {
-      this.log.debug(`message ${message.id} was sent`);
-      const providerId = 'providerId' in outcome ? outcome.providerId : null;
-      return this.messages.finish(message, 'sent', { providerId });
-    }
-    const { error: reason } = outcome;
-    const description = `message ${message.id} could not be sent by ${message.channel} (${reason})`;
-    if (outcome.kind === 'refused') {
-      this.log.warn(description);
-      return this.messages.finish(message, 'failed', { reason });
-    }
-    const now = new Date();
-    const nextAttempt = findNextMailAttempt(message.attempts, message.enqueuedAt, now);
-    if (!nextAttempt) {
-      this.log.error(`${description}, and is not tried again`);
-      return this.messages.finish(message, 'failed', { reason });
-    }
-    const retryInMs = 'retryInMs' in outcome ? (outcome.retryInMs ?? 0) : 0;
-    const next = new Date(Math.max(nextAttempt.getTime(), now.getTime() + retryInMs));
-    this.log.warn(`${description}; next attempt at ${next.toISOString()}`);
-    await this.messages.putOff(message, next, reason);
   }
 }

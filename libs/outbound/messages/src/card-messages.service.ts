@@ -1,9 +1,9 @@
 import { Injectable } from '@nestjs/common';
 import pg, { Pool } from 'pg';
-import { findLastServed } from '#kernel/turns.js';
 import { findMailboxKey } from '#kernel/email-address.js';
 import { inTransaction } from '#database/connection.js';
 import { DailyCounts, type RunQuery } from '#database/daily-counts.js';
+import { JobQueue, LEASED, type Job, type JobOutcome, type JobTable } from '#database/job-queue.js';
 import { MOVE_CHECKPOINT, toMoveArguments, OvertakenError } from '#event-store/port/checkpoint.js';
 import type { Position, StoredEvent } from '#event-store/port/event-store.js';
 import { SAME_REQUEST_MS } from '#customers/card-links.js';
@@ -15,6 +15,7 @@ import {
   type MessageChannel,
   type MessageRequest,
 } from './card-message.js';
+import { MAIL_RETRIES } from './mail.js';
 
 export const CARD_MESSAGES = 'card messages';
 
@@ -26,9 +27,6 @@ export async function startMessages(pool: Pool, accountId: number): Promise<void
     [accountId],
   );
 }
-
-/** Longer than an attempt can last. After that, another dispatcher may claim the message of one that has died. */
-const LEASE_SECONDS = 60;
 
 /** Names the card of a message request that came before it: the customer's creation precedes the card's issue. */
 const NAME_CARDS = {
@@ -63,43 +61,7 @@ const ENQUEUE = {
          on conflict (id) do nothing`,
 };
 
-/**
- * The stores take turns, so that one with many messages does not delay the others, however few are claimed at a time.
- * $1 channel, $2 limit, $3 the store that was served last.
- */
-const CLAIM = {
-  name: 'card_messages_claim',
-  text: `
-    with recursive stores as (
-      (select account_id from card_messages
-       where channel = $1 and due_at is not null order by account_id limit 1)
-      union all
-      select (select m.account_id from card_messages m
-              where m.channel = $1 and m.due_at is not null and m.account_id > s.account_id
-              order by m.account_id limit 1)
-      from stores s where s.account_id is not null
-    ), turns as (
-      select d.id
-      from stores s
-      cross join lateral (
-        select m.id, m.due_at, row_number() over (order by m.due_at) as turn from card_messages m
-        where m.channel = $1 and m.account_id = s.account_id and m.due_at <= now()
-        order by m.due_at limit $2
-      ) d
-      order by d.turn, s.account_id <= $3, s.account_id limit $2
-    ), due as (
-      select m.id from card_messages m join turns using (id)
-      where m.channel = $1 and m.due_at <= now()
-      for update of m skip locked
-    )
-    update card_messages m
-    set attempts = m.attempts + 1, due_at = now() + interval '${LEASE_SECONDS} seconds'
-    from due where m.id = due.id
-    returning m.id, m.account_id, m.customer_card_id, m.channel, m.mail_refused, m.held_channels,
-      m.phone_missing, m.attempts, m.enqueued_at`,
-};
-
-export type ClaimedMessage = {
+export type QueuedMessage = {
   id: string;
   accountId: number;
   customerCardId: number;
@@ -109,21 +71,24 @@ export type ClaimedMessage = {
   heldChannels: MessageChannel[];
   /** Whether a signup asked for it without a phone number: then only a user may send it by SMS. */
   phoneMissing: boolean;
-  /** Includes this one, and so identifies the claim. */
-  attempts: number;
   enqueuedAt: Date;
 };
 
-type ClaimedRow = {
-  id: string;
-  account_id: number;
-  customer_card_id: number;
-  channel: MessageChannel;
-  mail_refused: boolean;
-  held_channels: MessageChannel[];
-  phone_missing: boolean;
-  attempts: number;
-  enqueued_at: Date;
+const TABLE: JobTable<QueuedMessage> = {
+  name: 'card_messages',
+  key: ['id'],
+  partition: ['channel'],
+  turnsBy: 'account_id',
+  columns: {
+    id: 'id',
+    accountId: 'account_id',
+    customerCardId: 'customer_card_id',
+    channel: 'channel',
+    mailRefused: 'mail_refused',
+    heldChannels: 'held_channels',
+    phoneMissing: 'phone_missing',
+    enqueuedAt: 'enqueued_at',
+  },
 };
 
 /**
@@ -131,13 +96,13 @@ type ClaimedRow = {
  * message is sent, so that an erased person is gone from here as well.
  */
 @Injectable()
-export class CardMessages {
-  private readonly lastServed: Record<MessageChannel, number> = { email: 0, sms: 0 };
-
+export class CardMessages extends JobQueue<QueuedMessage> {
   constructor(
-    private readonly pool: Pool,
+    pool: Pool,
     private readonly counts: DailyCounts,
-  ) {}
+  ) {
+    super(pool, TABLE, MAIL_RETRIES);
+  }
 
   /** Enqueues the requests of a batch of the log, and advances the checkpoint. @throws OvertakenError */
   async advance(from: Position, to: Position, events: StoredEvent[]): Promise<void> {
@@ -182,28 +147,6 @@ export class CardMessages {
     });
   }
 
-  /** Claims due messages for a minute. */
-  async claim(channel: MessageChannel, limit: number): Promise<ClaimedMessage[]> {
-    const after = this.lastServed[channel];
-    const { rows } = await this.pool.query<ClaimedRow>({
-      ...CLAIM,
-      values: [channel, limit, after],
-    });
-    const stores = rows.map((row) => row.account_id);
-    this.lastServed[channel] = findLastServed(after, stores);
-    return rows.map((row) => ({
-      id: row.id,
-      accountId: row.account_id,
-      customerCardId: row.customer_card_id,
-      channel: row.channel,
-      mailRefused: row.mail_refused,
-      heldChannels: row.held_channels,
-      phoneMissing: row.phone_missing,
-      attempts: row.attempts,
-      enqueuedAt: row.enqueued_at,
-    }));
-  }
-
   /** Counts the SMS that a store has sent in the last 24 hours, up to `limit`. */
   async countSentSms(accountId: number, limit: number): Promise<number> {
     const { rows } = await this.pool.query<{ count: number }>({
@@ -222,70 +165,51 @@ export class CardMessages {
    * @returns whether it may be sent
    */
   async countForAddress(
-    message: ClaimedMessage,
+    message: Job<QueuedMessage>,
     { channel, to }: { channel: MessageChannel; to: string },
     limit: number,
   ): Promise<boolean> {
     return inTransaction(this.pool, async (client) => {
-      const { rowCount } = await client.query({
-        name: 'card_messages_counted',
-        text: `update card_messages set counted_channel = $3
-               where id = $1 and attempts = $2 and counted_channel is distinct from $3`,
-        values: [message.id, message.attempts, channel],
-      });
-      if (rowCount === 0) return true;
+      const text = `update card_messages set counted_channel = $1
+                    where ${LEASED} and counted_channel is distinct from $1`;
+      if ((await this.change(message, 'count', text, [channel], client)) === 0) return true;
       const recipient = channel === 'email' ? findMailboxKey(to) : to;
       const query: RunQuery = async (text, values) => (await client.query({ text, values })).rows;
       const seconds = await this.counts.count(query, ['card links to', recipient], limit);
       if (seconds === null) return true;
       const reason = 'too many messages went to this address today';
-      await client.query(createFinishQuery({ ...message, channel }, 'held', { reason }));
+      await this.record({ ...message, channel }, 'held', { reason }, client);
       return false;
-    });
-  }
-
-  async putOff(message: ClaimedMessage, until: Date, reason: string): Promise<void> {
-    await this.pool.query({
-      name: 'card_messages_postpone',
-      text: 'update card_messages set due_at = $3, reason = $4 where id = $1 and attempts = $2',
-      values: [message.id, message.attempts, until, reason],
     });
   }
 
   /** Makes the message due at once through another channel. */
   async redirect(
-    message: ClaimedMessage,
+    message: Job<QueuedMessage>,
     channel: MessageChannel,
     mailRefused: boolean,
   ): Promise<void> {
-    await this.pool.query({
-      name: 'card_messages_redirect',
-      text: `update card_messages set channel = $3, mail_refused = $4, due_at = now()
-             where id = $1 and attempts = $2`,
-      values: [message.id, message.attempts, channel, mailRefused],
-    });
+    const text = `update card_messages set channel = $1, mail_refused = $2, due_at = now() where ${LEASED}`;
+    await this.change(message, 'redirect', text, [channel, mailRefused]);
+  }
+
+  override finish(message: Job<QueuedMessage>, outcome: JobOutcome): Promise<void> {
+    if (outcome.kind === 'done') return this.record(message, 'sent', {});
+    return this.record(message, 'failed', { reason: outcome.error });
   }
 
   /** Records the final state of a message. */
-  async finish(
-    message: ClaimedMessage,
+  async record(
+    message: Job<QueuedMessage>,
     state: Exclude<CardMessageState, 'queued'>,
-    details: { reason?: string | null; providerId?: string | null },
+    { reason = null, providerId = null }: { reason?: string | null; providerId?: string | null },
+    by?: pg.PoolClient,
   ): Promise<void> {
-    await this.pool.query(createFinishQuery(message, state, details));
+    const text = `
+      update card_messages
+      set state = $1, due_at = null, finished_at = now(), reason = $2, provider_id = $3, channel = $4
+      where ${LEASED}`;
+    const values = [state, reason, providerId, message.channel];
+    await this.change(message, 'finish', text, values, by);
   }
-}
-
-function createFinishQuery(
-  { id, attempts, channel }: ClaimedMessage,
-  state: Exclude<CardMessageState, 'queued'>,
-  { reason = null, providerId = null }: { reason?: string | null; providerId?: string | null },
-): pg.QueryConfig {
-  return {
-    name: 'card_messages_finish',
-    text: `update card_messages
-           set state = $3, due_at = null, finished_at = now(), reason = $4, provider_id = $5, channel = $6
-           where id = $1 and attempts = $2`,
-    values: [id, attempts, state, reason, providerId, channel],
-  };
 }

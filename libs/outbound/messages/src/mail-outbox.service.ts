@@ -6,11 +6,9 @@ import { findMailboxKey } from '#kernel/email-address.js';
 import { createId } from '#kernel/randomness.js';
 import { DailyCounts, type RunQuery } from '#database/daily-counts.js';
 import { MasterKeys } from '#database/master-keys.js';
+import { JobQueue, type JobOutcome, type JobTable } from '#database/job-queue.js';
 import type { SealedColumn } from '#database/sealed-column.js';
-import { GIVE_UP_SECONDS, type Mail } from './mail.js';
-
-/** Longer than an attempt can last. After that, another dispatcher may claim the e-mail of one that has died. */
-const LEASE_SECONDS = 60;
+import { GIVE_UP_SECONDS, MAIL_RETRIES, type Mail } from './mail.js';
 
 const PURPOSE = 'mails';
 const getContext = (mailId: unknown): string => `mail ${String(mailId)}`;
@@ -25,34 +23,12 @@ export const MAIL_COLUMN: SealedColumn = {
   getContext,
 };
 
-/** @property attempts includes the one that the e-mail is claimed for, and so identifies the claim */
-export type QueuedMail = {
-  id: string;
-  /** Null when the master key cannot decrypt it. */
-  mail: Mail | null;
-  attempts: number;
-  createdAt: Date;
-  giveUpAt: Date;
-};
+export type QueuedMail = { id: string; sealed: Buffer; giveUpAt: Date };
 
-type MailRow = {
-  id: string;
-  sealed: Buffer;
-  attempts: number;
-  created_at: Date;
-  give_up_at: Date;
-};
-
-const CLAIM = {
-  name: 'mail_claim',
-  text: `
-    with due as (
-      select id from mail_outbox where due_at <= now() order by due_at limit $1 for update skip locked
-    )
-    update mail_outbox m
-    set attempts = m.attempts + 1, due_at = now() + interval '${LEASE_SECONDS} seconds'
-    from due where m.id = due.id
-    returning m.id, m.sealed, m.attempts, m.created_at, m.give_up_at`,
+const TABLE: JobTable<QueuedMail> = {
+  name: 'mail_outbox',
+  key: ['id'],
+  columns: { id: 'id', sealed: 'sealed', giveUpAt: 'give_up_at' },
 };
 
 /**
@@ -60,13 +36,15 @@ const CLAIM = {
  * in. A process that dies after sending a mail and before removing it causes a second copy.
  */
 @Injectable()
-export class MailOutbox {
+export class MailOutbox extends JobQueue<QueuedMail> {
   constructor(
-    private readonly pool: Pool,
+    pool: Pool,
     private readonly keys: MasterKeys,
     private readonly counts: DailyCounts,
     private readonly config: Config,
-  ) {}
+  ) {
+    super(pool, TABLE, MAIL_RETRIES);
+  }
 
   /**
    * Adds mails, in the caller's transaction. Stores nothing without a mail server: by the time one is set up, the e-mail
@@ -116,46 +94,30 @@ export class MailOutbox {
     return seconds;
   }
 
-  /** Claims the oldest e-mails that are due; nobody else gets them for a minute. */
-  async claim(limit: number): Promise<QueuedMail[]> {
-    const { rows } = await this.pool.query<MailRow>({ ...CLAIM, values: [limit] });
-    return rows.map((row) => ({
-      id: row.id,
-      mail: this.open(row),
-      attempts: row.attempts,
-      createdAt: row.created_at,
-      giveUpAt: row.give_up_at,
-    }));
-  }
-
-  async putOff({ id, attempts }: QueuedMail, until: Date): Promise<void> {
+  /**
+   * Removes an e-mail that was sent or given up, and records the outcome with the retirement notice, if it is one. Even
+   * after the lease, since nobody has to send it again.
+   */
+  override async finish({ id }: QueuedMail, { kind }: JobOutcome): Promise<void> {
     await this.pool.query({
-      name: 'mail_put_off',
-      text: 'update mail_outbox set due_at = $3 where id = $1 and attempts = $2',
-      values: [id, attempts, until],
-    });
-  }
-
-  /** Removes a mail that was sent or given up, and records the outcome with the retirement notice, if it is one. */
-  async remove({ id }: QueuedMail, outcome: 'sent' | 'given_up'): Promise<void> {
-    await this.pool.query({
-      name: 'mail_remove',
+      name: 'mail_outbox_finish',
       text: `
         with gone as (delete from mail_outbox where id = $1 returning id)
         update api_retirement_notices n set ended_at = now(), outcome = $2 from gone where n.mail_id = gone.id`,
-      values: [id, outcome],
+      values: [id, kind === 'done' ? 'sent' : 'given_up'],
     });
   }
 
-  private seal(id: unknown, mail: Mail): Buffer {
-    return this.keys.seal(PURPOSE, Buffer.from(JSON.stringify(mail)), getContext(id));
-  }
-
-  private open({ id, sealed }: MailRow): Mail | null {
+  /** Decrypts an e-mail. @returns null when the master key cannot decrypt it */
+  open({ id, sealed }: QueuedMail): Mail | null {
     try {
       return JSON.parse(this.keys.open(PURPOSE, sealed, getContext(id)).toString()) as Mail;
     } catch {
       return null;
     }
+  }
+
+  private seal(id: unknown, mail: Mail): Buffer {
+    return this.keys.seal(PURPOSE, Buffer.from(JSON.stringify(mail)), getContext(id));
   }
 }

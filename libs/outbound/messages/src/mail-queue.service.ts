@@ -1,19 +1,19 @@
 import { Injectable, Logger } from '@nestjs/common';
-import { findNextMailAttempt, type MailOutcome } from './mail.js';
+import type { Job, JobOutcome } from '#database/job-queue.js';
+import type { JobHandler } from '#database/job-runner.js';
 import { MailOutbox, type QueuedMail } from './mail-outbox.service.js';
-import type { MessageQueue } from './message-queue.js';
 import { MessageMetrics } from './message-metrics.service.js';
 import { SmtpClient } from './smtp.client.js';
 
-const NOT_OPENED: MailOutcome = {
+const CONCURRENCY = 4;
+const NOT_OPENED = {
   kind: 'failed',
   error: 'cannot be decrypted with the master key. Check that MASTER_KEY belongs to this database',
-};
+} as const;
 
-/** Sends mails to users of stores and to operators, which are stored as a whole. */
+/** Sends e-mails to users of stores and to operators, which are stored as a whole. */
 @Injectable()
-export class MailQueue implements MessageQueue<QueuedMail> {
-  readonly name = 'mails';
+export class MailQueue {
   private readonly log = new Logger('mail');
 
   constructor(
@@ -22,31 +22,23 @@ export class MailQueue implements MessageQueue<QueuedMail> {
     private readonly metrics: MessageMetrics,
   ) {}
 
-  claim(limit: number): Promise<QueuedMail[]> {
-    return this.outbox.claim(limit);
+  createHandler(): JobHandler<QueuedMail> {
+    return {
+      queue: this.outbox,
+      concurrency: CONCURRENCY,
+      claim: (limit) => this.outbox.claim(limit),
+      describeFailure: ({ id }) => `mail ${id} could not be sent`,
+      attempt: (queued, cut) => this.attempt(queued, cut),
+      getGiveUpAt: ({ giveUpAt }) => giveUpAt,
+    };
   }
 
-  /** Sends a mail. One that cannot be decrypted is retried like any other, and meanwhile the operator is alerted. */
-  async send(queued: QueuedMail, cut: AbortSignal): Promise<void> {
-    const { id, mail } = queued;
-    const outcome = mail ? await this.smtp.send(id, mail, cut) : NOT_OPENED;
+  /** Sends an e-mail. One that cannot be decrypted is retried like any other, and meanwhile the operator is alerted. */
+  private async attempt(queued: Job<QueuedMail>, cut: AbortSignal): Promise<JobOutcome> {
+    const mail = this.outbox.open(queued);
+    if (!mail) this.log.error(`mail ${queued.id} ${NOT_OPENED.error}`);
+    const outcome = mail ? await this.smtp.send(queued.id, mail, cut) : NOT_OPENED;
     this.metrics.countAttempt('mail', outcome.kind);
-    if (outcome.kind === 'sent') {
-      this.log.debug(`mail ${id} was sent`);
-      await this.outbox.remove(queued, 'sent');
-      return;
-    }
-    const what = `mail ${id} could not be sent (${outcome.error})`;
-    const next =
-      outcome.kind === 'failed'
-        ? findNextMailAttempt(queued.attempts, queued.createdAt, new Date(), queued.giveUpAt)
-        : undefined;
-    if (next) {
-      this.log[mail ? 'warn' : 'error'](`${what}; next attempt at ${next.toISOString()}`);
-      await this.outbox.putOff(queued, next);
-    } else {
-      this.log.error(`${what}, and is not tried again`);
-      await this.outbox.remove(queued, 'given_up');
-    }
+    return outcome.kind === 'sent' ? { kind: 'done' } : outcome;
   }
 }

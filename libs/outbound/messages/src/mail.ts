@@ -1,3 +1,5 @@
+import type { RetrySchedule } from '#kernel/retry-schedule.js';
+
 /** An e-mail to one person. */
 export type Mail = {
   to: string;
@@ -15,24 +17,23 @@ export type MailOutcome =
   | { kind: 'refused'; error: string }
   | { kind: 'failed'; error: string };
 
-const MINUTE = 60;
-const WAIT_SECONDS = [5, 30, 2 * MINUTE, 10 * MINUTE, 30 * MINUTE];
-const LAST_WAIT_SECONDS = 60 * MINUTE;
-/** How long an e-mail is retried by default. */
-export const GIVE_UP_SECONDS = 24 * 60 * MINUTE;
+const SECOND_MS = 1_000;
+const MINUTE_MS = 60 * SECOND_MS;
 
-/**
- * Finds the time of the next attempt to send an e-mail.
- * @param attempts made so far, including this one
- * @returns undefined when the e-mail would be too old by then
- */
-export function findNextMailAttempt(
-  attempts: number,
-  createdAt: Date,
-  now: Date,
-  giveUpAt = new Date(createdAt.getTime() + GIVE_UP_SECONDS * 1000),
-): Date | undefined {
-  const seconds = WAIT_SECONDS[attempts - 1] ?? LAST_WAIT_SECONDS;
-  const next = new Date(now.getTime() + seconds * 1000);
-  return next > giveUpAt ? undefined : next;
-}
+/** How long an e-mail is retried by default. */
+export const GIVE_UP_SECONDS = 24 * 60 * 60;
+
+/** How e-mails and SMS are retried until they are given up. */
+export const MAIL_RETRIES: RetrySchedule = {
+  delaysMs: [
+    5 * SECOND_MS,
+    30 * SECOND_MS,
+    2 * MINUTE_MS,
+    10 * MINUTE_MS,
+    30 * MINUTE_MS,
+    60 * MINUTE_MS,
+  ],
+  lastRepeats: true,
+  maxRequestedMs: 60 * MINUTE_MS,
+  isSpread: false,
+};
