@@ -51,8 +51,8 @@ const countRequests = (address: string) =>
 
 const readQueueRow = async ({ id }: LocationJson) =>
   (
-    await service.database.query<{ attempts: number; seconds: number; last_error: string | null }>(
-      `select attempts, extract(epoch from due_at - now())::float8 as seconds, last_error
+    await service.database.query<{ attempts: number; seconds: number; reason: string | null }>(
+      `select attempts, extract(epoch from due_at - now())::float8 as seconds, reason
        from geocoding_queue where location_id = $1`,
       [id],
     )
@@ -119,7 +119,7 @@ describe('geocoding', () => {
     emulator.places.set('Marktplatz 1, later', HOUSE);
     emulator.faults.push({ status: 500 });
     const location = await newLocation(store, 'Marktplatz 1, later');
-    expect(await untilPostponed(location, 30)).toMatchObject({ last_error: 'responded with 500' });
+    expect(await untilPostponed(location, 30)).toMatchObject({ reason: 'responded with 500' });
     const bodies = [
       ['<html>', 120],
       ['[{"lat": "x"}]', 600],

@@ -4,13 +4,12 @@
 create table geocoding_queue (
   location_id bigint primary key,
   account_id bigint not null,
-  -- rises with each request, so that one during an attempt is not lost with it
-  request_number bigint not null default 1,
   -- look up again an address that has coordinates, for an operator
   is_forced boolean not null default false,
   attempts int not null default 0,
   due_at timestamptz not null default now(),
-  last_error text
+  -- why the last attempt failed
+  reason text
 );
 create index geocoding_queue_due on geocoding_queue (account_id, due_at);
 

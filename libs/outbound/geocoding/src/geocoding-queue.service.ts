@@ -1,57 +1,37 @@
 import { Injectable } from '@nestjs/common';
 import pg, { Pool } from 'pg';
+import type { RetrySchedule } from '#kernel/retry-schedule.js';
+import { JobQueue, type JobTable } from '#database/job-queue.js';
 
-/** Longer than an attempt can take. After that, another dispatcher may claim the address of one that has died. */
-const LEASE_SECONDS = 60;
+const MINUTE_MS = 60_000;
+const HOUR_MS = 60 * MINUTE_MS;
 
-export type QueuedAddress = {
-  locationId: number;
-  accountId: number;
-  /** Grows with each request to look up this address. */
-  requestNumber: number;
-  /** Whether to look up an address that was found before. */
-  isForced: boolean;
-  /** Including this one. */
-  attempts: number;
+const RETRIES: RetrySchedule = {
+  delaysMs: [0.5 * MINUTE_MS, 2 * MINUTE_MS, 10 * MINUTE_MS, HOUR_MS, 6 * HOUR_MS, 24 * HOUR_MS],
+  lastRepeats: false,
+  maxRequestedMs: 24 * HOUR_MS,
+  isSpread: false,
 };
 
-type ClaimedRow = {
-  location_id: number;
-  account_id: number;
-  request_number: number;
-  is_forced: boolean;
-  attempts: number;
+/** @property isForced whether to look up an address that was found before */
+export type QueuedAddress = { locationId: number; isForced: boolean };
+
+const TABLE: JobTable<QueuedAddress> = {
+  name: 'geocoding_queue',
+  key: ['locationId'],
+  turnsBy: 'account_id',
+  columns: { locationId: 'location_id', isForced: 'is_forced' },
 };
 
-const ENQUEUE = {
-  name: 'geocoding_enqueue',
-  text: `
-    insert into geocoding_queue as q (location_id, account_id)
-    select id, account_id from unnest($1::bigint[], $2::bigint[]) as x (id, account_id) order by id
-    on conflict (location_id) do update set
-      request_number = q.request_number + 1, attempts = 0, due_at = now(), last_error = null`,
-};
-
-/** Claims the address that has been due the longest, of the next store after $1. */
-const CLAIM = {
-  name: 'geocoding_claim',
-  text: `
-    with next as (
-      select location_id from geocoding_queue
-      where account_id > $1 and due_at <= now()
-      order by account_id, due_at limit 1
-      for update skip locked
-    )
-    update geocoding_queue q
-    set attempts = q.attempts + 1, due_at = now() + interval '${LEASE_SECONDS} seconds'
-    from next where q.location_id = next.location_id
-    returning q.location_id, q.account_id, q.request_number, q.is_forced, q.attempts`,
-};
+/** Begins anew with addresses that are queued already. This ends the lease of an attempt with a former address. */
+const RESTART = 'attempts = 0, due_at = now(), reason = null';
 
 /** The queue of locations whose addresses have to be looked up. */
 @Injectable()
-export class GeocodingQueue {
-  constructor(private readonly pool: Pool) {}
+export class GeocodingQueue extends JobQueue<QueuedAddress> {
+  constructor(pool: Pool) {
+    super(pool, TABLE, RETRIES);
+  }
 
   /** Enqueues locations within the caller's transaction. */
   async enqueue(
@@ -59,68 +39,13 @@ export class GeocodingQueue {
     locations: { id: number; accountId: number }[],
   ): Promise<void> {
     if (locations.length === 0) return;
-    const ids = locations.map(({ id }) => id);
-    await client.query({ ...ENQUEUE, values: [ids, locations.map(({ accountId }) => accountId)] });
-  }
-
-  /** Claims an address. Stores take turns, so that one with many addresses does not delay the others. */
-  async claim(afterAccountId: number): Promise<QueuedAddress | undefined> {
-    for (const after of [afterAccountId, 0]) {
-      const { rows } = await this.pool.query<ClaimedRow>({ ...CLAIM, values: [after] });
-      const [row] = rows;
-      if (row) {
-        const {
-          location_id: locationId,
-          account_id: accountId,
-          is_forced: isForced,
-          attempts,
-        } = row;
-        return {
-          locationId,
-          accountId,
-          requestNumber: row.request_number,
-          isForced,
-          attempts,
-        };
-      }
-    }
-    return undefined;
-  }
-
-  /** Removes an address from the queue. If it was enqueued again meanwhile, it is due immediately. */
-  async finish({ locationId, requestNumber }: QueuedAddress): Promise<void> {
-    await this.pool.query({
-      name: 'geocoding_finish',
-      text: `with done as (
-               delete from geocoding_queue where location_id = $1 and request_number = $2 returning 1
-             )
-             update geocoding_queue set attempts = 0, due_at = now(), last_error = null
-             where location_id = $1 and not exists (select from done)`,
-      values: [locationId, requestNumber],
-    });
-  }
-
-  async postpone(
-    { locationId, requestNumber }: QueuedAddress,
-    delayMs: number,
-    error: string,
-  ): Promise<void> {
-    await this.pool.query({
-      name: 'geocoding_put_off',
-      text: `update geocoding_queue
-             set due_at = now() + $3 * interval '1 millisecond', last_error = $4
-             where location_id = $1 and request_number = $2`,
-      values: [locationId, requestNumber, delayMs, error],
-    });
-  }
-
-  /** Returns an address to the queue without counting the attempt. */
-  async release({ locationId, requestNumber }: QueuedAddress): Promise<void> {
-    await this.pool.query({
-      name: 'geocoding_release',
-      text: `update geocoding_queue set attempts = attempts - 1, due_at = now()
-             where location_id = $1 and request_number = $2`,
-      values: [locationId, requestNumber],
+    await client.query({
+      name: 'geocoding_queue_enqueue',
+      text: `
+        insert into geocoding_queue (location_id, account_id)
+        select id, account_id from unnest($1::bigint[], $2::bigint[]) as x (id, account_id) order by id
+        on conflict (location_id) do update set ${RESTART}`,
+      values: [locations.map(({ id }) => id), locations.map(({ accountId }) => accountId)],
     });
   }
 
@@ -130,13 +55,12 @@ export class GeocodingQueue {
    */
   async enqueueImprecise(): Promise<number> {
     const { rowCount } = await this.pool.query(`
-      insert into geocoding_queue as q (location_id, account_id, is_forced)
+      insert into geocoding_queue (location_id, account_id, is_forced)
       select id, account_id, true from locations
       where deleted_at is null
         and coalesce(place_precision, 'none') not in ('manual', 'rooftop', 'street')
       order by id
-      on conflict (location_id) do update set
-        request_number = q.request_number + 1, is_forced = true, attempts = 0, due_at = now(), last_error = null`);
+      on conflict (location_id) do update set is_forced = true, ${RESTART}`);
     return rowCount ?? 0;
   }
 }

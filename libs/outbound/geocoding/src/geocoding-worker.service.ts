@@ -4,7 +4,9 @@ import { Pool } from 'pg';
 import { Counter, Gauge, Registry } from 'prom-client';
 import { getErrorMessage, NotFoundError } from '#kernel/errors.js';
 import { pause } from '#kernel/pause.js';
-import { retryUntilAborted } from '#event-store/log/follow-log.js';
+import { getRetryDelayMs } from '#kernel/retry-schedule.js';
+import type { Job, JobOutcome } from '#database/job-queue.js';
+import { runJobs, type JobHandler } from '#database/job-runner.js';
 import { ReadModels } from '#event-store/read-models/read-models.js';
 import { RecordGeocoding } from '#locations/location.commands.js';
 import { locationReadModel } from '#locations/location.entity.js';
@@ -12,9 +14,7 @@ import type { Geocoding, Location } from '#locations/location.js';
 import { Geocoder, type GeocoderResponse } from './geocoder.js';
 import { GeocodingCache } from './geocoding-cache.service.js';
 import { GeocodingQueue, type QueuedAddress } from './geocoding-queue.service.js';
-import { getGeocodingDelayMs } from './geocoding-retry.js';
 
-const IDLE_MS = 1_000;
 const BUSY_RETRY_MS = 5_000;
 const CACHE_CLEANUP_INTERVAL_MS = 3600_000;
 
@@ -29,7 +29,6 @@ const OLDEST_DUE = {
 export class GeocodingWorker {
   private readonly log = new Logger('geocoding');
   private readonly responseCounter: Counter<'provider' | 'result'>;
-  private sleep = new AbortController();
   private cleanedUpAt = -Infinity;
 
   constructor(
@@ -66,52 +65,39 @@ export class GeocodingWorker {
     }
   }
 
-  /** Ends the wait for the next address. */
-  wake(): void {
-    this.sleep.abort();
-  }
-
   /** Runs until the signal aborts, whatever happens to the database. */
   async run(signal: AbortSignal): Promise<void> {
-    let lastAccountId = 0;
-    await retryUntilAborted(this.log, signal, async (succeeded) => {
-      this.sleep = new AbortController();
-      await this.cleanUpCache();
-      const address = await this.queue.claim(lastAccountId);
-      if (address) {
-        lastAccountId = address.accountId;
-        if (!(await this.attempt(address, signal))) await pause(BUSY_RETRY_MS, signal);
-      } else await pause(IDLE_MS, AbortSignal.any([signal, this.sleep.signal]));
-      succeeded();
-    });
+    const handler: JobHandler<QueuedAddress> = {
+      queue: this.queue,
+      concurrency: 1,
+      claim: async (limit) => {
+        await this.cleanUpCache();
+        return this.queue.claim(limit);
+      },
+      describeFailure: ({ locationId }) => `the lookup of location ${locationId} failed`,
+      attempt: (address, cut) => this.attempt(address, cut),
+    };
+    await runJobs(handler, this.log, signal, signal);
   }
 
-  /** Looks up one address. @returns false: the geocoder was busy */
-  private async attempt(address: QueuedAddress, signal: AbortSignal): Promise<boolean> {
+  /** Looks up one address. */
+  private async attempt(
+    address: Job<QueuedAddress>,
+    signal: AbortSignal,
+  ): Promise<JobOutcome | void> {
     const state = (await this.rows.load(locationReadModel, address.locationId))?.state;
-    if (!state || !needsGeocoding(state, address)) {
-      await this.queue.finish(address);
-      return true;
-    }
+    if (!state || !needsGeocoding(state, address)) return { kind: 'done' };
     const response = await this.geocoder.find(state.address, signal);
     if (response.kind === 'busy') {
-      await this.queue.release(address);
-      return false;
+      await pause(BUSY_RETRY_MS, signal);
+      return this.queue.release(address);
     }
     this.responseCounter.inc({ provider: this.geocoder.name, result: response.kind });
-    if (response.kind === 'failed') {
-      const delayMs = getGeocodingDelayMs(address.attempts, response.retryInMs);
-      const subject = `location ${address.locationId}: ${this.geocoder.name} ${response.error}`;
-      if (delayMs !== undefined) {
-        this.log.warn(`${subject}; next attempt in ${Math.round(delayMs / 1000)} s`);
-        await this.queue.postpone(address, delayMs, response.error);
-        return true;
-      }
-      this.log.error(`${subject}; there are no more attempts`);
-    }
-    await this.record(state, toGeocoding(response));
-    await this.queue.finish(address);
-    return true;
+    const isRetried =
+      response.kind === 'failed' &&
+      getRetryDelayMs(this.queue.schedule, address.attempts) !== undefined;
+    if (!isRetried) await this.record(state, toGeocoding(response));
+    return response.kind === 'failed' ? response : { kind: 'done' };
   }
 
   private async record(state: Location, result: Geocoding): Promise<void> {

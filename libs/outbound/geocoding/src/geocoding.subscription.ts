@@ -95,7 +95,6 @@ export class GeocodingSubscription {
         [...accountIdByLocation].map(([id, accountId]) => ({ id, accountId })),
       );
     });
-    this.worker.wake();
   }
 }
 
