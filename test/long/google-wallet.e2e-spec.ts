@@ -1,7 +1,7 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import { GoogleObjectSender } from '#google-wallet/google-object.sender.js';
 import { GoogleObjects, UNCERTAIN_HASH } from '#google-wallet/google-objects.service.js';
-import { GoogleRateLimiter } from '#google-wallet/google-rate-limiter.service.js';
+import { VendorRateLimiter } from '#database/vendor-rate-limiter.js';
 import { GooglePasses } from '#google-wallet/google-passes.service.js';
 import { GoogleTokens } from '#google-wallet/google-tokens.client.js';
 import { eventually } from '../support/jest/eventually.js';
@@ -385,21 +385,23 @@ describe('the api', () => {
   });
 
   it('spreads 16 requests to Google over a second, and refuses one that would have to wait too long', async () => {
-    const rateLimiter = service.app.get(GoogleRateLimiter, { strict: false });
+    const rateLimiter = service.app.get(VendorRateLimiter, { strict: false });
     const never = new AbortController().signal;
     const { query } = service.database;
     const startedAt = Date.now();
-    await query('update google_rate_limit set next_at = clock_timestamp()');
-    expect(await Promise.all(Array.from({ length: 16 }, () => rateLimiter.acquire(never)))).toEqual(
-      Array.from({ length: 16 }, () => true),
-    );
+    await query('update vendor_rate_limits set next_at = clock_timestamp()');
+    expect(
+      await Promise.all(Array.from({ length: 16 }, () => rateLimiter.acquire('google', 15, never))),
+    ).toEqual(Array.from({ length: 16 }, () => true));
     expect(Date.now() - startedAt).toBeGreaterThanOrEqual(990);
-    await query(`update google_rate_limit set next_at = clock_timestamp() + interval '11 seconds'`);
-    expect(await rateLimiter.acquire(never)).toBe(false);
-    await query('update google_rate_limit set next_at = clock_timestamp()');
-    await rateLimiter.pauseFor(500);
-    expect(await rateLimiter.acquire(AbortSignal.timeout(20))).toBe(false);
-    await query('update google_rate_limit set next_at = clock_timestamp()');
+    await query(
+      `update vendor_rate_limits set next_at = clock_timestamp() + interval '11 seconds'`,
+    );
+    expect(await rateLimiter.acquire('google', 15, never)).toBe(false);
+    await query('update vendor_rate_limits set next_at = clock_timestamp()');
+    await rateLimiter.pauseFor('google', 500);
+    expect(await rateLimiter.acquire('google', 15, AbortSignal.timeout(20))).toBe(false);
+    await query('update vendor_rate_limits set next_at = clock_timestamp()');
   });
 
   it('creates one object for four requests of a link at the same time', async () => {

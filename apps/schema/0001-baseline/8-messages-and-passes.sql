@@ -241,12 +241,11 @@ create table google_callbacks (
 );
 create index google_callbacks_expired on google_callbacks (expires_at);
 
--- When the next request of any process may start.
-create table google_rate_limit (
-  singleton boolean primary key default true check (singleton),
-  next_at timestamptz not null default now()
+-- When the next request of any process to a vendor, such as Google or a geocoder, may start.
+create table vendor_rate_limits (
+  vendor text primary key,
+  next_at timestamptz not null
 ) with (fillfactor = 10);
-insert into google_rate_limit default values;
 
 -- Browsers that want to be told of changes of a card.
 create table web_push_subscriptions (

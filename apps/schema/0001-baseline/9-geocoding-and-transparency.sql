@@ -27,12 +27,6 @@ create table geocoding_cache (
 );
 create index geocoding_cache_age on geocoding_cache (queried_at);
 
--- When the next request of any process may start.
-create table geocoding_rate_limit (
-  provider text primary key,
-  next_at timestamptz not null
-);
-
 create sequence gazetteer_loads as int;
 
 -- The data of the built-in geocoder that were loaded completely.

@@ -1,9 +1,8 @@
 import { Agent, request } from 'undici';
 import { getErrorMessage } from '#kernel/errors.js';
 import type { GeocoderServer } from '#configuration/geocoder-settings.js';
-import { pause } from '#kernel/pause.js';
+import type { VendorRateLimiter } from '#database/vendor-rate-limiter.js';
 import type { GeocodingCache } from './geocoding-cache.service.js';
-import type { GeocodingRateLimiter } from './geocoding-rate-limiter.service.js';
 import { Geocoder, type GeocodedPlace, type GeocoderResponse } from './geocoder.js';
 import { PROTOCOLS, UnexpectedResponseError } from './geocoder-protocols.js';
 
@@ -30,7 +29,7 @@ export class ServerGeocoder extends Geocoder {
   constructor(
     private readonly server: GeocoderServer,
     private readonly cache: GeocodingCache,
-    private readonly rateLimiter: GeocodingRateLimiter,
+    private readonly rateLimiter: VendorRateLimiter,
   ) {
     super();
     this.name = server.protocol;
@@ -40,10 +39,9 @@ export class ServerGeocoder extends Geocoder {
   async find(address: string, signal: AbortSignal): Promise<GeocoderResponse> {
     const cached = await this.cache.find(this.provider, address);
     if (cached !== undefined) return toGeocoderResponse(cached);
-    const waitMs = await this.rateLimiter.acquire(this.provider, this.server.requestsPerSecond);
-    if (waitMs === undefined) return { kind: 'busy' };
-    await pause(waitMs, signal);
-    if (signal.aborted) return { kind: 'busy' };
+    const { requestsPerSecond } = this.server;
+    if (!(await this.rateLimiter.acquire(this.provider, requestsPerSecond, signal)))
+      return { kind: 'busy' };
     let response: ServerResponse;
     try {
       response = await this.request(address, signal);
@@ -52,7 +50,7 @@ export class ServerGeocoder extends Geocoder {
       return { kind: 'failed', error: `cannot be reached: ${getErrorMessage(error)}` };
     }
     // The request may have been delayed, and the server counts by the time of arrival.
-    await this.rateLimiter.pauseFor(this.provider, 1000 / this.server.requestsPerSecond);
+    await this.rateLimiter.pauseFor(this.provider, 1000 / requestsPerSecond);
     return this.parseResponse(response, address);
   }
 

@@ -1,12 +1,12 @@
 import { Module } from '@nestjs/common';
 import { Pool } from 'pg';
 import { Config } from '#configuration/config.js';
+import { VendorRateLimiter } from '#database/vendor-rate-limiter.js';
 import { RecordGeocodingHandler } from '#locations/location.commands.js';
 import { Gazetteer } from './gazetteer.service.js';
 import { Geocoder } from './geocoder.js';
 import { ServerGeocoder } from './geocoder-server.client.js';
 import { GeocodingCache } from './geocoding-cache.service.js';
-import { GeocodingRateLimiter } from './geocoding-rate-limiter.service.js';
 import { GeocodingQueue } from './geocoding-queue.service.js';
 import { GeocodingSubscription } from './geocoding.subscription.js';
 import { GeocodingWorker } from './geocoding-worker.service.js';
@@ -31,5 +31,5 @@ export class GeocodingModule {}
 export function createGeocoder({ geocoder }: Config, pool: Pool): Geocoder {
   return typeof geocoder === 'string'
     ? new OfflineGeocoder(new Gazetteer(pool), new PlacesLoader(pool))
-    : new ServerGeocoder(geocoder, new GeocodingCache(pool), new GeocodingRateLimiter(pool));
+    : new ServerGeocoder(geocoder, new GeocodingCache(pool), new VendorRateLimiter(pool));
 }

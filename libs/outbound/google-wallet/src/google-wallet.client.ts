@@ -2,9 +2,9 @@ import { Injectable } from '@nestjs/common';
 import type { RequestInit } from 'undici';
 import { Config } from '#configuration/config.js';
 import { getErrorMessage } from '#kernel/errors.js';
+import { VendorRateLimiter } from '#database/vendor-rate-limiter.js';
 import { fetchChecked } from '#sending/checked-fetch.client.js';
 import { parseGoogleResponse, type GoogleResponse } from './google-response.js';
-import { GoogleRateLimiter } from './google-rate-limiter.service.js';
 import { GoogleTokens, TokenError } from './google-tokens.client.js';
 
 const DEADLINE_MS = 10_000;
@@ -13,6 +13,8 @@ const UNAUTHORIZED_RETRY_MS = 5 * 60_000;
 const RATE_LIMIT_RETRY_MS = 5_000;
 /** Bounds how long all processes pause after Google has refused a request as one too many. */
 const MAX_PAUSE_MS = 5_000;
+/** The name of the rate limit. Google counts requests by issuer, of which there is one. */
+const GOOGLE = 'google';
 
 export type GoogleKind = 'loyaltyClass' | 'loyaltyObject';
 
@@ -31,7 +33,7 @@ const always = () => true;
 export class GoogleWalletClient {
   constructor(
     private readonly tokens: GoogleTokens,
-    private readonly rateLimiter: GoogleRateLimiter,
+    private readonly rateLimiter: VendorRateLimiter,
     private readonly config: Config,
   ) {}
 
@@ -83,7 +85,7 @@ export class GoogleWalletClient {
       // Tokens may be revoked before they expire.
       const result = first.kind === 'unauthorized' ? await this.attempt(request, signal) : first;
       if (result.kind === 'limited') {
-        await this.rateLimiter.pauseFor(Math.min(result.retryInMs, MAX_PAUSE_MS));
+        await this.rateLimiter.pauseFor(GOOGLE, Math.min(result.retryInMs, MAX_PAUSE_MS));
       }
       return result.kind === 'unauthorized'
         ? {
@@ -108,7 +110,7 @@ export class GoogleWalletClient {
     const { google } = this.config;
     if (google === null) return { kind: 'failed', error: 'Google Wallet is not configured' };
     const token = await this.tokens.get(signal);
-    if (!(await this.rateLimiter.acquire(signal))) {
+    if (!(await this.rateLimiter.acquire(GOOGLE, google.requestsPerSecond, signal))) {
       return {
         kind: 'failed',
         error: 'too many requests are waiting',

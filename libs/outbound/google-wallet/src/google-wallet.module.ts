@@ -7,7 +7,6 @@ import { GoogleClassSender } from './google-class.sender.js';
 import { GoogleLinks } from './google-links.service.js';
 import { GoogleObjectSender } from './google-object.sender.js';
 import { GoogleObjects } from './google-objects.service.js';
-import { GoogleRateLimiter } from './google-rate-limiter.service.js';
 import { GooglePasses } from './google-passes.service.js';
 import { GoogleTokens } from './google-tokens.client.js';
 import { GoogleWalletClient } from './google-wallet.client.js';
@@ -19,7 +18,6 @@ import { GoogleWalletClient } from './google-wallet.client.js';
     GoogleClassSender,
     GoogleObjectSender,
     GoogleObjects,
-    GoogleRateLimiter,
     GooglePasses,
     GoogleTokens,
     GoogleWalletClient,

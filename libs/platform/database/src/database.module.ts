@@ -12,6 +12,7 @@ import { LeaderLock } from './leader-lock.js';
 import { MasterKeys } from './master-keys.js';
 import type { Migration } from './migrate.js';
 import { PoolMetrics } from './pool-metrics.js';
+import { VendorRateLimiter } from './vendor-rate-limiter.js';
 
 /** TypeORM's data source, which is closed after HTTP is, and the pool beneath it. */
 @Global()
@@ -53,10 +54,11 @@ export class DatabaseModule {
           useFactory: (pool: pg.Pool, settings: PlatformConfig) => new MasterKeys(pool, settings),
         },
         DailyCounts,
+        VendorRateLimiter,
         LeaderLock,
         PoolMetrics,
       ],
-      exports: [pg.Pool, DailyCounts, MasterKeys, LeaderLock],
+      exports: [pg.Pool, DailyCounts, MasterKeys, LeaderLock, VendorRateLimiter],
     };
   }
 }
