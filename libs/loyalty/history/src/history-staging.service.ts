@@ -2,7 +2,7 @@ import type pg from 'pg';
 import { ConfigError } from '#kernel/config-error.js';
 import { BEGINNING, type EventStore, type StoredEvent } from '#event-store/port/event-store.js';
 import { UnknownEventTypeError, type EventTypes } from '#event-store/port/event-types.js';
-import { retryUntilAvailable } from '#event-store/log/retry-policy.js';
+import { retryUntilAvailable } from '#kernel/retry-until.js';
 import { parsePosition } from '#event-store/port/position.js';
 import type { FromLog } from '#event-store/verification/rebuild.js';
 import type { Difference } from '#event-store/verification/staging-diff.js';

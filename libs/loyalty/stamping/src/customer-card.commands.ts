@@ -1,9 +1,9 @@
 import { Command, CommandHandler, type ICommandHandler } from '@nestjs/cqrs';
 import { randomInt, randomUUID } from 'node:crypto';
-import { setTimeout as wait } from 'node:timers/promises';
 import { Pool } from 'pg';
 import type { CommandContext } from '#kernel/aggregate.js';
 import { NotFoundError, RejectedError, TakenError, UnavailableError } from '#kernel/errors.js';
+import { retryUntil } from '#kernel/retry-until.js';
 import { takeNextId, withNewId } from '#database/ids.js';
 import { CapReachedError } from '#event-store/port/caps.js';
 import { ClaimTakenError, type Claim } from '#event-store/port/event-store.js';
@@ -165,18 +165,16 @@ export async function retryUntilCodeIsFree<R>(enrol: () => Promise<R>): Promise<
 }
 
 /** Retries while the customer is being merged, because the merge decides what follows. */
-async function retryWhileMerging<R>(enrol: () => Promise<R>): Promise<R> {
-  for (const deadline = performance.now() + RETRY_TIMEOUT_MS; ;) {
-    try {
-      return await retryUntilCodeIsFree(enrol);
-    } catch (error) {
-      if (!(error instanceof CapReachedError)) throw error;
-      if (performance.now() > deadline) {
-        throw new UnavailableError('This customer is being merged right now', { cause: error });
-      }
-      await wait(RETRY_MS);
-    }
-  }
+function retryWhileMerging<R>(enrol: () => Promise<R>): Promise<R> {
+  return retryUntil(
+    {
+      withinMs: RETRY_TIMEOUT_MS,
+      delayMs: RETRY_MS,
+      isRetriable: (error) => error instanceof CapReachedError,
+    },
+    () => retryUntilCodeIsFree(enrol),
+    (cause) => new UnavailableError('This customer is being merged right now', { cause }),
+  );
 }
 
 /** Returns the card right after the action. */

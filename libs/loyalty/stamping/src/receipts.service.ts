@@ -1,8 +1,8 @@
 import { Injectable } from '@nestjs/common';
-import { setTimeout as wait } from 'node:timers/promises';
 import { Pool } from 'pg';
 import type { CommandContext, Recorded } from '#kernel/aggregate.js';
 import { NotFoundError, TakenError, UnavailableError } from '#kernel/errors.js';
+import { RETRY, retryUntil } from '#kernel/retry-until.js';
 import { query } from '#database/connection.js';
 import { toRecorded } from '#event-store/port/codec.js';
 import { ClaimTakenError, EventStore, type Claim } from '#event-store/port/event-store.js';
@@ -54,38 +54,37 @@ export class ReceiptsService {
     | undefined
   > {
     const own = toStreamName(customerCard, path.id);
-    const deadline = performance.now() + SETTLE_TIMEOUT_MS;
-    for (let isFresh = false; ;) {
-      const used = await this.findUse(accountId, receipt.claim);
-      if (!used) return undefined;
-      const current = await this.getCard(accountId, path, isFresh);
-      const stream = used.stream_id;
-      if (stream !== own && !(await this.isMergedInto(stream, path.id, isFresh))) {
-        if (!isFresh) {
-          // A row may not say yet whom the cards have been merged into.
-          isFresh = true;
-          continue;
+    // A row may not say yet whom the cards have been merged into.
+    let isFresh = false;
+    return retryUntil(
+      { withinMs: SETTLE_TIMEOUT_MS, delayMs: RETRY_MS },
+      async () => {
+        const used = await this.findUse(accountId, receipt.claim);
+        if (!used) return undefined;
+        const current = await this.getCard(accountId, path, isFresh);
+        const stream = used.stream_id;
+        if (stream !== own && !(await this.isMergedInto(stream, path.id, isFresh))) {
+          if (!isFresh) {
+            isFresh = true;
+            return RETRY;
+          }
+          if (current.state.mergedInto) throw new CardMergedError(current.state.mergedInto);
+          throw await this.createTakenError(stream, 'was already used on another customer card');
         }
-        if (current.state.mergedInto) throw new CardMergedError(current.state.mergedInto);
-        throw await this.createTakenError(stream, 'was already used on another customer card');
-      }
-      const then = await this.rows.project(customerCard, stream, used.revision);
-      const event = await this.findLastEvent<E>(stream, used.revision, receipt.type);
-      if (then?.head.revision === used.revision && event?.data.externalRef === receipt.number) {
-        if (!receipt.isSame(event)) {
-          throw await this.createTakenError(stream, 'was already used for something else');
+        const then = await this.rows.project(customerCard, stream, used.revision);
+        const event = await this.findLastEvent<E>(stream, used.revision, receipt.type);
+        if (then?.head.revision === used.revision && event?.data.externalRef === receipt.number) {
+          if (!receipt.isSame(event)) {
+            throw await this.createTakenError(stream, 'was already used for something else');
+          }
+          const { accountVersion, flag: passInstalled } = current;
+          const template = await this.templates.getAtVersion(then.state.cardId, accountVersion);
+          return { event, card: then.state, template, passInstalled };
         }
-        const { accountVersion, flag: passInstalled } = current;
-        const template = await this.templates.getAtVersion(then.state.cardId, accountVersion);
-        return { event, card: then.state, template, passInstalled };
-      }
-      if (performance.now() > deadline) {
-        throw new UnavailableError(
-          'Another request with this external_ref has not been settled yet',
-        );
-      }
-      await wait(RETRY_MS);
-    }
+        return RETRY;
+      },
+      () => new UnavailableError('Another request with this external_ref has not been settled yet'),
+    );
   }
 
   private async createTakenError(stream: string, message: string): Promise<TakenError> {
@@ -171,18 +170,17 @@ export async function executeOnce<R>(
   }: { findEarlier: (used: Receipt) => Promise<R | undefined>; execute: () => Promise<R> },
 ): Promise<ActionResult<R>> {
   if (!receipt) return { body: await execute(), isRepeated: false };
-  for (const deadline = performance.now() + RETRY_TIMEOUT_MS; ;) {
-    const first = await findEarlier(receipt);
-    if (first) return { body: first, isRepeated: true };
-    try {
+  return retryUntil(
+    {
+      withinMs: RETRY_TIMEOUT_MS,
+      delayMs: 0,
+      isRetriable: (error) => error instanceof ClaimTakenError,
+    },
+    async () => {
+      const first = await findEarlier(receipt);
+      if (first) return { body: first, isRepeated: true };
       return { body: await execute(), isRepeated: false };
-    } catch (error) {
-      if (!(error instanceof ClaimTakenError)) throw error;
-      if (performance.now() > deadline) {
-        throw new UnavailableError('Others are using this external_ref right now', {
-          cause: error,
-        });
-      }
-    }
-  }
+    },
+    (cause) => new UnavailableError('Others are using this external_ref right now', { cause }),
+  );
 }

@@ -1,7 +1,7 @@
 import { Injectable } from '@nestjs/common';
-import { setTimeout as wait } from 'node:timers/promises';
 import { Pool } from 'pg';
 import { UnavailableError } from '#kernel/errors.js';
+import { RETRY, retryUntil } from '#kernel/retry-until.js';
 import { EventStore, type StoredEvent } from '#event-store/port/event-store.js';
 import { toRecorded } from '#event-store/port/codec.js';
 import { PersonalKeys } from '#event-store/personal-keys/personal-keys.js';
@@ -103,16 +103,18 @@ export class CustomerRenderer implements EventRenderer {
   private async waitUntilMerged(events: StoredEvent[]): Promise<void> {
     if (events.length === 0) return;
     const streams = events.map(({ stream }) => stream);
-    for (const deadline = performance.now() + MERGE_TIMEOUT_MS; ; await wait(POLL_INTERVAL_MS)) {
-      const { rowCount } = await this.pool.query({
-        name: 'webhook_customers_merging',
-        text: 'select 1 from es.intent_streams where stream_id = any ($1)',
-        values: [streams],
-      });
-      if (rowCount === 0) return;
-      if (performance.now() > deadline)
-        throw new UnavailableError('A merge has not been finished yet');
-    }
+    await retryUntil(
+      { withinMs: MERGE_TIMEOUT_MS, delayMs: POLL_INTERVAL_MS },
+      async () => {
+        const { rowCount } = await this.pool.query({
+          name: 'webhook_customers_merging',
+          text: 'select 1 from es.intent_streams where stream_id = any ($1)',
+          values: [streams],
+        });
+        return rowCount === 0 || RETRY;
+      },
+      () => new UnavailableError('A merge has not been finished yet'),
+    );
   }
 
   /**

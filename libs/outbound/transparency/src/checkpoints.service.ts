@@ -1,8 +1,8 @@
 import { Injectable } from '@nestjs/common';
-import { setTimeout as wait } from 'node:timers/promises';
 import { Pool } from 'pg';
 import { Config } from '#configuration/config.js';
 import { NotFoundError, UnavailableError } from '#kernel/errors.js';
+import { RETRY, retryUntil } from '#kernel/retry-until.js';
 import { query } from '#database/connection.js';
 import type { TreeHead } from './checkpoint.js';
 
@@ -41,17 +41,21 @@ export class Checkpoints {
    * @throws UnavailableError when there is none in time
    */
   async getCoveringCheckpoint(index: number): Promise<NewestCheckpoint> {
-    for (const deadline = performance.now() + SIGNING_TIMEOUT_MS; ;) {
-      const newest = await this.findNewest();
-      if (newest && newest.size > index) return newest;
-      if (performance.now() > deadline) {
-        // Only the dispatcher knows whether there is a key. Without one there will never be a checkpoint.
-        if (!newest && this.config.isProduction) throw new NotFoundError('Checkpoint');
-        throw new UnavailableError('No checkpoint covers this event yet');
-      }
-      await query(this.pool, { text: `select pg_notify('${CHECKPOINT_REQUESTED}', '')` });
-      await wait(POLL_INTERVAL_MS);
-    }
+    let newest: NewestCheckpoint | undefined;
+    return retryUntil(
+      { withinMs: SIGNING_TIMEOUT_MS, delayMs: POLL_INTERVAL_MS },
+      async () => {
+        newest = await this.findNewest();
+        if (newest && newest.size > index) return newest;
+        await query(this.pool, { text: `select pg_notify('${CHECKPOINT_REQUESTED}', '')` });
+        return RETRY;
+      },
+      // Only the dispatcher knows whether there is a key. Without one there will never be a checkpoint.
+      () =>
+        !newest && this.config.isProduction
+          ? new NotFoundError('Checkpoint')
+          : new UnavailableError('No checkpoint covers this event yet'),
+    );
   }
 
   /** Publishes a checkpoint, unless a newer one is published already. */

@@ -1,8 +1,8 @@
 import { Injectable } from '@nestjs/common';
-import { setTimeout as wait } from 'node:timers/promises';
 import { Pool } from 'pg';
 import { NotFoundError, UnavailableError } from '#kernel/errors.js';
 import { parsePublicEventId } from '#kernel/public-id.js';
+import { RETRY, retryUntil } from '#kernel/retry-until.js';
 import { query } from '#database/connection.js';
 import { EventStore, type StoredEvent } from '#event-store/port/event-store.js';
 import { HistoryTable } from '#history/history-table.service.js';
@@ -56,19 +56,21 @@ export class Proofs {
   private async getPlace(accountId: number, eventId: string | undefined): Promise<EventPlace> {
     if (eventId === undefined) throw new NotFoundError('Event');
     const head = await this.eventStore.head();
-    for (const deadline = performance.now() + HISTORY_TIMEOUT_MS; ;) {
-      // Read first: an event that is not found afterwards does not exist.
-      const { position } = await this.history.getProgress();
-      const isComplete = (await this.eventStore.readUntil(head, position, 1)).length === 0;
-      const [place] = await query<EventPlace>(this.pool, {
-        ...FIND_PLACE,
-        values: [eventId, accountId],
-      });
-      if (place) return place;
-      if (isComplete) throw new NotFoundError('Event');
-      if (performance.now() > deadline) throw new UnavailableError('The history is behind');
-      await wait(POLL_INTERVAL_MS);
-    }
+    return retryUntil(
+      { withinMs: HISTORY_TIMEOUT_MS, delayMs: POLL_INTERVAL_MS },
+      async () => {
+        // Read first: an event that is not found afterwards does not exist.
+        const { position } = await this.history.getProgress();
+        const isComplete = (await this.eventStore.readUntil(head, position, 1)).length === 0;
+        const [place] = await query<EventPlace>(this.pool, {
+          ...FIND_PLACE,
+          values: [eventId, accountId],
+        });
+        if (!place && isComplete) throw new NotFoundError('Event');
+        return place ?? RETRY;
+      },
+      () => new UnavailableError('The history is behind'),
+    );
   }
 
   private async readEvent(

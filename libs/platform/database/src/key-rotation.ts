@@ -3,6 +3,7 @@ import type { Pool } from 'pg';
 import { ConfigError } from '#kernel/config-error.js';
 import { type PlatformConfig } from '#kernel/platform-config.js';
 import { getKeyId, Keyring, createMasterKey, PREFIX_BYTES, getKeyPrefix } from '#kernel/keyring.js';
+import { RETRY, retryUntil } from '#kernel/retry-until.js';
 import { findSealingKeyRow } from './master-keys.js';
 import type { SealedColumn } from './sealed-column.js';
 
@@ -164,18 +165,19 @@ async function waitForCommits(pool: Pool): Promise<void> {
     'select pg_current_xact_id()::text as xact, now()::text as now',
   );
   const [start] = rows;
-  for (const deadline = performance.now() + COMMIT_TIMEOUT_MS; ;) {
-    const pending = await pool.query<{ under_way: boolean }>(
-      `select pg_snapshot_xmin(pg_current_snapshot()) <= $1::text::xid8
-         or exists (select from es.intents where created_at < $2::timestamptz) as under_way`,
-      [start?.xact, start?.now],
-    );
-    if (pending.rows[0]?.under_way === false) return;
-    if (performance.now() > deadline) {
-      throw new ConfigError(
-        'A transaction or a commit to EventStoreDB is still open: see that the dispatcher is running and nothing else hangs, then run this again.',
+  await retryUntil(
+    { withinMs: COMMIT_TIMEOUT_MS, delayMs: POLL_MS },
+    async () => {
+      const pending = await pool.query<{ under_way: boolean }>(
+        `select pg_snapshot_xmin(pg_current_snapshot()) <= $1::text::xid8
+           or exists (select from es.intents where created_at < $2::timestamptz) as under_way`,
+        [start?.xact, start?.now],
       );
-    }
-    await wait(POLL_MS);
-  }
+      return pending.rows[0]?.under_way === false || RETRY;
+    },
+    () =>
+      new ConfigError(
+        'A transaction or a commit to EventStoreDB is still open: see that the dispatcher is running and nothing else hangs, then run this again.',
+      ),
+  );
 }

@@ -6,6 +6,7 @@ import { Pool } from 'pg';
 import type { CommandContext, KeyedRequest } from '#kernel/aggregate.js';
 import { getErrorMessage, RejectedError, UnavailableError } from '#kernel/errors.js';
 import { createId } from '#kernel/randomness.js';
+import { RETRY, retryUntil } from '#kernel/retry-until.js';
 import { query } from '#database/connection.js';
 import { createMeta } from '#event-store/commands/decided-events.js';
 import { PersonalKeys } from '#event-store/personal-keys/personal-keys.js';
@@ -73,19 +74,20 @@ export class Signups {
     // The key includes the form's content: a visitor may go back and sign up another person.
     const key = this.responses.fingerprint('signup', at.poster.id, JSON.stringify(signup));
     const keyed: KeyedRequest = { key, holder: createId(), status: 303, isStored: false };
-    for (const deadline = performance.now() + MAX_WAIT_MS; ; await wait(POLL_INTERVAL_MS)) {
-      const idempotency = await this.responses.claimKey(keyed, key);
-      if (idempotency.state === 'ours') break;
-      if (idempotency.state === 'done') {
-        const { customer_card: card, held_channels: heldChannels } =
-          idempotency.body as StoredSignup;
-        return { uuid: card.uuid, heldChannels };
-      }
-      // The customer was erased since: the link leads nowhere.
-      if (idempotency.state !== 'running') return { uuid: randomUUID(), heldChannels: [] };
-      if (performance.now() > deadline)
-        throw new UnavailableError('The first signup has not ended yet');
+    const idempotency = await retryUntil(
+      { withinMs: MAX_WAIT_MS, delayMs: POLL_INTERVAL_MS },
+      async () => {
+        const claimed = await this.responses.claimKey(keyed, key);
+        return claimed.state === 'running' ? RETRY : claimed;
+      },
+      () => new UnavailableError('The first signup has not ended yet'),
+    );
+    if (idempotency.state === 'done') {
+      const { customer_card: card, held_channels: heldChannels } = idempotency.body as StoredSignup;
+      return { uuid: card.uuid, heldChannels };
     }
+    // The customer was erased since: the link leads nowhere.
+    if (idempotency.state !== 'ours') return { uuid: randomUUID(), heldChannels: [] };
     try {
       const heldChannels = await this.holds.hold({ ...visit, accountId: at.store.id }, signup);
       keyed.storedOnlyFields = { held_channels: heldChannels };

@@ -1,5 +1,4 @@
 import { Injectable, Logger, type OnApplicationShutdown, type OnModuleInit } from '@nestjs/common';
-import { setTimeout as wait } from 'node:timers/promises';
 import { Pool } from 'pg';
 import { ConfigError } from '#kernel/config-error.js';
 import { PlatformConfig } from '#kernel/platform-config.js';
@@ -11,6 +10,7 @@ import {
 } from '#kernel/errors.js';
 import { pause } from '#kernel/pause.js';
 import { createId } from '#kernel/randomness.js';
+import { RETRY, retryUntil } from '#kernel/retry-until.js';
 import { BatchSlots } from '#database/batcher.js';
 import { query, isConnectionLoss, isTransient } from '#database/connection.js';
 import {
@@ -48,7 +48,7 @@ import { refuseHistoryInPostgres } from '../log/positions-check.js';
 import type { StreamKind } from '../read-models/read-models.js';
 import { ReadModelWriter } from '../read-models/read-model-writer.js';
 
-const SETTLE_WITHIN_MS = 30_000;
+const SETTLING = { withinMs: 30_000, delayMs: 200 };
 const RECOVER_EVERY_MS = 5_000;
 /** Longer than any group of read models takes, unless another transaction holds one of them. */
 const READ_MODELS_STUCK_MS = 100;
@@ -264,20 +264,15 @@ export class EventStoreDbEventStore
    * @throws UnknownOutcomeError when it can neither be abandoned nor is settled otherwise: it may be executed later
    */
   private async isDoneByAnother(intent: Intent, first: Write): Promise<boolean> {
-    for (const deadline = performance.now() + SETTLE_WITHIN_MS; ;) {
-      let cause: unknown;
-      try {
+    return retryUntil(
+      { ...SETTLING, isRetriable: () => true },
+      async () => {
         const result = await abandonIntent(this.pool, intent);
         if (result === 'abandoned') return false;
-        if (result === 'gone') return await this.isAppended(first);
-      } catch (error) {
-        cause = error;
-      }
-      if (performance.now() > deadline) {
-        throw new UnknownOutcomeError('whether an intent is executed stays unknown', { cause });
-      }
-      await wait(200);
-    }
+        return result === 'gone' ? this.isAppended(first) : RETRY;
+      },
+      (cause) => new UnknownOutcomeError('whether an intent is executed stays unknown', { cause }),
+    );
   }
 
   private async isAppended({ stream, expected, events }: Write): Promise<boolean> {
@@ -319,21 +314,14 @@ export class EventStoreDbEventStore
    * @throws UnavailableError, UnknownOutcomeError
    */
   private async settle(work: () => Promise<void>, firstTry?: 'refusable'): Promise<void> {
-    const deadline = performance.now() + SETTLE_WITHIN_MS;
-    for (let isUnknown = firstTry === undefined; ;) {
-      try {
-        await work();
-        return;
-      } catch (error) {
-        if (!isTransient(error)) throw error;
-        if (!isUnknown && !isConnectionLoss(error)) throw error;
-        isUnknown = true;
-        if (performance.now() > deadline) {
-          throw new UnknownOutcomeError('what became of an intent stays unknown', { cause: error });
-        }
-        await wait(200);
-      }
-    }
+    let isUnknown = firstTry === undefined;
+    const isRetriable = (error: unknown) =>
+      (isUnknown ||= isConnectionLoss(error)) && isTransient(error);
+    await retryUntil(
+      { ...SETTLING, isRetriable },
+      work,
+      (cause) => new UnknownOutcomeError('what became of an intent stays unknown', { cause }),
+    );
   }
 
   /**

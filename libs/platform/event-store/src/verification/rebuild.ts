@@ -3,7 +3,7 @@ import type pg from 'pg';
 import { ConfigError } from '#kernel/config-error.js';
 import { isRolledBackForRetry } from '#database/sqlstate.js';
 import { BEGINNING, type EventStore, type Position } from '../port/event-store.js';
-import { retryUntilAvailable } from '../log/retry-policy.js';
+import { retryUntilAvailable } from '#kernel/retry-until.js';
 import { StagingDiff, type Difference } from './staging-diff.js';
 import type { StagingBuilder } from './staging-builder.js';
 import type { StreamRange } from './stream-replay.js';

@@ -3,7 +3,7 @@ import { toReadModelArguments } from '../postgres/commit-arguments.js';
 import type { EventStore, Position, StoredEvent } from '../port/event-store.js';
 import type { PersonalKeys } from '../personal-keys/personal-keys.js';
 import type { AnyReadModel } from '../read-models/read-models.js';
-import { retryUntilAvailable } from '../log/retry-policy.js';
+import { retryUntilAvailable } from '#kernel/retry-until.js';
 import { STAGING } from './staging-tables.js';
 import {
   applyEvent,

@@ -1,6 +1,6 @@
 import { afterEach, expect, it, jest } from '@jest/globals';
-import { UnavailableError } from '#kernel/errors.js';
-import { retryUntilAvailable } from './retry-policy.js';
+import { UnavailableError } from './errors.js';
+import { RETRY, retryUntil, retryUntilAvailable } from './retry-until.js';
 
 afterEach(() => {
   jest.restoreAllMocks();
@@ -26,4 +26,20 @@ it('retryUntilAvailable rethrows any other error at once', async () => {
   let tries = 0;
   const work = () => Promise.reject(new Error(`broken ${++tries}`));
   await expect(retryUntilAvailable(work)).rejects.toThrow('broken 1');
+});
+
+it('retryUntil repeats work until it has a result, even undefined', async () => {
+  const results = [RETRY, RETRY, undefined];
+  const work = () => Promise.resolve(results.shift() as undefined | typeof RETRY);
+  const createError = () => new Error('too late');
+  expect(await retryUntil({ withinMs: 5_000, delayMs: 1 }, work, createError)).toBeUndefined();
+  expect(results).toEqual([]);
+});
+
+it('retryUntil tries at least once, and throws the created error after the deadline', async () => {
+  const work = jest.fn(() => Promise.reject<boolean>(new Error('busy')));
+  const options = { withinMs: -1, delayMs: 1, isRetriable: () => true };
+  const createError = (cause: unknown) => new Error('too late', { cause });
+  await expect(retryUntil(options, work, createError)).rejects.toThrow('too late');
+  expect(work).toHaveBeenCalledTimes(1);
 });
