@@ -10,8 +10,7 @@ import { ClaimTakenError, type Claim } from '#event-store/port/event-store.js';
 import type { Decision } from '#event-store/commands/command-plan.js';
 import { CommandPipeline } from '#event-store/commands/handle-command.js';
 import { PersonalKeys } from '#event-store/personal-keys/personal-keys.js';
-import type { Loaded } from '#event-store/read-models/read-model-cache.js';
-import { toStreamName } from '#event-store/read-models/read-models.js';
+import { toStreamName, type Loaded } from '#event-store/read-models/read-models.js';
 import { ClaimHolders } from './claim-holders.service.js';
 import { CardMergedError, isHeldBy, type CardPath } from './card-holder.js';
 import {
@@ -29,7 +28,7 @@ import {
   type CustomerCardDetailJson,
   type RedemptionJson,
 } from './customer-card.dto.js';
-import { customerCardCap, customerCardReadModel } from './customer-card.entity.js';
+import { customerCardCap, customerCardReadModel, parseExtraValue } from './customer-card.entity.js';
 import type {
   ActionDetails,
   CustomerCardEvent,
@@ -374,9 +373,9 @@ export async function loadTemplate(
 ): Promise<ActionContext> {
   if (!loaded || !isHeldBy(loaded.state, customerId)) throw new NotFoundError('Customer card');
   const { accountId, cardId } = loaded.state;
-  const { accountVersion, flag: passInstalled } = loaded;
+  const { storeVersion, passInstalled } = parseExtraValue(loaded);
   const [template, isLocation] = await Promise.all([
-    templates.getAtVersion(cardId, accountVersion),
+    templates.getAtVersion(cardId, storeVersion),
     locationId === null || templates.hasLocation(accountId, locationId),
   ]);
   if (!isLocation) throw new RejectedError({ location_id: ['does not belong to this store'] });

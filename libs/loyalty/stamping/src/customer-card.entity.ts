@@ -1,5 +1,11 @@
+import { accountVersion } from '#database/account-version.js';
 import type { CapKind } from '#event-store/port/event-store.js';
-import type { ClaimChanges, ReadModel, UniqueValue } from '#event-store/read-models/read-models.js';
+import type {
+  ClaimChanges,
+  Loaded,
+  ReadModel,
+  UniqueValue,
+} from '#event-store/read-models/read-models.js';
 import { redecideCard } from './card-merging.js';
 import { customerCard, type CustomerCard } from './customer-card.js';
 import type {
@@ -22,11 +28,18 @@ const passInstalled = (id: string): string => `exists (
 /** The same over `r`, a customer card's row. */
 export const PASS_INSTALLED = passInstalled('r.id');
 
+/**
+ * Renders SQL that packs two values in one number: twice the version of the account, plus 1 if the pass is on a phone.
+ * `parseExtraValue` takes them apart.
+ */
+const renderExtraColumn = (id: string, account: string): string =>
+  `(2 * ${accountVersion(account)} + ${passInstalled(id)}::int)`;
+
 export const customerCardReadModel: ReadModel<CustomerCard, CustomerCardEvent> = {
   aggregate: customerCard,
   table: 'customer_cards',
   subjectIdSql: 'r.customer_id',
-  flagSql: passInstalled,
+  extraColumn: renderExtraColumn,
   isCached: true,
   getClaimChanges: findClaims,
   getOtherIds: (event): Record<string, number> =>
@@ -48,6 +61,14 @@ export const customerCardCap: CapKind = {
   label: 'cards of this customer',
   resolution: 'The customer is being merged: try again.',
 };
+
+/** Parses the two values that `renderExtraColumn` packs in one number. */
+export function parseExtraValue({ extraValue }: Pick<Loaded<CustomerCard>, 'extraValue'>): {
+  storeVersion: number;
+  passInstalled: boolean;
+} {
+  return { storeVersion: Math.floor(extraValue / 2), passInstalled: extraValue % 2 === 1 };
+}
 
 /** Finds the claims of an event, also for the command that moves a card to another customer. */
 export function findClaims({ type, data }: CustomerCardEvent, before?: CustomerCard): ClaimChanges {

@@ -12,7 +12,7 @@ import { createCustomerErasedError } from './customer-subjects.js';
 import { normalizeCardCode } from './card-code.js';
 import { createCustomerMergedError, isHeldBy, type CardPath } from './card-holder.js';
 import type { CustomerCard, ShownTemplate } from './customer-card.js';
-import { customerCardReadModel, PASS_INSTALLED } from './customer-card.entity.js';
+import { customerCardReadModel, parseExtraValue, PASS_INSTALLED } from './customer-card.entity.js';
 import {
   toCustomerCardDetailJson,
   toCustomerCardJson,
@@ -81,8 +81,8 @@ export class CustomerCardsService {
         ({ customerId, id } = card.mergedInto);
         continue;
       }
-      const { accountVersion, flag: passInstalled } = loaded;
-      const template = await this.templates.getAtVersion(card.cardId, accountVersion);
+      const { storeVersion, passInstalled } = parseExtraValue(loaded);
+      const template = await this.templates.getAtVersion(card.cardId, storeVersion);
       return toCustomerCardDetailJson(
         card,
         this.createRenderContext(template, new Date(), passInstalled),

@@ -7,12 +7,11 @@ import { query } from '#database/connection.js';
 import { toRecorded } from '#event-store/port/codec.js';
 import { ClaimTakenError, EventStore, type Claim } from '#event-store/port/event-store.js';
 import { PersonalKeys } from '#event-store/personal-keys/personal-keys.js';
-import type { Loaded } from '#event-store/read-models/read-model-cache.js';
-import { ReadModels, toStreamName } from '#event-store/read-models/read-models.js';
+import { ReadModels, toStreamName, type Loaded } from '#event-store/read-models/read-models.js';
 import { ClaimHolders } from './claim-holders.service.js';
 import { CardMergedError, isHeldBy, type CardPath } from './card-holder.js';
 import { customerCard, type CustomerCard, type Template } from './customer-card.js';
-import { customerCardReadModel } from './customer-card.entity.js';
+import { customerCardReadModel, parseExtraValue } from './customer-card.entity.js';
 import type { CustomerCardEvent, RewardRedeemed, StampsEarned } from './customer-card.events.js';
 import { TemplatesService } from './templates.service.js';
 
@@ -77,8 +76,8 @@ export class ReceiptsService {
           if (!receipt.isSame(event)) {
             throw await this.createTakenError(stream, 'was already used for something else');
           }
-          const { accountVersion, flag: passInstalled } = current;
-          const template = await this.templates.getAtVersion(then.state.cardId, accountVersion);
+          const { storeVersion, passInstalled } = parseExtraValue(current);
+          const template = await this.templates.getAtVersion(then.state.cardId, storeVersion);
           return { event, card: then.state, template, passInstalled };
         }
         return RETRY;

@@ -5,8 +5,7 @@ import { IdTakenError } from '#database/ids.js';
 import type { Commit, EventStore, NewEvent, SealedResponse, Write } from '../port/event-store.js';
 import type { PersonalKeys } from '../personal-keys/personal-keys.js';
 import type { PersonalKey } from '../personal-keys/personal-parts.js';
-import type { Loaded } from '../read-models/read-model-cache.js';
-import { toStreamName, type ReadModels } from '../read-models/read-models.js';
+import { toStreamName, type Loaded, type ReadModels } from '../read-models/read-models.js';
 import type { CommandPlan, NewStream } from './command-plan.js';
 import {
   createMeta,

@@ -1,7 +1,6 @@
 import type { CommandContext, DomainEvent, Recorded } from '#kernel/aggregate.js';
 import type { Cap, Claim, Erasure, SideEffect } from '../port/event-store.js';
-import type { Loaded } from '../read-models/read-model-cache.js';
-import type { ReadModel } from '../read-models/read-models.js';
+import type { Loaded, ReadModel } from '../read-models/read-models.js';
 
 /** A new stream that is created in the same commit. */
 export type NewStream = {

@@ -1,5 +1,4 @@
 import { Injectable } from '@nestjs/common';
-import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { DomainEvent } from '#kernel/aggregate.js';
 import { UnavailableError } from '#kernel/errors.js';
 import { toPublicEventId } from '#kernel/public-id.js';
@@ -17,8 +16,13 @@ import { CommitGroup } from './commit-group.js';
 import { StoredResponses } from './stored-responses.js';
 import { PersonalKeys } from '../personal-keys/personal-keys.js';
 import { PipelineMetrics } from './pipeline-metrics.js';
-import type { CachedReadModel, Loaded } from '../read-models/read-model-cache.js';
-import { ReadModels, toStreamName, type AnyReadModel } from '../read-models/read-models.js';
+import {
+  ReadModels,
+  toStreamName,
+  type AnyReadModel,
+  type CachedReadModel,
+  type Loaded,
+} from '../read-models/read-models.js';
 import { StreamQueues, TURN_WITHIN_MS, type Turn } from './stream-queues.js';
 
 export const RETRY_WITHIN_MS = 10_000;
@@ -143,7 +147,7 @@ export class CommandPipeline {
   ): Promise<PendingCommand[]> {
     const [first] = batch;
     if (!first) return [];
-    const run = this.startRun(stream, batch, first, isFresh);
+    const run = await this.startRun(stream, batch, first, isFresh);
     try {
       await this.load(run);
       for (let [next] = run.remaining; next; [next] = run.remaining) {
@@ -162,21 +166,21 @@ export class CommandPipeline {
       return [];
     } catch (error) {
       if (run.cached && error instanceof ConflictError) {
-        this.readModels.cache.markStale(run.readModel, run.id);
+        this.readModels.markStale(run.readModel, run.id);
       }
       const affected = run.group.members.map(({ pending }) => pending);
       return handleFailure(error, affected, run.remaining);
     }
   }
 
-  private startRun(
+  private async startRun(
     stream: string,
     batch: PendingCommand[],
     { command: { readModel, id } }: PendingCommand,
     isFresh: boolean,
-  ): BatchRun {
+  ): Promise<BatchRun> {
     const mayUseCache = !isFresh && this.queues.size <= MAX_QUEUES_FOR_CACHE;
-    const cached = mayUseCache ? this.readModels.cache.find(readModel, id) : undefined;
+    const cached = mayUseCache ? await this.readModels.findCached(readModel, id) : undefined;
     return {
       stream,
       readModel,
@@ -193,8 +197,6 @@ export class CommandPipeline {
 
   private async load(run: BatchRun): Promise<void> {
     const { readModel, id, isFresh, cached } = run;
-    // Commands on cached read models continue together, like those whose read models were loaded together.
-    if (cached) await nextTurn();
     run.loaded = cached?.row ?? (await this.readModels.load(readModel, id, isFresh));
     run.state = run.loaded?.state;
     run.head = run.loaded?.head ?? null;
@@ -267,7 +269,7 @@ export class CommandPipeline {
 
   private cacheResult({ readModel, id, loaded, state, head }: BatchRun): void {
     if (!loaded || !state || !head) return;
-    this.readModels.cache.update(readModel, id, { ...loaded, state, head });
+    this.readModels.cacheCommitted(readModel, id, { ...loaded, state, head });
   }
 }
 

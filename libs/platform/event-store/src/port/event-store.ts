@@ -62,11 +62,13 @@ export type Write = {
  */
 export type Precondition = {
   table: string;
-  /** SQL for the flag, given SQL for the row's id; the same for the whole table. */
-  flagSql: (id: string) => string;
+  /**
+   * SQL for the number that must be `expectedValue`, given SQL for the row's id and account; the same for the whole
+   * table.
+   */
+  extraColumn: (id: string, account: string) => string;
   id: number;
-  accountVersion: number;
-  flag: boolean;
+  expectedValue: number;
 };
 
 /** A value that only one stream of the account may hold. `value` is an HMAC, never the plain value. */

@@ -73,8 +73,10 @@ export function toCommitArguments(
 export function toPreconditionArgument(commits: Commit[]): string {
   return JSON.stringify(
     commits.flatMap(({ accountId: a, writes }) =>
-      writes.flatMap(({ stream: s, precondition: p }) =>
-        p ? [{ s, t: p.table, a, i: p.id, v: p.accountVersion, f: p.flag }] : [],
+      writes.flatMap(({ stream: s, precondition }) =>
+        precondition
+          ? [{ s, t: precondition.table, a, i: precondition.id, j: precondition.expectedValue }]
+          : [],
       ),
     ),
   );

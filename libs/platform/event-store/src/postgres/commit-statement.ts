@@ -1,4 +1,3 @@
-import { accountVersion } from '#database/account-version.js';
 import { toCommitArguments, toPreconditionArgument, type Prepared } from './commit-arguments.js';
 import type { Commit, Precondition } from '../port/event-store.js';
 
@@ -42,14 +41,15 @@ export function createCommitStatement(
 
 /** Checks row by row: as a join, a plan that is made while there are few rows reads all of them. */
 function renderCheckedCommit(preconditions: Map<string, Precondition>): string {
-  const flags = [...preconditions].map(
-    ([table, { flagSql }]) => `when '${table}' then ${flagSql('x.i')}`,
+  const cases = [...preconditions].map(
+    ([table, { extraColumn }]) =>
+      `when '${table}' then coalesce(${extraColumn('x.i', 'x.a')} = x.j, false)`,
   );
   return `
     with changed as materialized (
       select array_agg(x.s) as streams
-      from jsonb_to_recordset($9::jsonb) as x(s text, t text, a bigint, i bigint, v bigint, f boolean)
-      where ${accountVersion('x.a')} <> x.v or case x.t ${flags.join(' ')} end is distinct from x.f
+      from jsonb_to_recordset($9::jsonb) as x(s text, t text, a bigint, i bigint, j bigint)
+      where not case x.t ${cases.join(' ')} else false end
     ), kept as materialized (
       select case
         when streams is null then $1::jsonb

@@ -3,14 +3,14 @@ import { setTimeout as wait } from 'node:timers/promises';
 import { Pool } from 'pg';
 import type { Aggregate, DomainEvent, Recorded } from '#kernel/aggregate.js';
 import { UnavailableError } from '#kernel/errors.js';
-import { accountVersion } from '#database/account-version.js';
 import { query } from '#database/connection.js';
 import { toRecorded } from '../port/codec.js';
 import { toReadModelArguments } from '../postgres/commit-arguments.js';
-import { EventStore, type EventRef, type Head } from '../port/event-store.js';
+import { EventStore, type EventRef, type Head, type Precondition } from '../port/event-store.js';
 import { Batcher } from '#database/batcher.js';
-import { ReadModelCache, type CachedReadModel, type Loaded } from './read-model-cache.js';
+import { ReadModelCache } from './read-model-cache.js';
 import { PersonalKeys, type WrappedKey } from '../personal-keys/personal-keys.js';
+import type { PersonalKey } from '../personal-keys/personal-parts.js';
 
 /** The read model of an aggregate, and what a load joins from other tables. */
 export type ReadModel<S extends { accountId: number }, E extends DomainEvent> = {
@@ -18,13 +18,13 @@ export type ReadModel<S extends { accountId: number }, E extends DomainEvent> = 
   table: string;
   /** Set for the aggregate with which every history begins: without one of it, the database is empty. */
   beginsHistory?: true;
-  /** SQL for a yes or no from other tables, over SQL for the row's id, which arrives as `Loaded.flag`. */
-  flagSql?: (id: string) => string;
+  /** SQL for a number, over SQL for the row's id and account, which arrives as `Loaded.extraValue`. */
+  extraColumn?: (id: string, account: string) => string;
   /** An SQL expression over `r`: the person whose key the commands on it will need. */
   subjectIdSql?: string;
   /**
-   * Whether to cache loaded read models for the next command. For records that are read right before they are changed,
-   * by commands that are decided on nothing else than themselves, `flagSql` and what raises the account's version.
+   * Whether to cache loaded read models for the next command, whose commit checks that `extraColumn` is the same. For
+   * records that are read right before they are changed. `extraColumn` must change when the person's key does.
    */
   isCached?: true;
   /** Finds the person whose data the state contains in plain text. */
@@ -72,14 +72,32 @@ export type UniqueValue = { kind: string; value: string };
 /** @property releasesAll the stream releases everything that it holds */
 export type ClaimChanges = { claims?: UniqueValue[]; releases?: UniqueValue[]; releasesAll?: true };
 
+/**
+ * @property subjectId the person whom the record is about, if any
+ * @property isErased that person's key is destroyed
+ */
+export type Loaded<S> = {
+  state: S;
+  head: Head;
+  extraValue: number;
+  subjectId: number | null;
+  isErased: boolean;
+};
+
+/** @property keys of its people, valid for a commit that has the precondition */
+export type CachedReadModel<S> = {
+  row: Loaded<S>;
+  keys: Map<number, PersonalKey>;
+  precondition: Precondition;
+};
+
 type Row = {
   id: number;
   revision: number;
   hash: Buffer;
   projection_version: number;
   state: object;
-  account_version: number;
-  flag: boolean;
+  extra_value: number;
   subject_id: number | null;
 } & (WrappedKey | Record<keyof WrappedKey, null>);
 
@@ -100,7 +118,11 @@ export const toStreamName = (aggregate: { name: string }, id: number): string =>
 export class ReadModels {
   private readonly log = new Logger('read models');
   private readonly loaders = new Map<string, Batcher<number, Row | undefined>>();
-  readonly cache = new ReadModelCache<{ accountId: number }>();
+  private readonly cache = new ReadModelCache<CachedReadModel<{ accountId: number }>>();
+  /** Lets commands on cached read models continue together, like those whose read models were loaded together. */
+  private readonly turn = new Batcher<undefined, undefined>(Infinity, Infinity, (items) =>
+    Promise.resolve(items.map((value) => ({ status: 'fulfilled', value }))),
+  );
 
   constructor(
     private readonly pool: Pool,
@@ -123,10 +145,9 @@ export class ReadModels {
       row = await loader.add(id);
     }
     if (!row) return undefined;
-    const { account_version, flag, subject_id } = row;
+    const { extra_value, subject_id } = row;
     const subject = {
-      accountVersion: account_version,
-      flag,
+      extraValue: extra_value,
       subjectId: subject_id,
       isErased: subject_id !== null && row.wrapped === null,
     };
@@ -138,10 +159,45 @@ export class ReadModels {
       return projected && { ...projected, ...subject };
     }
     const loaded = { state: row.state as S, head: toHead(row), ...subject };
-    if (readModel.isCached && !this.eventStore.readModelsMayLag) {
-      this.cache.set(readModel, id, loaded, this.findStableKeys(row));
-    }
+    this.cacheLoaded(readModel, id, loaded, this.findStableKeys(row));
     return loaded;
+  }
+
+  /** Finds what this process has loaded or committed last, if cached. Other processes may have changed it since. */
+  async findCached<S extends { accountId: number }, E extends DomainEvent>(
+    readModel: ReadModel<S, E>,
+    id: number,
+  ): Promise<CachedReadModel<S> | undefined> {
+    const cached = readModel.isCached && this.cache.find(toStreamName(readModel.aggregate, id));
+    if (!cached) return undefined;
+    await this.turn.add(undefined);
+    return cached as CachedReadModel<S>;
+  }
+
+  /** Caches the state that a commit has led to, from a cached or loaded one. */
+  cacheCommitted<S extends { accountId: number }, E extends DomainEvent>(
+    readModel: ReadModel<S, E>,
+    id: number,
+    row: Loaded<S>,
+  ): void {
+    const cached = readModel.isCached && this.cache.peek(toStreamName(readModel.aggregate, id));
+    if (cached) this.cacheLoaded(readModel, id, row, cached.keys);
+  }
+
+  private cacheLoaded<S extends { accountId: number }, E extends DomainEvent>(
+    { aggregate, table, extraColumn, isCached }: ReadModel<S, E>,
+    id: number,
+    row: Loaded<S>,
+    keys: CachedReadModel<S>['keys'] | undefined,
+  ): void {
+    if (!isCached || !extraColumn || this.eventStore.readModelsMayLag) return;
+    const stream = toStreamName(aggregate, id);
+    if (!keys) {
+      this.cache.delete(stream);
+      return;
+    }
+    const precondition = { table, extraColumn, id, expectedValue: row.extraValue };
+    this.cache.set(stream, { row, keys, precondition });
   }
 
   /** Finds the keys of a read model's people; undefined when one was erased or is getting another key. */
@@ -156,6 +212,11 @@ export class ReadModels {
         ? this.keys.findStable(subject_id)
         : undefined;
     return key && new Map([[subject_id, key]]);
+  }
+
+  /** Drops a cached read model after a commit on it was a conflict. */
+  markStale({ aggregate }: ReadModel<{ accountId: number }, DomainEvent>, id: number): void {
+    this.cache.markStale(toStreamName(aggregate, id));
   }
 
   /**
@@ -285,12 +346,11 @@ export class ReadModels {
   ): Batcher<number, Row | undefined> {
     const existing = this.loaders.get(readModel.table);
     if (existing) return existing;
-    const { table, isCached, flagSql, subjectIdSql = 'null::bigint' } = readModel;
+    const { table, extraColumn = () => '0', subjectIdSql = 'null::bigint' } = readModel;
     // Key by key: as a join, a plan made while there are few keys reads all of them.
     const text = `
-      select r.id, r.revision, r.hash, r.projection_version, r.state, ${subjectIdSql} as subject_id,
-        ${isCached ? accountVersion('r.account_id') : '0'} as account_version, ${flagSql?.('r.id') ?? 'false'} as flag,
-        k.wrapped, k.previous_wrapped, k.is_renewed
+      select r.id, r.revision, r.hash, r.projection_version, r.state, ${extraColumn('r.id', 'r.account_id')} as extra_value,
+        ${subjectIdSql} as subject_id, k.wrapped, k.previous_wrapped, k.is_renewed
       from ${table} r left join lateral (
         select * from personal_keys where subject_id = ${subjectIdSql} offset 0) k on true where`;
     // PostgreSQL would plan the statement for several ids anew each time, even for a single id.
