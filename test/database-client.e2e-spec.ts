@@ -1,7 +1,13 @@
 import { afterAll, beforeAll, expect, it } from '@jest/globals';
+import { memoryUsage } from 'node:process';
+import { setFlagsFromString } from 'node:v8';
+import { runInNewContext } from 'node:vm';
 import pg from 'pg';
 import { createDatabaseClient, type DatabaseClient } from '#database/database-client.js';
 import { testDatabase, type TestDatabase } from './support/database/database.js';
+
+const STATEMENTS = 500;
+const RESULT_BYTES = 20_000;
 
 let database: TestDatabase;
 let client: DatabaseClient;
@@ -14,6 +20,30 @@ beforeAll(async () => {
 afterAll(async () => {
   await client.end();
   await database.close();
+});
+
+it('a DatabaseClient lets the minor garbage collection free most results', async () => {
+  setFlagsFromString('--expose-gc');
+  const collectGarbage = runInNewContext('gc') as (options: { type: 'major' | 'minor' }) => void;
+  const query = async () => {
+    const { rows } = await client.query<{ text: string }>({
+      name: 'repeat',
+      text: `select repeat('x', $1) as text`,
+      values: [RESULT_BYTES],
+    });
+    return rows[0]?.text.length;
+  };
+  expect(await query()).toBe(RESULT_BYTES);
+  collectGarbage({ type: 'major' });
+  const before = memoryUsage().heapUsed;
+  for (let queryCount = 0; queryCount < STATEMENTS; queryCount++) {
+    await query();
+    if (queryCount % 50 === 0) collectGarbage({ type: 'minor' });
+  }
+  // Objects that survive two collections are promoted.
+  for (let i = 0; i < 3; i++) collectGarbage({ type: 'minor' });
+  const growth = memoryUsage().heapUsed - before;
+  expect(growth).toBeLessThan((STATEMENTS * RESULT_BYTES) / 4);
 });
 
 it('the error of a statement has the caller in its stack', async () => {

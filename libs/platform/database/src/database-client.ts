@@ -72,7 +72,7 @@ export class DatabaseClient extends pg.Client {
   private readonly openTimeoutMs: number;
 
   constructor(settings: DatabaseClientConfig = {}) {
-    // The limit is enforced below.
+    // The limit is kept below. The driver's own would keep queries in memory as well (see `promised`).
     super({ ...settings, query_timeout: 0 });
     this.session = settings.session ?? {};
     this.openTimeoutMs = settings.connectionTimeoutMillis ?? CONNECT_TIMEOUT_MS;
@@ -101,7 +101,9 @@ export class DatabaseClient extends pg.Client {
         dueAt = deadline;
         timer = setTimeout(onSilence, timeoutMs);
       }
-      return query(...queryArguments);
+      return expectsPromise(queryArguments)
+        ? queryAsPromise(query, queryArguments)
+        : query(...queryArguments);
     }) as typeof this.query;
     const end = this.end.bind(this) as (...endArguments: unknown[]) => unknown;
     this.end = ((...endArguments: unknown[]) => {
@@ -266,6 +268,39 @@ export function startChecks(client: DatabaseClient): void {
   timer.unref();
   client.once('end', () => clearInterval(timer));
   probe();
+}
+
+/**
+ * Returns a promise for a query with a callback. The driver's own promise is resolved by a function that it assigns
+ * to a property. V8 takes such functions for methods and creates them in the old generation. The whole query with its
+ * values and rows then outlives every collection of the young one.
+ */
+function queryAsPromise(
+  query: (...queryArguments: unknown[]) => unknown,
+  queryArguments: unknown[],
+): Promise<unknown> {
+  const [statement, values] = queryArguments;
+  const result = new Promise((resolve, reject) => {
+    query(statement, values, (error: Error | null, value: unknown) => {
+      if (error) reject(error);
+      else resolve(value);
+    });
+  });
+  return result.catch((error: unknown) => {
+    // As the driver does: its own stack leads to the socket, this one to whoever asked.
+    if (error instanceof Error) Error.captureStackTrace(error);
+    throw error;
+  });
+}
+
+/**
+ * Tells whether the driver would return a promise: there is no callback, nor a statement that handles its own result.
+ */
+function expectsPromise(queryArguments: unknown[]): boolean {
+  const [statement] = queryArguments;
+  const hasCallback = queryArguments.some((each) => typeof each === 'function');
+  const isSubmitted = typeof statement === 'object' && statement !== null && 'submit' in statement;
+  return !hasCallback && !isSubmitted;
 }
 
 function createSilenceError(): Error {
