@@ -82,6 +82,34 @@ export function toPreconditionArgument(commits: Commit[]): string {
   );
 }
 
+/** Builds the arguments of `es.record`; undefined for commits that need `es.commit`. */
+export function toRecordArguments(commit: Commit, [prepared]: Prepared[]): unknown[] | undefined {
+  const { accountId, writes, claims, releases, responses } = commit;
+  if (!prepared || writes.length !== 1 || claims?.length || releases?.length) return undefined;
+  const { heads, write } = prepared;
+  const { stream, expected, events, row } = write;
+  if (!expected || !row) return undefined;
+  return [
+    stream,
+    accountId,
+    expected.revision,
+    Buffer.from(expected.hash, 'hex'),
+    Buffer.from(getLastHead(prepared).hash, 'hex'),
+    events.map(({ id }) => id),
+    events.map(({ type }) => type),
+    events.map(({ version }) => version),
+    events.map(({ data }) => JSON.stringify(data)),
+    events.map(({ meta }) => JSON.stringify(meta)),
+    heads.map(({ hash }) => hash),
+    events.map(({ meta }) => meta.recordedAt),
+    row.table,
+    row.id,
+    row.projectionVersion,
+    JSON.stringify(row.state),
+    toResponseArgument(responses),
+  ];
+}
+
 /** A read model and the head of its stream after its last event. */
 export type ReadModelUpdate = {
   accountId: number;
