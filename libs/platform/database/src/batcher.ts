@@ -8,7 +8,7 @@ const WATCH_INTERVAL_MS = 250;
  * @property waitMs how long an item waits; after that it is rejected
  * @property alwaysRun with fewer items than this in progress, a batch needs no free slot
  */
-type Limits = { maxRunning?: number; alwaysRun?: number; waitMs?: number };
+export type BatchLimits = { maxRunning?: number; alwaysRun?: number; waitMs?: number };
 
 type WaitingItem<T, R> = {
   item: T;
@@ -92,7 +92,7 @@ export class Batcher<T, R> {
     slots: BatchSlots | number,
     private readonly groupSize: number,
     private readonly run: (items: T[]) => Promise<PromiseSettledResult<R>[]>,
-    private readonly limits: Limits = {},
+    private readonly limits: BatchLimits = {},
   ) {
     this.slots = typeof slots === 'number' ? new BatchSlots(slots) : slots;
     this.slots.onFree(this.wake);

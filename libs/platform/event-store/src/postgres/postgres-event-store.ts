@@ -21,8 +21,8 @@ import {
   type Commit,
   type Head,
   type EventRef,
-  type Fact,
-  type Moment,
+  type UnpositionedEvent,
+  type EventTime,
   type Position,
   type StoredEvent,
   type Subscriber,
@@ -30,7 +30,7 @@ import {
 import { CapReachedError, checkCap } from '../port/caps.js';
 import { createEraseStatement, getHeads, getLastHead, prepareWrites } from './commit-arguments.js';
 import { TURN_WITHIN_MS } from '../commands/stream-queues.js';
-import { Batcher, BatchSlots } from '#database/batcher.js';
+import { Batcher, type BatchLimits, BatchSlots } from '#database/batcher.js';
 import { createCommitStatement } from './commit-statement.js';
 import { toCommitError } from '../port/refusals.js';
 import { refuseForeignPositions } from '../log/positions-check.js';
@@ -48,13 +48,9 @@ const RETRY_FOR_MS = 10_000;
  * A call of `es.commit` costs as much as dozens of commits, so commits that wait for one share the next. Not while only
  * a few are in progress, nor while a group takes longer than PostgreSQL works on it: because of a slow disk or a lock.
  */
-const GROUPS = {
-  ofGroup: 64,
-  few: 4,
-  most: 4,
-  stuckMs: (size: number) => 2 + size / 10,
-  waitMs: TURN_WITHIN_MS,
-};
+const GROUPS: BatchLimits = { alwaysRun: 4, maxRunning: 4, waitMs: TURN_WITHIN_MS };
+const GROUP_SIZE = 64;
+const getStuckMs = (size: number) => 2 + size / 10;
 
 /**
  * Writes and reads events in PostgreSQL. Appends run in parallel. Readers go by (transaction id, sequence number) and
@@ -65,8 +61,8 @@ export class PostgresEventStore extends EventStore implements OnModuleInit, OnAp
   override readonly readModelsMayLag = false;
   private readonly log = new Logger(PostgresEventStore.name);
   private readonly commits = new Batcher<Commit, Head[]>(
-    new BatchSlots(1, GROUPS.stuckMs),
-    GROUPS.ofGroup,
+    new BatchSlots(1, getStuckMs),
+    GROUP_SIZE,
     (group) => this.commitGroup(group),
     GROUPS,
   );
@@ -109,7 +105,7 @@ export class PostgresEventStore extends EventStore implements OnModuleInit, OnAp
     return this.reader.readStreams(ranges, (long) => super.readStreams([long]));
   }
 
-  override readFacts(streams: string[], until: Position): AsyncIterable<Fact[]> {
+  override readFacts(streams: string[], until: Position): AsyncIterable<UnpositionedEvent[]> {
     return this.reader.readFacts(streams, until);
   }
 
@@ -129,7 +125,7 @@ export class PostgresEventStore extends EventStore implements OnModuleInit, OnAp
     return this.reader.readUntil(head, after, limit);
   }
 
-  override readMoments(after: Position, limit: number): Promise<Moment[]> {
+  override readMoments(after: Position, limit: number): Promise<EventTime[]> {
     return this.reader.readMoments(after, limit);
   }
 
