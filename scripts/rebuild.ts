@@ -33,7 +33,7 @@ import { withServices } from './script-services.js';
 
 const STREAMS_PER_BATCH = 500;
 const EXAMPLES = 10;
-const MOST_THREADS = 8;
+const MAX_THREADS = 8;
 /** As in verify: nearly everything that is allocated is soon garbage. */
 const YOUNG_MB = 64;
 
@@ -146,7 +146,7 @@ async function fillHistory(progress: Progress): Promise<string | undefined> {
 async function fillRows(work: Rebuild, claims: boolean, progress: Progress): Promise<void> {
   if (work.stagedReadModels.length === 0) return;
   const parts = splitPages(work.readStreamRanges());
-  const threads = Math.min(availableParallelism(), MOST_THREADS);
+  const threads = Math.min(availableParallelism(), MAX_THREADS);
   const filling: Filling = { tables: work.stagedReadModels.map(({ table }) => table), claims };
   await Promise.all(
     Array.from({ length: threads }, async () => {

@@ -27,7 +27,7 @@ class ScriptModule {
       imports: [
         DatabaseModule.forRoot(config, 'script'),
         EventStoreModule.forRoot({
-          readModels: readModels,
+          readModels,
           plainTables,
           subjects: customerSubjects,
         }),

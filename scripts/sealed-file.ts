@@ -9,7 +9,7 @@ import { open as unseal, seal } from '#kernel/sealing.js';
 /** The bytes of one encrypted block, compressed. Each block is authenticated before any of it is used. */
 const CHUNK_BYTES = 1 << 20;
 /** Nonce and tag come on top. */
-const MOST_BYTES = CHUNK_BYTES + 64;
+const MAX_BYTES = CHUNK_BYTES + 64;
 const LENGTH_BYTES = 4;
 /** In the length of a chunk: no other one follows. */
 const LAST = 0x8000_0000;
@@ -115,7 +115,7 @@ async function* openChunks(path: string, key: Buffer, name: string): AsyncGenera
       const length = (await readExactly(file, LENGTH_BYTES, path)).readUInt32BE();
       last = length >= LAST;
       const size = last ? length - LAST : length;
-      if (size > MOST_BYTES) throw new Error(`${path} is damaged`);
+      if (size > MAX_BYTES) throw new Error(`${path} is damaged`);
       yield unseal(key, await readExactly(file, size, path), createSealContext(name, number, last));
     }
     const { bytesRead } = await file.read(Buffer.alloc(1), 0, 1);

@@ -33,23 +33,23 @@ const programs = {
 };
 const responseTimeoutMs = 60_000;
 const endsBeforeGivingUp = 5;
-/** Exit code of whoever cannot work with its settings, see EXIT_UNUSABLE. */
-const unusable = 78;
-const complaintLines = 100;
+/** The exit code of a process whose settings are invalid: EXIT_CONFIG in start-error.ts. */
+const exitConfig = 78;
+const maxErrorLines = 100;
 
 // For all that is started here: with what Node.js 24 has compiled before, a start takes a fifth less.
 process.env.NODE_COMPILE_CACHE ||= path.join(root, 'dist', '.compile-cache');
 
-const stopAsked = new AbortController();
-const hurryAsked = new AbortController();
+const stopRequested = new AbortController();
+const forceStopRequested = new AbortController();
 const stopped = new Promise((resolve) => {
-  stopAsked.signal.addEventListener('abort', resolve, { once: true });
+  stopRequested.signal.addEventListener('abort', resolve, { once: true });
 });
 
 /** Everything that is running, for the shutdown and for run.json. */
 const running = { step: null, compiler: null, postgres: null, api: null, dispatcher: null };
 /** The last standard error of each program: by now it may have been started again. */
-const complaints = {};
+const lastErrors = {};
 
 async function main() {
   const settings = readSettings(root);
@@ -66,7 +66,7 @@ async function main() {
     await run({ ...settings, dataDir, runFile });
   } catch (error) {
     // Steps interrupted by the stop fail because of it, which is no error.
-    if (!stopAsked.signal.aborted) throw error;
+    if (!stopRequested.signal.aborted) throw error;
   } finally {
     await stopAll();
     fs.rmSync(runFile, { force: true });
@@ -88,13 +88,13 @@ async function run(settings) {
   if (process.versions.node.startsWith('20.')) {
     say('Node.js 20 has had no security fixes since April 2026: Node.js 24 is recommended.');
   }
-  await prepare({ root, dataDir, say, signal: stopAsked.signal, onStep, record });
+  await prepare({ root, dataDir, say, signal: stopRequested.signal, onStep, record });
 
   const { url, ownerUrl } = databaseUrl
     ? { url: databaseUrl, ownerUrl: settings.databaseMigrationUrl ?? databaseUrl }
     : await keepPostgres(dataDir, record);
   if (databaseUrl) await checkDatabase(ownerUrl);
-  stopAsked.signal.throwIfAborted();
+  stopRequested.signal.throwIfAborted();
   const env = {
     ...process.env,
     DATABASE_URL: url,
@@ -172,7 +172,7 @@ async function prepare({ record, ...around }) {
   running.compiler = watcher;
   record();
   await Promise.race([ready, stopped]);
-  stopAsked.signal.throwIfAborted();
+  stopRequested.signal.throwIfAborted();
 }
 
 function restartPrograms() {
@@ -186,7 +186,7 @@ function restartPrograms() {
 async function keepPostgres(dataDir, record) {
   say('starting PostgreSQL …');
   const begin = (options) => startPostgres({ dataDir, log: say, ...options });
-  const first = await begin({ signal: stopAsked.signal });
+  const first = await begin({ signal: stopRequested.signal });
   // By now the programs have been told the port; they find the server again when it comes back on it.
   running.postgres = keepRunning('PostgreSQL', (signal) => begin({ port: first.port, signal }), {
     say,
@@ -220,14 +220,14 @@ async function runScript(name, env, dataDir, onStep) {
   const child = launch(process.execPath, [path.join(root, `dist/scripts/${name}.js`)], {
     cwd: root,
     env,
-    signal: stopAsked.signal,
+    signal: stopRequested.signal,
     output: (line, stream) => (stream === 'stdout' ? lines : errors).push(line),
   });
   onStep(child);
   const end = await child.result;
   onStep(null);
   if (end.code === 0) return lines;
-  stopAsked.signal.throwIfAborted();
+  stopRequested.signal.throwIfAborted();
   const logFile = path.join(dataDir, `${name}.log`);
   fs.writeFileSync(logFile, [...lines, ...errors, ''].join('\n'), { mode: 0o600 });
   const reason = findLastMessage(errors) ?? describeExit(end);
@@ -242,10 +242,10 @@ async function startProgram(name, env) {
     env: { ...env, METRICS_PORT: await readMetricsPort(name) },
     output: (line, stream) => {
       show(name, line);
-      if (stream === 'stderr') output = [...output.slice(-complaintLines), line];
+      if (stream === 'stderr') output = [...output.slice(-maxErrorLines), line];
     },
   });
-  program.result.then(() => (complaints[name] = output));
+  program.result.then(() => (lastErrors[name] = output));
   return program;
 }
 
@@ -254,23 +254,23 @@ async function waitUntilLive(host, port) {
   const at = [EVERYWHERE, '::'].includes(host) ? LOOPBACK : host;
   const url = `http://${net.isIPv6(at) ? `[${at}]` : at}:${port}/health/live`;
   const deadline = Date.now() + responseTimeoutMs;
-  while (!stopAsked.signal.aborted) {
+  while (!stopRequested.signal.aborted) {
     refuseUnusable();
     if (await isLive(url)) return;
     if (Date.now() > deadline) {
       throw new Refusal(`The api does not respond on port ${port}; see its output above.`);
     }
-    await sleep(30, stopAsked.signal);
+    await sleep(30, stopRequested.signal);
   }
-  stopAsked.signal.throwIfAborted();
+  stopRequested.signal.throwIfAborted();
 }
 
 /** Programs that cannot work with these settings, or end again and again. */
 function refuseUnusable() {
   for (const name of Object.keys(programs)) {
     const { end, ends } = running[name];
-    const reason = findLastMessage(complaints[name] ?? []);
-    if (end?.code === unusable) throw new Refusal(reason ?? `The ${name} refused its settings.`);
+    const reason = findLastMessage(lastErrors[name] ?? []);
+    if (end?.code === exitConfig) throw new Refusal(reason ?? `The ${name} refused its settings.`);
     if (ends < endsBeforeGivingUp) continue;
     throw new Refusal(
       `The ${name} exited ${ends} times while starting: ${reason ?? describeExit(end)}`,
@@ -355,7 +355,7 @@ function describeRunning(databaseUrl) {
 
 /** Stops all programs in this order, so that no request or delivery in flight loses its database. */
 async function stopAll() {
-  const hurry = hurryAsked.signal;
+  const hurry = forceStopRequested.signal;
   if (running.postgres ?? running.api ?? running.step) say('stopping …');
   await Promise.all(
     ['step', 'compiler', 'api', 'dispatcher'].map((name) =>
@@ -378,9 +378,9 @@ function listenForSignals() {
   for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP']) {
     process.on(signal, () => {
       // Under npm one Ctrl-C arrives twice: from the terminal, and passed on by npm.
-      if (requestCount > 0 && Date.now() - requestCount > 500) hurryAsked.abort();
+      if (requestCount > 0 && Date.now() - requestCount > 500) forceStopRequested.abort();
       if (requestCount === 0) requestCount = Date.now();
-      stopAsked.abort();
+      stopRequested.abort();
     });
   }
   // A closed terminal or pipe accepts no more lines, but that must not leave anything running.
@@ -395,4 +395,4 @@ try {
   process.exitCode = 1;
   process.stderr.write(`${describeInOneSentence(error) ?? error.stack}\n`);
 }
-if (stopAsked.signal.aborted) say('stopped');
+if (stopRequested.signal.aborted) say('stopped');

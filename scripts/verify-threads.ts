@@ -3,7 +3,7 @@ import { availableParallelism } from 'node:os';
 import { setFlagsFromString } from 'node:v8';
 import { Worker } from 'node:worker_threads';
 
-const MOST_THREADS = 8;
+const MAX_THREADS = 8;
 /** Nearly everything that a slice allocates is soon garbage; with the usual 16 MB it would be copied over and over. */
 const YOUNG_MB = 64;
 
@@ -19,7 +19,7 @@ type Thread = { worker: Worker; ended: Promise<unknown> };
  * anything else: loading the program takes each of them as long as it takes the main thread.
  */
 export const threads: readonly Thread[] = Array.from(
-  { length: Math.min(availableParallelism(), MOST_THREADS) - 1 },
+  { length: Math.min(availableParallelism(), MAX_THREADS) - 1 },
   () => {
     const worker = new Worker(new URL('verify-worker.js', import.meta.url), {
       resourceLimits: { maxYoungGenerationSizeMb: YOUNG_MB },

@@ -9,7 +9,7 @@ const END = 0x06054b50;
 const ENTRY = 0x02014b50;
 /** The end of a zip file may have a comment behind it. */
 const LONGEST_END = 22 + 65_535;
-const MOST_ENTRIES_BYTES = 1024 * 1024;
+const MAX_ENTRIES_BYTES = 1024 * 1024;
 
 type Entry = { name: string; method: number; compressed: number; offset: number };
 
@@ -57,7 +57,7 @@ async function readEntries(handle: FileHandle, size: number, file: string): Prom
     throw new ConfigError(`${file} is no zip file, or is incomplete`);
   }
   const [bytes, start] = [tail.readUInt32LE(at + 12), tail.readUInt32LE(at + 16)];
-  if (bytes > MOST_ENTRIES_BYTES || start + bytes > size) {
+  if (bytes > MAX_ENTRIES_BYTES || start + bytes > size) {
     throw new ConfigError(`${file} is not a zip file of GeoNames`);
   }
   const list = await readBytes(handle, start, bytes);

@@ -9,7 +9,7 @@ import { LogTimesFollower } from '#event-store/log/log-times.subscription.js';
 import { isAfter } from '#event-store/port/position.js';
 import {
   testConfig,
-  testDatabase,
+  createTestDatabase,
   testEngine,
   type TestDatabase,
 } from './support/database/database.js';
@@ -46,7 +46,7 @@ let heads: Map<string, Head>;
 
 beforeEach(async () => {
   engine = await testEngine();
-  database = await testDatabase();
+  database = await createTestDatabase();
   service = await openStore(testConfig(database.url, engine.environment), streamKinds('counter'));
   heads = new Map();
 });

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, it } from '@jest/globals';
 import { AuditedWrites } from '#event-store/commands/audited-writes.service.js';
-import { testConfig, testDatabase, type TestDatabase } from './support/database/database.js';
+import { testConfig, createTestDatabase, type TestDatabase } from './support/database/database.js';
 import { eventually } from './support/jest/eventually.js';
 import { openStore } from './support/database/event-store.js';
 
@@ -8,7 +8,7 @@ let database: TestDatabase;
 let connections: Awaited<ReturnType<typeof openStore>>;
 
 beforeAll(async () => {
-  database = await testDatabase();
+  database = await createTestDatabase();
   connections = await openStore(testConfig(database.url));
 });
 

@@ -8,7 +8,7 @@ import { CORE_SCHEMA, load, mergeTag } from 'js-yaml';
 import { readConfig } from '#configuration/config.js';
 import { SETTINGS } from '#configuration/settings.js';
 import { VERSION } from '#kernel/version.js';
-import { testDatabase, type TestDatabase } from './support/database/database.js';
+import { createTestDatabase, type TestDatabase } from './support/database/database.js';
 import { eventually } from './support/jest/eventually.js';
 import { selfSigned } from './support/emulators/eventstoredb/certificate.mjs';
 import { startEventStoreDb, type EventStoreDb } from './support/emulators/eventstoredb/server.mjs';
@@ -429,7 +429,7 @@ describe('with the environment of docker-compose.yml', () => {
   const programs: Program[] = [];
 
   beforeAll(async () => {
-    database = await testDatabase();
+    database = await createTestDatabase();
     const tls = selfSigned();
     authority = join(mkdtempSync(join(tmpdir(), 'inkpad-compose-')), 'ca.crt');
     writeFileSync(authority, tls.cert);

@@ -4,7 +4,7 @@ import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import pg from 'pg';
 import { createDatabaseClient, type DatabaseClient } from '#database/database-client.js';
-import { testDatabase, type TestDatabase } from './support/database/database.js';
+import { createTestDatabase, type TestDatabase } from './support/database/database.js';
 
 const STATEMENTS = 500;
 const RESULT_BYTES = 20_000;
@@ -13,7 +13,7 @@ let database: TestDatabase;
 let client: DatabaseClient;
 
 beforeAll(async () => {
-  database = await testDatabase();
+  database = await createTestDatabase();
   client = createDatabaseClient(database.url, 'test');
   await client.connect();
 });

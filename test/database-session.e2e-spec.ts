@@ -5,8 +5,8 @@ import { createDataSource, getPool, QUEUE_LIMITS } from '#database/data-source.j
 import { PINNED } from '#database/session.js';
 import {
   testConfig,
-  testDatabase,
-  testEnvironment,
+  createTestDatabase,
+  createTestEnvironment,
   type TestDatabase,
 } from './support/database/database.js';
 import { databaseIn, nameIn } from './support/database/database-encodings.js';
@@ -59,7 +59,7 @@ describe('a database with other defaults', () => {
   const webhooks = useWebhooks(() => service);
 
   beforeAll(async () => {
-    const database = await testDatabase();
+    const database = await createTestDatabase();
     await makeHostile(database, HOSTILE);
     service = await startService({ WEBHOOK_ALLOW_INSECURE_TARGETS: 'true' }, database);
   });
@@ -136,7 +136,7 @@ describe('a database with other defaults', () => {
 
   it('can be migrated', async () => {
     const { url, ownerUrl } = service.database;
-    const environment = testEnvironment(url, { DATABASE_MIGRATION_URL: ownerUrl });
+    const environment = createTestEnvironment(url, { DATABASE_MIGRATION_URL: ownerUrl });
     expect(runNode(['dist/scripts/migrate.js'], environment)).toEqual({
       status: 0,
       output: 'the database is up to date\n',
@@ -146,7 +146,7 @@ describe('a database with other defaults', () => {
 
 describe('a database in another encoding', () => {
   it.each(['LATIN1', 'SQL_ASCII'])('is refused by clients and pools: %s', async (encoding) => {
-    const database = await testDatabase();
+    const database = await createTestDatabase();
     const url = await databaseIn(encoding, database);
     const refusal = `has the encoding ${encoding}, which does not hold every text`;
     const client = createDatabaseClient(url, 'test');

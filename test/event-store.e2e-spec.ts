@@ -5,12 +5,12 @@ import { event, eventStoreContract, newStream } from '#event-store/port/event-st
 import { ConflictError, type Head, type StoredEvent } from '#event-store/port/event-store.js';
 import { isAfter } from '#event-store/port/position.js';
 import { PostgresEventStore } from '#event-store/postgres/postgres-event-store.js';
-import { testConfig, testDatabase, type TestDatabase } from './support/database/database.js';
+import { testConfig, createTestDatabase, type TestDatabase } from './support/database/database.js';
 import { eventually } from './support/jest/eventually.js';
 import { DatabaseProxy } from './support/database/database-proxy.js';
 
 async function open() {
-  const database = await testDatabase();
+  const database = await createTestDatabase();
   const config = testConfig(database.url);
   const source = await createDataSource(config, 'test').initialize();
   const store = new PostgresEventStore(getPool(source), config);

@@ -5,7 +5,7 @@ import { ReadModels, toStreamName } from '#event-store/read-models/read-models.j
 import { customerCard } from '#stamping/customer-card.js';
 import { customerCardReadModel } from '#stamping/customer-card.entity.js';
 import type { CustomerCardDetailJson } from '#stamping/customer-card.dto.js';
-import { testEnvironment } from './support/database/database.js';
+import { createTestEnvironment } from './support/database/database.js';
 import { startProgram } from './support/services/program.js';
 import { startService, type Client, type LocalService } from './support/services/service.js';
 import { enrol } from './support/fixtures/enrolled-customer.js';
@@ -52,7 +52,7 @@ async function readVersions(id: number): Promise<[string, number, unknown][]> {
 }
 
 async function verify(): Promise<{ code: number | null; output: string }> {
-  const environment = testEnvironment(service.database.url, service.environment);
+  const environment = createTestEnvironment(service.database.url, service.environment);
   const program = startProgram('dist/scripts/verify.js', environment, []);
   return { code: await program.exitCode, output: program.output() };
 }

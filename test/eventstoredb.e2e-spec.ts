@@ -7,7 +7,7 @@ import { isAfter } from '#event-store/port/position.js';
 import { createDataSource, getPool } from '#database/data-source.js';
 import {
   testConfig,
-  testDatabase,
+  createTestDatabase,
   testEngine,
   type TestDatabase,
 } from './support/database/database.js';
@@ -16,14 +16,14 @@ import { readKeys, streamKinds } from './support/database/event-store.js';
 import { startEventStoreDb } from './support/emulators/eventstoredb/server.mjs';
 
 async function open(options: { batchAppend: boolean }, kinds = streamKinds('thing')) {
-  const database = await testDatabase();
+  const database = await createTestDatabase();
   const server = await startEventStoreDb(options);
   return openOn(database, { EVENT_STORE_URL: server.connectionString }, () => server.stop(), kinds);
 }
 
 /** Opens the EventStoreDB at EVENT_STORE_URL. */
 async function openReal() {
-  const database = await testDatabase();
+  const database = await createTestDatabase();
   const { environment, stop } = await testEngine();
   return openOn(database, environment, stop);
 }

@@ -3,7 +3,11 @@ import { Registry } from 'prom-client';
 import type { Aggregate, CommandContext, KeyedRequest } from '#kernel/aggregate.js';
 import { NotFoundError, RejectedError } from '#kernel/errors.js';
 import { createId } from '#kernel/randomness.js';
-import { startStream, type Decision, type Handled } from '#event-store/commands/command-plan.js';
+import {
+  startStream,
+  type Decision,
+  type HandledCommand,
+} from '#event-store/commands/command-plan.js';
 import {
   ClaimTakenError,
   KeyTakenOverError,
@@ -14,7 +18,7 @@ import { PipelineMetrics } from '#event-store/commands/pipeline-metrics.js';
 import type { ReadModel } from '#event-store/read-models/read-models.js';
 import {
   testConfig,
-  testDatabase,
+  createTestDatabase,
   testEngine,
   type TestDatabase,
   type TestEngine,
@@ -61,7 +65,7 @@ async function openProcess() {
 }
 
 beforeAll(async () => {
-  database = await testDatabase();
+  database = await createTestDatabase();
   engine = await testEngine();
   here = await openProcess();
   there = await openProcess();
@@ -85,7 +89,7 @@ function count(
     Counter,
     CountEvent,
     undefined,
-    Handled<Counter, CountEvent, undefined>
+    HandledCommand<Counter, CountEvent, undefined>
   >({
     respond: (handled) => handled,
     readModel: counters,
@@ -138,7 +142,7 @@ describe('handleCommand', () => {
       Counter,
       CountEvent,
       undefined,
-      Handled<Counter, CountEvent, undefined>
+      HandledCommand<Counter, CountEvent, undefined>
     >({
       respond: (handled) => handled,
       readModel: counters,
@@ -297,7 +301,7 @@ describe('handleCommand', () => {
       Counter,
       CountEvent,
       undefined,
-      Handled<Counter, CountEvent, undefined>
+      HandledCommand<Counter, CountEvent, undefined>
     >({
       respond: (handled) => handled,
       readModel: doublingReadModel,
@@ -478,13 +482,15 @@ describe('encrypted parts of events', () => {
   it('are rejected for a customer without a key, without failing other callers', async () => {
     const id = ++ids;
     const note = (customerId: number, text: string) =>
-      here.pipeline.handleCommand<Notes, Noted, undefined, Handled<Notes, Noted, undefined>>({
-        respond: (handled) => handled,
-        readModel: notes,
-        id,
-        context,
-        decide: () => [{ type: 'Noted', data: { customerId, personal: { note: text } } }],
-      });
+      here.pipeline.handleCommand<Notes, Noted, undefined, HandledCommand<Notes, Noted, undefined>>(
+        {
+          respond: (handled) => handled,
+          readModel: notes,
+          id,
+          context,
+          decide: () => [{ type: 'Noted', data: { customerId, personal: { note: text } } }],
+        },
+      );
     await here.keys.create(78, 'customers');
     const results = await Promise.allSettled([note(78, 'a'), note(79, 'b'), note(78, 'c')]);
     expect(results.map((result) => result.status)).toEqual(['fulfilled', 'rejected', 'fulfilled']);
@@ -499,13 +505,15 @@ describe('encrypted parts of events', () => {
       subjectIdSql: '80::bigint',
     };
     const note = (text: string) =>
-      here.pipeline.handleCommand<Notes, Noted, undefined, Handled<Notes, Noted, undefined>>({
-        respond: (handled) => handled,
-        readModel: ownReadModel,
-        id,
-        context,
-        decide: () => [{ type: 'Noted', data: { customerId, personal: { note: text } } }],
-      });
+      here.pipeline.handleCommand<Notes, Noted, undefined, HandledCommand<Notes, Noted, undefined>>(
+        {
+          respond: (handled) => handled,
+          readModel: ownReadModel,
+          id,
+          context,
+          decide: () => [{ type: 'Noted', data: { customerId, personal: { note: text } } }],
+        },
+      );
     await here.keys.create(customerId, 'customers');
     await note('a');
     await note('b');
@@ -517,7 +525,12 @@ describe('encrypted parts of events', () => {
   it('are decrypted when read, and null once the key was deleted', async () => {
     const [id, customerId] = [++ids, 77];
     await here.keys.create(customerId, 'customers');
-    await here.pipeline.handleCommand<Notes, Noted, undefined, Handled<Notes, Noted, undefined>>({
+    await here.pipeline.handleCommand<
+      Notes,
+      Noted,
+      undefined,
+      HandledCommand<Notes, Noted, undefined>
+    >({
       respond: (handled) => handled,
       readModel: notes,
       id,

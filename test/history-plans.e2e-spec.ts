@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { createRedemptionQuery, type RedemptionFilter } from '#history/redemption-query.js';
 import { createHistoryQuery, NO_FILTER, type HistoryFilter } from '#history/history-query.js';
 import { ENTRY_COLUMNS } from '#history/history-table.service.js';
-import { testDatabase, type TestDatabase } from './support/database/database.js';
+import { createTestDatabase, type TestDatabase } from './support/database/database.js';
 
 const ROWS = 100_000;
 /** A store whose last entry is old: a scan back through the entries of all stores would take ever longer. */
@@ -10,7 +10,7 @@ const CLOSED = 1;
 let database: TestDatabase;
 
 beforeAll(async () => {
-  database = await testDatabase();
+  database = await createTestDatabase();
   // Each record belongs to one store; those of the closed one have numbers from a million.
   await database.query(
     `insert into history

@@ -9,7 +9,7 @@ import { userInfo } from 'node:os';
 import { RemoveUser } from '#identity/identity.commands.js';
 import { CreateToken, LimitToken, RevokeToken } from '#identity/token.commands.js';
 import { AddMember } from '#identity/member.commands.js';
-import { testEnvironment } from './support/database/database.js';
+import { createTestEnvironment } from './support/database/database.js';
 import { startProgram } from './support/services/program.js';
 import { cli } from './support/services/service.js';
 import { useSharedService, type ContractClient } from './support/http/contract.js';
@@ -192,7 +192,7 @@ describe('the audit log', () => {
     const { environment, database } = service.running;
     const program = startProgram(
       'dist/scripts/cli.js',
-      testEnvironment(database.url, environment),
+      createTestEnvironment(database.url, environment),
       ['store:create', '--name', 'By hand', '--user', store.email],
     );
     expect(await program.exitCode).toBe(0);

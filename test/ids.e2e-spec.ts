@@ -4,7 +4,7 @@ import { takeNextId, raiseSequence } from '#database/ids.js';
 import { formatPosition } from '#event-store/port/position.js';
 import { readModels } from '../apps/read-models.js';
 import { eventually } from './support/jest/eventually.js';
-import { testEnvironment } from './support/database/database.js';
+import { createTestEnvironment } from './support/database/database.js';
 import { startProgram } from './support/services/program.js';
 import { startService, type Client, type LocalService } from './support/services/service.js';
 import { enrol } from './support/fixtures/enrolled-customer.js';
@@ -88,7 +88,7 @@ describe('the start of the api', () => {
   const start = () =>
     startProgram(
       'dist/apps/api/src/main.js',
-      testEnvironment(service.database.url, { ...service.environment, LOG_LEVEL: 'info' }),
+      createTestEnvironment(service.database.url, { ...service.environment, LOG_LEVEL: 'info' }),
     );
 
   it('raises sequences above the ids in use', async () => {
@@ -160,7 +160,7 @@ describe('a read model that is ahead of its history', () => {
     it('is logged with the repair command when a dispatcher starts', async () => {
       const dispatcher = startProgram(
         'dist/apps/dispatcher/src/main.js',
-        testEnvironment(service.database.url, { LOG_LEVEL: 'info' }),
+        createTestEnvironment(service.database.url, { LOG_LEVEL: 'info' }),
       );
       await eventually(dispatcher.output, (text) =>
         /cards \d+: the read model is ahead of its history.*npm run verify -- --repair/.test(text),

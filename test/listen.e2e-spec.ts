@@ -5,7 +5,7 @@ import { createServer, type AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Webhook } from 'standardwebhooks';
-import { testEnvironment } from './support/database/database.js';
+import { createTestEnvironment } from './support/database/database.js';
 import { eventually } from './support/jest/eventually.js';
 import { startCommand, startProgram, type Program } from './support/services/program.js';
 import { isSigned, Receiver, type Reply } from './support/emulators/webhook-receiver.js';
@@ -24,7 +24,7 @@ beforeAll(async () => {
   service = await startService({ WEBHOOK_ALLOW_INSECURE_TARGETS: 'true' });
   store = await service.newStore();
   dispatcher = startProgram('dist/apps/dispatcher/src/main.js', {
-    ...testEnvironment(service.database.url, {
+    ...createTestEnvironment(service.database.url, {
       ...service.environment,
       WEBHOOK_TIME_SCALE: '100',
     }),

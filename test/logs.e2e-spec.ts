@@ -4,7 +4,11 @@ import { AddMember } from '#identity/member.commands.js';
 import { CreateToken } from '#identity/token.commands.js';
 import { Browser } from './support/browser/browser.js';
 import { samples } from './support/services/metrics.js';
-import { testDatabase, testEnvironment, type TestDatabase } from './support/database/database.js';
+import {
+  createTestDatabase,
+  createTestEnvironment,
+  type TestDatabase,
+} from './support/database/database.js';
 import { eventually } from './support/jest/eventually.js';
 import { startProgram, type Program } from './support/services/program.js';
 import { Receiver } from './support/emulators/webhook-receiver.js';
@@ -49,14 +53,14 @@ describe('with LOG_FORMAT=json and LOG_LEVEL=debug', () => {
       .map((line) => JSON.parse(line) as Line);
 
   beforeAll(async () => {
-    database = await testDatabase();
+    database = await createTestDatabase();
     owner = await startService({ WEBHOOK_ALLOW_INSECURE_TARGETS: 'true' }, database);
     receiver = await Receiver.start((_, nth) => ({
       status: nth % 2 === 0 ? 500 : 200,
       body: PLANTED.body,
     }));
     const store = await owner.newStore();
-    const environment = testEnvironment(database.url, {
+    const environment = createTestEnvironment(database.url, {
       LOG_FORMAT: 'json',
       LOG_LEVEL: 'debug',
       WEBHOOK_ALLOW_INSECURE_TARGETS: 'true',

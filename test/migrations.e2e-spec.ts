@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import type { MigrationInterface, QueryRunner } from 'typeorm';
 import { getMigrationNames, migrate, type Migration } from '#database/migrate.js';
 import { migrations } from '../apps/schema/migrations.js';
-import { testConfig, testEnvironment } from './support/database/database.js';
+import { testConfig, createTestEnvironment } from './support/database/database.js';
 import { runNode } from './support/services/program.js';
 import { startService, type Client, type LocalService } from './support/services/service.js';
 import { enrolWithPage } from './support/browser/web-card.js';
@@ -64,7 +64,7 @@ describe('migrations', () => {
     expect(await readStampCounts()).toEqual([{ id: card.customerCard.id, stamps_count: 6 }]);
     const ready = await fetch(`${service.baseUrl}/health/ready`);
     expect(ready.status).toBe(200);
-    const verify = runNode(['dist/scripts/verify.js'], testEnvironment(service.database.url));
+    const verify = runNode(['dist/scripts/verify.js'], createTestEnvironment(service.database.url));
     expect(verify).toMatchObject({ status: 0 });
   });
 });

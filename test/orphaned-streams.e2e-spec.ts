@@ -7,7 +7,7 @@ import { PostgresEventStore } from '#event-store/postgres/postgres-event-store.j
 import { ReadModels } from '#event-store/read-models/read-models.js';
 import { OrphanedStreams } from '#event-store/verification/orphaned-streams.js';
 import { customerSubjects } from '#stamping/customer-subjects.js';
-import { testConfig, testDatabase, type TestDatabase } from './support/database/database.js';
+import { testConfig, createTestDatabase, type TestDatabase } from './support/database/database.js';
 import { eventually } from './support/jest/eventually.js';
 
 const STREAMS = 100_000;
@@ -16,7 +16,7 @@ let database: TestDatabase;
 let readsBefore = 0;
 
 beforeAll(async () => {
-  database = await testDatabase();
+  database = await createTestDatabase();
   await database.query('create table rows_of_cards (id bigint primary key)');
   await database.query('insert into rows_of_cards select n from generate_series(1, $1::int) n', [
     STREAMS,

@@ -5,7 +5,7 @@ import { event } from '#event-store/port/event-store.contract.js';
 import type { NewEvent } from '#event-store/port/event-store.js';
 import { PersonalKeys } from '#event-store/personal-keys/personal-keys.js';
 import { customerSubjects } from '#stamping/customer-subjects.js';
-import { testConfig, testDatabase, type TestDatabase } from './support/database/database.js';
+import { testConfig, createTestDatabase, type TestDatabase } from './support/database/database.js';
 import { eventually } from './support/jest/eventually.js';
 
 const CUSTOMER = 7;
@@ -15,7 +15,7 @@ let openKeys: () => PersonalKeys;
 let close: () => Promise<void>;
 
 beforeAll(async () => {
-  database = await testDatabase();
+  database = await createTestDatabase();
   const config = testConfig(database.url);
   const source = await createDataSource(config, 'test').initialize();
   const masterKeys = new MasterKeys(getPool(source), config);

@@ -6,8 +6,8 @@ import { ApiModule } from '../apps/api/src/api.module.js';
 import { createServer } from '../apps/api/src/server.js';
 import {
   testConfig,
-  testDatabase,
-  testEnvironment,
+  createTestDatabase,
+  createTestEnvironment,
   type TestDatabase,
 } from './support/database/database.js';
 import { eventually } from './support/jest/eventually.js';
@@ -75,7 +75,7 @@ class Pages {
 
 describe('the rate limit of a page', () => {
   it('is that of its decorator and does not count requests for other pages', async () => {
-    const database = await testDatabase();
+    const database = await createTestDatabase();
     const config = testConfig(database.url, { PAGE_RATE_LIMIT_PER_MINUTE: '3' });
     const app = await createServer(
       { module: class {}, imports: [ApiModule.forRoot(config)], controllers: [Pages] },
@@ -191,7 +191,7 @@ describe('a second api on the same database', () => {
   const programs: Program[] = [];
 
   beforeAll(async () => {
-    database = await testDatabase();
+    database = await createTestDatabase();
   });
   afterAll(async () => {
     await Promise.all(programs.map((program) => program.kill('SIGTERM')));
@@ -201,7 +201,7 @@ describe('a second api on the same database', () => {
   async function startApi(): Promise<Program> {
     const program = startProgram(
       'dist/apps/api/src/main.js',
-      testEnvironment(database.url, { LOG_LEVEL: 'info' }),
+      createTestEnvironment(database.url, { LOG_LEVEL: 'info' }),
     );
     programs.push(program);
     await eventually(program.output, (text) => text.includes('listening on'));

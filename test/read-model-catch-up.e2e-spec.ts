@@ -9,7 +9,7 @@ import {
   ReadModelCatchUp,
 } from '#event-store/read-models/read-model-catch-up.subscription.js';
 import type { ReadModels, ReadModel } from '#event-store/read-models/read-models.js';
-import { testConfig, testDatabase, type TestDatabase } from './support/database/database.js';
+import { testConfig, createTestDatabase, type TestDatabase } from './support/database/database.js';
 import { startEventStoreDb, type EventStoreDb } from './support/emulators/eventstoredb/server.mjs';
 import { eventually } from './support/jest/eventually.js';
 import { openStore, streamKinds } from './support/database/event-store.js';
@@ -42,7 +42,7 @@ describe('read model catch-up', () => {
 
   beforeAll(async () => {
     server = await startEventStoreDb();
-    database = await testDatabase();
+    database = await createTestDatabase();
     // As in production: the PostgreSQL of the tests has it off.
     await database.query(`do $$ begin
       execute format('alter database %I set synchronous_commit = on', current_database());

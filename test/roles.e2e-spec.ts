@@ -5,8 +5,8 @@ import { migrate } from '#database/migrate.js';
 import { migrations } from '../apps/schema/migrations.js';
 import {
   testConfig,
-  testDatabase,
-  testEnvironment,
+  createTestDatabase,
+  createTestEnvironment,
   type TestDatabase,
 } from './support/database/database.js';
 import { eventually } from './support/jest/eventually.js';
@@ -116,7 +116,7 @@ describe('the audit log', () => {
   let database: TestDatabase;
 
   beforeAll(async () => {
-    database = await testDatabase();
+    database = await createTestDatabase();
     await database.query(`insert into audit_log
       (type, actor, channel, request_id, subject, recorded_at) values ('t', '{}', 'cli', 'r', '{}', now())`);
   });
@@ -166,7 +166,7 @@ describe('an installation with one database role', () => {
   let url: string;
 
   beforeAll(async () => {
-    database = await testDatabase();
+    database = await createTestDatabase();
     const own = new URL(database.ownerUrl);
     own.username = role;
     own.password = `it's a "secret"`;
@@ -180,7 +180,7 @@ describe('an installation with one database role', () => {
   it('logs at start that its role could change the history, and what to run', async () => {
     const api = startProgram(
       'dist/apps/api/src/main.js',
-      testEnvironment(database.ownerUrl, { LOG_LEVEL: 'warn' }),
+      createTestEnvironment(database.ownerUrl, { LOG_LEVEL: 'warn' }),
     );
     await eventually(api.output, (output) => output.includes('npm run migrate'));
     await api.kill('SIGTERM');
@@ -190,7 +190,7 @@ describe('an installation with one database role', () => {
   });
 
   it('gets a second, restricted role when migrate runs with both URLs', async () => {
-    const settings = testEnvironment(url, { DATABASE_MIGRATION_URL: database.ownerUrl });
+    const settings = createTestEnvironment(url, { DATABASE_MIGRATION_URL: database.ownerUrl });
     const first = runNode(['dist/scripts/migrate.js'], settings);
     expect(first).toEqual({ status: 0, output: 'the database is up to date\n' });
     await migrate(testConfig(url, { DATABASE_MIGRATION_URL: database.ownerUrl }), migrations);
@@ -215,7 +215,9 @@ describe('an installation with one database role', () => {
       `grant select on migrations to ${owner}; grant all on database ${databaseName} to ${owner}`,
     );
     try {
-      const settings = testEnvironment(service.href, { DATABASE_MIGRATION_URL: migration.href });
+      const settings = createTestEnvironment(service.href, {
+        DATABASE_MIGRATION_URL: migration.href,
+      });
       expect(runNode(['dist/scripts/migrate.js'], settings)).toEqual({
         status: 1,
         output: `The role missing_role of DATABASE_URL does not exist, and ${owner} of DATABASE_MIGRATION_URL may not make it: have an administrator run create role "missing_role" login password '…', then run npm run migrate again.\n`,

@@ -6,7 +6,7 @@ import { UnlinkCompany } from '#identity/user.commands.js';
 import { Secret, TOTP } from 'otpauth';
 import { Browser, type BrowserResponse } from './support/browser/browser.js';
 import { CompanyProvider } from './support/emulators/oidc-provider.js';
-import { testDatabase } from './support/database/database.js';
+import { createTestDatabase } from './support/database/database.js';
 import { eventually } from './support/jest/eventually.js';
 import { MailServer } from './support/emulators/mail-server.js';
 import type { Program } from './support/services/program.js';
@@ -291,7 +291,7 @@ describe('sign-in', () => {
   });
 
   it('compares e-mail addresses by their normalized form, whatever collation the column has', async () => {
-    const database = await testDatabase();
+    const database = await createTestDatabase();
     await database.query(
       `create collation loose (provider = icu, locale = 'und-u-ks-level1', deterministic = false)`,
     );

@@ -3,7 +3,7 @@ import { createDataSource, getPool } from '#database/data-source.js';
 import { event, newStream } from '#event-store/port/event-store.contract.js';
 import { ConflictError, type Commit, type Head } from '#event-store/port/event-store.js';
 import { PostgresEventStore } from '#event-store/postgres/postgres-event-store.js';
-import { testConfig, testDatabase, type TestDatabase } from './support/database/database.js';
+import { testConfig, createTestDatabase, type TestDatabase } from './support/database/database.js';
 
 describe('a commit of one stream', () => {
   let database: TestDatabase;
@@ -11,7 +11,7 @@ describe('a commit of one stream', () => {
   let close: () => Promise<void>;
 
   beforeAll(async () => {
-    database = await testDatabase();
+    database = await createTestDatabase();
     const config = testConfig(database.url);
     const source = await createDataSource(config, 'test').initialize();
     store = new PostgresEventStore(getPool(source), config);

@@ -4,7 +4,7 @@ import os from 'node:os';
 import path from 'node:path';
 import { Installation, isThere, type Start } from './support/services/installation.js';
 import { ONLY_TO_ADD, readPrivileges } from './support/services/role-privileges.js';
-import { freePort } from './support/services/program.js';
+import { findFreePort } from './support/services/program.js';
 
 /** These tests are steps in the life of one installation; each needs the ones before it. */
 describe('npm start', () => {
@@ -80,7 +80,7 @@ describe('npm start', () => {
     fs.writeFileSync(path.join(other, 'database'), 'postgres://u:p@127.0.0.1:1/none');
     const second = installation.start({
       DATA_DIR: other,
-      PORT: `${await freePort()}`,
+      PORT: `${await findFreePort()}`,
       DATABASE_URL_FILE: path.join(other, 'database'),
     });
     expect(await second.ended).toBe(1);
@@ -96,7 +96,7 @@ describe('npm start', () => {
     fs.writeFileSync(file, '\n');
     const second = installation.start({
       DATA_DIR: other,
-      PORT: `${await freePort()}`,
+      PORT: `${await findFreePort()}`,
       DATABASE_URL_FILE: file,
     });
     expect(await second.ended).toBe(1);

@@ -1,5 +1,9 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { testDatabase, testEnvironment, type TestDatabase } from './support/database/database.js';
+import {
+  createTestDatabase,
+  createTestEnvironment,
+  type TestDatabase,
+} from './support/database/database.js';
 import { eventually } from './support/jest/eventually.js';
 import { startProgram, type Program } from './support/services/program.js';
 import { Receiver } from './support/emulators/webhook-receiver.js';
@@ -19,7 +23,7 @@ describe('tracing', () => {
   let till: Client;
 
   const environment = () =>
-    testEnvironment(database.url, {
+    createTestEnvironment(database.url, {
       OTEL_EXPORTER_OTLP_ENDPOINT: collector.url,
       OTEL_BSP_SCHEDULE_DELAY: '100',
       WEBHOOK_ALLOW_INSECURE_TARGETS: 'true',
@@ -28,7 +32,7 @@ describe('tracing', () => {
   const spans = (holds: (span: Span) => boolean) => collector.spans.filter(holds);
 
   beforeAll(async () => {
-    database = await testDatabase();
+    database = await createTestDatabase();
     owner = await startService({ WEBHOOK_ALLOW_INSECURE_TARGETS: 'true' }, database);
     collector = await SpanReceiver.start();
     receiver = await Receiver.start();

@@ -1,5 +1,5 @@
 import { afterEach, describe, expect, it } from '@jest/globals';
-import { testDatabase } from './support/database/database.js';
+import { createTestDatabase } from './support/database/database.js';
 import { announcedDatabase } from './support/services/retirement.js';
 import { Client, startService, type Service } from './support/services/service.js';
 
@@ -76,7 +76,7 @@ describe('the announced dates', () => {
     API_V1_SUNSET_DATE: daysFromNow(400).toISOString(),
   };
   it('are stored once by three apis that start at the same time', async () => {
-    const database = await testDatabase();
+    const database = await createTestDatabase();
     const [first, ...others] = await Promise.all(
       Array.from({ length: 3 }, () => startService(settings, database)),
     );

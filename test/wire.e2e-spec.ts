@@ -4,7 +4,7 @@ import http from 'node:http';
 import { connect } from 'node:net';
 import { text } from 'node:stream/consumers';
 import type { Failure, Problem } from './support/http/contract.js';
-import { testDatabase, testEnvironment } from './support/database/database.js';
+import { createTestDatabase, createTestEnvironment } from './support/database/database.js';
 import { eventually } from './support/jest/eventually.js';
 import { startProgram } from './support/services/program.js';
 import { exchange, rawGet } from './support/http/raw-request.js';
@@ -381,7 +381,7 @@ describe('a connection without a request', () => {
   it('does not delay the shutdown of the api', async () => {
     const program = startProgram(
       'dist/apps/api/src/main.js',
-      testEnvironment(service.database.url, { LOG_LEVEL: 'info' }),
+      createTestEnvironment(service.database.url, { LOG_LEVEL: 'info' }),
     );
     const listening = /listening on http:\S+:(\d+)/;
     const output = await eventually(program.output, (text) => listening.test(text));
@@ -396,12 +396,12 @@ describe('a connection without a request', () => {
 
 describe('the access log', () => {
   it('has a line with the request id for all but health checks, and neither tokens nor queries', async () => {
-    const database = await testDatabase();
+    const database = await createTestDatabase();
     const owner = await startService({}, database);
     const { token, store: path } = await owner.newStore();
     const program = startProgram(
       'dist/apps/api/src/main.js',
-      testEnvironment(database.url, { LOG_LEVEL: 'info' }),
+      createTestEnvironment(database.url, { LOG_LEVEL: 'info' }),
     );
     const listening = /listening on (http:\S+)/;
     const output = await eventually(program.output, (text) => listening.test(text));

@@ -189,8 +189,7 @@ function createResponses(
   ]) as OpenApiObject;
 }
 
-/** In the order of the path. */
-/** @throws Error when @nestjs/swagger lacks a parameter that the operation declares */
+/** Sorts the parameters in the order of the path. @throws Error when @nestjs/swagger lacks one that the operation declares */
 function sortPathParameters({ path = [] }: EndpointSpec, parameters: Parameter[]): Parameter[] {
   return path.map((part) => {
     const name = typeof part === 'string' ? part : part.name;

@@ -4,14 +4,14 @@ import { join } from 'node:path';
 import { setTimeout as wait } from 'node:timers/promises';
 import pg from 'pg';
 import { startPostgres, type EmbeddedPostgres } from '../../scripts/embedded-postgres.mjs';
-import { testEnvironment } from '../support/database/database.js';
+import { createTestEnvironment } from '../support/database/database.js';
 import { eventually } from '../support/jest/eventually.js';
 import {
   startEventStoreDbProcess,
   type EventStoreDbProcess,
 } from '../support/emulators/eventstoredb/as-process.mjs';
 import { DatabaseProxy } from '../support/database/database-proxy.js';
-import { freePort, runNode, startProgram, type Program } from '../support/services/program.js';
+import { findFreePort, runNode, startProgram, type Program } from '../support/services/program.js';
 
 export type Engine = 'postgresql' | 'eventstoredb';
 
@@ -99,10 +99,10 @@ export class Stack {
     const dataDir = mkdtempSync(join(tmpdir(), 'inkpad-chaos-'));
     const postgres = await startPostgres({ dataDir, tie: true, settings: POSTGRES });
     const events =
-      engine === 'eventstoredb' ? await startEventStore(dataDir, await freePort()) : undefined;
+      engine === 'eventstoredb' ? await startEventStore(dataDir, await findFreePort()) : undefined;
     // The first dispatcher creates the checkpoint key in it.
     const keyDir = mkdtempSync(join(tmpdir(), 'inkpad-chaos-key-'));
-    const environment = testEnvironment(postgres.url, {
+    const environment = createTestEnvironment(postgres.url, {
       DATABASE_MIGRATION_URL: postgres.ownerUrl,
       LOG_LEVEL: 'error',
       WEBHOOK_ALLOW_INSECURE_TARGETS: 'true',
@@ -119,7 +119,7 @@ export class Stack {
     stack.token = store.api_token;
     stack.accountId = store.account_id;
     for (const number of [1, 2]) {
-      const port = await freePort();
+      const port = await findFreePort();
       stack.apis.push(
         await stack.startServiceProcess(`api ${number}`, API, { PORT: String(port) }),
       );

@@ -5,7 +5,7 @@ import { readPass } from '../support/emulators/apple/pass-reader.mjs';
 import { PASS_TYPE } from '../support/emulators/apple/certificates.mjs';
 import type { Phone } from '../support/emulators/apple/phone.mjs';
 import { appleWorld, type AppleWorld } from '../support/emulators/apple/world.js';
-import { testEnvironment } from '../support/database/database.js';
+import { createTestEnvironment } from '../support/database/database.js';
 import { eventually } from '../support/jest/eventually.js';
 import { startProgram, type Program } from '../support/services/program.js';
 import { startService, type Client, type Service } from '../support/services/service.js';
@@ -25,7 +25,7 @@ beforeAll(async () => {
   service = await startService(world.settings);
   dispatcher = startProgram(
     'dist/apps/dispatcher/src/main.js',
-    testEnvironment(service.database.url, { ...service.environment, LOG_LEVEL: 'fatal' }),
+    createTestEnvironment(service.database.url, { ...service.environment, LOG_LEVEL: 'fatal' }),
   );
   store = await service.newStore();
 }, SLOW);

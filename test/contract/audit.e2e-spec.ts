@@ -4,7 +4,7 @@ import { AddMember } from '#identity/member.commands.js';
 import { CreateToken, LimitToken, RevokeToken } from '#identity/token.commands.js';
 import { expectRefused, useSharedService, type ContractClient } from '../support/http/contract.js';
 import { Browser } from '../support/browser/browser.js';
-import { testEnvironment } from '../support/database/database.js';
+import { createTestEnvironment } from '../support/database/database.js';
 import { eventually } from '../support/jest/eventually.js';
 import { startProgram } from '../support/services/program.js';
 import { cli } from '../support/services/service.js';
@@ -95,7 +95,7 @@ describe('the audit log', () => {
     const { database, environment } = service.running;
     const program = startProgram(
       'dist/scripts/cli.js',
-      testEnvironment(database.url, environment),
+      createTestEnvironment(database.url, environment),
       ['audit:list', '--account', String(store.accountId), '--type', 'token.created'],
     );
     expect(await program.exitCode).toBe(0);

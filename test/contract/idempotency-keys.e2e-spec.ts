@@ -12,9 +12,9 @@ import {
   useService,
   type ContractClient,
 } from '../support/http/contract.js';
-import { testEnvironment } from '../support/database/database.js';
+import { createTestEnvironment } from '../support/database/database.js';
 import { eventually } from '../support/jest/eventually.js';
-import { freePort, startProgram } from '../support/services/program.js';
+import { findFreePort, startProgram } from '../support/services/program.js';
 import { Receiver } from '../support/emulators/webhook-receiver.js';
 import { Client, cli, type ApiResponse } from '../support/services/service.js';
 import { enrol } from '../support/fixtures/enrolled-customer.js';
@@ -336,8 +336,8 @@ describe('idempotency keys', () => {
 
   it('RETRY-23 If a process is killed between the write and storing the response, a repetition does not count twice', async () => {
     const { path } = await enrol(store);
-    const port = String(await freePort());
-    const environment = testEnvironment(service.running.database.url, {
+    const port = String(await findFreePort());
+    const environment = createTestEnvironment(service.running.database.url, {
       ...service.running.environment,
       PORT: port,
     });

@@ -1,10 +1,10 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import type { CustomerJson } from '#customers/customer.dto.js';
 import type { EnvelopeJson } from '#public-events/event-feed.dto.js';
-import { testEnvironment } from '../support/database/database.js';
+import { createTestEnvironment } from '../support/database/database.js';
 import { eventually } from '../support/jest/eventually.js';
 import { samples } from '../support/services/metrics.js';
-import { freePort, startProgram, type Program } from '../support/services/program.js';
+import { findFreePort, startProgram, type Program } from '../support/services/program.js';
 import {
   Client,
   startService,
@@ -59,11 +59,11 @@ async function update(path: string, customer: object): Promise<void> {
 
 describe('large pages of the feed', () => {
   it('DELIV-53 A page of it ends near 4 MiB, whatever its `limit`, and its `Link` goes on', async () => {
-    const PORT = String(await freePort());
-    const METRICS_PORT = String(await freePort());
+    const PORT = String(await findFreePort());
+    const METRICS_PORT = String(await findFreePort());
     const api = startProgram(
       'dist/apps/api/src/main.js',
-      testEnvironment(service.database.url, {
+      createTestEnvironment(service.database.url, {
         ...service.environment,
         PORT,
         METRICS_PORT,

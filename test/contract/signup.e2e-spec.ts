@@ -202,7 +202,7 @@ describe('the signup page', () => {
     for (const poster of [inactive, expired, archived]) {
       const { page } = await open(poster);
       expect(page.status).toBe(410);
-      expect(page.text).toContain('This card is not given out at the moment');
+      expect(page.text).toContain('This card is not available at the moment');
       const email = newEmail();
       expect((await send(poster, { first_name: 'Ada', email })).status).toBe(410);
       expect(await customers(email)).toEqual([]);

@@ -3,7 +3,11 @@ import { readConfig } from '#configuration/config.js';
 import { ConfigError } from '#kernel/config-error.js';
 import { runAtTime } from '../support/services/clock.js';
 import { expectFailure, useService } from '../support/http/contract.js';
-import { testDatabase, testEnvironment, type TestDatabase } from '../support/database/database.js';
+import {
+  createTestDatabase,
+  createTestEnvironment,
+  type TestDatabase,
+} from '../support/database/database.js';
 import { runNode } from '../support/services/program.js';
 import { announcedDatabase } from '../support/services/retirement.js';
 import { Client, startService, type ApiResponse } from '../support/services/service.js';
@@ -46,7 +50,7 @@ const retired = useService(
 function refusalOf(database: TestDatabase, settings: NodeJS.ProcessEnv): string {
   const { status, output } = runNode(
     ['dist/apps/api/src/main.js'],
-    testEnvironment(database.url, settings),
+    createTestEnvironment(database.url, settings),
   );
   expect(status).toBe(78);
   return output;
@@ -175,7 +179,7 @@ describe('a version', () => {
   it('VER-11 Dates less than 12 months apart, or a sunset date alone, are rejected at startup', () => {
     const read = (deprecation: string, sunset: string) => () =>
       readConfig(
-        testEnvironment('postgres://localhost/test', {
+        createTestEnvironment('postgres://localhost/test', {
           API_V1_DEPRECATION_DATE: deprecation,
           API_V1_SUNSET_DATE: sunset,
         }),
@@ -188,7 +192,7 @@ describe('a version', () => {
   });
 
   it('VER-13 The twelve months count from the first start with a deprecation date, which the database keeps', async () => {
-    const database = await testDatabase();
+    const database = await createTestDatabase();
     const inDays = (days: number) => new Date(Date.now() + days * DAY_MS).toISOString();
     const settings = (sunset: string) => ({
       API_V1_DEPRECATION_DATE: '2020-01-01',

@@ -633,7 +633,7 @@ describe('sending a delivery again', () => {
     expect(hook.receiver.received).toHaveLength(3);
   });
 
-  it('DELIV-31 It uses the format in which the delivery was planned', async () => {
+  it('DELIV-31 It uses the format in which the delivery was enqueued', async () => {
     const flat = { events: ['stamp.earned'], payload_format: 'flat' };
     const hook = await listening({ status: 200 }, flat);
     const { id } = await oneDelivery(hook);
@@ -810,7 +810,7 @@ describe('a replay', () => {
 describe('a replay while the dispatcher hangs', () => {
   afterEach(() => dispatcher.signal('SIGCONT'));
 
-  it('DELIV-51 While another replay of the subscription is still being planned it is 422 `base`', async () => {
+  it('DELIV-51 While another replay of the subscription is still being enqueued it is 422 `base`', async () => {
     const { store } = await stamped();
     const receiver = await Receiver.start();
     receivers.push(receiver);
@@ -828,7 +828,7 @@ describe('a replay while the dispatcher hangs', () => {
     await receivedBy(receiver, 6);
   });
 
-  it('DELIV-52 Events count and are sent from the moment they are recorded, also those not planned yet', async () => {
+  it('DELIV-52 Events count and are sent from the moment they are recorded, also those not enqueued yet', async () => {
     const { store, path } = await stamped();
     dispatcher.signal('SIGSTOP');
     await store.post(`${path}/stamp`, { stamps: 1 });

@@ -3,8 +3,12 @@ import { spawnSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { CORE_SCHEMA, load } from 'js-yaml';
 import { eventually } from '../support/jest/eventually.js';
-import { testDatabase, testEnvironment, type TestDatabase } from '../support/database/database.js';
-import { freePort, startProgram, type Program } from '../support/services/program.js';
+import {
+  createTestDatabase,
+  createTestEnvironment,
+  type TestDatabase,
+} from '../support/database/database.js';
+import { findFreePort, startProgram, type Program } from '../support/services/program.js';
 
 type Rules = { groups: { rules: { alert: string; expr: string }[] }[] };
 
@@ -21,10 +25,10 @@ describe('the alert rules', () => {
   const metricTexts: string[] = [];
 
   beforeAll(async () => {
-    database = await testDatabase();
+    database = await createTestDatabase();
     for (const program of ['api', 'dispatcher']) {
-      const port = await freePort();
-      const environment = testEnvironment(database.url, { METRICS_PORT: String(port) });
+      const port = await findFreePort();
+      const environment = createTestEnvironment(database.url, { METRICS_PORT: String(port) });
       programs.push(startProgram(`dist/apps/${program}/src/main.js`, environment));
       const read = async () => (await fetch(`http://127.0.0.1:${port}/metrics`)).text();
       metricTexts.push(

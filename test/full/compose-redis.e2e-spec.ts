@@ -5,7 +5,7 @@ import { readFileSync } from 'node:fs';
 import { Redis } from 'ioredis';
 import { CORE_SCHEMA, load, mergeTag } from 'js-yaml';
 import { eventually } from '../support/jest/eventually.js';
-import { freePort } from '../support/services/program.js';
+import { findFreePort } from '../support/services/program.js';
 
 type Service = { entrypoint: string[]; command: string[]; healthcheck: { test: string[] } };
 
@@ -20,7 +20,7 @@ describe('the Redis of docker-compose.yml', () => {
   let server: ChildProcess;
 
   beforeAll(async () => {
-    port = await freePort();
+    port = await findFreePort();
     // As Compose does: a doubled $ is one. Another port, since 6379 of this machine may be in use.
     const [shell = '', ...args] = [...entrypoint, ...command].map((part) =>
       part

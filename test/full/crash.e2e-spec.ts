@@ -5,13 +5,13 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import pg from 'pg';
 import { startPostgres, type EmbeddedPostgres } from '../../scripts/embedded-postgres.mjs';
-import { testEngine, testEnvironment } from '../support/database/database.js';
+import { testEngine, createTestEnvironment } from '../support/database/database.js';
 import { eventually } from '../support/jest/eventually.js';
 import {
   startEventStoreDbProcess,
   type EventStoreDbProcess,
 } from '../support/emulators/eventstoredb/as-process.mjs';
-import { freePort, startProgram, type Program } from '../support/services/program.js';
+import { findFreePort, startProgram, type Program } from '../support/services/program.js';
 import { isSigned, Receiver } from '../support/emulators/webhook-receiver.js';
 import { Client } from '../support/services/service.js';
 import { readHistory } from '../support/database/event-store.js';
@@ -39,12 +39,12 @@ let eventStoreDb: EventStoreDbProcess | undefined;
 beforeAll(async () => {
   dataDir = mkdtempSync(join(tmpdir(), 'inkpad-crash-'));
   postgres = await startPostgres({ dataDir, tie: true });
-  const port = await freePort();
+  const port = await findFreePort();
   if (OWN_EVENTSTOREDB) eventStoreDb = await startEventStoreDb();
   const engine = eventStoreDb
     ? { EVENT_STORE_URL: eventStoreDb.connectionString }
     : (await testEngine()).environment;
-  environment = testEnvironment(postgres.url, {
+  environment = createTestEnvironment(postgres.url, {
     DATABASE_MIGRATION_URL: postgres.ownerUrl,
     PORT: String(port),
     LOG_LEVEL: 'fatal',

@@ -88,7 +88,7 @@ describe('the documentation in a browser', () => {
     await page.getByRole('heading', { name: 'Webhooks', level: 1 }).waitFor();
     expect(await listVisibleLanguages()).toEqual(['python']);
     await page.goto(`${HOST}/docs/reference#tag/status/getStatus`);
-    await page.getByText('answer = inkpad.get_status()').waitFor();
+    await page.getByText('response = inkpad.get_status()').waitFor();
     await page.context().close();
   });
 

@@ -3,10 +3,10 @@ import { EventStore } from '#event-store/port/event-store.js';
 import { parsePosition, isAfter } from '#event-store/port/position.js';
 import { startEventStoreDb, type EventStoreDb } from '../support/emulators/eventstoredb/server.mjs';
 import { eventually } from '../support/jest/eventually.js';
-import { freePort, startProgram, type Program } from '../support/services/program.js';
+import { findFreePort, startProgram, type Program } from '../support/services/program.js';
 import { Client, startService, type LocalService } from '../support/services/service.js';
 import { StatementCounter } from '../support/database/statement-counter.js';
-import { testEnvironment } from '../support/database/database.js';
+import { createTestEnvironment } from '../support/database/database.js';
 import { enrol } from '../support/fixtures/enrolled-customer.js';
 
 const CALLERS = 16;
@@ -34,16 +34,16 @@ beforeAll(async () => {
     api: await StatementCounter.to(service.database.url),
     dispatcher: await StatementCounter.to(service.database.url),
   };
-  const port = await freePort();
+  const port = await findFreePort();
   const settings = { EVENT_STORE_URL: server.connectionString, GEOCODER: 'offline' };
   const { url } = service.database;
   api = startProgram(
     'dist/apps/api/src/main.js',
-    testEnvironment(url, { ...settings, DATABASE_URL: sql.api.url, PORT: String(port) }),
+    createTestEnvironment(url, { ...settings, DATABASE_URL: sql.api.url, PORT: String(port) }),
   );
   dispatcher = startProgram(
     'dist/apps/dispatcher/src/main.js',
-    testEnvironment(url, { ...settings, DATABASE_URL: sql.dispatcher.url }),
+    createTestEnvironment(url, { ...settings, DATABASE_URL: sql.dispatcher.url }),
   );
   store = new Client(`http://127.0.0.1:${port}`, owner.accountId, owner.token);
   for (let i = 0; i < 4 * CALLERS; i++) paths.push((await enrol(owner)).path);

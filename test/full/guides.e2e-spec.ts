@@ -7,7 +7,7 @@ import { join, resolve } from 'node:path';
 import { eventually } from '../support/jest/eventually.js';
 import { GuideReader, type Desk } from '../support/guides/guide-reader.js';
 import { guideNames, LANGUAGES, parseSteps } from '../support/guides/guide-parser.js';
-import { freePort, type Program } from '../support/services/program.js';
+import { findFreePort, type Program } from '../support/services/program.js';
 import { isSigned, Receiver, type Received } from '../support/emulators/webhook-receiver.js';
 import { RecordingProxy } from '../support/http/recording-proxy.js';
 import { startService, type Client, type Service } from '../support/services/service.js';
@@ -85,7 +85,7 @@ describe.each(LANGUAGES)('the guides in %s', (language) => {
   let reader: GuideReader;
 
   beforeAll(async () => {
-    stage = await startStage({ '8787': String(await freePort()) });
+    stage = await startStage({ '8787': String(await findFreePort()) });
     reader = new GuideReader(stage.desk, language);
   }, SLOW);
 

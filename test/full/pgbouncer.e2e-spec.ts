@@ -3,7 +3,7 @@ import pg from 'pg';
 import { createDatabaseClient } from '#database/database-client.js';
 import { createDataSource, getPool, QUEUE_LIMITS } from '#database/data-source.js';
 import { PINNED } from '#database/session.js';
-import { testConfig, testDatabase, type TestDatabase } from '../support/database/database.js';
+import { testConfig, createTestDatabase, type TestDatabase } from '../support/database/database.js';
 import { eventually } from '../support/jest/eventually.js';
 import { startPgBouncer, type PgBouncer } from '../support/database/pgbouncer.js';
 import { startService, type Service } from '../support/services/service.js';
@@ -47,7 +47,7 @@ describe('PgBouncer with session pooling', () => {
   const webhooks = useWebhooks(() => service);
 
   beforeAll(async () => {
-    const database = await testDatabase();
+    const database = await createTestDatabase();
     pooler = await startPgBouncer(database.url, {
       pool_mode: 'session',
       default_pool_size: '60',
@@ -124,7 +124,7 @@ describe('PgBouncer with transaction pooling', () => {
   let database: TestDatabase;
 
   beforeAll(async () => {
-    database = await testDatabase();
+    database = await createTestDatabase();
   });
   afterAll(() => database.close());
 

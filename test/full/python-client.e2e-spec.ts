@@ -4,7 +4,7 @@ import { cpSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:f
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { eventually } from '../support/jest/eventually.js';
-import { freePort, startCommand, type Program } from '../support/services/program.js';
+import { findFreePort, startCommand, type Program } from '../support/services/program.js';
 import { startService, type Client, type Service } from '../support/services/service.js';
 import { enrol } from '../support/fixtures/enrolled-customer.js';
 import { startDispatcher } from '../support/services/webhook-dispatcher.js';
@@ -151,7 +151,7 @@ describe('the examples in the README of the Python client', () => {
   it(
     'receive each webhook once',
     async () => {
-      const port = await freePort();
+      const port = await findFreePort();
       const url = `http://127.0.0.1:${port}/`;
       const hooks = `${store.store}/webhook_subscriptions`;
       const { body: subscription } = await store.post<{ id: number; secret: string }>(hooks, {

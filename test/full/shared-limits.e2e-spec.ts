@@ -1,8 +1,12 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import { CreateToken } from '#identity/token.commands.js';
-import { testDatabase, testEnvironment, type TestDatabase } from '../support/database/database.js';
+import {
+  createTestDatabase,
+  createTestEnvironment,
+  type TestDatabase,
+} from '../support/database/database.js';
 import { eventually } from '../support/jest/eventually.js';
-import { freePort, startProgram, type Program } from '../support/services/program.js';
+import { findFreePort, startProgram, type Program } from '../support/services/program.js';
 import { TestRedis } from '../support/database/redis.js';
 import { cli, Client, startService, type Service } from '../support/services/service.js';
 
@@ -20,7 +24,7 @@ describe('two apis that share a Redis', () => {
 
   beforeAll(async () => {
     redis = await TestRedis.start();
-    database = await testDatabase();
+    database = await createTestDatabase();
     // Only creates stores and tokens: the requests of these tests go to the two programs.
     service = await startService({ REDIS_URL: redis.url }, database);
     for (let i = 0; i < 2; i++) apis.push(await startApi(database, redis.url));
@@ -137,7 +141,7 @@ describe('an api with REDIS_URL', () => {
   let redis: TestRedis;
 
   beforeEach(async () => {
-    database = await testDatabase();
+    database = await createTestDatabase();
   });
   afterEach(async () => {
     await api.program.kill('SIGTERM');
@@ -204,10 +208,10 @@ async function startApi(
   database: TestDatabase,
   redisUrl: string,
 ): Promise<{ program: Program; baseUrl: string }> {
-  const port = await freePort();
+  const port = await findFreePort();
   const program = startProgram(
     'dist/apps/api/src/main.js',
-    testEnvironment(database.url, {
+    createTestEnvironment(database.url, {
       PORT: String(port),
       REDIS_URL: redisUrl,
       LOG_LEVEL: 'info',

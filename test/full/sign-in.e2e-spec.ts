@@ -4,7 +4,7 @@ import { Secret, TOTP } from 'otpauth';
 import type { Browser, BrowserContext, Page } from 'playwright-core';
 import { expectAccessiblePage, SIZES, startChromium } from '../support/browser/chromium.js';
 import { eventually } from '../support/jest/eventually.js';
-import { freePort } from '../support/services/program.js';
+import { findFreePort } from '../support/services/program.js';
 import { startService, type Client, type Service } from '../support/services/service.js';
 
 /** Tests sign-in and the account pages in a real browser. */
@@ -18,7 +18,7 @@ let browser: Browser;
 const consoleErrors: string[] = [];
 
 beforeAll(async () => {
-  const port = await freePort();
+  const port = await findFreePort();
   service = await startService(
     {
       PUBLIC_URL: `http://localhost:${port}`,

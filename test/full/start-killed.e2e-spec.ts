@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import fs from 'node:fs';
 import path from 'node:path';
 import { startPostgres } from '../../scripts/embedded-postgres.mjs';
-import { testEnvironment } from '../support/database/database.js';
+import { createTestEnvironment } from '../support/database/database.js';
 import { eventually } from '../support/jest/eventually.js';
 import {
   Installation,
@@ -100,7 +100,7 @@ describe('npm start', () => {
   /** Creates the folder as such a version left it: owned and used by the superuser, without a second password. */
   async function createOldFolder(): Promise<void> {
     const postgres = await startPostgres({ dataDir: installation.dataDir, tie: true });
-    const settings = testEnvironment(postgres.ownerUrl, {
+    const settings = createTestEnvironment(postgres.ownerUrl, {
       DATA_DIR: installation.dataDir,
       MASTER_KEY: '',
     });

@@ -14,7 +14,7 @@ import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { Webhook } from 'standardwebhooks';
 import { eventually } from '../support/jest/eventually.js';
-import { freePort, startCommand, type Program } from '../support/services/program.js';
+import { findFreePort, startCommand, type Program } from '../support/services/program.js';
 import { startService, type Client, type Service } from '../support/services/service.js';
 import { enrol } from '../support/fixtures/enrolled-customer.js';
 import { startDispatcher } from '../support/services/webhook-dispatcher.js';
@@ -107,7 +107,7 @@ describe.each(Object.entries(LANGUAGES))('the receiver in %s', (name, language) 
       throw new Error(`${first} is missing: apt-get install ${language.debian}`);
     }
     if (language.prepare && result.status !== 0) throw new Error(result.stderr);
-    port = await freePort();
+    port = await findFreePort();
     url = `http://127.0.0.1:${port}/hooks`;
   }, SLOW);
 

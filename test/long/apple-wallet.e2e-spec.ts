@@ -13,7 +13,7 @@ import type { WalletJson } from '#passes/wallet-state.dto.js';
 import { TEAM } from '../support/emulators/apple/certificates.mjs';
 import type { Phone } from '../support/emulators/apple/phone.mjs';
 import { appleWorld, type AppleWorld } from '../support/emulators/apple/world.js';
-import { testConfig, testEnvironment } from '../support/database/database.js';
+import { testConfig, createTestEnvironment } from '../support/database/database.js';
 import { eventually } from '../support/jest/eventually.js';
 import { startProgram, type Program } from '../support/services/program.js';
 import { startService, type Client, type LocalService } from '../support/services/service.js';
@@ -147,7 +147,7 @@ describe('a phone with Apple Wallet passes', () => {
   const startDispatcher = () =>
     startProgram(
       'dist/apps/dispatcher/src/main.js',
-      testEnvironment(service.database.url, { ...service.environment, LOG_LEVEL: 'fatal' }),
+      createTestEnvironment(service.database.url, { ...service.environment, LOG_LEVEL: 'fatal' }),
     );
 
   beforeAll(async () => {

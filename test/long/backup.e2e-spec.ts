@@ -15,9 +15,9 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import pg from 'pg';
 import { startPostgres, type EmbeddedPostgres } from '../../scripts/embedded-postgres.mjs';
-import { testEnvironment } from '../support/database/database.js';
+import { createTestEnvironment } from '../support/database/database.js';
 import { eventually } from '../support/jest/eventually.js';
-import { freePort, runNode, startProgram, type Program } from '../support/services/program.js';
+import { findFreePort, runNode, startProgram, type Program } from '../support/services/program.js';
 import { Receiver, type Received } from '../support/emulators/webhook-receiver.js';
 import { Client, type ApiResponse } from '../support/services/service.js';
 import { enrol } from '../support/fixtures/enrolled-customer.js';
@@ -114,7 +114,7 @@ beforeAll(async () => {
   chmodSync(files, 0o711);
   [first, backup] = [join(files, 'first'), join(files, 'backup')];
   receiver = await Receiver.start();
-  port = await freePort();
+  port = await findFreePort();
   await start(first);
   const local = JSON.parse(readFileSync(join(first, 'local.json'), 'utf8')) as Local;
   store = new Client(`http://127.0.0.1:${port}`, local.account_id, local.api_token);
@@ -316,7 +316,7 @@ describe('killing', () => {
       tie: true,
       settings: { fsync: 'off' },
     });
-    environment = testEnvironment(server.url, {
+    environment = createTestEnvironment(server.url, {
       DATABASE_MIGRATION_URL: server.ownerUrl,
       MASTER_KEY: readFileSync(join(first, 'master.key'), 'utf8').trim(),
     });

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, it } from '@jest/globals';
-import { testEnvironment } from '../support/database/database.js';
+import { createTestEnvironment } from '../support/database/database.js';
 import { eventually } from '../support/jest/eventually.js';
 import { MailServer } from '../support/emulators/mail-server.js';
 import { MessageFollower } from '../support/services/message-dispatcher.js';
@@ -24,7 +24,7 @@ it('a card link by e-mail is sent exactly once although the dispatcher is killed
   const { startedCount } = mails;
   const dispatcher = startProgram(
     'dist/apps/dispatcher/src/main.js',
-    testEnvironment(service.database.url, { ...service.environment, ...settings }),
+    createTestEnvironment(service.database.url, { ...service.environment, ...settings }),
   );
   const { customerId } = await enrolWithPage(await service.newStore(), {
     customer: { email },

@@ -1,13 +1,17 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { startProgram } from '../support/services/program.js';
-import { testDatabase, testEnvironment, type TestDatabase } from '../support/database/database.js';
+import {
+  createTestDatabase,
+  createTestEnvironment,
+  type TestDatabase,
+} from '../support/database/database.js';
 
 let database: TestDatabase;
 let environment: NodeJS.ProcessEnv;
 
 beforeAll(async () => {
-  database = await testDatabase();
-  environment = testEnvironment(database.url);
+  database = await createTestDatabase();
+  environment = createTestEnvironment(database.url);
 });
 
 afterAll(() => database.close());

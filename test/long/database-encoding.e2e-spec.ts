@@ -1,5 +1,9 @@
 import { afterAll, beforeAll, expect, it } from '@jest/globals';
-import { testDatabase, testEnvironment, type TestDatabase } from '../support/database/database.js';
+import {
+  createTestDatabase,
+  createTestEnvironment,
+  type TestDatabase,
+} from '../support/database/database.js';
 import { databaseIn, nameIn } from '../support/database/database-encodings.js';
 import { runNode } from '../support/services/program.js';
 
@@ -7,7 +11,7 @@ let database: TestDatabase;
 let url: string;
 
 beforeAll(async () => {
-  database = await testDatabase();
+  database = await createTestDatabase();
   url = await databaseIn('LATIN1', database);
 });
 afterAll(() => database.close());
@@ -25,7 +29,7 @@ it.each([
   '%s refuses a database whose encoding is LATIN1, in one sentence that says what to do',
   (_who, code, args) => {
     const { host } = new URL(url);
-    const { status, output } = runNode(args, testEnvironment(url));
+    const { status, output } = runNode(args, createTestEnvironment(url));
     expect([status, output.trimEnd().split('\n').at(-1)]).toEqual([
       code,
       `The database ${nameIn(url)} at ${host} has the encoding LATIN1, which does not hold every text: create one with create database … encoding 'UTF8' template template0, and name it in DATABASE_URL.`,

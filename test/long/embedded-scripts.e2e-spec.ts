@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { getStartTime, listProcesses } from '../../scripts/processes.mjs';
 import { eventually } from '../support/jest/eventually.js';
 import { startEventStoreDb, type EventStoreDb } from '../support/emulators/eventstoredb/server.mjs';
-import { freePort, startProgram, type Program } from '../support/services/program.js';
+import { findFreePort, startProgram, type Program } from '../support/services/program.js';
 import { Client } from '../support/services/service.js';
 import { enrol } from '../support/fixtures/enrolled-customer.js';
 
@@ -30,7 +30,7 @@ beforeAll(async () => {
   // Passable, so that PostgreSQL's own user reaches its data in it when the tests run as root.
   chmodSync(folder, 0o711);
   dataDir = join(folder, 'data');
-  port = await freePort();
+  port = await findFreePort();
   eventStoreDb = await startEventStoreDb();
 }, SLOW);
 

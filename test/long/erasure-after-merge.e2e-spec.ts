@@ -3,7 +3,7 @@ import type { CardJson } from '#cards/card.dto.js';
 import type { CreatedCustomerJson, CustomerJson } from '#customers/customer.dto.js';
 import type { CustomerExportJson } from '#customers/customer-export.dto.js';
 import { PersonalKeys } from '#event-store/personal-keys/personal-keys.js';
-import { testEnvironment } from '../support/database/database.js';
+import { createTestEnvironment } from '../support/database/database.js';
 import { eventually } from '../support/jest/eventually.js';
 import { findValues } from '../support/database/personal-data.js';
 import { startProgram } from '../support/services/program.js';
@@ -27,7 +27,7 @@ const { receive, startDispatcher } = useWebhooks(() => service);
 
 beforeAll(async () => {
   service = await startService({ WEBHOOK_ALLOW_INSECURE_TARGETS: 'true' });
-  environment = testEnvironment(service.database.url, service.environment);
+  environment = createTestEnvironment(service.database.url, service.environment);
   store = await service.newStore();
 }, SLOW);
 afterAll(() => service.stop(), SLOW);

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
 import { ErasureWatch } from '#event-store/personal-keys/erasure-watch.service.js';
-import { testDatabase, type TestDatabase } from '../support/database/database.js';
+import { createTestDatabase, type TestDatabase } from '../support/database/database.js';
 import { eventually } from '../support/jest/eventually.js';
 import { DatabaseProxy } from '../support/database/database-proxy.js';
 import { startService, type LocalService } from '../support/services/service.js';
@@ -13,7 +13,7 @@ let line: DatabaseProxy;
 let service: LocalService;
 
 beforeEach(async () => {
-  database = await testDatabase();
+  database = await createTestDatabase();
   line = await DatabaseProxy.to(database.url);
   service = await startService({ DATABASE_URL: line.url }, database);
 }, SLOW);

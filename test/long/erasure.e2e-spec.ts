@@ -2,10 +2,10 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { TEXT_CACHE_MS } from '#public-events/event-bodies.service.js';
 import type { CreatedCustomerJson } from '#customers/customer.dto.js';
 import type { DeliveryJson } from '#subscriptions/webhook-delivery.dto.js';
-import { testEnvironment } from '../support/database/database.js';
+import { createTestEnvironment } from '../support/database/database.js';
 import { eventually } from '../support/jest/eventually.js';
 import { findValues } from '../support/database/personal-data.js';
-import { freePort, startProgram, type Program } from '../support/services/program.js';
+import { findFreePort, startProgram, type Program } from '../support/services/program.js';
 import type { Received, Receiver } from '../support/emulators/webhook-receiver.js';
 import {
   Client,
@@ -29,12 +29,12 @@ const { receive, receiveHeld, startDispatcher } = useWebhooks(() => service);
 
 beforeAll(async () => {
   service = await startService({ WEBHOOK_ALLOW_INSECURE_TARGETS: 'true' });
-  environment = testEnvironment(service.database.url, {
+  environment = createTestEnvironment(service.database.url, {
     ...service.environment,
     LOG_LEVEL: 'debug',
     LOG_FORMAT: 'json',
   });
-  const port = await freePort();
+  const port = await findFreePort();
   apiUrl = `http://127.0.0.1:${port}`;
   api = startProgram('dist/apps/api/src/main.js', { ...environment, PORT: String(port) });
   await eventually(

@@ -7,7 +7,7 @@ import { ReadModelCatchUp } from '#event-store/read-models/read-model-catch-up.s
 import { getPool } from '#database/data-source.js';
 import type { CustomerCardDetailJson } from '#stamping/customer-card.dto.js';
 import { readModels } from '../../apps/read-models.js';
-import { testConfig, testEnvironment } from '../support/database/database.js';
+import { testConfig, createTestEnvironment } from '../support/database/database.js';
 import { startEventStoreDb, type EventStoreDb } from '../support/emulators/eventstoredb/server.mjs';
 import { eventually } from '../support/jest/eventually.js';
 import { startProgram } from '../support/services/program.js';
@@ -168,7 +168,7 @@ describe('while the event store is unavailable', () => {
       const port = String(20_000 + Math.floor(Math.random() * 20_000));
       const api = startProgram(
         'dist/apps/api/src/main.js',
-        testEnvironment(service.database.url, {
+        createTestEnvironment(service.database.url, {
           ...service.environment,
           PORT: port,
           LOG_LEVEL: 'fatal',

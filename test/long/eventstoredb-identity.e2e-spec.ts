@@ -8,14 +8,14 @@ import { ConfigError } from '#kernel/config-error.js';
 import { UnavailableError } from '#kernel/errors.js';
 import {
   testConfig,
-  testDatabase,
-  testEnvironment,
+  createTestDatabase,
+  createTestEnvironment,
   type TestDatabase,
 } from '../support/database/database.js';
 import { selfSigned } from '../support/emulators/eventstoredb/certificate.mjs';
 import { startEventStoreDb, type EventStoreDb } from '../support/emulators/eventstoredb/server.mjs';
 import { eventually } from '../support/jest/eventually.js';
-import { freePort, startProgram } from '../support/services/program.js';
+import { findFreePort, startProgram } from '../support/services/program.js';
 import { startService, type Service } from '../support/services/service.js';
 import { openStore } from '../support/database/event-store.js';
 
@@ -89,7 +89,7 @@ describe('an event store and its database', () => {
   });
 
   it('are linked once when four processes start at the same time', async () => {
-    const database = await testDatabase();
+    const database = await createTestDatabase();
     const prefix = 'together_';
     const environment = {
       EVENT_STORE_URL: server.connectionString,
@@ -108,7 +108,7 @@ describe('an event store and its database', () => {
   });
 
   it('are linked by the next start when a process died halfway through linking them', async () => {
-    const database = await testDatabase();
+    const database = await createTestDatabase();
     expect(await start(database, server.connectionString, 'died_')).toBe('started');
     await database.query('update es.identity set linked_at = null');
     expect(await start(database, server.connectionString, 'died_')).toBe('started');
@@ -130,7 +130,7 @@ describe('a process refuses to start', () => {
   });
 
   it('with an empty database and an event store that has a history', async () => {
-    const database = await testDatabase();
+    const database = await createTestDatabase();
     expect(await start(database, server.connectionString)).toMatch(
       /^The database is empty, and EventStoreDB \(streams \*\) holds a history already: .*$/,
     );
@@ -175,7 +175,7 @@ describe('a process refuses to start', () => {
   });
 
   it('with PostgreSQL as the event store when the history is in EventStoreDB', async () => {
-    const environment = testEnvironment(service.database.url, { EVENT_STORE_URL: '' });
+    const environment = createTestEnvironment(service.database.url, { EVENT_STORE_URL: '' });
     const api = startProgram('dist/apps/api/src/main.js', environment);
     expect(await api.exitCode).toBe(78);
     expect(api.output().trim()).toMatch(/^The history of this database is in EventStoreDB: .*$/);
@@ -184,7 +184,7 @@ describe('a process refuses to start', () => {
   it(
     'as npm run verify with another stream prefix, and says why in one sentence',
     async () => {
-      const environment = testEnvironment(service.database.url, {
+      const environment = createTestEnvironment(service.database.url, {
         EVENT_STORE_URL: server.connectionString,
         EVENT_STORE_STREAM_PREFIX: 'typo_',
       });
@@ -200,8 +200,8 @@ describe('an event store that was unavailable when a process started', () => {
   it(
     'is checked once it is available, and not used if it belongs to another database',
     async () => {
-      const database = await testDatabase();
-      const port = await freePort();
+      const database = await createTestDatabase();
+      const port = await findFreePort();
       const late = { EVENT_STORE_URL: `esdb://127.0.0.1:${port}?tls=false` };
       const waiting = await openStore(testConfig(database.url, late));
       await waiting.store.onModuleInit();
@@ -247,7 +247,7 @@ describe('an EventStoreDB with users', () => {
       const ca = join(mkdtempSync(join(tmpdir(), 'inkpad-test-')), 'ca.crt');
       writeFileSync(ca, tls.cert);
       const secured = await startEventStoreDb({ tls, users: { inkpad: 'secret' } });
-      const database = await testDatabase();
+      const database = await createTestDatabase();
       const startAs = (user: string, options: string) =>
         start(database, `esdb://${user}@localhost:${secured.port}${options}`);
       expect(await startAs('inkpad:wrong', `?tlsCAFile=${ca}`)).toBe(
@@ -271,7 +271,7 @@ describe('an EventStoreDB with users', () => {
       writeFileSync(ca, tls.cert);
       const users = { admin: 'secret', inkpad: 'secret', other: 'secret' };
       const secured = await startEventStoreDb({ tls, users });
-      const database = await testDatabase();
+      const database = await createTestDatabase();
       const createUrl = (user: string) =>
         `esdb://${user}@localhost:${secured.port}?tlsCAFile=${ca}`;
       const grant = async (user: string, as = 'admin:secret') => {

@@ -2,7 +2,7 @@ import { afterAll, afterEach, beforeAll, expect, it } from '@jest/globals';
 import type { CustomerJson } from '#customers/customer.dto.js';
 import type { CustomerCardDetailJson } from '#stamping/customer-card.dto.js';
 import type { RewardJson } from '#rewards/reward.dto.js';
-import { testEnvironment } from '../support/database/database.js';
+import { createTestEnvironment } from '../support/database/database.js';
 import { startEventStoreDb, type EventStoreDb } from '../support/emulators/eventstoredb/server.mjs';
 import { eventually } from '../support/jest/eventually.js';
 import { startProgram, type Program } from '../support/services/program.js';
@@ -66,7 +66,7 @@ async function recover(): Promise<void> {
 }
 
 async function verify(): Promise<void> {
-  const environment = testEnvironment(service.database.url, service.environment);
+  const environment = createTestEnvironment(service.database.url, service.environment);
   const check = startProgram('dist/scripts/verify.js', environment);
   expect({ code: await check.exitCode, output: check.output() }).toEqual({
     code: 0,

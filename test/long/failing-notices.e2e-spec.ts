@@ -2,7 +2,7 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from
 import { randomUUID } from 'node:crypto';
 import { CreateUser, RemoveUser } from '#identity/identity.commands.js';
 import { AddMember } from '#identity/member.commands.js';
-import { testEnvironment } from '../support/database/database.js';
+import { createTestEnvironment } from '../support/database/database.js';
 import { eventually } from '../support/jest/eventually.js';
 import { MailServer, type ReceivedMail } from '../support/emulators/mail-server.js';
 import { startProgram, type Program } from '../support/services/program.js';
@@ -42,7 +42,7 @@ afterAll(() => service.stop(), SLOW);
 async function startDispatcher(settings: NodeJS.ProcessEnv = {}): Promise<Program> {
   const dispatcher = startProgram(
     'dist/apps/dispatcher/src/main.js',
-    testEnvironment(service.database.url, {
+    createTestEnvironment(service.database.url, {
       ...service.environment,
       WEBHOOK_TIME_SCALE: String(SCALE),
       SMTP_URL: mails.url,
@@ -274,7 +274,7 @@ describe('a failing webhook subscription', () => {
       const [mail] = await waitForMails(store, 1);
       expect((await show(subscription)).disabled_reason).toBe('blocked_address');
       expect(mail?.subject).toBe('Corner Café: webhooks to 127.0.0.1 were disabled');
-      expect(mail?.text).toContain('leads to no public address');
+      expect(mail?.text).toContain('does not resolve to a public address');
       await waitUntilOutboxEmpty();
       expect(findMailsTo(store)).toHaveLength(1);
       expect(findLines(dispatcher.output(), 'was disabled: blocked_address')).toHaveLength(1);

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
 import { NameLookup } from '#sending/name-lookup.client.js';
 import { useService } from '../support/http/contract.js';
-import { testEnvironment } from '../support/database/database.js';
+import { createTestEnvironment } from '../support/database/database.js';
 import { Shops } from '../support/fuzz/shops.js';
 import { createStepArbitrary } from '../support/fuzz/steps.js';
 import { NameServer } from '../support/emulators/name-server.js';
@@ -77,7 +77,7 @@ FUZZ_SEED=${SEED} FUZZ_PATH=${counterexamplePath} npm run fuzz`,
       expect(PATH === undefined && RUNS >= 30 ? untried : []).toEqual([]);
       const { output, exitCode } = startProgram(
         'dist/scripts/verify.js',
-        testEnvironment(service.running.database.url, service.running.environment),
+        createTestEnvironment(service.running.database.url, service.running.environment),
       );
       expect([await exitCode, output()]).toEqual([
         0,

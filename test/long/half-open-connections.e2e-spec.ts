@@ -12,9 +12,9 @@ import { Notifications } from '#database/notifications.js';
 import type { CustomerCardDetailJson } from '#stamping/customer-card.dto.js';
 import {
   testConfig,
-  testDatabase,
+  createTestDatabase,
   testEngine,
-  testEnvironment,
+  createTestEnvironment,
   type TestDatabase,
 } from '../support/database/database.js';
 import { eventually } from '../support/jest/eventually.js';
@@ -31,7 +31,7 @@ describe('an api whose database connections stop responding', () => {
   let store: Client;
 
   beforeAll(async () => {
-    database = await testDatabase();
+    database = await createTestDatabase();
     line = await DatabaseProxy.to(database.url);
     service = await startService({ DATABASE_URL: line.url }, database);
     store = await service.newStore();
@@ -102,7 +102,7 @@ describe('a database connection that stops responding', () => {
   let line: DatabaseProxy;
 
   beforeAll(async () => {
-    database = await testDatabase();
+    database = await createTestDatabase();
     line = await DatabaseProxy.to(database.url);
   });
   afterAll(async () => {
@@ -208,7 +208,7 @@ describe('a database connection that stops responding', () => {
       line.mute();
       const parameters =
         script === 'cli' ? ['token:create', '--user', 'me@shop.example', '--name', 'till'] : [];
-      const environment = testEnvironment(line.url, engine.environment);
+      const environment = createTestEnvironment(line.url, engine.environment);
       const program = startProgram(`dist/scripts/${script}.js`, environment, parameters);
       expect(await program.exitCode).toBe(1);
       expect(program.output()).not.toBe('');

@@ -9,8 +9,8 @@ import { Readiness } from '#operations/readiness.js';
 import { WebhookDispatch } from '#dispatch/webhook-dispatch.service.js';
 import {
   testConfig,
-  testDatabase,
-  testEnvironment,
+  createTestDatabase,
+  createTestEnvironment,
   type TestDatabase,
 } from '../support/database/database.js';
 import { eventually } from '../support/jest/eventually.js';
@@ -31,11 +31,11 @@ describe.each([
   let address: string;
 
   beforeAll(async () => {
-    database = await testDatabase();
+    database = await createTestDatabase();
     line = await DatabaseProxy.to(database.url);
     program = startProgram(
       `dist/apps/${name}/src/main.js`,
-      testEnvironment(line.url, {
+      createTestEnvironment(line.url, {
         HEALTH_PORT: '0',
         LOG_LEVEL: 'info',
         RATE_LIMIT_PER_MINUTE: '1',
@@ -126,7 +126,7 @@ it('an api that is shutting down is not ready', async () => {
 });
 
 it('a dispatcher is ready while its webhook loops run, and neither before nor afterwards', async () => {
-  const database = await testDatabase();
+  const database = await createTestDatabase();
   const config = testConfig(database.url, { HEALTH_PORT: '0', LOG_LEVEL: 'silent' });
   const app = await NestFactory.createApplicationContext(DispatcherModule.forRoot(config), {
     logger: false,
@@ -210,7 +210,7 @@ it('an api is not ready when a migration is missing, and ready when the database
   expect(await readReadiness()).toMatchObject({ status: 200 });
   await service.stop();
 
-  const database = await testDatabase();
+  const database = await createTestDatabase();
   const { rows } = await database.query<{ name: string }>(
     'delete from migrations where id = (select max(id) from migrations) returning name',
   );

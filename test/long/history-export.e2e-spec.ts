@@ -9,7 +9,7 @@ import { AddMember } from '#identity/member.commands.js';
 import { EventStore, type StoredEvent } from '#event-store/port/event-store.js';
 import { verifyExport } from '../../clients/verifier/verifier.mjs';
 import { checkpointKey, startSigning } from '../support/fixtures/checkpoints.js';
-import { testEnvironment } from '../support/database/database.js';
+import { createTestEnvironment } from '../support/database/database.js';
 import { plainPng } from '../support/fixtures/pictures.js';
 import { startCommand, startProgram, type Program } from '../support/services/program.js';
 import { Client, cli, startService, type LocalService } from '../support/services/service.js';
@@ -53,7 +53,7 @@ afterAll(async () => {
 }, SLOW);
 
 async function run(service: LocalService, ...args: string[]) {
-  const environment = testEnvironment(service.database.url, service.environment);
+  const environment = createTestEnvironment(service.database.url, service.environment);
   const program = startProgram('dist/scripts/cli.js', environment, args);
   return { code: await program.exitCode, output: program.output() };
 }
@@ -114,7 +114,7 @@ it(
         '--out',
         file,
       ],
-      testEnvironment(from.database.url, from.environment),
+      createTestEnvironment(from.database.url, from.environment),
     );
     expect([await program.exitCode, program.output()]).toEqual([
       1,
@@ -242,7 +242,7 @@ it(
     expect(next.customer.id).toBeGreaterThan(card.customer.id);
     const verification = startProgram(
       'dist/scripts/verify.js',
-      testEnvironment(to.database.url, to.environment),
+      createTestEnvironment(to.database.url, to.environment),
     );
     expect([await verification.exitCode, verification.output()]).toEqual([
       0,
@@ -279,7 +279,7 @@ it(
         if (head) heads.set(stream, head);
       }
       for (let run = 0; run < 2; run++) {
-        const environment = testEnvironment(other.database.url, other.environment);
+        const environment = createTestEnvironment(other.database.url, other.environment);
         const args = ['history:import', '--in', whole, '--key', key.verifier];
         const program = startProgram('dist/scripts/cli.js', environment, args);
         expect([await program.exitCode, program.output()]).toEqual([0, expect.any(String)]);

@@ -7,7 +7,7 @@ import { CreateUser } from '#identity/identity.commands.js';
 import { CreateToken } from '#identity/token.commands.js';
 import { AddMember } from '#identity/member.commands.js';
 import { checkpointKey, startSigning } from '../support/fixtures/checkpoints.js';
-import { testEnvironment } from '../support/database/database.js';
+import { createTestEnvironment } from '../support/database/database.js';
 import { findValues } from '../support/database/personal-data.js';
 import { startProgram, type Program } from '../support/services/program.js';
 import { Client, cli, startService, type Service } from '../support/services/service.js';
@@ -33,7 +33,7 @@ afterAll(async () => {
 }, SLOW);
 
 async function run(service: Service, program: string, ...args: string[]) {
-  const environment = testEnvironment(service.database.url, {
+  const environment = createTestEnvironment(service.database.url, {
     ...service.environment,
     DATABASE_MIGRATION_URL: service.database.ownerUrl,
   });
@@ -101,7 +101,7 @@ it(
       const [there, here] = [await importedStore.get(path), await store.get(path)];
       expect([there.status, there.body]).toEqual([200, here.body]);
     }
-    const environment = testEnvironment(to.database.url, to.environment);
+    const environment = createTestEnvironment(to.database.url, to.environment);
     const values = ['Quibbleworth', '15123450002', 'person0@', 'person4@', 'person6@', 'note 6'];
     expect(
       (await findValues(environment, to.database, values)).map((at) => at.split(': ')[1]),

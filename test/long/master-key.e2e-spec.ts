@@ -8,13 +8,13 @@ import { MasterKeys } from '#database/master-keys.js';
 import { PersonalKeys } from '#event-store/personal-keys/personal-keys.js';
 import { MailOutbox } from '#messages/mail-outbox.service.js';
 import {
-  testDatabase,
+  createTestDatabase,
   testEngine,
-  testEnvironment,
+  createTestEnvironment,
   type TestDatabase,
 } from '../support/database/database.js';
 import { eventually } from '../support/jest/eventually.js';
-import { freePort, startProgram } from '../support/services/program.js';
+import { findFreePort, startProgram } from '../support/services/program.js';
 import { Client, startService, type Service } from '../support/services/service.js';
 import { enrol } from '../support/fixtures/enrolled-customer.js';
 
@@ -33,14 +33,14 @@ type Keys = { MASTER_KEY?: string; MASTER_KEY_PREVIOUS?: string };
 
 /** Creates a database on which services can be started. */
 async function createInstallation() {
-  const database = await testDatabase();
+  const database = await createTestDatabase();
   const engine = await testEngine();
   const running = new Set<Service>();
   const sharedDatabase = { ...database, close: async () => undefined };
   return {
     database,
     environment: (keys: NodeJS.ProcessEnv) =>
-      testEnvironment(database.url, { ...engine.environment, ...keys }),
+      createTestEnvironment(database.url, { ...engine.environment, ...keys }),
     start: async (keys: Keys) => {
       const service = await startService({ ...engine.environment, ...keys }, sharedDatabase);
       running.add(service);
@@ -324,7 +324,7 @@ describe('the rotation of the master key', () => {
 
   it('sees the key of an api in the names of its connections', async () => {
     // The names of connections show the id of the key alone.
-    const port = await freePort();
+    const port = await findFreePort();
     const NEXT = Buffer.alloc(32, 9);
     const program = startProgram(
       API,

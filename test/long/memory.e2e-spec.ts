@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { eventually } from '../support/jest/eventually.js';
 import { samples } from '../support/services/metrics.js';
-import { freePort } from '../support/services/program.js';
+import { findFreePort } from '../support/services/program.js';
 import { startSecondApi } from '../support/services/second-api.js';
 import { startService, type Client, type LocalService } from '../support/services/service.js';
 import { enrol } from '../support/fixtures/enrolled-customer.js';
@@ -25,7 +25,7 @@ const ports = { api: 0, dispatcher: 0 };
 const { receive, startDispatcher } = useWebhooks(() => service);
 
 beforeAll(async () => {
-  ports.api = await freePort();
+  ports.api = await findFreePort();
   service = await startService({
     METRICS_PORT: String(ports.api),
     WEBHOOK_ALLOW_INSECURE_TARGETS: 'true',
@@ -64,7 +64,7 @@ describe('the memory of api and dispatcher', () => {
     'grows by less than its limits over the 10,800 stamps of a busy hour',
     async () => {
       const receiver = await receive();
-      ports.dispatcher = await freePort();
+      ports.dispatcher = await findFreePort();
       await startDispatcher({ METRICS_PORT: String(ports.dispatcher) });
       await subscribe(store, receiver);
       await subscribe(store, receiver, { event: 'stamp.earned', payload_format: 'flat' });

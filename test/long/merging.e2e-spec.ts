@@ -2,7 +2,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/glob
 import { randomUUID } from 'node:crypto';
 import type { CardJson } from '#cards/card.dto.js';
 import type { CreatedCustomerJson, CustomerJson } from '#customers/customer.dto.js';
-import { testEnvironment } from '../support/database/database.js';
+import { createTestEnvironment } from '../support/database/database.js';
 import { eventually } from '../support/jest/eventually.js';
 import { startProgram, type Program } from '../support/services/program.js';
 import { startSecondApi } from '../support/services/second-api.js';
@@ -39,7 +39,7 @@ async function startSecond(): Promise<void> {
 }
 
 async function verify(): Promise<void> {
-  const environment = testEnvironment(service.database.url, service.environment);
+  const environment = createTestEnvironment(service.database.url, service.environment);
   const check = startProgram('dist/scripts/verify.js', environment);
   expect({ code: await check.exitCode, output: check.output() }).toEqual({
     code: 0,

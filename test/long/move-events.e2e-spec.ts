@@ -7,10 +7,19 @@ import { formatPosition } from '#event-store/port/position.js';
 import { toStreamName } from '#event-store/read-models/read-models.js';
 import { customerCard } from '#stamping/customer-card.js';
 import type { CustomerCardDetailJson } from '#stamping/customer-card.dto.js';
-import { testDatabase, testEnvironment, type TestDatabase } from '../support/database/database.js';
+import {
+  createTestDatabase,
+  createTestEnvironment,
+  type TestDatabase,
+} from '../support/database/database.js';
 import { eventually } from '../support/jest/eventually.js';
 import { startEventStoreDb, type EventStoreDb } from '../support/emulators/eventstoredb/server.mjs';
-import { freePort, startProgram, withoutPlace, type Program } from '../support/services/program.js';
+import {
+  findFreePort,
+  startProgram,
+  withoutPlace,
+  type Program,
+} from '../support/services/program.js';
 import { Receiver } from '../support/emulators/webhook-receiver.js';
 import { Client } from '../support/services/service.js';
 import { readHistory, openStore } from '../support/database/event-store.js';
@@ -32,10 +41,10 @@ const programs = new Map<string, Program>();
 
 beforeAll(async () => {
   server = await startEventStoreDb();
-  database = await testDatabase();
+  database = await createTestDatabase();
   receiver = await Receiver.start();
-  const port = await freePort();
-  postgresSettings = testEnvironment(database.url, {
+  const port = await findFreePort();
+  postgresSettings = createTestEnvironment(database.url, {
     PORT: String(port),
     EVENT_STORE_URL: '',
     WEBHOOK_ALLOW_INSECURE_TARGETS: 'true',
@@ -66,7 +75,7 @@ describe('npm run move-events', () => {
     'refuses an EventStoreDB that holds the history of another database',
     async () => {
       const occupied = { ...eventStoreDbSettings, EVENT_STORE_STREAM_PREFIX: 'taken_' };
-      const otherDatabase = await testDatabase();
+      const otherDatabase = await createTestDatabase();
       expect((await run('setup', { ...occupied, DATABASE_URL: otherDatabase.url })).status).toBe(0);
       const { status, output } = await run('move-events', occupied, '--to', 'eventstoredb');
       expect(status).toBe(1);

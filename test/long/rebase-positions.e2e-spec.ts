@@ -8,9 +8,9 @@ import type { StoredEvent } from '#event-store/port/event-store.js';
 import { formatPosition } from '#event-store/port/position.js';
 import { readConfig } from '#configuration/config.js';
 import { startPostgres, type EmbeddedPostgres } from '../../scripts/embedded-postgres.mjs';
-import { testEnvironment } from '../support/database/database.js';
+import { createTestEnvironment } from '../support/database/database.js';
 import { eventually } from '../support/jest/eventually.js';
-import { freePort, runNode, startProgram, type Program } from '../support/services/program.js';
+import { findFreePort, runNode, startProgram, type Program } from '../support/services/program.js';
 import { Receiver, type Received } from '../support/emulators/webhook-receiver.js';
 import { Client, startService } from '../support/services/service.js';
 import { readHistory, openStore } from '../support/database/event-store.js';
@@ -51,7 +51,7 @@ beforeAll(async () => {
     for (let i = 0; i < 3; i++) await owner.post(`${path}/stamp`, { stamps: 1 });
     const dispatcher = startProgram(
       DISPATCHER,
-      testEnvironment(service.database.url, { ...SETTINGS, ...service.environment }),
+      createTestEnvironment(service.database.url, { ...SETTINGS, ...service.environment }),
     );
     await eventually(
       () => service.database.query(`select 1 from webhook_deliveries where status = 'delivered'`),
@@ -72,8 +72,8 @@ beforeAll(async () => {
 
     const dataDir = mkdtempSync(join(tmpdir(), 'inkpad-restored-'));
     restoredServer = await startPostgres({ dataDir, tie: true, settings: { fsync: 'off' } });
-    const port = await freePort();
-    environment = testEnvironment(restoredServer.url, {
+    const port = await findFreePort();
+    environment = createTestEnvironment(restoredServer.url, {
       ...SETTINGS,
       DATABASE_MIGRATION_URL: restoredServer.ownerUrl,
       PORT: String(port),

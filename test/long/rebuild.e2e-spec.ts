@@ -4,7 +4,7 @@ import pg from 'pg';
 import type { CustomerCardDetailJson } from '#stamping/customer-card.dto.js';
 import { customerCardReadModel } from '#stamping/customer-card.entity.js';
 import { readModels } from '../../apps/read-models.js';
-import { testEnvironment } from '../support/database/database.js';
+import { createTestEnvironment } from '../support/database/database.js';
 import { eventually } from '../support/jest/eventually.js';
 import { startProgram, type Program } from '../support/services/program.js';
 import { startService, type Client, type Service } from '../support/services/service.js';
@@ -31,7 +31,7 @@ const query = async <R extends object>(text: string, values: unknown[] = []): Pr
   (await service.database.query<R>(text, values)).rows;
 
 function start(program: string, args: string[]): Program {
-  const environment = testEnvironment(service.database.url, {
+  const environment = createTestEnvironment(service.database.url, {
     ...service.environment,
     DATABASE_MIGRATION_URL: service.database.ownerUrl,
   });

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import type { CustomerJson } from '#customers/customer.dto.js';
-import { testEnvironment } from '../support/database/database.js';
+import { createTestEnvironment } from '../support/database/database.js';
 import { startProgram } from '../support/services/program.js';
 import { startService, type Client, type Service } from '../support/services/service.js';
 import { enrol } from '../support/fixtures/enrolled-customer.js';
@@ -19,7 +19,7 @@ afterAll(() => service.stop(), SLOW);
 /** Runs a command of the CLI. @returns its output */
 async function cli(command: string, input?: string): Promise<string> {
   const { environment, database } = service;
-  const settings = testEnvironment(database.url, environment);
+  const settings = createTestEnvironment(database.url, environment);
   const program = startProgram('dist/scripts/cli.js', settings, [command], input);
   expect([await program.exitCode, program.output()]).toEqual([0, expect.any(String)]);
   return program.output();

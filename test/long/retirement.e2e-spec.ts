@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { RemoveUser } from '#identity/identity.commands.js';
-import { testEnvironment, type TestDatabase } from '../support/database/database.js';
+import { createTestEnvironment, type TestDatabase } from '../support/database/database.js';
 import { eventually } from '../support/jest/eventually.js';
 import { MailServer } from '../support/emulators/mail-server.js';
 import { runNode, startProgram, type Program } from '../support/services/program.js';
@@ -20,7 +20,7 @@ describe('an announced retirement', () => {
   it('can be withdrawn by retirement:withdraw, and announced again', async () => {
     const database = await announcedDatabase(daysFromNow(-300), daysFromNow(100));
     const run = (...args: string[]) =>
-      runNode(['dist/scripts/cli.js', ...args], testEnvironment(database.url));
+      runNode(['dist/scripts/cli.js', ...args], createTestEnvironment(database.url));
     expect(run('retirement:show').output).toContain(daysFromNow(100).toISOString().slice(0, 10));
     expect(run('retirement:withdraw')).toMatchObject({ status: 0 });
     expect(run('retirement:withdraw')).toEqual({
@@ -112,7 +112,7 @@ describe('users of a retired API version', () => {
   async function startDispatcher(settings: NodeJS.ProcessEnv = {}): Promise<Program> {
     const dispatcher = startProgram(
       'dist/apps/dispatcher/src/main.js',
-      testEnvironment(database.url, {
+      createTestEnvironment(database.url, {
         WEBHOOK_TIME_SCALE: '100',
         SMTP_URL: mails.url,
         MAIL_FROM: 'Inkpad <inkpad@shop.example>',
@@ -243,7 +243,7 @@ describe('users of a retired API version', () => {
     expect(dispatcherOutput).not.toContain(email);
     const { output } = runNode(
       ['dist/scripts/cli.js', 'retirement:notices'],
-      testEnvironment(database.url),
+      createTestEnvironment(database.url),
     );
     expect(JSON.parse(output)).toMatchObject({
       occasion: 'announced',

@@ -6,9 +6,9 @@ import { createServer, type AddressInfo, type Server } from 'node:net';
 import os from 'node:os';
 import path from 'node:path';
 import { findLastMessage } from '../../scripts/processes.mjs';
-import { testDatabase, type TestDatabase } from '../support/database/database.js';
+import { createTestDatabase, type TestDatabase } from '../support/database/database.js';
 import { eventually } from '../support/jest/eventually.js';
-import { freePort } from '../support/services/program.js';
+import { findFreePort } from '../support/services/program.js';
 import { announcedDatabase } from '../support/services/retirement.js';
 
 type Ended = { code: number | null; out: string; errorOutput: string };
@@ -40,7 +40,7 @@ describe('npm start with a retired API version', () => {
   let retiredDatabase: TestDatabase;
 
   beforeAll(async () => {
-    port = await freePort();
+    port = await findFreePort();
     retiredDatabase = await announcedDatabase(new Date('2024-01-31'), new Date('2025-06-30'));
     starter = startProcess(['scripts/start.mjs'], {
       DATABASE_URL: retiredDatabase.url,
@@ -119,11 +119,11 @@ describe('a program or script', () => {
   const key = Buffer.alloc(32, 7).toString('base64');
 
   beforeAll(async () => {
-    freePortNumber = await freePort();
+    freePortNumber = await findFreePort();
     occupiedServer = createServer().listen(0, '127.0.0.1');
     await once(occupiedServer, 'listening');
     takenPort = (occupiedServer.address() as AddressInfo).port;
-    ownDatabase = await testDatabase();
+    ownDatabase = await createTestDatabase();
     database = ownDatabase.url;
     fs.rmSync(path.join(clone, '.env'), { force: true });
     // Binds the database to its key.
@@ -239,7 +239,7 @@ describe('a program or script', () => {
   });
 
   it('keeps the API token of a first start that ends because of a setting', async () => {
-    const fresh = await testDatabase();
+    const fresh = await createTestDatabase();
     const dataDir = fs.mkdtempSync(path.join(folder, 'first-'));
     const { code, errorOutput } = await runProgram('start', {
       ...settings(),
@@ -296,7 +296,7 @@ describe('a program or script', () => {
     const output = await run('demo', [], { DATA_DIR: stale });
     expect([output.code, lastLine(output)]).toEqual([
       1,
-      'Something went wrong: http://127.0.0.1:1 does not answer. Run npm start first, then try again.',
+      'Something went wrong: http://127.0.0.1:1 does not respond. Run npm start first, then try again.',
     ]);
   });
 

@@ -11,10 +11,10 @@ import { signCheckpoint } from '#transparency/checkpoint.js';
 import { CheckpointFiles } from '#transparency/checkpoint-folder.service.js';
 import { Tree } from '#transparency/tree.service.js';
 import { checkpointKey, computeRoot, startSigning } from '../support/fixtures/checkpoints.js';
-import { testEnvironment } from '../support/database/database.js';
+import { createTestEnvironment } from '../support/database/database.js';
 import { eventually } from '../support/jest/eventually.js';
 import { MailServer } from '../support/emulators/mail-server.js';
-import { freePort, startProgram, type Program } from '../support/services/program.js';
+import { findFreePort, startProgram, type Program } from '../support/services/program.js';
 import { startService, type Client, type LocalService } from '../support/services/service.js';
 import { enrol } from '../support/fixtures/enrolled-customer.js';
 
@@ -128,7 +128,7 @@ it(
 
 describe('npm run cli -- checkpoint:consistency', () => {
   async function consistency(from: string, settings: NodeJS.ProcessEnv = key.settings) {
-    const environment = testEnvironment(service.database.url, {
+    const environment = createTestEnvironment(service.database.url, {
       ...service.environment,
       ...settings,
     });
@@ -203,7 +203,7 @@ describe('the dispatcher signs no checkpoint', () => {
   /** Waits until a dispatcher refuses to sign. @returns its output */
   async function waitForRefusal(sentence: string): Promise<string> {
     const before = key.files();
-    const port = await freePort();
+    const port = await findFreePort();
     const { dispatcher, requestCheckpoint } = await start({ HEALTH_PORT: String(port) });
     await eventually(dispatcher.output, (text) => text.includes(sentence));
     await stamp();
@@ -259,7 +259,7 @@ describe('the dispatcher signs no checkpoint', () => {
       await (await start()).waitForCheckpoint();
       await stopAll();
       const other = checkpointKey('other.example');
-      const port = await freePort();
+      const port = await findFreePort();
       const { dispatcher } = await start({
         CHECKPOINT_KEY: other.settings.CHECKPOINT_KEY,
         HEALTH_PORT: String(port),
@@ -341,7 +341,7 @@ describe('the checkpoint key', () => {
     async () => {
       const program = startProgram(
         'dist/apps/dispatcher/src/main.js',
-        testEnvironment(service.database.url, {
+        createTestEnvironment(service.database.url, {
           ...service.environment,
           NODE_ENV: 'production',
           LOG_LEVEL: 'info',

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { BEGINNING, type JsonObject, type StoredEvent } from '#event-store/port/event-store.js';
 import { formatPosition } from '#event-store/port/position.js';
 import { checkpointKey, startSigning } from '../support/fixtures/checkpoints.js';
-import { testConfig, testEnvironment } from '../support/database/database.js';
+import { testConfig, createTestEnvironment } from '../support/database/database.js';
 import { startEventStoreDb, type EventStoreDb } from '../support/emulators/eventstoredb/server.mjs';
 import { startProgram } from '../support/services/program.js';
 import { startService, type Client, type Service } from '../support/services/service.js';
@@ -49,7 +49,7 @@ afterAll(async () => {
 let engine: NodeJS.ProcessEnv = {};
 
 async function verify(...args: string[]): Promise<{ code: number | null; output: string }> {
-  const environment = testEnvironment(service.database.url, {
+  const environment = createTestEnvironment(service.database.url, {
     ...service.environment,
     ...engine,
     CHECKPOINT_KEY: key.settings.CHECKPOINT_KEY,

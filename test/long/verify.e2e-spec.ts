@@ -1,6 +1,6 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
 import { randomUUID } from 'node:crypto';
-import { testEnvironment } from '../support/database/database.js';
+import { createTestEnvironment } from '../support/database/database.js';
 import { startProgram } from '../support/services/program.js';
 import { startService, type Client, type Service } from '../support/services/service.js';
 import { eventually } from '../support/jest/eventually.js';
@@ -31,7 +31,7 @@ const stamp = (stamps: number) =>
 const query = (text: string, values: unknown[] = []) => service.database.query(text, values);
 
 async function verify(...args: string[]): Promise<{ code: number | null; output: string }> {
-  const environment = testEnvironment(service.database.url, service.environment);
+  const environment = createTestEnvironment(service.database.url, service.environment);
   const program = startProgram('dist/scripts/verify.js', environment, args);
   return { code: await program.exitCode, output: program.output() };
 }

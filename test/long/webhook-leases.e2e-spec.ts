@@ -7,7 +7,7 @@ import { WebhookSecrets } from '#sending/webhook-secrets.service.js';
 import { eventually } from '../support/jest/eventually.js';
 import { DatabaseProxy } from '../support/database/database-proxy.js';
 import { samples } from '../support/services/metrics.js';
-import { freePort } from '../support/services/program.js';
+import { findFreePort } from '../support/services/program.js';
 import { startService, type LocalService } from '../support/services/service.js';
 import { enrol } from '../support/fixtures/enrolled-customer.js';
 import {
@@ -221,7 +221,7 @@ describe('the owner of a delivery queue', () => {
     const sound = await subscribe(other, near);
     const [one, another] = [await enrol(store), await enrol(other)];
     await stamp(store, one.path, 10);
-    const port = await freePort();
+    const port = await findFreePort();
     await startDispatcher({ METRICS_PORT: String(port) });
     await eventually(
       () => receiver.received.length,

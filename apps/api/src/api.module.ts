@@ -50,7 +50,7 @@ export class ApiModule {
           migrations,
         ),
         EventStoreModule.forRoot({
-          readModels: readModels,
+          readModels,
           plainTables,
           subjects: customerSubjects,
         }),

@@ -32,7 +32,7 @@ export class DispatcherModule {
       imports: [
         DatabaseModule.forRoot(config, 'dispatcher', QUEUE_LIMITS, migrations),
         EventStoreModule.forRoot({
-          readModels: readModels,
+          readModels,
           plainTables,
           subjects: customerSubjects,
         }),

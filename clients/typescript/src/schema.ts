@@ -875,7 +875,7 @@ export interface paths {
     put?: never;
     /**
      * Replace the signing secret
-     * @description The next deliveries are signed with the new one, and with both while grace_seconds last.
+     * @description The next deliveries are signed with the new secret, and also with the old one for grace_seconds.
      *     For users with the role owner.
      */
     post: operations['rotateWebhookSecret'];

@@ -94,7 +94,7 @@ describe('readConfig with settings of Apple Wallet', () => {
       `APPLE_PASS_TYPE_ID: the certificate is for ${PASS_TYPE}`,
     );
     expect(getErrors({ PUBLIC_URL: 'http://cards.example' })).toBe(
-      'APPLE_PASS_CERT: needs a PUBLIC_URL with https://, which phones insist on',
+      'APPLE_PASS_CERT: needs a PUBLIC_URL with https://, because phones require it',
     );
     expect(
       getErrors({ APPLE_PASS_CERT: certificates.wwdr, APPLE_WWDR_CERT: certificates.root, APPLE_PASS_KEY: other.pass.key }), // prettier-ignore
@@ -111,7 +111,7 @@ describe('readConfig with settings of Apple Wallet', () => {
       /^APPLE_PASS_CERT: must be a certificate in PEM/,
     );
     expect(getErrors({ APPLE_PASS_KEY: '-----BEGIN PRIVATE KEY-----' })).toBe(
-      'APPLE_PASS_KEY: is no private key',
+      'APPLE_PASS_KEY: is not a private key',
     );
     const ec = generateKeyPairSync('ec', { namedCurve: 'prime256v1' }).privateKey;
     const p8 = ec.export({ type: 'pkcs8', format: 'pem' }).toString();
@@ -119,7 +119,7 @@ describe('readConfig with settings of Apple Wallet', () => {
     expect(getErrors({ APNS_KEY: p8 })).toMatch(/^APNS_KEY: needs APNS_KEY_ID/);
     expect(getErrors({ APNS_KEY_ID: 'K' })).toBe('APNS_KEY_ID: needs APNS_KEY');
     expect(getErrors({ APNS_KEY: certificates.pass.key, APNS_KEY_ID: 'K' })).toMatch(
-      /^APNS_KEY: is no key/,
+      /^APNS_KEY: is not a key/,
     );
     expect(getErrors({ APNS_KEY: p8, APNS_KEY_ID: 'K' })).toBe('none');
   });

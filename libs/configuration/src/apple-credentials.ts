@@ -79,7 +79,7 @@ export function readAppleCredentials(
       : ['APPLE_PASS_KEY: is not the key of APPLE_PASS_CERT']),
     ...(settings.PUBLIC_URL?.startsWith('https://')
       ? []
-      : ['APPLE_PASS_CERT: needs a PUBLIC_URL with https://, which phones insist on']),
+      : ['APPLE_PASS_CERT: needs a PUBLIC_URL with https://, because phones require it']),
   ];
   if (errors.length > 0) return { credentials: null, errors };
   const expiryTimes = [certificate, wwdr].map(({ validTo }) => Date.parse(validTo));
@@ -145,7 +145,7 @@ function parsePassKey(pem: string, passphrase: string | undefined): KeyObject | 
   if (!key) {
     return isEncrypted
       ? 'APPLE_PASS_KEY_PASSPHRASE: does not open APPLE_PASS_KEY'
-      : 'APPLE_PASS_KEY: is no private key';
+      : 'APPLE_PASS_KEY: is not a private key';
   }
   return key.asymmetricKeyType === 'rsa'
     ? key
@@ -161,7 +161,7 @@ function parsePushToken({ APNS_KEY, APNS_KEY_ID }: AppleSettings): AppleToken | 
   const key = openPrivateKey(APNS_KEY);
   return key?.asymmetricKeyDetails?.namedCurve === 'prime256v1'
     ? { key, id: APNS_KEY_ID }
-    : 'APNS_KEY: is no key of the push service (.p8)';
+    : 'APNS_KEY: is not a key of the push service (.p8)';
 }
 
 type AppleToken = AppleCredentials['push']['token'];

@@ -45,7 +45,7 @@ export class RequestAddressChangeHandler implements ICommandHandler<RequestAddre
     const token = randomBytes(TOKEN_BYTES).toString('base64url');
     await this.writes.write(by, async (transaction) => {
       const { manager } = transaction;
-      // Locks the user: of several at the same time, no more than the limit.
+      // Locks the user, so that concurrent requests cannot exceed the limit.
       const { name } = await getPresentUser(manager, userId);
       const existing: unknown[] = await manager.query(
         'select from address_changes where sha256 = $1',
@@ -104,7 +104,7 @@ export class ConfirmAddressHandler implements ICommandHandler<ConfirmAddress> {
     try {
       await this.writes.write(by, async (transaction) => {
         const { manager, isRepeated } = transaction;
-        // Of two at the same time one finds it used.
+        // Of two concurrent requests only the first finds it unused.
         const [rows]: [{ email: string }[]] = await manager.query(
           `update address_changes set used_at = now()
            where sha256 = $1 and user_id = $2 and used_at is null and expires_at > now() returning email`,

@@ -120,7 +120,7 @@ export class WithdrawInvitationHandler implements ICommandHandler<WithdrawInvita
   }
 }
 
-/** Accepts an invitation: a signed-in user, or a new one. */
+/** The person who accepts an invitation: a signed-in user or a new one. */
 export type Invitee = { userId: number } | { name: string; password: string };
 
 export class AcceptInvitation extends Command<{ userId: number; accountId: number }> {

@@ -26,7 +26,7 @@ const FIND = {
 };
 
 /** A user who is signed in with a browser. */
-export type SignedIn = {
+export type SignedInUser = {
   userId: number;
   sessionId: number;
   /** For the hidden field `_csrf` of every form. */
@@ -54,7 +54,7 @@ export class Sessions {
     token: string,
     awaitsCode = false,
     manager?: EntityManager,
-  ): Promise<SignedIn | undefined> {
+  ): Promise<SignedInUser | undefined> {
     const values = [hashToken(token), awaitsCode];
     const [row]: SessionRow[] = manager
       ? await manager.query(FIND.text, values)
@@ -90,7 +90,7 @@ export class Sessions {
    * Replaces the token of a session (OWASP ASVS 5.0, 7.2.4): a copy of the former one is of no use any more.
    * @returns the token for the cookie, and the session with the token for its forms
    */
-  async renew(signedIn: SignedIn): Promise<{ token: string; signedIn: SignedIn }> {
+  async renew(signedIn: SignedInUser): Promise<{ token: string; signedIn: SignedInUser }> {
     const token = randomBytes(TOKEN_BYTES).toString('base64url');
     await query(this.pool, {
       name: 'sessions_renew',
@@ -118,7 +118,7 @@ export class Sessions {
   }
 
   /** Counts the user's other sessions. */
-  async countOthers({ userId, sessionId }: SignedIn): Promise<number> {
+  async countOthers({ userId, sessionId }: SignedInUser): Promise<number> {
     const [row] = await query<{ count: number }>(this.pool, {
       name: 'sessions_count',
       text: `select count(*)::int as count from sessions s

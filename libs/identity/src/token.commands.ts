@@ -11,7 +11,7 @@ import {
 } from '#event-store/commands/audited-writes.service.js';
 import { auditChange, listStoreIds, getUserId, type UserRef } from './identity.commands.js';
 import { ApiTokenRow } from './identity.entity.js';
-import { parseNewToken, hashToken, TOKEN_BYTES, toToken, MAX_TOKENS_PER_USER } from './token.js';
+import { parseTokenName, hashToken, TOKEN_BYTES, toToken, MAX_TOKENS_PER_USER } from './token.js';
 
 export class CreateToken extends Command<{ tokenId: number; token: string }> {
   constructor(
@@ -34,7 +34,7 @@ export class CreateTokenHandler implements ICommandHandler<CreateToken> {
 
   async execute(command: CreateToken): Promise<{ tokenId: number; token: string }> {
     const { by, user, expiresAt } = command;
-    const name = parseNewToken(command, new Date());
+    const name = parseTokenName(command, new Date());
     const token = toToken(randomBytes(TOKEN_BYTES), this.keys.getDataKey('token checksums'));
     const sha256 = hashToken(token);
     return this.writes.write(by, async (transaction) => {

@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import { RejectedError } from '#kernel/errors.js';
-import { parseNewToken, hasValidChecksum, toToken } from './token.js';
+import { parseTokenName, hasValidChecksum, toToken } from './token.js';
 
 const KEY = Buffer.alloc(32, 1);
 const RANDOM = Buffer.alloc(32, 2);
@@ -29,7 +29,7 @@ describe('a token', () => {
   it('needs a name, and an expiry in the future if it has one', () => {
     const now = new Date('2026-03-02T10:00:00Z');
     const parse = (name: string, end: string | null = null) =>
-      parseNewToken({ name, expiresAt: end === null ? null : new Date(end) }, now);
+      parseTokenName({ name, expiresAt: end === null ? null : new Date(end) }, now);
     expect(parse(' till ')).toBe('till');
     expect(parse('x'.repeat(255), '2026-03-02T10:00:01Z')).toHaveLength(255);
     for (const [name, end] of [

@@ -25,7 +25,7 @@ export function hasValidChecksum(token: string, key: Buffer): boolean {
 }
 
 /** @returns the name that it gets @throws RejectedError */
-export function parseNewToken(
+export function parseTokenName(
   { name, expiresAt }: { name: string; expiresAt: Date | null },
   now: Date,
 ): string {

@@ -12,7 +12,7 @@ import { findRefusal, type RefusalCode, type Role } from './roles.js';
 import { TokenUses } from './token-uses.service.js';
 import { hasValidChecksum } from './token.js';
 
-/** Limits the size alone: a change drops what it concerns at once, so nothing has to expire. */
+/** Limits the size only. Entries need no expiry: every change clears the whole cache. */
 const CACHE_SIZE = 10_000;
 /** Few users belong to more stores; a token may be used for one that is not among these. */
 const MAX_ROLES = 50;

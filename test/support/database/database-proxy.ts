@@ -1,6 +1,6 @@
 import { once } from 'node:events';
 import { connect, createServer, type Server, type Socket } from 'node:net';
-import { freePort } from '../services/program.js';
+import { findFreePort } from '../services/program.js';
 
 /** Forwards connections to a database, and cuts or silences them. */
 export class DatabaseProxy {
@@ -16,7 +16,7 @@ export class DatabaseProxy {
   ) {}
 
   static async to(databaseUrl: string): Promise<DatabaseProxy> {
-    const port = await freePort();
+    const port = await findFreePort();
     const server = createServer();
     server.listen(port, '127.0.0.1');
     await once(server, 'listening');

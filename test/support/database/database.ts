@@ -32,7 +32,7 @@ function testServer(): { url: string; ownerUrl: string } {
  * server is removed: ext4 searches long for new files among those that were deleted in the last minutes, which made
  * creating a database take 0.27 s of processor instead of 0.07.
  */
-export async function testDatabase(): Promise<TestDatabase> {
+export async function createTestDatabase(): Promise<TestDatabase> {
   const server = testServer();
   const template = new URL(server.ownerUrl);
   const name = `test_${randomBytes(6).toString('hex')}`;
@@ -76,10 +76,10 @@ export async function testDatabase(): Promise<TestDatabase> {
 
 /** Settings of a service under test: quiet, on a free port, with its own key. */
 export function testConfig(databaseUrl: string, overrides: NodeJS.ProcessEnv = {}): Config {
-  return readConfig(testEnvironment(databaseUrl, overrides));
+  return readConfig(createTestEnvironment(databaseUrl, overrides));
 }
 
-export function testEnvironment(
+export function createTestEnvironment(
   databaseUrl: string,
   overrides: NodeJS.ProcessEnv = {},
 ): NodeJS.ProcessEnv {

@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import pg from 'pg';
 import { eventually } from '../jest/eventually.js';
-import { freePort } from '../services/program.js';
+import { findFreePort } from '../services/program.js';
 
 /** PgBouncer runs as nobody where the tests run as root, because it refuses to be root. */
 const NOBODY = 65_534;
@@ -26,7 +26,7 @@ export async function startPgBouncer(
   settings: Record<string, string>,
 ): Promise<PgBouncer> {
   const server = new URL(databaseUrl);
-  const port = await freePort();
+  const port = await findFreePort();
   const folder = mkdtempSync(join(tmpdir(), 'inkpad-pgbouncer-'));
   const file = (name: string, text: string) => {
     const path = join(folder, name);

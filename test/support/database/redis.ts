@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Redis } from 'ioredis';
 import { eventually } from '../jest/eventually.js';
-import { freePort } from '../services/program.js';
+import { findFreePort } from '../services/program.js';
 
 /** This machine's redis-server on its own port, to be killed, paused and restarted by tests. */
 export class TestRedis {
@@ -17,7 +17,7 @@ export class TestRedis {
   ) {}
 
   static async start(): Promise<TestRedis> {
-    const redis = new TestRedis(await freePort(), mkdtempSync(join(tmpdir(), 'inkpad-redis-')));
+    const redis = new TestRedis(await findFreePort(), mkdtempSync(join(tmpdir(), 'inkpad-redis-')));
     await redis.begin();
     return redis;
   }

@@ -3,7 +3,7 @@ import fs from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
 import { eventually } from '../jest/eventually.js';
-import { freePort } from './program.js';
+import { findFreePort } from './program.js';
 
 export type Run = {
   starter: { pid: number; started: string };
@@ -29,7 +29,7 @@ export class Installation {
   private constructor(readonly port: number) {}
 
   static async create(): Promise<Installation> {
-    return new Installation(await freePort());
+    return new Installation(await findFreePort());
   }
 
   /** Stops what still runs, and removes the data folder. */

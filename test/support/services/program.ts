@@ -79,7 +79,7 @@ export function withoutPlace(output: string): string {
  * For a program that needs to know its port in advance, or again after it was killed. Below the range from which
  * operating systems take the local ports of outgoing connections, one of which could have it by then.
  */
-export async function freePort(): Promise<number> {
+export async function findFreePort(): Promise<number> {
   for (;;) {
     const port = randomInt(11_000, 20_000);
     const server = createServer();

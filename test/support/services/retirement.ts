@@ -1,4 +1,4 @@
-import { testDatabase, type TestDatabase } from '../database/database.js';
+import { createTestDatabase, type TestDatabase } from '../database/database.js';
 
 /** A database in which the end of v1 was announced, on the day of the deprecation unless another is given. */
 export async function announcedDatabase(
@@ -6,7 +6,7 @@ export async function announcedDatabase(
   sunset: Date | null,
   announced = deprecated,
 ): Promise<TestDatabase> {
-  const database = await testDatabase();
+  const database = await createTestDatabase();
   await database.query(
     `insert into api_retirements (version, announced_at, deprecated_at, sunset_at)
      values ('v1', $1, $2, $3)`,

@@ -1,6 +1,6 @@
-import { testEnvironment } from '../database/database.js';
+import { createTestEnvironment } from '../database/database.js';
 import { eventually } from '../jest/eventually.js';
-import { freePort, startProgram, type Program } from './program.js';
+import { findFreePort, startProgram, type Program } from './program.js';
 import { Client, type Service } from './service.js';
 
 /** Another api process for the same store, which a test may kill. */
@@ -8,10 +8,10 @@ export async function startSecondApi(
   service: Service,
   store: Client,
 ): Promise<{ program: Program; second: Client }> {
-  const port = await freePort();
+  const port = await findFreePort();
   const program = startProgram(
     'dist/apps/api/src/main.js',
-    testEnvironment(service.database.url, {
+    createTestEnvironment(service.database.url, {
       ...service.environment,
       PORT: String(port),
       LOG_LEVEL: 'fatal',

@@ -10,7 +10,12 @@ import { CreateToken } from '#identity/token.commands.js';
 import { AddMember } from '#identity/member.commands.js';
 import type { AuditedWriter } from '#event-store/commands/audited-writes.service.js';
 import { rememberExchange } from '../http/exchanges.mjs';
-import { testConfig, testDatabase, testEngine, type TestDatabase } from '../database/database.js';
+import {
+  testConfig,
+  createTestDatabase,
+  testEngine,
+  type TestDatabase,
+} from '../database/database.js';
 import { readAllEvents, waitUntilReadable } from '../database/event-store.js';
 
 export const cli: AuditedWriter = {
@@ -104,7 +109,7 @@ export async function startService(
   existingDatabase?: TestDatabase,
   port = 0,
 ): Promise<LocalService> {
-  const database = existingDatabase ?? (await testDatabase());
+  const database = existingDatabase ?? (await createTestDatabase());
   const engine = await testEngine();
   const environment = { ...engine.environment, ...overrides };
   const config = testConfig(environment['DATABASE_URL'] ?? database.url, environment);

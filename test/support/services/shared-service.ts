@@ -1,6 +1,6 @@
 import { fork, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
-import { testDatabase, testEnvironment } from '../database/database.js';
+import { createTestDatabase, createTestEnvironment } from '../database/database.js';
 import { createStops, createStore, type Service } from './service.js';
 import { readHistory } from '../database/event-store.js';
 
@@ -21,8 +21,8 @@ export async function sharedService(): Promise<Service> {
 }
 
 async function start(): Promise<Omit<Service, 'onStop' | 'stop'>> {
-  const database = await testDatabase();
-  const environment = testEnvironment(database.url);
+  const database = await createTestDatabase();
+  const environment = createTestEnvironment(database.url);
   const child = fork('test/support/services/shared-service-process.mjs', {
     env: { ...process.env, ...environment, LOG_LEVEL: 'info' },
     execArgv: [],

@@ -1,6 +1,6 @@
 import { afterAll, afterEach, expect } from '@jest/globals';
 import type { WebhookSubscriptionSecretJson } from '#subscriptions/webhook-subscription.dto.js';
-import { testEnvironment } from '../database/database.js';
+import { createTestEnvironment } from '../database/database.js';
 import { eventually } from '../jest/eventually.js';
 import { startProgram, type Program } from './program.js';
 import { Receiver } from '../emulators/webhook-receiver.js';
@@ -13,7 +13,7 @@ export async function startDispatcher(
 ): Promise<Program> {
   const dispatcher = startProgram(
     'dist/apps/dispatcher/src/main.js',
-    testEnvironment(service.database.url, {
+    createTestEnvironment(service.database.url, {
       ...service.environment,
       ...environment,
       LOG_LEVEL: 'info',

@@ -1232,8 +1232,8 @@ class Operations:
     ) -> models.WebhookSubscriptionWithSecret:
         """Replace the signing secret.
 
-        The next deliveries are signed with the new one, and with both while grace_seconds
-        last.
+        The next deliveries are signed with the new secret, and also with the old one for
+        grace_seconds.
         For users with the role owner.
         """
         return self._call(

@@ -59,8 +59,8 @@ export class AccountsController {
     @Query() { as_of: time }: AsOfQuery,
   ): Promise<AccountJson> {
     return time === null
-      ? this.accounts.find(userId, accountId)
-      : this.accounts.findPast(userId, accountId, time);
+      ? this.accounts.get(userId, accountId)
+      : this.accounts.getPast(userId, accountId, time);
   }
 
   @Patch(':account_id')

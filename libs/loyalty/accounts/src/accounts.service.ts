@@ -3,7 +3,7 @@ import { Pool } from 'pg';
 import type { EntityManager } from 'typeorm';
 import { NotFoundError } from '#kernel/errors.js';
 import { query } from '#database/connection.js';
-import { PastStates, type PastMoment } from '#event-store/log/past-states.service.js';
+import { PastStates, type PointInTime } from '#event-store/log/past-states.service.js';
 import { PastCounts, type PastCount } from '#event-store/log/past-counts.service.js';
 import type { AccountTimeZones } from '#http/date-input.js';
 import type { PageRange } from '#http/page.js';
@@ -77,7 +77,7 @@ export class AccountsService implements AccountTimeZones, StoreProfiles {
   }
 
   /** @throws NotFoundError */
-  async find(userId: number, id: number): Promise<AccountJson> {
+  async get(userId: number, id: number): Promise<AccountJson> {
     const [row] = await query<AccountRow>(this.pool, { ...FIND_ACCOUNT, values: [userId, id] });
     if (!row) throw new NotFoundError('Store');
     return toAccountJson(row.state, row, row.personal);
@@ -102,7 +102,7 @@ export class AccountsService implements AccountTimeZones, StoreProfiles {
   }
 
   /** Finds what only the console shows of a store's settings. @throws NotFoundError */
-  async findConsoleSettings(id: number): Promise<ConsoleSettings> {
+  async getConsoleSettings(id: number): Promise<ConsoleSettings> {
     const [row] = await query<{ state: Account }>(this.pool, {
       name: 'accounts_console_settings',
       text: 'select state from accounts where id = $1',
@@ -114,7 +114,7 @@ export class AccountsService implements AccountTimeZones, StoreProfiles {
   }
 
   /** Finds the store as it was. @throws NotFoundError when it did not exist yet */
-  async findPast(userId: number, id: number, time: Date): Promise<AccountJson> {
+  async getPast(userId: number, id: number, time: Date): Promise<AccountJson> {
     const past = await this.pastStates.toMoment(time);
     const account = await this.pastStates.projectOne(accountReadModel, id, past);
     if (!account) throw new NotFoundError('Store');
@@ -140,7 +140,7 @@ export class AccountsService implements AccountTimeZones, StoreProfiles {
     return stores;
   }
 
-  private async countPast(id: number, past: PastMoment): Promise<AccountCounts> {
+  private async countPast(id: number, past: PointInTime): Promise<AccountCounts> {
     const [own] = await query<Record<'cards' | 'locations' | 'posters', number[]>>(this.pool, {
       name: 'accounts_own',
       text: `select array(select id from cards where account_id = $1) as cards,

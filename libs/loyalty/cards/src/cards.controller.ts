@@ -27,7 +27,7 @@ import { CardsService } from './cards.service.js';
 import { StripPictures } from './strip-pictures.service.js';
 
 const CARD = createRecordLookup(CardsService, (cards, accountId, { id = '' }) =>
-  cards.find(accountId, parsePathId(id)),
+  cards.get(accountId, parsePathId(id)),
 );
 
 @DeclaresTag({
@@ -84,9 +84,7 @@ export class CardsController {
     @Query() { as_of: time }: AsOfQuery,
   ): Promise<CardJson> {
     const id = parsePathId(path);
-    return time === null
-      ? this.cards.find(accountId, id)
-      : this.cards.findPast(accountId, id, time);
+    return time === null ? this.cards.get(accountId, id) : this.cards.getPast(accountId, id, time);
   }
 
   @Post()
@@ -150,7 +148,7 @@ export class CardsController {
     @Req() request: FastifyRequest,
   ): Promise<CardJson> {
     const id = parsePathId(path);
-    await this.cards.find(context.accountId, id);
+    await this.cards.get(context.accountId, id);
     const picture = await this.pictures.store(context.accountId, ...getPicture(request));
     return this.commands.execute(new SetStripImage(context, id, picture));
   }

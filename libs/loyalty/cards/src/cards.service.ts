@@ -4,7 +4,7 @@ import { NotFoundError } from '#kernel/errors.js';
 import { query } from '#database/connection.js';
 import {
   PastStates,
-  type PastMoment,
+  type PointInTime,
   type PastRecord,
 } from '#event-store/log/past-states.service.js';
 import { PastCounts, type PastCount } from '#event-store/log/past-counts.service.js';
@@ -46,7 +46,7 @@ export class CardsService {
   }
 
   /** @throws NotFoundError */
-  async find(accountId: number, id: number): Promise<CardJson> {
+  async get(accountId: number, id: number): Promise<CardJson> {
     const [row] = await query<CardRow>(this.pool, {
       name: 'cards_find',
       text: `${CARDS} where c.id = $1 and c.account_id = $2`,
@@ -57,7 +57,7 @@ export class CardsService {
   }
 
   /** Finds the card as it was. @throws NotFoundError when it did not exist yet */
-  async findPast(accountId: number, id: number, time: Date): Promise<CardJson> {
+  async getPast(accountId: number, id: number, time: Date): Promise<CardJson> {
     const past = await this.pastStates.toMoment(time);
     const card = await this.pastStates.projectOne(cardReadModel, id, past);
     const [json] = card?.accountId === accountId ? await this.addPastCounts([card], past) : [];
@@ -102,7 +102,7 @@ export class CardsService {
     },
   };
 
-  private async addPastCounts(cards: Card[], past: PastMoment): Promise<CardJson[]> {
+  private async addPastCounts(cards: Card[], past: PointInTime): Promise<CardJson[]> {
     const ids = cards.map(({ id }) => id);
     const rows = await query<{ id: number }>(this.pool, {
       text: 'select id from rewards where card_id = any ($1)',

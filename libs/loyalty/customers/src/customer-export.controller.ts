@@ -11,7 +11,7 @@ import { CustomerExport } from './customer-export.service.js';
 import { CustomersService } from './customers.service.js';
 
 const CUSTOMER = createRecordLookup(CustomersService, (customers, accountId, { id = '' }) =>
-  customers.find(accountId, parsePathId(id)),
+  customers.get(accountId, parsePathId(id)),
 );
 
 @Controller('/api/v1/accounts/:account_id/customers')

@@ -1,4 +1,4 @@
-import type { Aggregate, DomainEvent, Recorded } from '#kernel/aggregate.js';
+import type { Aggregate, DomainEvent, RecordedEvent } from '#kernel/aggregate.js';
 import { toPublicEventId } from '#kernel/public-id.js';
 import { Dto } from '#http/fields.pipe.js';
 import {
@@ -94,7 +94,7 @@ export class CustomerExportJson {
 export function toExportedEventJson<S extends { accountId: number }, E extends DomainEvent>(
   { name, names }: Aggregate<S, E>,
   recordId: number,
-  { id, type, meta, data, revision }: Recorded<E> & { revision: number },
+  { id, type, meta, data, revision }: RecordedEvent<E> & { revision: number },
 ): ExportedEventJson {
   const { personal, ...rest } = data as { personal?: object | null };
   return {
@@ -118,7 +118,7 @@ export function toExportedConsents({
   type,
   meta,
   data,
-}: Recorded<CustomerEvent>): ExportedConsentJson[] {
+}: RecordedEvent<CustomerEvent>): ExportedConsentJson[] {
   const set = { marketingConsent: undefined, smsConsent: undefined, ...data };
   const { marketingConsent, smsConsent } =
     type === 'CustomerErased' ? { marketingConsent: false, smsConsent: false } : set;

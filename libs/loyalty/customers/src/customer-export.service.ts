@@ -1,5 +1,5 @@
 import { Injectable } from '@nestjs/common';
-import type { Aggregate, CommandContext, DomainEvent, Recorded } from '#kernel/aggregate.js';
+import type { Aggregate, CommandContext, DomainEvent, RecordedEvent } from '#kernel/aggregate.js';
 import { NotFoundError } from '#kernel/errors.js';
 import { toRecorded } from '#event-store/port/codec.js';
 import { EventStore, type StoredEvent } from '#event-store/port/event-store.js';
@@ -31,7 +31,7 @@ export class CustomerExport {
   constructor(
     private readonly events: EventStore,
     private readonly keys: PersonalKeys,
-    private readonly rows: ReadModels,
+    private readonly readModels: ReadModels,
     private readonly customers: CustomersService,
     private readonly customerCards: CustomerCardsService,
     private readonly repeated: RepeatedAudits,
@@ -44,14 +44,14 @@ export class CustomerExport {
   async createExport(by: CommandContext, id: number, now: Date): Promise<AsyncGenerator<string>> {
     const { accountId } = by;
     const all = await loadPerson(id, async (one) => {
-      const loaded = await this.rows.load(customerReadModel, one, true);
+      const loaded = await this.readModels.load(customerReadModel, one, true);
       if (loaded?.state.accountId !== accountId) throw new NotFoundError('Customer');
       return loaded.state;
     });
-    const person = await this.customers.find(accountId, id);
+    const person = await this.customers.get(accountId, id);
     const others: CustomerJson[] = [];
     for (const one of all) {
-      if (one.id !== id) others.push(await this.customers.find(accountId, one.id));
+      if (one.id !== id) others.push(await this.customers.get(accountId, one.id));
     }
     const cards = await this.customerCards.listIds(all.map((one) => one.id));
     await this.audit(by, id);
@@ -102,7 +102,7 @@ export class CustomerExport {
   private async *readPages<S extends { accountId: number }, E extends DomainEvent>(
     aggregate: Aggregate<S, E>,
     id: number,
-  ): AsyncGenerator<(Recorded<E> & { revision: number })[]> {
+  ): AsyncGenerator<(RecordedEvent<E> & { revision: number })[]> {
     const decrypt = async (page: StoredEvent[]) =>
       (await this.keys.openEvents(page)).map((event) => ({
         ...toRecorded<E>(aggregate, event),

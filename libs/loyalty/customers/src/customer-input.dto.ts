@@ -216,8 +216,9 @@ function isExactNumber(value: unknown): boolean {
 }
 
 function findExternalIdError(id: unknown): string | undefined {
-  if (typeof id === 'number') return 'must be a string when it is so long a number';
+  if (typeof id === 'number')
+    return 'must be sent as a string, because it is too large for a JSON number';
   const isValid =
     typeof id === 'string' && id !== '' && !findTextError(id) && [...id].length <= MAX_EXTERNAL_ID;
-  return isValid ? undefined : 'must be a string or number, up to 255 long';
+  return isValid ? undefined : 'must be a string or number of at most 255 characters';
 }

@@ -19,7 +19,7 @@ import { toCustomerFilter, CustomerListJson, CustomerListQuery } from './custome
 import { CustomersService } from './customers.service.js';
 
 const CUSTOMER = createRecordLookup(CustomersService, (customers, accountId, { id = '' }) =>
-  customers.find(accountId, parsePathId(id)),
+  customers.get(accountId, parsePathId(id)),
 );
 
 @DeclaresTag({
@@ -73,8 +73,8 @@ export class CustomersController {
   ): Promise<CustomerJson> {
     const id = parsePathId(path);
     return time === null
-      ? this.customers.find(accountId, id)
-      : this.customers.findPast(accountId, id, time);
+      ? this.customers.get(accountId, id)
+      : this.customers.getPast(accountId, id, time);
   }
 
   @Post()

@@ -73,7 +73,7 @@ export class CustomersService {
   }
 
   /** @throws NotFoundError */
-  async find(accountId: number, id: number): Promise<CustomerJson> {
+  async get(accountId: number, id: number): Promise<CustomerJson> {
     const rows = await query<CustomerRow>(this.pool, {
       name: 'customers_find',
       text: 'select state from customers where id = $1 and account_id = $2',
@@ -85,7 +85,7 @@ export class CustomersService {
   }
 
   /** Finds the customer as they were, with their cards. @throws NotFoundError when there was no such customer yet */
-  async findPast(accountId: number, id: number, time: Date): Promise<CustomerJson> {
+  async getPast(accountId: number, id: number, time: Date): Promise<CustomerJson> {
     const past = await this.pastStates.toMoment(time);
     const customer = await this.pastStates.projectOne(customerReadModel, id, past);
     if (customer?.accountId !== accountId) throw new NotFoundError('Customer');

@@ -49,7 +49,7 @@ export class EraseCustomerHandler implements ICommandHandler<EraseCustomer> {
   constructor(
     private readonly severalStreams: MultiStreamCommands,
     private readonly pipeline: CommandPipeline,
-    private readonly rows: ReadModels,
+    private readonly readModels: ReadModels,
     private readonly keys: PersonalKeys,
     private readonly watch: ErasureWatch,
     private readonly pool: Pool,
@@ -162,7 +162,7 @@ export class EraseCustomerHandler implements ICommandHandler<EraseCustomer> {
 
   /** @throws NotFoundError */
   private async load(accountId: number, id: number): Promise<Customer> {
-    const loaded = await this.rows.load(customerReadModel, id, true);
+    const loaded = await this.readModels.load(customerReadModel, id, true);
     if (loaded?.state.accountId !== accountId) throw new NotFoundError('Customer');
     return loaded.state;
   }

@@ -11,7 +11,7 @@ import { CustomersService } from './customers.service.js';
 import { MergeCustomers, UnmergeCustomers } from './merging.commands.js';
 
 const CUSTOMER = createRecordLookup(CustomersService, (customers, accountId, { id = '' }) =>
-  customers.find(accountId, parsePathId(id)),
+  customers.get(accountId, parsePathId(id)),
 );
 
 @Controller('/api/v1/accounts/:account_id/customers/:id')

@@ -66,7 +66,7 @@ export class ExplanationService {
 
   constructor(
     private readonly pool: Pool,
-    private readonly rows: ReadModels,
+    private readonly readModels: ReadModels,
     private readonly history: HistoryService,
     private readonly templates: TemplatesService,
   ) {}
@@ -74,8 +74,8 @@ export class ExplanationService {
   /** @throws NotFoundError */
   async explain(accountId: number, id: number): Promise<ExplanationJson> {
     const [card, store] = await Promise.all([
-      this.rows.load(customerCardReadModel, id, true),
-      this.rows.load(accountReadModel, accountId),
+      this.readModels.load(customerCardReadModel, id, true),
+      this.readModels.load(accountReadModel, accountId),
     ]);
     if (!card || !store) throw new NotFoundError('Customer card');
     const { last, tail } = await this.history.listForCustomerCard(accountId, id, MAX_STEPS + 1);

@@ -4,7 +4,7 @@ import { BEGINNING, type EventStore, type StoredEvent } from '#event-store/port/
 import { UnknownEventTypeError, type EventTypes } from '#event-store/port/event-types.js';
 import { retryUntilAvailable } from '#kernel/retry-until.js';
 import { parsePosition } from '#event-store/port/position.js';
-import type { FromLog } from '#event-store/verification/rebuild.js';
+import type { LogTable } from '#event-store/verification/rebuild.js';
 import type { Difference } from '#event-store/verification/staging-diff.js';
 import { STAGING, type LiveTable } from '#event-store/verification/staging-tables.js';
 import { createEntries, NO_ENTRIES, type HistoryEntry, type InheritedFields } from './entry.js';
@@ -70,13 +70,13 @@ type Pair = {
 };
 
 /** Rebuilds the table of the history from the log, in a staging table. */
-export class HistoryStagingBuilder implements FromLog {
+export class HistoryStagingBuilder implements LogTable {
   readonly table = TABLE;
 
   constructor(
-    /** Connected as the tables' owner, with SHADOW as its search path: `history` is then the staging table. */
+    /** Connected as the tables' owner, with STAGING as its search path, so that `history` is the staging table. */
     private readonly client: pg.ClientBase,
-    private readonly store: EventStore,
+    private readonly eventStore: EventStore,
     private readonly types: EventTypes,
   ) {}
 
@@ -122,7 +122,7 @@ export class HistoryStagingBuilder implements FromLog {
     for (let full = true; full;) {
       const events = await (patient
         ? this.read(position, PAGE.catchUp)
-        : this.store.readAll(position, PAGE.catchUp));
+        : this.eventStore.readAll(position, PAGE.catchUp));
       const last = events.at(-1);
       if (!last) return;
       const entries = await createEntriesAfter(this.client, events, this.types, end).catch(
@@ -169,7 +169,7 @@ export class HistoryStagingBuilder implements FromLog {
   }
 
   private read(after: HistoryProgress['position'], limit: number): Promise<StoredEvent[]> {
-    return retryUntilAvailable(() => this.store.readAll(after, limit));
+    return retryUntilAvailable(() => this.eventStore.readAll(after, limit));
   }
 
   private insert(entries: HistoryEntry[]): Promise<unknown> {

@@ -1,5 +1,5 @@
 import { Pool } from 'pg';
-import { BEGINNING, type EventStore, type Moment } from '#event-store/port/event-store.js';
+import { BEGINNING, type EventStore, type EventTime } from '#event-store/port/event-store.js';
 import {
   formatPosition,
   isAfter,
@@ -97,7 +97,7 @@ export type VerifiedHistory = {
 export class HistoryVerification {
   constructor(
     private readonly pool: Pool,
-    private readonly store: EventStore,
+    private readonly eventStore: EventStore,
   ) {}
 
   async verify(): Promise<VerifiedHistory> {
@@ -106,7 +106,7 @@ export class HistoryVerification {
     ]);
     const [progress] = rows;
     const until = progress ? parsePosition(progress.position) : BEGINNING;
-    const pages = this.store.readModelsMayLag
+    const pages = this.eventStore.readModelsMayLag
       ? this.compareReadPages(until, progress?.last ?? -1)
       : this.comparePagesInPlace(until, progress?.last ?? -1);
     const verified: VerifiedHistory = { events: 0, errors: [] };
@@ -158,13 +158,13 @@ export class HistoryVerification {
 
   private async *compareReadPages(until: Position, last: number): AsyncIterable<Page> {
     let [first, latest] = [0, 0];
-    for (let ahead = this.store.readMoments(BEGINNING, PAGE); ;) {
+    for (let ahead = this.eventStore.readMoments(BEGINNING, PAGE); ;) {
       const page = await ahead;
       const end = page.at(-1);
       const covered = page.filter(({ position }) => !isAfter(position, until));
       const isEnd = !end || covered.length < page.length;
       // The server reads the next page while this one is compared.
-      if (!isEnd) ahead = this.store.readMoments(end.position, PAGE);
+      if (!isEnd) ahead = this.eventStore.readMoments(end.position, PAGE);
       ahead.catch(() => undefined);
       const times = covered.map(({ recordedAt }) => (latest = Math.max(latest, recordedAt)));
       const next = first + covered.length;
@@ -181,7 +181,7 @@ export class HistoryVerification {
   private async findDifferences(
     from: number,
     to: number,
-    events: Moment[],
+    events: EventTime[],
     latest: number[],
   ): Promise<RowDifference[]> {
     if (to < from) return [];

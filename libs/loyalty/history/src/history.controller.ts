@@ -24,7 +24,7 @@ const TAG = 'History';
 type CardPath = { customer_id: string; id: string };
 
 const CUSTOMER_CARD = createRecordLookup(CustomerCardsService, (cards, accountId, path) =>
-  cards.find(accountId, parseCardIds(path as CardPath)),
+  cards.get(accountId, parseCardIds(path as CardPath)),
 );
 
 @DeclaresTag({
@@ -78,7 +78,7 @@ export class HistoryController {
     @Paged() pages: PageReader,
   ): Promise<HistoryEntryJson[]> {
     const ids = parseCardIds(path);
-    await this.customerCards.find(accountId, ids);
+    await this.customerCards.get(accountId, ids);
     return this.listPage(
       accountId,
       query,
@@ -105,7 +105,7 @@ export class HistoryController {
     @Param() path: CardPath,
   ): Promise<ExplanationJson> {
     const ids = parseCardIds(path);
-    await this.customerCards.find(accountId, ids);
+    await this.customerCards.get(accountId, ids);
     return this.explanations.explain(accountId, ids.id);
   }
 

@@ -78,7 +78,7 @@ type Listing = {
 export class HistoryService {
   constructor(
     private readonly pool: Pool,
-    private readonly store: EventStore,
+    private readonly eventStore: EventStore,
     private readonly table: HistoryTable,
     private readonly types: EventTypes,
     private readonly keys: PersonalKeys,
@@ -141,7 +141,7 @@ export class HistoryService {
     tail: EntryWithEvent[] = [],
   ): Promise<DetailedEntry[]> {
     const missing = entries.flatMap(({ entry, event }) => (event ? [] : [entry]));
-    const read = missing.length > 0 ? await this.store.readEvents(missing) : [];
+    const read = missing.length > 0 ? await this.eventStore.readEvents(missing) : [];
     const byId = new Map(read.map((event) => [event.id, event]));
     const events = await this.keys.openEvents(
       entries.map(({ entry, event = byId.get(entry.eventId) }) => {
@@ -173,8 +173,8 @@ export class HistoryService {
   /** Reads what the table does not have yet, of the whole store; nothing while that is much. */
   async readTailOfLog(accountId: number): Promise<Tail> {
     const { position, end } = await this.table.getProgress();
-    const head = await this.store.head();
-    const late = await this.store.readUntil(head, position, TAIL + 1);
+    const head = await this.eventStore.head();
+    const late = await this.eventStore.readUntil(head, position, TAIL + 1);
     if (late.length > TAIL) return { tail: [], end: end.seq };
     const events = this.takeKnown(late).filter(({ meta }) => meta.accountId === accountId);
     return { tail: await this.createTail(events, end.seq), end: end.seq };
@@ -188,7 +188,7 @@ export class HistoryService {
     });
     const events: StoredEvent[] = [];
     const range = { from: (ends?.revision ?? -1) + 1 };
-    for await (const event of this.store.readStream(stream, range)) events.push(event);
+    for await (const event of this.eventStore.readStream(stream, range)) events.push(event);
     const ownEvents = this.takeKnown(events).filter(({ meta }) => meta.accountId === accountId);
     const end = ends?.seq ?? -1;
     return { tail: await this.createTail(ownEvents, end), end };

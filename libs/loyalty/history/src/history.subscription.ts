@@ -18,7 +18,7 @@ export class HistorySubscription {
   private readonly log = new Logger(LEADERSHIP.name);
 
   constructor(
-    private readonly store: EventStore,
+    private readonly eventStore: EventStore,
     private readonly table: HistoryTable,
     private readonly lock: LeaderLock,
   ) {}
@@ -44,6 +44,6 @@ export class HistorySubscription {
         end = entries.at(-1) ?? end;
       },
     };
-    await followLog(this.store, follower, this.log, signal);
+    await followLog(this.eventStore, follower, this.log, signal);
   }
 }

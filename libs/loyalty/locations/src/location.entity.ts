@@ -15,7 +15,7 @@ export const locationReadModel: ReadModel<Location, LocationEvent> = {
 export const locationCap: CapKind = {
   table: locationReadModel.table,
   ownerColumn: 'account_id',
-  isCounted: 'r.deleted_at is null',
+  countedCondition: 'r.deleted_at is null',
   label: 'locations of this store',
   resolution: 'Delete one first.',
 };

@@ -17,7 +17,7 @@ import {
 import { LocationsService } from './locations.service.js';
 
 const LOCATION = createRecordLookup(LocationsService, (locations, accountId, { id = '' }) =>
-  locations.find(accountId, parsePathId(id)),
+  locations.get(accountId, parsePathId(id)),
 );
 
 @DeclaresTag({
@@ -68,7 +68,7 @@ export class LocationsController {
     record: LOCATION,
   })
   show(@Context() { accountId }: CommandContext, @Param('id') id: string): Promise<LocationJson> {
-    return this.locations.find(accountId, parsePathId(id));
+    return this.locations.get(accountId, parsePathId(id));
   }
 
   @Post()

@@ -33,7 +33,7 @@ export class LocationsService {
   }
 
   /** @throws NotFoundError */
-  async find(accountId: number, id: number): Promise<LocationJson> {
+  async get(accountId: number, id: number): Promise<LocationJson> {
     return toLocationJson(await this.getState(accountId, id));
   }
 

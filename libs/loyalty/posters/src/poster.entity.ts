@@ -19,7 +19,7 @@ export const posterReadModel: ReadModel<Poster, PosterEvent> = {
 export const posterCap: CapKind = {
   table: posterReadModel.table,
   ownerColumn: 'account_id',
-  isCounted: 'r.deleted_at is null',
+  countedCondition: 'r.deleted_at is null',
   label: 'posters of this store',
   resolution: 'Delete one first.',
 };

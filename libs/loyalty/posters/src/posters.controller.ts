@@ -12,7 +12,7 @@ import { CreatePosterDto, toPosterAttributes, PosterJson, UpdatePosterDto } from
 import { PostersService } from './posters.service.js';
 
 const POSTER = createRecordLookup(PostersService, (posters, accountId, { id = '' }) =>
-  posters.find(accountId, parsePathId(id)),
+  posters.get(accountId, parsePathId(id)),
 );
 
 @DeclaresTag({
@@ -64,7 +64,7 @@ export class PostersController {
     record: POSTER,
   })
   show(@Context() { accountId }: CommandContext, @Param('id') id: string): Promise<PosterJson> {
-    return this.posters.find(accountId, parsePathId(id));
+    return this.posters.get(accountId, parsePathId(id));
   }
 
   @Post()

@@ -38,7 +38,7 @@ export class PostersService {
   }
 
   /** @throws NotFoundError */
-  async find(accountId: number, id: number): Promise<PosterJson> {
+  async get(accountId: number, id: number): Promise<PosterJson> {
     const row = await awaitQuery(
       this.posters.findOneBy({ id, account_id: accountId, deleted_at: IsNull() }),
     );

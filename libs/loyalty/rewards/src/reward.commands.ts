@@ -36,7 +36,7 @@ export class CreateRewardHandler implements ICommandHandler<CreateReward> {
         id,
         isNew: true,
         context,
-        load: () => this.rewards.findNextPosition(context.accountId, cardId),
+        load: () => this.rewards.getNextPosition(context.accountId, cardId),
         decide: (_state, next) => ({
           events: createReward(id, context.accountId, cardId, {
             ...attributes,

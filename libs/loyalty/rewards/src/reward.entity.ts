@@ -11,7 +11,7 @@ export const rewardReadModel: ReadModel<Reward, RewardEvent> = {
 export const rewardCap: CapKind = {
   table: rewardReadModel.table,
   ownerColumn: 'card_id',
-  isCounted: 'r.deleted_at is null',
+  countedCondition: 'r.deleted_at is null',
   label: 'rewards of this card',
   resolution: 'Delete one first.',
 };

@@ -19,7 +19,7 @@ import {
 import { RewardsService } from './rewards.service.js';
 
 const REWARD = createRecordLookup(RewardsService, (rewards, accountId, { id = '' }) =>
-  rewards.find(accountId, parsePathId(id)),
+  rewards.get(accountId, parsePathId(id)),
 );
 
 @DeclaresTag({
@@ -76,8 +76,8 @@ export class RewardsController {
   ): Promise<RewardJson> {
     const id = parsePathId(path);
     return time === null
-      ? this.rewards.find(accountId, id)
-      : this.rewards.findPast(accountId, id, time);
+      ? this.rewards.get(accountId, id)
+      : this.rewards.getPast(accountId, id, time);
   }
 
   @Post()

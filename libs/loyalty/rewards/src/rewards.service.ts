@@ -40,7 +40,7 @@ export class RewardsService {
   }
 
   /** @throws NotFoundError */
-  async find(accountId: number, id: number): Promise<RewardJson> {
+  async get(accountId: number, id: number): Promise<RewardJson> {
     const [row] = await query<RewardRow>(this.pool, {
       name: 'rewards_find',
       text: `select state from rewards
@@ -52,7 +52,7 @@ export class RewardsService {
   }
 
   /** Finds the reward as it was. @throws NotFoundError when it did not exist then */
-  async findPast(accountId: number, id: number, time: Date): Promise<RewardJson> {
+  async getPast(accountId: number, id: number, time: Date): Promise<RewardJson> {
     const reward = await this.pastStates.projectOne(
       rewardReadModel,
       id,
@@ -89,7 +89,7 @@ export class RewardsService {
   }
 
   /** Finds the position after the last reward. @throws NotFoundError if there is no such card */
-  async findNextPosition(accountId: number, cardId: number): Promise<number> {
+  async getNextPosition(accountId: number, cardId: number): Promise<number> {
     const [row] = await query<{ next: number }>(this.pool, {
       text: `select (select coalesce(max((w.state ->> 'position')::bigint), 0) + 1 from rewards w
                 where w.card_id = c.id and w.deleted_at is null) as next

@@ -22,7 +22,7 @@ import { CustomerCardsService } from './customer-cards.service.js';
 import { CARD_CODE } from './path-parameters.js';
 
 const CUSTOMER_CARD = createRecordLookup(CustomerCardsService, (cards, accountId, { code = '' }) =>
-  cards.findPathByCode(accountId, code),
+  cards.getPathByCode(accountId, code),
 );
 
 /** Serves clients that scan a code and know no ids. */
@@ -49,9 +49,9 @@ export class ByCodeController {
     @Context() { accountId }: CommandContext,
     @Param('code') code: string,
   ): Promise<CustomerCardDetailJson> {
-    return this.customerCards.find(
+    return this.customerCards.get(
       accountId,
-      await this.customerCards.findPathByCode(accountId, code),
+      await this.customerCards.getPathByCode(accountId, code),
     );
   }
 
@@ -106,7 +106,7 @@ export class ByCodeController {
   }
 
   private async findPath({ accountId, keyed }: CommandContext, code: string): Promise<CardPath> {
-    const path = await this.customerCards.findPathByCode(accountId, code);
+    const path = await this.customerCards.getPathByCode(accountId, code);
     // The address does not say whom the response is about, and it must be erasable with that person.
     if (keyed) keyed.subjectId ??= path.customerId;
     return path;

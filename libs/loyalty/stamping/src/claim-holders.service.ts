@@ -10,7 +10,7 @@ import { ReadModels, type ReadModel } from '#event-store/read-models/read-models
 export class ClaimHolders {
   constructor(
     private readonly pool: Pool,
-    private readonly rows: ReadModels,
+    private readonly readModels: ReadModels,
   ) {}
 
   /**
@@ -51,7 +51,7 @@ export class ClaimHolders {
     const visited = new Set<number>();
     for (let at = id; ;) {
       visited.add(at);
-      const loaded = await this.rows.load(rows, at);
+      const loaded = await this.readModels.load(rows, at);
       const next = loaded && mergedInto(loaded.state);
       if (next === undefined || visited.has(next)) return at;
       at = next;

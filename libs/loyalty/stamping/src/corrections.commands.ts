@@ -3,12 +3,12 @@ import type { CommandContext } from '#kernel/aggregate.js';
 import { ClaimTakenError } from '#event-store/port/event-store.js';
 import { CommandPipeline } from '#event-store/commands/handle-command.js';
 import { PersonalKeys } from '#event-store/personal-keys/personal-keys.js';
-import { toStreamName, type Loaded } from '#event-store/read-models/read-models.js';
+import { toStreamName, type LoadedReadModel } from '#event-store/read-models/read-models.js';
 import type { CardPath } from './card-holder.js';
 import { adjust, createAlreadyReversedError, reverse } from './corrections.js';
 import { CorrectionsService } from './corrections.service.js';
 import { customerCard, type CustomerCard } from './customer-card.js';
-import { loadTemplate } from './customer-card.commands.js';
+import { loadCardTemplate } from './customer-card.commands.js';
 import { toCustomerCardDetailJson, type CustomerCardDetailJson } from './customer-card.dto.js';
 import { customerCardReadModel, REVERSAL } from './customer-card.entity.js';
 import { CustomerCardsService } from './customer-cards.service.js';
@@ -40,7 +40,7 @@ export class AdjustCustomerCardHandler implements ICommandHandler<AdjustCustomer
       readModel: customerCardReadModel,
       id: path.id,
       context,
-      load: (loaded) => loadTemplate(this.templates, loaded, path, NO_LOCATION),
+      load: (loaded) => loadCardTemplate(this.templates, loaded, path, NO_LOCATION),
       decide: (card, { template }) =>
         adjust(card, template, { ...correction, customerId: path.customerId }),
       respond: ({ state, inputs: { template, passInstalled }, now }) =>
@@ -107,9 +107,9 @@ export class ReverseCardEventHandler implements ICommandHandler<ReverseCardEvent
 
   private async loadReversal(
     { context: { accountId }, path, eventId }: ReverseCardEvent,
-    loaded: Loaded<CustomerCard> | undefined,
+    loaded: LoadedReadModel<CustomerCard> | undefined,
   ) {
-    const { template, passInstalled } = await loadTemplate(
+    const { template, passInstalled } = await loadCardTemplate(
       this.templates,
       loaded,
       path,

@@ -1,6 +1,6 @@
 import { Injectable } from '@nestjs/common';
 import { Pool } from 'pg';
-import type { Recorded } from '#kernel/aggregate.js';
+import type { RecordedEvent } from '#kernel/aggregate.js';
 import { NotFoundError } from '#kernel/errors.js';
 import { parsePublicEventId } from '#kernel/public-id.js';
 import { query } from '#database/connection.js';
@@ -17,7 +17,7 @@ export class CorrectionsService {
   constructor(
     private readonly pool: Pool,
     private readonly events: EventStore,
-    private readonly rows: ReadModels,
+    private readonly readModels: ReadModels,
     private readonly customerCards: CustomerCardsService,
   ) {}
 
@@ -29,13 +29,13 @@ export class CorrectionsService {
   async getEvent(
     id: number,
     publicId: string,
-  ): Promise<{ event: Recorded<CustomerCardEvent>; locked: UnlockedReward[] }> {
+  ): Promise<{ event: RecordedEvent<CustomerCardEvent>; locked: UnlockedReward[] }> {
     const stored = await this.getStored(id, publicId);
     const event = toRecorded<CustomerCardEvent>(customerCard, stored);
     if (event.type !== 'RewardRedeemed' || event.data.locked.length === 0) {
       return { event, locked: [] };
     }
-    const before = await this.rows.project(customerCard, stored.stream, stored.revision - 1);
+    const before = await this.readModels.project(customerCard, stored.stream, stored.revision - 1);
     return { event, locked: before ? findLocked(before.state, event.data) : [] };
   }
 
@@ -45,7 +45,7 @@ export class CorrectionsService {
     path: { customerId: number; id: number },
     publicId: string,
   ): Promise<void> {
-    await this.customerCards.find(accountId, path);
+    await this.customerCards.get(accountId, path);
     await this.getStored(path.id, publicId);
   }
 

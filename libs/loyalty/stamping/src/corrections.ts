@@ -1,4 +1,4 @@
-import type { Recorded } from '#kernel/aggregate.js';
+import type { RecordedEvent } from '#kernel/aggregate.js';
 import { RejectedError } from '#kernel/errors.js';
 import {
   NO_DETAILS,
@@ -49,7 +49,7 @@ export type Reverse = {
   customerId: number;
   reason: string;
   /** An event of this card. */
-  event: Recorded<CustomerCardEvent>;
+  event: RecordedEvent<CustomerCardEvent>;
   /** Of a redemption: what it locked, which is unlocked again for what it took before. */
   locked: UnlockedReward[];
   isReversed: boolean;

@@ -10,7 +10,7 @@ import { ClaimTakenError, type Claim } from '#event-store/port/event-store.js';
 import type { Decision } from '#event-store/commands/command-plan.js';
 import { CommandPipeline } from '#event-store/commands/handle-command.js';
 import { PersonalKeys } from '#event-store/personal-keys/personal-keys.js';
-import { toStreamName, type Loaded } from '#event-store/read-models/read-models.js';
+import { toStreamName, type LoadedReadModel } from '#event-store/read-models/read-models.js';
 import { ClaimHolders } from './claim-holders.service.js';
 import { CardMergedError, isHeldBy, type CardPath } from './card-holder.js';
 import {
@@ -226,7 +226,7 @@ export class StampCustomerCardHandler implements ICommandHandler<StampCustomerCa
           id: path.id,
           context: { ...context, channel: action.source },
           occurredAt: action.occurredAt,
-          load: (loaded) => loadTemplate(this.templates, loaded, path, action),
+          load: (loaded) => loadCardTemplate(this.templates, loaded, path, action),
           decide: (card, { template }, at) =>
             withClaim(
               stamp(card, template, { ...action, customerId: path.customerId }, at),
@@ -296,7 +296,7 @@ export class RedeemRewardHandler implements ICommandHandler<RedeemReward> {
           id: path.id,
           context: { ...context, channel: source },
           occurredAt: action.occurredAt,
-          load: (loaded) => loadTemplate(this.templates, loaded, path, action),
+          load: (loaded) => loadCardTemplate(this.templates, loaded, path, action),
           decide: (card, { template }, at) =>
             withClaim(
               redeem(
@@ -365,9 +365,9 @@ function withClaim(
 export type ActionContext = { template: Template; passInstalled: boolean };
 
 /** Loads what an action is decided on. A path without a customer card is reported before any invalid field. */
-export async function loadTemplate(
+export async function loadCardTemplate(
   templates: TemplatesService,
-  loaded: Loaded<CustomerCard> | undefined,
+  loaded: LoadedReadModel<CustomerCard> | undefined,
   { customerId }: CardPath,
   { locationId }: Pick<ActionDetails, 'locationId'>,
 ): Promise<ActionContext> {

@@ -1,8 +1,8 @@
-import { accountVersion } from '#database/account-version.js';
+import { renderAccountVersion } from '#database/account-version.js';
 import type { CapKind } from '#event-store/port/event-store.js';
 import type {
   ClaimChanges,
-  Loaded,
+  LoadedReadModel,
   ReadModel,
   UniqueValue,
 } from '#event-store/read-models/read-models.js';
@@ -33,7 +33,7 @@ export const PASS_INSTALLED = passInstalled('r.id');
  * `parseExtraValue` takes them apart.
  */
 const renderExtraColumn = (id: string, account: string): string =>
-  `(2 * ${accountVersion(account)} + ${passInstalled(id)}::int)`;
+  `(2 * ${renderAccountVersion(account)} + ${passInstalled(id)}::int)`;
 
 export const customerCardReadModel: ReadModel<CustomerCard, CustomerCardEvent> = {
   aggregate: customerCard,
@@ -57,13 +57,15 @@ export const customerCardReadModel: ReadModel<CustomerCard, CustomerCardEvent> =
 export const customerCardCap: CapKind = {
   table: customerCardReadModel.table,
   ownerColumn: 'customer_id',
-  isClosed: 'exists (select from customers c where c.id = $1 and c.merged_into is not null)',
+  closedCondition: 'exists (select from customers c where c.id = $1 and c.merged_into is not null)',
   label: 'cards of this customer',
   resolution: 'The customer is being merged: try again.',
 };
 
 /** Parses the two values that `renderExtraColumn` packs in one number. */
-export function parseExtraValue({ extraValue }: Pick<Loaded<CustomerCard>, 'extraValue'>): {
+export function parseExtraValue({
+  extraValue,
+}: Pick<LoadedReadModel<CustomerCard>, 'extraValue'>): {
   storeVersion: number;
   passInstalled: boolean;
 } {

@@ -1,4 +1,9 @@
-import { requireState, assertNever, type Aggregate, type Recorded } from '#kernel/aggregate.js';
+import {
+  requireState,
+  assertNever,
+  type Aggregate,
+  type RecordedEvent,
+} from '#kernel/aggregate.js';
 import { NotFoundError, RejectedError } from '#kernel/errors.js';
 import { isExpired } from '#cards/card.js';
 import {
@@ -178,7 +183,7 @@ export const customerCard: Aggregate<CustomerCard, CustomerCardEvent> = {
   },
 };
 
-function withStamps(card: CustomerCard, { data, meta }: Recorded<StampsEarned>): CustomerCard {
+function withStamps(card: CustomerCard, { data, meta }: RecordedEvent<StampsEarned>): CustomerCard {
   const { stamps, source } = data;
   return {
     ...(isMovedByMerge(data) ? card : endAdding(card)),

@@ -31,7 +31,7 @@ const CUSTOMER = createRecordLookup(
     cards.assertCustomerExists(accountId, parsePathId(customer_id)),
 );
 export const CUSTOMER_CARD = createRecordLookup(CustomerCardsService, (cards, accountId, path) =>
-  cards.find(accountId, parseCardPath(path as Path)),
+  cards.get(accountId, parseCardPath(path as Path)),
 );
 
 @DeclaresTag({
@@ -92,8 +92,8 @@ export class CustomerCardsController {
   ): Promise<CustomerCardDetailJson> {
     const ids = parseCardPath(path);
     return time === null
-      ? this.customerCards.find(accountId, ids)
-      : this.customerCards.findPast(accountId, ids, time);
+      ? this.customerCards.get(accountId, ids)
+      : this.customerCards.getPast(accountId, ids, time);
   }
 
   @Post()

@@ -3,7 +3,7 @@ import { Pool } from 'pg';
 import { Config } from '#configuration/config.js';
 import { NotFoundError } from '#kernel/errors.js';
 import { query } from '#database/connection.js';
-import { PastStates, type PastMoment } from '#event-store/log/past-states.service.js';
+import { PastStates, type PointInTime } from '#event-store/log/past-states.service.js';
 import type { StoredEvent } from '#event-store/port/event-store.js';
 import { PastCounts } from '#event-store/log/past-counts.service.js';
 import { ReadModels } from '#event-store/read-models/read-models.js';
@@ -31,7 +31,7 @@ type CustomerCardRow = { state: CustomerCard; pass_installed: boolean };
 export class CustomerCardsService {
   constructor(
     private readonly pool: Pool,
-    private readonly rows: ReadModels,
+    private readonly readModels: ReadModels,
     private readonly templates: TemplatesService,
     private readonly config: Config,
     private readonly pastStates: PastStates,
@@ -70,9 +70,9 @@ export class CustomerCardsService {
    * it in memory.
    * @throws NotFoundError
    */
-  async find(accountId: number, path: CardPath): Promise<CustomerCardDetailJson> {
+  async get(accountId: number, path: CardPath): Promise<CustomerCardDetailJson> {
     for (let { customerId, id } = path; ;) {
-      const loaded = await this.rows.load(customerCardReadModel, id);
+      const loaded = await this.readModels.load(customerCardReadModel, id);
       if (loaded?.state.accountId !== accountId || !isHeldBy(loaded.state, customerId)) {
         throw new NotFoundError('Customer card');
       }
@@ -94,7 +94,7 @@ export class CustomerCardsService {
    * Finds the path of the card with a code. A merged customer's card leads to the surviving one, like its ids.
    * @throws NotFoundError
    */
-  async findPathByCode(accountId: number, input: string): Promise<CardPath> {
+  async getPathByCode(accountId: number, input: string): Promise<CardPath> {
     const code = normalizeCardCode(input);
     const [card] = CODE.test(code)
       ? await query<CardPath>(this.pool, {
@@ -140,7 +140,7 @@ export class CustomerCardsService {
   }
 
   /** Finds the customer card as it was. @throws NotFoundError when it did not exist yet */
-  async findPast(
+  async getPast(
     accountId: number,
     { customerId, id }: { customerId: number; id: number },
     time: Date,
@@ -158,7 +158,7 @@ export class CustomerCardsService {
   private async getPastCard(
     accountId: number,
     path: CardPath,
-    past: PastMoment,
+    past: PointInTime,
   ): Promise<CustomerCard> {
     for (let { customerId, id } = path; ;) {
       const card = await this.pastStates.projectOne(customerCardReadModel, id, past);
@@ -175,7 +175,7 @@ export class CustomerCardsService {
     return this.listPastAt(customerId, await this.pastStates.toMoment(time));
   }
 
-  async listPastAt(customerId: number, past: PastMoment): Promise<CustomerCardJson[]> {
+  async listPastAt(customerId: number, past: PointInTime): Promise<CustomerCardJson[]> {
     // Read first: what the history takes in meanwhile is then in both, and never in neither.
     const late = await this.pastCounts.readBeyondHistory(past);
     const rows = await query<{ id: number }>(this.pool, {
@@ -226,7 +226,7 @@ export class CustomerCardsService {
 
   private loadPastTemplates(
     cards: CustomerCard[],
-    past: PastMoment,
+    past: PointInTime,
   ): Promise<Map<number, ShownTemplate>> {
     return this.templates.findPast([...new Set(cards.map(({ cardId }) => cardId))], past);
   }
@@ -235,7 +235,7 @@ export class CustomerCardsService {
     templates: Map<number, ShownTemplate>,
     installed: Set<number>,
     { id, cardId }: CustomerCard,
-    { time }: PastMoment,
+    { time }: PointInTime,
   ): RenderContext {
     const template = templates.get(cardId);
     if (!template) throw new Error(`card ${cardId} had customer cards before it existed`);

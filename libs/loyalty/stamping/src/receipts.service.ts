@@ -1,13 +1,17 @@
 import { Injectable } from '@nestjs/common';
 import { Pool } from 'pg';
-import type { CommandContext, Recorded } from '#kernel/aggregate.js';
+import type { CommandContext, RecordedEvent } from '#kernel/aggregate.js';
 import { NotFoundError, TakenError, UnavailableError } from '#kernel/errors.js';
 import { RETRY, retryUntil } from '#kernel/retry-until.js';
 import { query } from '#database/connection.js';
 import { toRecorded } from '#event-store/port/codec.js';
 import { ClaimTakenError, EventStore, type Claim } from '#event-store/port/event-store.js';
 import { PersonalKeys } from '#event-store/personal-keys/personal-keys.js';
-import { ReadModels, toStreamName, type Loaded } from '#event-store/read-models/read-models.js';
+import {
+  ReadModels,
+  toStreamName,
+  type LoadedReadModel,
+} from '#event-store/read-models/read-models.js';
 import { ClaimHolders } from './claim-holders.service.js';
 import { CardMergedError, isHeldBy, type CardPath } from './card-holder.js';
 import { customerCard, type CustomerCard, type Template } from './customer-card.js';
@@ -29,8 +33,8 @@ export type ActionResult<R> = { body: R; isRepeated: boolean };
 export class ReceiptsService {
   constructor(
     private readonly pool: Pool,
-    private readonly events: EventStore,
-    private readonly rows: ReadModels,
+    private readonly eventStore: EventStore,
+    private readonly readModels: ReadModels,
     private readonly keys: PersonalKeys,
     private readonly templates: TemplatesService,
     private readonly holders: ClaimHolders,
@@ -49,11 +53,11 @@ export class ReceiptsService {
     path: CardPath,
     receipt: { claim: Claim; number: string; type: E['type']; isSame: (event: E) => boolean },
   ): Promise<
-    | { event: Recorded<E>; card: CustomerCard; template: Template; passInstalled: boolean }
+    | { event: RecordedEvent<E>; card: CustomerCard; template: Template; passInstalled: boolean }
     | undefined
   > {
     const own = toStreamName(customerCard, path.id);
-    // A row may not say yet whom the cards have been merged into.
+    // A read model may lag behind and not show yet which card the other was merged into.
     let isFresh = false;
     return retryUntil(
       { withinMs: SETTLE_TIMEOUT_MS, delayMs: RETRY_MS },
@@ -70,7 +74,7 @@ export class ReceiptsService {
           if (current.state.mergedInto) throw new CardMergedError(current.state.mergedInto);
           throw await this.createTakenError(stream, 'was already used on another customer card');
         }
-        const then = await this.rows.project(customerCard, stream, used.revision);
+        const then = await this.readModels.project(customerCard, stream, used.revision);
         const event = await this.findLastEvent<E>(stream, used.revision, receipt.type);
         if (then?.head.revision === used.revision && event?.data.externalRef === receipt.number) {
           if (!receipt.isSame(event)) {
@@ -120,7 +124,7 @@ export class ReceiptsService {
   private async isMergedInto(stream: string, id: number, isFresh: boolean): Promise<boolean> {
     let from = Number(stream.slice(customerCard.name.length + 1));
     for (const visited = new Set<number>(); from !== id;) {
-      const card = await this.rows.load(customerCardReadModel, from, isFresh);
+      const card = await this.readModels.load(customerCardReadModel, from, isFresh);
       if (!card?.state.mergedInto || visited.has(from)) return false;
       visited.add(from);
       from = card.state.mergedInto.id;
@@ -132,8 +136,8 @@ export class ReceiptsService {
     accountId: number,
     { customerId, id }: CardPath,
     isFresh: boolean,
-  ): Promise<Loaded<CustomerCard>> {
-    const current = await this.rows.load(customerCardReadModel, id, isFresh);
+  ): Promise<LoadedReadModel<CustomerCard>> {
+    const current = await this.readModels.load(customerCardReadModel, id, isFresh);
     if (current?.state.accountId === accountId && isHeldBy(current.state, customerId))
       return current;
     if (isFresh) throw new NotFoundError('Customer card');
@@ -144,9 +148,9 @@ export class ReceiptsService {
     stream: string,
     revision: number,
     type: E['type'],
-  ): Promise<Recorded<E> | undefined> {
+  ): Promise<RecordedEvent<E> | undefined> {
     const range = { from: revision, direction: 'backwards' } as const;
-    for await (const stored of this.events.readStream(stream, range)) {
+    for await (const stored of this.eventStore.readStream(stream, range)) {
       if (stored.type !== type) continue;
       const [event] = await this.keys.openEvents([stored]);
       return event && toRecorded<E>(customerCard, event);

@@ -4,8 +4,8 @@ import { Pool } from 'pg';
 import { NotFoundError } from '#kernel/errors.js';
 import { estimateBytes } from '#kernel/rough-bytes.js';
 import { query } from '#database/connection.js';
-import { accountVersion } from '#database/account-version.js';
-import { PastStates, type PastMoment } from '#event-store/log/past-states.service.js';
+import { renderAccountVersion } from '#database/account-version.js';
+import { PastStates, type PointInTime } from '#event-store/log/past-states.service.js';
 import type { Card } from '#cards/card.js';
 import { cardReadModel } from '#cards/card.entity.js';
 import type { Reward } from '#rewards/reward.js';
@@ -41,7 +41,7 @@ const TEMPLATES = {
   name: 'templates_load',
   text: `select c.state as card, c.account_id, a.time_zone,
            (select jsonb_agg(w.state) from rewards w where w.card_id = c.id) as rewards,
-           ${VERSION} as version, ${accountVersion('c.account_id')} as store_version
+           ${VERSION} as version, ${renderAccountVersion('c.account_id')} as store_version
          from cards c join accounts a on a.id = c.account_id
          where c.id = any (array(select unnest($1::bigint[])))`,
 };
@@ -92,7 +92,7 @@ export class TemplatesService {
   }
 
   /** Finds the templates as of a moment in the past, by card id. */
-  async findPast(cardIds: number[], past: PastMoment): Promise<Map<number, ShownTemplate>> {
+  async findPast(cardIds: number[], past: PointInTime): Promise<Map<number, ShownTemplate>> {
     const ids = await query<{ id: number }>(this.pool, {
       name: 'templates_rewards',
       text: 'select id from rewards where card_id = any ($1)',

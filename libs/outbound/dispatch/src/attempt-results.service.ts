@@ -87,14 +87,14 @@ export class AttemptResults {
    * One group at a time, because a statement costs PostgreSQL as much as dozens of results: what waits for it makes the
    * next ones larger.
    */
-  private readonly recordLanes = new BatchSlots(1, () => LIMITS.stuckMs);
+  private readonly recordSlots = new BatchSlots(1, () => LIMITS.stuckMs);
 
   /** All results of a subscription are in the same queue, so two groups never update the same subscription. */
   private readonly queues = Array.from(
     { length: LIMITS.queues },
     () =>
       new Batcher<Result, FollowUp>(
-        this.recordLanes,
+        this.recordSlots,
         LIMITS.groupSize,
         (group) =>
           this.metrics.timeStatement(

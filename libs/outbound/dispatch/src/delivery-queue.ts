@@ -9,7 +9,7 @@ export type Signal = 'success' | 'refusal' | 'overload' | 'silence';
 /** Deliveries are sent in the first two states only. */
 export type QueueState =
   | 'active'
-  /** A delivery could not be processed: once the others are sent, the queue rests for a while. */
+  /** A delivery could not be processed: once the others are sent, the queue backs off. */
   | 'backing-off'
   /** The subscription is disabled: its deliveries wait until that changes. */
   | 'paused'
@@ -35,7 +35,7 @@ const INTERRUPTIONS = [
 export type Interruption = (typeof INTERRUPTIONS)[number];
 
 /** A statement about the queue that is running. `reclaimed`: being released, and claimed again meanwhile. */
-export type Operation = 'loading' | 'failing' | 'releasing' | 'reclaimed';
+export type QueueOperation = 'loading' | 'failing' | 'releasing' | 'reclaimed';
 
 /** @property after the last first attempt that is already known @property state as of the request */
 export type LoadRequest = {
@@ -59,7 +59,7 @@ const LATENCY_WEIGHT = 0.2;
  * milliseconds that are passed in.
  */
 export class DeliveryQueue<D extends QueuedDelivery> {
-  operation: Operation | undefined;
+  operation: QueueOperation | undefined;
   target: Target | undefined;
   enqueued = -1;
   /** Somebody has asked for a redelivery. */
@@ -145,7 +145,7 @@ export class DeliveryQueue<D extends QueuedDelivery> {
     if (by !== 'uncertain') this.drop();
   }
 
-  /** The end is recorded, and any view read from now on shows it. */
+  /** Marks the end as recorded: every view that is read from now on shows it. */
   markEndRecorded(): void {
     if (this.currentState === 'ending') this.currentState = 'rereading';
   }
@@ -197,7 +197,7 @@ export class DeliveryQueue<D extends QueuedDelivery> {
     if (isEmpty && this.currentState === 'giving-up') this.currentState = 'given-up';
   }
 
-  /** Whether a delivery that the database shows is new here: neither in flight nor just recorded. */
+  /** Tells whether a delivery that the database shows is new here: neither in flight nor just recorded. */
   isNew(delivery: D): boolean {
     if (isFirstAttempt(delivery)) this.after = Math.max(this.after, delivery.id);
     const key = toKey(delivery);
@@ -238,7 +238,7 @@ export class DeliveryQueue<D extends QueuedDelivery> {
     return this.hasMore && this.waitingCount < room / 2;
   }
 
-  /** The next delivery to send, which is in flight from now on; undefined while none may go. */
+  /** Starts the next delivery and returns it; undefined when none may be sent. */
   startNext(): D | undefined {
     if (!this.canSend || this.inFlight >= this.concurrency) return undefined;
     const delivery =
@@ -314,7 +314,7 @@ export class DeliveryQueue<D extends QueuedDelivery> {
   }
 
   /**
-   * One at a time for each customer and each stream, in the order of the events. A stream counts besides its customer
+   * Takes the next first attempt, at most one at a time for each customer and each stream, in the order of the events. A stream counts besides its customer
    * because a merge gives a card another one.
    */
   private takeFirstAttempt(): D | undefined {

@@ -60,7 +60,7 @@ export class DeliveryQueues {
     return this.queues.get(id);
   }
 
-  /** This process has the lease, or something was enqueued in a queue that it has already. */
+  /** Adds a queue that this process has leased, or requests a refill of one that it has already. */
   lease(id: number, tier: Tier): void {
     let queue = this.queues.get(id);
     if (!queue) {
@@ -72,7 +72,7 @@ export class DeliveryQueues {
     this.requestRefill(queue);
   }
 
-  /** @param start called in the same turn of the event loop in which a queue asks */
+  /** Registers the loader. @param start called synchronously whenever a queue requests a refill */
   onRefillNeeded(start: () => void): void {
     this.startLoading = start;
   }

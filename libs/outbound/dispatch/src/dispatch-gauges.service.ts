@@ -92,7 +92,7 @@ export class DispatchGauges {
 
   constructor(
     private readonly pool: Pool,
-    private readonly store: EventStore,
+    private readonly eventStore: EventStore,
     registry: Registry,
   ) {
     const read = () => this.look();
@@ -119,7 +119,7 @@ export class DispatchGauges {
     this.intent.set(rows[0]?.intent_seconds ?? 0);
     this.daysAhead.set(rows[0]?.days_ahead ?? 0);
     this.keptDays.set(rows[0]?.days_kept ?? 0);
-    if (this.store.readModelsMayLag) return this.queryLog();
+    if (this.eventStore.readModelsMayLag) return this.queryLog();
     const behind = await this.pool.query<{ subscription: string; seconds: number }>(
       SUBSCRIPTION_LAG,
     );
@@ -134,7 +134,7 @@ export class DispatchGauges {
   private async queryLog(): Promise<void> {
     const { rows } = await this.pool.query<{ subscription: string; position: string }>(CHECKPOINTS);
     for (const { subscription, position } of rows) {
-      const [next] = await this.store.readAll(parsePosition(position), 1);
+      const [next] = await this.eventStore.readAll(parsePosition(position), 1);
       const waiting = next ? (Date.now() - Date.parse(next.meta.recordedAt)) / 1_000 : 0;
       this.lag.set({ subscription }, Math.max(0, waiting));
     }

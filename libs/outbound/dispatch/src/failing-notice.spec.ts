@@ -73,7 +73,7 @@ Last response: none
 Last error: The connection was refused
 
 What to do:
-- See that the receiver responds with a 2xx status within ten seconds.
+- Check that the receiver responds with a 2xx status within ten seconds.
 - Try it: POST /api/v1/accounts/3/webhook_subscriptions/7/test
 - Send what was missed again; the first success keeps the subscription enabled:
   POST /api/v1/accounts/3/webhook_subscriptions/7/replay {"from": "2026-03-08T11:30:00.000Z"}

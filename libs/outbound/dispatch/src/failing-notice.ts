@@ -32,7 +32,7 @@ export function getFailingBounds(now: Date, timeScale: number): { warn: Date; di
   return { warn: ago(FAILING_SECONDS - WARNED_BEFORE_SECONDS), disable: ago(FAILING_SECONDS) };
 }
 
-/** When a subscription that keeps failing will be disabled. */
+/** Returns when a subscription that keeps failing will be disabled. */
 export function getDisabledAt(failingSince: Date, timeScale: number): Date {
   return new Date(failingSince.getTime() + (FAILING_SECONDS * 1000) / timeScale);
 }
@@ -60,7 +60,7 @@ export function renderFailingMail(
   const isDisabled = kind === 'disabled';
   const lines = [
     isDisabled
-      ? t.disabled.intro(host, disabledAt, isBlocked ? t.isBlocked : t.isFailing(since))
+      ? t.disabled.intro(host, disabledAt, isBlocked ? t.blockedReason : t.failingReason(since))
       : t.warning.intro(host, since, disabledAt),
     '',
     t.store(store),

@@ -106,7 +106,7 @@ const FORGET_QUEUE = {
     delete from webhook_queues l where l.subscription_id = $2 and l.dispatcher_id = $1 and l.enqueued = $3`,
 };
 
-/** Which process sends for which subscription. When a process dies, its queues become due again as their leases end. */
+/** Leases queues to this process. When a process dies, its queues become due again as their leases end. */
 @Injectable()
 export class QueueLeases {
   /** Identifies this process among all dispatchers. */

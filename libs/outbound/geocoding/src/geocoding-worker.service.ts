@@ -35,7 +35,7 @@ export class GeocodingWorker {
     private readonly queue: GeocodingQueue,
     private readonly cache: GeocodingCache,
     private readonly geocoder: Geocoder,
-    private readonly rows: ReadModels,
+    private readonly readModels: ReadModels,
     private readonly commands: CommandBus,
     private readonly pool: Pool,
     registry: Registry,
@@ -85,7 +85,7 @@ export class GeocodingWorker {
     address: Job<QueuedAddress>,
     signal: AbortSignal,
   ): Promise<JobOutcome | void> {
-    const state = (await this.rows.load(locationReadModel, address.locationId))?.state;
+    const state = (await this.readModels.load(locationReadModel, address.locationId))?.state;
     if (!state || !needsGeocoding(state, address)) return { kind: 'done' };
     const response = await this.geocoder.find(state.address, signal);
     if (response.kind === 'busy') {

@@ -35,7 +35,7 @@ export class GeocodingSubscription {
     private readonly pool: Pool,
     private readonly eventStore: EventStore,
     private readonly types: EventTypes,
-    private readonly rows: ReadModels,
+    private readonly readModels: ReadModels,
     private readonly queue: GeocodingQueue,
     private readonly worker: GeocodingWorker,
     private readonly lock: LeaderLock,
@@ -86,7 +86,7 @@ export class GeocodingSubscription {
       ]),
     );
     // Read models may lag behind the log. An address that is read too early would be the former one.
-    await this.rows.waitUntilCaughtUp(locationReadModel, addressEvents);
+    await this.readModels.waitUntilCaughtUp(locationReadModel, addressEvents);
     await inTransaction(this.pool, async (client) => {
       const moveResult = await client.query(moveQuery);
       if (moveResult.rowCount !== 1) throw new OvertakenError();

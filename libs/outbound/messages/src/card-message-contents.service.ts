@@ -20,7 +20,7 @@ export type FoundContent = {
 @Injectable()
 export class CardMessageContents {
   constructor(
-    private readonly rows: ReadModels,
+    private readonly readModels: ReadModels,
     private readonly config: Config,
   ) {}
 
@@ -31,9 +31,9 @@ export class CardMessageContents {
   async find(customerCardId: number): Promise<FoundContent | undefined> {
     let card = await this.card(customerCardId);
     while (card.mergedInto) card = await this.card(card.mergedInto.id);
-    const holder = await this.rows.load(customerReadModel, card.customerId, true);
+    const holder = await this.readModels.load(customerReadModel, card.customerId, true);
     if (!holder || holder.isErased || holder.state.erasedAt !== null) return undefined;
-    const store = await this.rows.load(accountReadModel, card.accountId);
+    const store = await this.readModels.load(accountReadModel, card.accountId);
     if (!store) throw new Error(`customer card ${card.id} is of no store`);
     const { email, phone } = holder.state;
     const { name, storeName, locale } = store.state;
@@ -47,7 +47,7 @@ export class CardMessageContents {
   }
 
   private async card(id: number) {
-    const loaded = await this.rows.load(customerCardReadModel, id, true);
+    const loaded = await this.readModels.load(customerCardReadModel, id, true);
     if (!loaded) throw new Error(`there is no customer card ${id}`);
     return loaded.state;
   }

@@ -18,7 +18,7 @@ export class CardMessagesFollower {
 
   constructor(
     private readonly pool: Pool,
-    private readonly store: EventStore,
+    private readonly eventStore: EventStore,
     private readonly types: EventTypes,
     private readonly messages: CardMessages,
     private readonly lock: LeaderLock,
@@ -36,7 +36,7 @@ export class CardMessagesFollower {
       },
     };
     await this.lock.lead(LEADERSHIP, signal, (leading) =>
-      followLog(this.store, follower, this.log, leading),
+      followLog(this.eventStore, follower, this.log, leading),
     );
   }
 }

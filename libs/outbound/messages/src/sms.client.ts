@@ -8,7 +8,7 @@ import { createSmsCallbackUrl } from './sms-callback.js';
 
 /** The time from the lookup of the name to the end of the response. */
 const DEADLINE_MS = 15_000;
-const MOST_BYTES = 64 * 1024;
+const MAX_BYTES = 64 * 1024;
 const MESSAGING_SERVICE = /^MG/;
 
 /** Sends SMS through a provider with the interface of Twilio (2010-04-01, Messages). */
@@ -69,7 +69,7 @@ async function readBoundedText({ body }: Response): Promise<string> {
   for await (const chunk of (body ?? []) as AsyncIterable<Uint8Array>) {
     chunks.push(chunk);
     bytes += chunk.length;
-    if (bytes > MOST_BYTES) break;
+    if (bytes > MAX_BYTES) break;
   }
   return Buffer.concat(chunks).toString();
 }

@@ -61,7 +61,7 @@ const LOCATIONS = {
 export class PassContents {
   constructor(
     private readonly pool: Pool,
-    private readonly rows: ReadModels,
+    private readonly readModels: ReadModels,
     private readonly passes: Passes,
     private readonly keys: PersonalKeys,
   ) {}
@@ -98,7 +98,7 @@ export class PassContents {
    */
   async open(customerCard: CustomerCard): Promise<{ pass: Pass; content: PassContent }> {
     const pass = await this.passes.open(customerCard);
-    await this.rows.ensureWritten(customerCardReadModel, [customerCard.id]);
+    await this.readModels.ensureWritten(customerCardReadModel, [customerCard.id]);
     const content = (await this.load([customerCard.id])).get(customerCard.id);
     if (!content) throw new Error(`customer card ${customerCard.id} has no row`);
     if (pass.isNew) await this.passes.saveContentHash(customerCard.id, hashContent(content));

@@ -97,7 +97,7 @@ export class PassTable {
   constructor(
     private readonly pool: Pool,
     private readonly eventStore: EventStore,
-    private readonly rows: ReadModels,
+    private readonly readModels: ReadModels,
     private readonly contents: PassContents,
     private readonly updates: PassUpdates,
     @Inject(PASS_SENDERS) private readonly senders: PassSender[],
@@ -116,7 +116,7 @@ export class PassTable {
       return;
     }
     const balances = await this.readBalances(scope);
-    await this.awaitRows(scope, events);
+    await this.waitForReadModels(scope, events);
     await inTransaction(this.pool, async (client) => {
       const moved = await client.query(move);
       if (moved.rowCount !== 1) throw new OvertakenError();
@@ -253,15 +253,18 @@ export class PassTable {
     return cause === first ? [] : [cause];
   }
 
-  /** Waits for rows that lag behind the log: content read too early would never be compared again. */
-  private async awaitRows({ customerCards }: PassScope, events: StoredEvent[]): Promise<void> {
+  /** Waits for read models that lag behind the log: content read too early would never be compared again. */
+  private async waitForReadModels(
+    { customerCards }: PassScope,
+    events: StoredEvent[],
+  ): Promise<void> {
     await Promise.all([
-      this.rows.waitUntilCaughtUp(customerCardReadModel, [...customerCards.values()].flat()),
-      this.rows.waitUntilCaughtUp(customerReadModel, events),
-      this.rows.waitUntilCaughtUp(cardReadModel, events),
-      this.rows.waitUntilCaughtUp(rewardReadModel, events),
-      this.rows.waitUntilCaughtUp(accountReadModel, events),
-      this.rows.waitUntilCaughtUp(locationReadModel, events),
+      this.readModels.waitUntilCaughtUp(customerCardReadModel, [...customerCards.values()].flat()),
+      this.readModels.waitUntilCaughtUp(customerReadModel, events),
+      this.readModels.waitUntilCaughtUp(cardReadModel, events),
+      this.readModels.waitUntilCaughtUp(rewardReadModel, events),
+      this.readModels.waitUntilCaughtUp(accountReadModel, events),
+      this.readModels.waitUntilCaughtUp(locationReadModel, events),
     ]);
   }
 }

@@ -27,7 +27,7 @@ export class WalletStateController {
     record: CUSTOMER_CARD,
   })
   async show(@Context() { accountId }: CommandContext, @Param() path: Path): Promise<WalletJson> {
-    const { id } = await this.customerCards.find(accountId, parseCardPath(path));
+    const { id } = await this.customerCards.get(accountId, parseCardPath(path));
     const [installations, pass] = await Promise.all([
       this.passes.findInstallations(id),
       this.passes.find(id),

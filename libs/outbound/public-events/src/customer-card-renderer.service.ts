@@ -1,6 +1,6 @@
 import { Injectable } from '@nestjs/common';
 import { Pool } from 'pg';
-import { accountVersion } from '#database/account-version.js';
+import { renderAccountVersion } from '#database/account-version.js';
 import { Config } from '#configuration/config.js';
 import { toRecorded } from '#event-store/port/codec.js';
 import type { StoredEvent } from '#event-store/port/event-store.js';
@@ -43,7 +43,7 @@ const READ_RENDER_CONTEXT = {
         case when w.needs_state and r.projection_version = $3 then r.state end as state, ${PASS_INSTALLED} as installed
       from unnest($1::bigint[], $2::boolean[]) as w (id, needs_state) join customer_cards r on r.id = w.id
     )
-    select r.*, ${accountVersion('r.account_id')} as version, n.id as named, n.first_name, n.last_name, n.email, n.phone,
+    select r.*, ${renderAccountVersion('r.account_id')} as version, n.id as named, n.first_name, n.last_name, n.email, n.phone,
       k.wrapped, k.previous_wrapped, k.is_renewed
     from r left join customer_names n on n.id = r.customer_id
     left join personal_keys k on k.subject_id = r.customer_id`,
@@ -75,7 +75,7 @@ export class CustomerCardRenderer implements EventRenderer {
 
   constructor(
     private readonly pool: Pool,
-    private readonly rows: ReadModels,
+    private readonly readModels: ReadModels,
     private readonly keys: PersonalKeys,
     private readonly projections: StreamProjections,
     private readonly templates: TemplatesService,
@@ -174,7 +174,7 @@ export class CustomerCardRenderer implements EventRenderer {
     const names = new Map([...read, ...(await this.readNames(ids))]);
     const missingIds = ids.filter((id) => !names.has(id));
     if (missingIds.length === 0) return names;
-    await this.rows.ensureWritten(customerReadModel, missingIds);
+    await this.readModels.ensureWritten(customerReadModel, missingIds);
     return new Map([...names, ...(await this.readNames(missingIds))]);
   }
 
@@ -184,10 +184,10 @@ export class CustomerCardRenderer implements EventRenderer {
   ): Promise<Map<number, Template>> {
     const ids = listMissing(cards, ({ cardId }) => cardId, read);
     if (ids.length === 0) return read;
-    await this.rows.ensureWritten(accountReadModel, [
+    await this.readModels.ensureWritten(accountReadModel, [
       ...new Set(cards.map(({ accountId }) => accountId)),
     ]);
-    await this.rows.ensureWritten(cardReadModel, ids);
+    await this.readModels.ensureWritten(cardReadModel, ids);
     const loaded = await this.templates.load(ids);
     return new Map([
       ...read,

@@ -37,7 +37,7 @@ export class CustomerRenderer implements EventRenderer {
     private readonly pool: Pool,
     private readonly projections: StreamProjections,
     private readonly eventStore: EventStore,
-    private readonly rows: ReadModels,
+    private readonly readModels: ReadModels,
     private readonly keys: PersonalKeys,
     private readonly customerCards: CustomerCardsService,
   ) {}
@@ -126,7 +126,7 @@ export class CustomerRenderer implements EventRenderer {
   ): Promise<Map<number, { revision: number; now: Customer }>> {
     const renewals = new Map<number, { revision: number; now: Customer }>();
     for (const id of await this.keys.findRenewed(ids)) {
-      const now = await this.rows.load(customerReadModel, id, true);
+      const now = await this.readModels.load(customerReadModel, id, true);
       const stream = toStreamName(customerReadModel.aggregate, id);
       for await (const { type, revision } of this.eventStore.readStream(stream, {
         direction: 'backwards',

@@ -26,7 +26,7 @@ const SUBSCRIPTION = createRecordLookup(
 const DELIVERY = createRecordLookup(
   WebhookDeliveriesService,
   (deliveries, accountId, { subscription_id = '', id = '' }) =>
-    deliveries.find(accountId, parsePathId(subscription_id), parsePathId(id)),
+    deliveries.get(accountId, parsePathId(subscription_id), parsePathId(id)),
 );
 
 @DeclaresTag({
@@ -82,7 +82,7 @@ export class WebhookDeliveriesController {
     @Param('subscription_id') subscriptionId: string,
     @Param('id') id: string,
   ): Promise<DeliveryDetailJson> {
-    return this.deliveries.find(accountId, parsePathId(subscriptionId), parsePathId(id));
+    return this.deliveries.get(accountId, parsePathId(subscriptionId), parsePathId(id));
   }
 
   @Post('deliveries/:id/redeliver')

@@ -85,14 +85,14 @@ export class WebhookDeliveriesService {
   }
 
   /** Finds a delivery with its attempts. @throws NotFoundError */
-  async find(accountId: number, subscriptionId: number, id: number): Promise<DeliveryDetailJson> {
-    await this.subscriptions.find(accountId, subscriptionId);
+  async get(accountId: number, subscriptionId: number, id: number): Promise<DeliveryDetailJson> {
+    await this.subscriptions.get(accountId, subscriptionId);
     return (await this.loadDetail(subscriptionId, id)).delivery;
   }
 
   /** Asserts that a subscription exists. @throws NotFoundError */
   async assertExists(accountId: number, subscriptionId: number): Promise<void> {
-    await this.subscriptions.find(accountId, subscriptionId);
+    await this.subscriptions.get(accountId, subscriptionId);
   }
 
   /**
@@ -105,7 +105,7 @@ export class WebhookDeliveriesService {
     id: number,
   ): Promise<DeliveryDetailJson> {
     const { accountId } = context;
-    const subscription = await this.subscriptions.find(accountId, subscriptionId);
+    const subscription = await this.subscriptions.get(accountId, subscriptionId);
     const { delivery, customerId } = await this.loadDetail(subscriptionId, id);
     assertEnabled(subscription);
     if (!(await this.requests.canBeSent(subscriptionId, id))) {
@@ -150,7 +150,7 @@ export class WebhookDeliveriesService {
     { from, to, types }: { from: Date; to: Date | null; types: PublicEventType[] | null },
   ): Promise<ReplayJson> {
     const { accountId } = context;
-    const subscription = await this.subscriptions.find(accountId, subscriptionId);
+    const subscription = await this.subscriptions.get(accountId, subscriptionId);
     assertEnabled(subscription);
     const replayedTypes = (types ?? PUBLIC_EVENTS).filter((type) =>
       isSubscribedTo(subscription.events, type),
@@ -173,7 +173,7 @@ export class WebhookDeliveriesService {
         throw new RejectedError(
           { base: ['Another replay of this subscription is still running'] },
           'validation_failed',
-          'Wait until its deliveries have been planned, then ask again.',
+          'Wait until its deliveries have been enqueued, then send the request again.',
         );
       }
       await this.repeated.writeWithin(
@@ -248,6 +248,6 @@ function assertEnabled({ enabled }: WebhookSubscriptionRow): void {
   throw new RejectedError(
     { base: ['The subscription is disabled'] },
     'validation_failed',
-    'Enable it first, with a PATCH of enabled.',
+    'Enable it first: PATCH the subscription with {"enabled": true}.',
   );
 }

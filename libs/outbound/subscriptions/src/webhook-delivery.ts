@@ -1,9 +1,7 @@
 import { isSuccess, wasTried, type Outcome } from '#sending/outcome.js';
 
-/**
- * Decides what follows from one attempt (docs/webhooks.md). Times are passed in; `timeScale` divides every delay, so
- * that tests need not wait for four hours.
- */
+// Decides what follows from one attempt (docs/webhooks.md). Times are passed in; `timeScale` divides every delay, so that
+// tests need not wait for four hours.
 
 /** `tries` counts scheduled attempts; manual ones do not change the schedule. */
 export type DeliveryState = { tries: number; firstAttemptAt: Date | null };

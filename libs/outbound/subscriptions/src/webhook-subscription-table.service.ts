@@ -37,7 +37,7 @@ export class WebhookSubscriptionTable {
   }
 
   /** Finds a subscription. @throws NotFoundError */
-  async find(accountId: number, id: number): Promise<WebhookSubscriptionRow> {
+  async get(accountId: number, id: number): Promise<WebhookSubscriptionRow> {
     const row = await awaitQuery(this.subscriptions.findOneBy({ id, account_id: accountId }));
     if (!row) throw new NotFoundError('Webhook subscription');
     return row;

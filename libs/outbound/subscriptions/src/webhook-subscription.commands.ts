@@ -35,9 +35,9 @@ import { WebhookClient, type Attempt } from '#sending/webhook.client.js';
 import { getGiveUpBefore } from './webhook-delivery.js';
 import { SECRET_LOST, WebhookSecrets } from '#sending/webhook-secrets.service.js';
 import {
-  webhookSubscriptionJson,
-  webhookSubscriptionSecretJson,
-  webhookTestJson,
+  toWebhookSubscriptionJson,
+  toWebhookSubscriptionSecretJson,
+  toWebhookTestJson,
   type WebhookSubscriptionJson,
   type WebhookSubscriptionSecretJson,
   type WebhookTestJson,
@@ -122,7 +122,7 @@ export class CreateWebhookSubscriptionHandler implements ICommandHandler<CreateW
         const settings = toAuditedSettings(subscription);
         await audit(transaction, context, id, 'webhook_subscription.created', settings);
       }
-      return webhookSubscriptionSecretJson(subscription, secret);
+      return toWebhookSubscriptionSecretJson(subscription, secret);
     });
   }
 }
@@ -155,7 +155,7 @@ export class UpdateWebhookSubscriptionHandler implements ICommandHandler<UpdateW
   }: UpdateWebhookSubscription): Promise<WebhookSubscriptionJson> {
     const { targetUrl, enabled } = changes;
     if (targetUrl !== undefined) {
-      await this.table.find(context.accountId, id);
+      await this.table.get(context.accountId, id);
       await assertTarget(targetUrl, this.names, this.config);
     }
     const head = enabled === undefined ? null : formatPosition(await this.eventStore.head());
@@ -164,7 +164,7 @@ export class UpdateWebhookSubscriptionHandler implements ICommandHandler<UpdateW
       const { manager } = transaction;
       const current = await this.table.lock(manager, context.accountId, id);
       const changed = changeSubscription(current, changes, now);
-      if (!changed) return webhookSubscriptionJson(current);
+      if (!changed) return toWebhookSubscriptionJson(current);
       const { subscription, switchedTo } = changed;
       await this.table.update(manager, subscription);
       if (switchedTo === 'on') {
@@ -175,7 +175,7 @@ export class UpdateWebhookSubscriptionHandler implements ICommandHandler<UpdateW
       await audit(transaction, context, id, AUDIT_TYPES[switchedTo ?? 'changed'], {
         changes: toAuditedChanges(current, subscription),
       });
-      return webhookSubscriptionJson(subscription);
+      return toWebhookSubscriptionJson(subscription);
     });
     await this.requests.announceChange(id);
     return response;
@@ -226,7 +226,7 @@ export class RotateWebhookSecretHandler implements ICommandHandler<RotateWebhook
         const seconds = { grace_seconds: graceSeconds };
         await audit(transaction, context, id, 'webhook_subscription.secret_rotated', seconds);
       }
-      return webhookSubscriptionSecretJson(rotated, secret);
+      return toWebhookSubscriptionSecretJson(rotated, secret);
     });
     await this.requests.announceChange(id);
     return response;
@@ -290,7 +290,7 @@ export class TestWebhookSubscriptionHandler implements ICommandHandler<TestWebho
 
   async execute({ context, id }: TestWebhookSubscription): Promise<WebhookTestJson> {
     const { accountId } = context;
-    const row = await this.table.find(accountId, id);
+    const row = await this.table.get(accountId, id);
     const eventId = toPublicEventId(createId());
     const attempt = {
       url: row.target_url,
@@ -315,7 +315,7 @@ export class TestWebhookSubscriptionHandler implements ICommandHandler<TestWebho
         subscription_id: id,
       }),
     );
-    return webhookTestJson(eventId, status, error);
+    return toWebhookTestJson(eventId, status, error);
   }
 
   /** Audits a test before it is sent. Its result depends on the receiver, so no response is stored for the request. */

@@ -221,7 +221,7 @@ export class WebhookTestJson {
   declare readonly error: string | null;
 }
 
-export function subscriptionAttributes(
+export function toSubscriptionAttributes(
   input: CreateWebhookSubscriptionDto,
 ): SubscriptionAttributes {
   return {
@@ -233,7 +233,7 @@ export function subscriptionAttributes(
   };
 }
 
-export function subscriptionChanges(input: UpdateWebhookSubscriptionDto): SubscriptionChanges {
+export function toSubscriptionChanges(input: UpdateWebhookSubscriptionDto): SubscriptionChanges {
   const several = input.events ?? (input.event ? [input.event] : undefined);
   const { target_url, description, payload_format, enabled } = input;
   return {
@@ -245,7 +245,7 @@ export function subscriptionChanges(input: UpdateWebhookSubscriptionDto): Subscr
   };
 }
 
-export function webhookSubscriptionJson(
+export function toWebhookSubscriptionJson(
   subscription: WebhookSubscription,
 ): WebhookSubscriptionJson {
   return {
@@ -267,15 +267,15 @@ export function webhookSubscriptionJson(
   };
 }
 
-export function webhookSubscriptionSecretJson(
+export function toWebhookSubscriptionSecretJson(
   subscription: WebhookSubscription,
   secret: string,
 ): WebhookSubscriptionSecretJson {
-  return { ...webhookSubscriptionJson(subscription), secret };
+  return { ...toWebhookSubscriptionJson(subscription), secret };
 }
 
 /** Renders the result of a test. @param error described in words; null when the URL responded with 2xx */
-export function webhookTestJson(
+export function toWebhookTestJson(
   eventId: string,
   status: number | null,
   error: string | null,

@@ -4,7 +4,7 @@ import { InvalidFieldsError, RejectedError } from '#kernel/errors.js';
 import { readBody } from '#http/fields.pipe.js';
 import {
   CreateWebhookSubscriptionDto,
-  subscriptionAttributes,
+  toSubscriptionAttributes,
 } from './webhook-subscription.dto.js';
 import { PUBLIC_ONLY, findTargetUrlError } from '#sending/target-address.js';
 import {
@@ -26,7 +26,7 @@ function read(body: object) {
     const input = readBody(CreateWebhookSubscriptionDto, { target_url: TARGET_URL, ...body });
     // The rule that the commands apply, because it depends on the settings.
     if (findTargetUrlError(input.target_url, PUBLIC_ONLY) !== undefined) return ['target_url'];
-    return subscriptionAttributes(input);
+    return toSubscriptionAttributes(input);
   } catch (error) {
     if (error instanceof InvalidFieldsError) return Object.keys(error.errors);
     throw error;

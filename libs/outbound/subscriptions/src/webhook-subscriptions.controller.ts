@@ -17,8 +17,8 @@ import {
 import {
   CreateWebhookSubscriptionDto,
   RotateSecretDto,
-  subscriptionAttributes,
-  subscriptionChanges,
+  toSubscriptionAttributes,
+  toSubscriptionChanges,
   UpdateWebhookSubscriptionDto,
   WebhookSubscriptionJson,
   WebhookSubscriptionListQuery,
@@ -29,7 +29,7 @@ import { WebhookSubscriptionsService } from './webhook-subscriptions.service.js'
 
 const SUBSCRIPTION = createRecordLookup(
   WebhookSubscriptionsService,
-  (subscriptions, accountId, { id = '' }) => subscriptions.find(accountId, parsePathId(id)),
+  (subscriptions, accountId, { id = '' }) => subscriptions.get(accountId, parsePathId(id)),
 );
 
 @DeclaresTag({
@@ -104,7 +104,7 @@ export class WebhookSubscriptionsController {
     @Body() body: CreateWebhookSubscriptionDto,
   ): Promise<WebhookSubscriptionSecretJson> {
     return this.commands.execute(
-      new CreateWebhookSubscription(context, subscriptionAttributes(body)),
+      new CreateWebhookSubscription(context, toSubscriptionAttributes(body)),
     );
   }
 
@@ -126,7 +126,7 @@ export class WebhookSubscriptionsController {
     @Body() body: UpdateWebhookSubscriptionDto,
   ): Promise<WebhookSubscriptionJson> {
     return this.commands.execute(
-      new UpdateWebhookSubscription(context, parsePathId(path), subscriptionChanges(body)),
+      new UpdateWebhookSubscription(context, parsePathId(path), toSubscriptionChanges(body)),
     );
   }
 
@@ -153,7 +153,7 @@ export class WebhookSubscriptionsController {
     tag: 'Webhook subscriptions',
     summary: 'Replace the signing secret',
     description:
-      'The next deliveries are signed with the new one, and with both while grace_seconds last.',
+      'The next deliveries are signed with the new secret, and also with the old one for grace_seconds.',
     path: ['account_id', 'id'],
     status: 200,
     response: WebhookSubscriptionSecretJson,

@@ -5,8 +5,8 @@ import type { PageRange } from '#http/page.js';
 import { getAddressKey } from '#http/rate-limit.js';
 import { WebhookSecrets } from '#sending/webhook-secrets.service.js';
 import {
-  webhookSubscriptionJson,
-  webhookSubscriptionSecretJson,
+  toWebhookSubscriptionJson,
+  toWebhookSubscriptionSecretJson,
   type WebhookSubscriptionJson,
   type WebhookSubscriptionSecretJson,
 } from './webhook-subscription.dto.js';
@@ -31,21 +31,21 @@ export class WebhookSubscriptionsService {
   ): Promise<WebhookSubscriptionJson[]> {
     const isKnownEvent = event === null || [EVERY_EVENT, ...PUBLIC_EVENTS].includes(event);
     if (!isKnownEvent) return [];
-    return (await this.table.list(accountId, event, range)).map(webhookSubscriptionJson);
+    return (await this.table.list(accountId, event, range)).map(toWebhookSubscriptionJson);
   }
 
   /** Finds a subscription with its secret. @throws NotFoundError */
-  async find(accountId: number, id: number): Promise<WebhookSubscriptionSecretJson> {
-    const row = await this.table.find(accountId, id);
+  async get(accountId: number, id: number): Promise<WebhookSubscriptionSecretJson> {
+    const row = await this.table.get(accountId, id);
     const secret = this.secrets.open(row.id, row.secret);
     // Must be a string (HOOK-66); `last_delivery_error` and `test` report what is wrong.
-    return webhookSubscriptionSecretJson(toSubscription(row), secret ?? '');
+    return toWebhookSubscriptionSecretJson(toSubscription(row), secret ?? '');
   }
 
   /** Does the same for a caller who sees the secret, and audits that. @throws NotFoundError */
   async showSecret(by: CommandContext, id: number): Promise<WebhookSubscriptionSecretJson> {
     const { accountId, actor, ipAddress } = by;
-    const subscription = await this.find(accountId, id);
+    const subscription = await this.get(accountId, id);
     const kind = ['webhook secret', id, actor.type, actor.id, getAddressKey(ipAddress)];
     await this.repeated.write(by, kind, (transaction, times) =>
       transaction.audit({

@@ -3,6 +3,6 @@
  * also grows when somebody in the account is erased or gets another key.
  * @param account SQL for the account's id
  */
-export function accountVersion(account: string): string {
+export function renderAccountVersion(account: string): string {
   return `coalesce((select v.version from account_versions v where v.account_id = ${account}), 0)`;
 }

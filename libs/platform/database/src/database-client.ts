@@ -48,7 +48,7 @@ export class SilentConnectionError extends Error {
 /** The latest refusal of a statement or a connection for lack of resources. */
 export type Outages = { last: { message: string; at: number } | undefined };
 
-/** @property session settings of the session beside the pinned ones */
+/** @property session settings of the session besides the pinned ones */
 export type DatabaseClientConfig = pg.ClientConfig & {
   session?: SessionSettings;
   outages?: Outages;

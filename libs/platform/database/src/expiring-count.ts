@@ -12,8 +12,8 @@ export function renderDeleteExpired(table: string, key: string, inserted: string
 }
 
 /**
- * Writes a statement that counts one more time under the key $1, within a window that begins with the first time. Rows whose
- * window is over go with those that come, a few at a time.
+ * Writes a statement that counts one more time under the key $1, within a window that begins with the first time. Each call
+ * also deletes a few rows whose window is over.
  * @param table with the columns `key`, `until` and the count
  * @param window of SQL, such as `1 hour`
  * @returns the statement, whose row has the count and the whole seconds until the window ends, at least 1

@@ -39,7 +39,7 @@ export class LeaderLock {
         isUnavailable = false;
       } catch (error) {
         if (!isUnavailable)
-          log.warn(`the leader's lock could not be requested: ${getErrorMessage(error)}`);
+          log.warn(`could not request the leader lock: ${getErrorMessage(error)}`);
         isUnavailable = true;
       }
       await pause(wait, signal);

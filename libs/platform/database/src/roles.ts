@@ -66,7 +66,7 @@ export async function grantToService(owner: pg.ClientBase, urls: Urls): Promise<
 }
 
 /**
- * Runs a statement that some servers allow only to an administrator; `mayRewriteHistory` and the metrics work without
+ * Runs a statement that some servers allow only to an administrator; `canRewriteHistory` and the metrics work without
  * it.
  */
 async function queryIfAllowed(owner: pg.ClientBase, statement: string): Promise<void> {
@@ -82,7 +82,7 @@ async function queryIfAllowed(owner: pg.ClientBase, statement: string): Promise<
  * superuser, as (a member of) the owner of the tables, by a grant, or by functions that the owner's functions would
  * call.
  */
-export async function mayRewriteHistory(
+export async function canRewriteHistory(
   pool: pg.Pool,
 ): Promise<{ role: string; mayRewrite: boolean }> {
   const { rows } = await pool.query<{ role: string; rewrites: boolean }>(

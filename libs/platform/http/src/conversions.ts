@@ -2,7 +2,7 @@ import { mergeMetadata, findMetadataError, type Metadata } from '#kernel/metadat
 import { isBlankText, normalizeIdentifier, normalizeNumber, normalizeText } from '#kernel/text.js';
 import { findMomentOfDay, type MomentOfDay } from '#kernel/zoned-time.js';
 
-/** Convert what clients really send: integer strings, 0 and 1 for booleans, untrimmed text (CONV-13 to CONV-25). */
+// Conversions for what clients really send: integer strings, 0 and 1 for booleans, untrimmed text (CONV-13 to CONV-25).
 
 /**
  * Converts the value of a field. A value that it cannot convert stays as it is, for the validators to refuse.

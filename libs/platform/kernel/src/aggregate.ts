@@ -1,8 +1,8 @@
 /**
- * Identifies the actor. `id` is the id in the table of that type; 0 for the system itself.
+ * Identifies who gave a command. The contexts define the types of actors. `id` is the id in the table of that type; 0 for
+ * the system itself.
  * @property name the login name of a command-line operator, who is in no table
  */
-/** Names who gave a command. The contexts define the types of actors. */
 export type Actor = { type: string; id: number; name?: string };
 
 /** Names the way by which a command came. The contexts define them. */
@@ -49,7 +49,7 @@ export type EventMeta = Origin & {
 
 export type DomainEvent = { type: string; data: object };
 
-export type Recorded<E extends DomainEvent> = E & { id: string; meta: EventMeta };
+export type RecordedEvent<E extends DomainEvent> = E & { id: string; meta: EventMeta };
 
 /**
  * Converts an event's data from one version of its type to the next. Must be pure. Personal data arrives decrypted,
@@ -76,7 +76,7 @@ export type Aggregate<S extends { accountId: number }, E extends DomainEvent> = 
    * the latest version; a type without upcasters is at version 1.
    */
   upcasts?: { readonly [T in E['type']]?: readonly Upcast[] };
-  evolve: (state: S | undefined, event: Recorded<E>) => S;
+  evolve: (state: S | undefined, event: RecordedEvent<E>) => S;
   /** Returns by how much an event changes the record's balance; left out for records without one. */
   balanceChange?: (event: E) => number | null;
 };

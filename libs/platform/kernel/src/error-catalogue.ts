@@ -70,7 +70,7 @@ export const ERRORS = {
   validation_failed: {
     status: 422,
     advice:
-      'Put right what errors names, field by field, and send the request again; base is about the record as a whole.',
+      'Correct each field listed in errors, then send the request again; base holds errors of the whole record.',
     meaning: 'A field is not valid: errors says which and why.',
     headers: ['Idempotent-Replayed'],
     response: 'Rejected',
@@ -150,7 +150,7 @@ export const ERRORS = {
     status: 500,
     error: 'Something went wrong on our side',
     advice:
-      'Send the request again later. If it happens again, quote the request_id to whoever runs the service.',
+      'Send the request again later. If it happens again, send the request_id to the operator of the service.',
     meaning: 'Something went wrong on our side. Nothing was written.',
     response: 'Failed',
   },

@@ -1,4 +1,4 @@
-/** The settings that the platform uses. Whoever reads the environment extends it with those of the product. */
+/** The settings that the platform uses. `Config` adds the settings of the product. */
 export abstract class PlatformConfig {
   abstract readonly isProduction: boolean;
   abstract readonly host: string;
@@ -24,7 +24,7 @@ export abstract class PlatformConfig {
   abstract readonly masterKey: Buffer;
   /** The former key, while a rotation is in progress. */
   abstract readonly masterKeyPrevious: Buffer | null;
-  /** Null when the key was given. `isNew`: the file was created just now. */
+  /** Null when MASTER_KEY is set. `isNew`: the file was created just now. */
   abstract readonly masterKeyFile: { path: string; isNew: boolean } | null;
   abstract readonly rateLimitPerMinute: number;
   /** Requests to the API for one account, with all tokens together. */
@@ -45,7 +45,7 @@ export abstract class PlatformConfig {
     key: string | null;
     /** Absolute; null: they are not written to files. */
     dir: string | null;
-    /** Who gets one by e-mail each day. */
+    /** The address that gets one by e-mail each day. */
     mailTo: string | null;
   };
   /** Where traces go, without a trailing slash; null: nowhere. */

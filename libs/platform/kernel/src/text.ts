@@ -1,10 +1,8 @@
-/**
- * Reads text as people and programs send it. What looks the same must be the same, wherever it is written, looked up or
- * compared, so every text input goes through one of these functions.
- */
+// Reads text as people and programs send it. What looks the same must be the same, wherever it is written, looked up or
+// compared, so every text input goes through one of these functions.
 
 /**
- * Renders as nothing: format characters (Cf), what Unicode lets fonts ignore (UAX #44, Default_Ignorable_Code_Point: the
+ * Matches characters that render as nothing: format characters (Cf), what Unicode lets fonts ignore (UAX #44, Default_Ignorable_Code_Point: the
  * Hangul fillers, the grapheme joiner, variation selectors), and blank characters that have no such property: the empty
  * braille pattern, the fillers of Khitan and Egyptian, the note without a head.
  */

@@ -8,7 +8,7 @@ const DAY_MS = 24 * 60 * MINUTE_MS;
 
 /**
  * The moments that are written with a year of four digits, 1 to 9999, in every zone. In the year 1 none is further
- * behind UTC than Manila (-15:56:08, rounded to -15:57 by `zonedTime`), in 9999 none further ahead than Kiritimati.
+ * behind UTC than Manila (-15:56:08, rounded to -15:57 by `renderZonedTime`), in 9999 none further ahead than Kiritimati.
  */
 export const EARLIEST_TIME = Date.parse('0001-01-01T15:57:00Z');
 export const LATEST_TIME = Date.parse('9999-12-31T09:59:59.999Z');

@@ -27,12 +27,12 @@ export class Readiness implements OnModuleDestroy {
 
   constructor(
     private readonly source: DataSource,
-    store: EventStore,
+    eventStore: EventStore,
     registry: Registry,
   ) {
     this.checks = [
       new Check('database', () => assertWritable(getPool(source), TIMEOUT_MS), this.log),
-      new Check('event_store', () => store.ping(TIMEOUT_MS), this.log),
+      new Check('event_store', () => eventStore.ping(TIMEOUT_MS), this.log),
       new Check('migrations', () => this.assertMigrated(), this.log),
     ];
     const checkParts = () => this.parts();
@@ -146,6 +146,6 @@ async function withTimeout(result: Promise<unknown>): Promise<unknown> {
 }
 
 async function rejectAfterTimeout(signal: AbortSignal): Promise<never> {
-  await wait(TIMEOUT_MS, undefined, { signal: signal });
+  await wait(TIMEOUT_MS, undefined, { signal });
   throw new Error(`no response within ${TIMEOUT_MS} ms`);
 }

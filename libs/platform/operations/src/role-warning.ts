@@ -1,7 +1,7 @@
 import { Injectable, Logger, type OnApplicationBootstrap } from '@nestjs/common';
 import { Pool } from 'pg';
 import { getErrorMessage } from '#kernel/errors.js';
-import { mayRewriteHistory } from '#database/roles.js';
+import { canRewriteHistory } from '#database/roles.js';
 
 /** Warns when the process could rewrite the history, as with one database role for everything. */
 @Injectable()
@@ -12,7 +12,7 @@ export class RoleWarning implements OnApplicationBootstrap {
 
   async onApplicationBootstrap(): Promise<void> {
     try {
-      const { role, mayRewrite } = await mayRewriteHistory(this.pool);
+      const { role, mayRewrite } = await canRewriteHistory(this.pool);
       if (!mayRewrite) return;
       this.log.warn(
         `The database role ${role} could change the history without a trace. Set DATABASE_MIGRATION_URL to it, DATABASE_URL to a role that owns nothing, and run npm run migrate (docs/operating.md, Database roles).`,

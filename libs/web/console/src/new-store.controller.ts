@@ -7,7 +7,7 @@ import { TakesForm, type Form } from '#http/form-bodies.js';
 import { Throttle } from '#http/throttle.js';
 import { CreateAccount } from '#accounts/account.commands.js';
 import { Members, type OwnedStores } from '#identity/members.service.js';
-import { ConsoleWriter, CurrentUser, type SignedIn } from '#pages/current-user.js';
+import { ConsoleWriter, CurrentUser, type SignedInUser } from '#pages/current-user.js';
 import { PageError } from '#pages/page-error.js';
 import { Pages } from '#pages/pages.service.js';
 import { loadView } from '#pages/view.js';
@@ -48,7 +48,7 @@ export class NewStoreController {
   async show(
     @Req() request: FastifyRequest,
     @Res() reply: FastifyReply,
-    @CurrentUser() user: SignedIn,
+    @CurrentUser() user: SignedInUser,
   ): Promise<void> {
     const { timeZone, locale, country } = await this.getOwnedStores(user);
     const settings = {
@@ -68,7 +68,7 @@ export class NewStoreController {
     @ConsoleWriter() by: AuditedWriter,
     @Req() request: FastifyRequest,
     @Res() reply: FastifyReply,
-    @CurrentUser() user: SignedIn,
+    @CurrentUser() user: SignedInUser,
   ): Promise<void> {
     const values = readStoreForm(form);
     let accountId: number;
@@ -86,7 +86,7 @@ export class NewStoreController {
   }
 
   /** Returns the stores that the user owns. @throws PageError if there are none */
-  private async getOwnedStores({ userId }: SignedIn): Promise<OwnedStores> {
+  private async getOwnedStores({ userId }: SignedInUser): Promise<OwnedStores> {
     const owned = await this.members.findOwnedStores(userId);
     if (owned.count > 0) return owned;
     throw new PageError(

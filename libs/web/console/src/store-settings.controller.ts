@@ -12,7 +12,7 @@ import {
   CurrentUser,
   RequiresOperation,
   type EnteredStore,
-  type SignedIn,
+  type SignedInUser,
 } from '#pages/current-user.js';
 import { Pages } from '#pages/pages.service.js';
 import { loadView } from '#pages/view.js';
@@ -62,12 +62,12 @@ export class StoreSettingsController {
     @Query('done') done: string | undefined,
     @Req() request: FastifyRequest,
     @Res() reply: FastifyReply,
-    @CurrentUser() { userId }: SignedIn,
+    @CurrentUser() { userId }: SignedInUser,
     @CurrentStore() store: EnteredStore,
   ): Promise<void> {
-    const account = await this.accounts.find(userId, store.id);
+    const account = await this.accounts.get(userId, store.id);
     const { name, store_name, time_zone, locale, country } = account;
-    const { consentTexts, smsCountries } = await this.accounts.findConsoleSettings(store.id);
+    const { consentTexts, smsCountries } = await this.accounts.getConsoleSettings(store.id);
     const values = {
       name,
       store_name: store_name ?? '',
@@ -94,7 +94,7 @@ export class StoreSettingsController {
     @ConsoleContext() context: CommandContext,
     @Req() request: FastifyRequest,
     @Res() reply: FastifyReply,
-    @CurrentUser() { userId }: SignedIn,
+    @CurrentUser() { userId }: SignedInUser,
     @CurrentStore() store: EnteredStore,
   ): Promise<void> {
     const consentTexts = readConsentTexts(form);
@@ -123,7 +123,7 @@ export class StoreSettingsController {
     store: EnteredStore,
     formState: Pick<SettingsView, 'values' | 'formErrors' | 'done'>,
   ): Promise<void> {
-    const { country } = await this.accounts.findConsoleSettings(store.id);
+    const { country } = await this.accounts.getConsoleSettings(store.id);
     await this.pages.send(request, reply, {
       view,
       title: `Settings · ${store.name}`,

@@ -16,7 +16,7 @@ import {
   CurrentUser,
   RequiresOperation,
   type EnteredStore,
-  type SignedIn,
+  type SignedInUser,
 } from '#pages/current-user.js';
 import { Pages } from '#pages/pages.service.js';
 import { readFormText } from '#sign-in/form-text.js';
@@ -79,7 +79,7 @@ export class StoreTokensController {
     @Query('done') done: string | undefined,
     @Req() request: FastifyRequest,
     @Res() reply: FastifyReply,
-    @CurrentUser() user: SignedIn,
+    @CurrentUser() user: SignedInUser,
     @CurrentStore() store: EnteredStore,
   ): Promise<void> {
     await this.send(request, reply, user, store, { done: DONE.get(String(done)) ?? '' });
@@ -94,7 +94,7 @@ export class StoreTokensController {
     @ConsoleWriter() by: AuditedWriter,
     @Req() request: FastifyRequest,
     @Res() reply: FastifyReply,
-    @CurrentUser() user: SignedIn,
+    @CurrentUser() user: SignedInUser,
     @CurrentStore() store: EnteredStore,
   ): Promise<void> {
     const values = { name: readFormText(form, 'name'), lifetime: form['lifetime'] ?? '' };
@@ -127,7 +127,7 @@ export class StoreTokensController {
     @Param('id') id: string,
     @Req() request: FastifyRequest,
     @Res() reply: FastifyReply,
-    @CurrentUser() user: SignedIn,
+    @CurrentUser() user: SignedInUser,
     @CurrentStore() store: EnteredStore,
   ): Promise<void> {
     const tokens = await this.listTokens(user, store);
@@ -154,7 +154,7 @@ export class StoreTokensController {
     @ConsoleWriter() by: AuditedWriter,
     @Req() request: FastifyRequest,
     @Res() reply: FastifyReply,
-    @CurrentUser() user: SignedIn,
+    @CurrentUser() user: SignedInUser,
     @CurrentStore() store: EnteredStore,
   ): Promise<void> {
     const canRevokeOthers = isAllowed(store.role, 'tokens.revoke_of_others');
@@ -167,7 +167,7 @@ export class StoreTokensController {
     await this.pages.redirect(reply, `/app/stores/${store.id}/tokens?done=revoked`);
   }
 
-  private listTokens({ userId }: SignedIn, { id, role }: EnteredStore): Promise<ListedToken[]> {
+  private listTokens({ userId }: SignedInUser, { id, role }: EnteredStore): Promise<ListedToken[]> {
     const isForAll = isAllowed(role, 'tokens.read_of_others');
     return this.members.listTokens(id, isForAll ? null : userId);
   }
@@ -175,7 +175,7 @@ export class StoreTokensController {
   private async send(
     request: FastifyRequest,
     reply: FastifyReply,
-    user: SignedIn,
+    user: SignedInUser,
     store: EnteredStore,
     formState: Partial<Pick<TokensView, 'done' | 'formErrors' | 'values'>>,
   ): Promise<void> {

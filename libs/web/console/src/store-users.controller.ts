@@ -24,7 +24,7 @@ import {
   CurrentUser,
   RequiresOperation,
   type EnteredStore,
-  type SignedIn,
+  type SignedInUser,
 } from '#pages/current-user.js';
 import { Pages } from '#pages/pages.service.js';
 import { loadView } from '#pages/view.js';
@@ -80,7 +80,7 @@ export class StoreUsersController {
     @Query('done') done: string | undefined,
     @Req() request: FastifyRequest,
     @Res() reply: FastifyReply,
-    @CurrentUser() user: SignedIn,
+    @CurrentUser() user: SignedInUser,
     @CurrentStore() store: EnteredStore,
   ): Promise<void> {
     await this.send(request, reply, user, store, {
@@ -97,7 +97,7 @@ export class StoreUsersController {
     @ConsoleWriter() by: AuditedWriter,
     @Req() request: FastifyRequest,
     @Res() reply: FastifyReply,
-    @CurrentUser() user: SignedIn,
+    @CurrentUser() user: SignedInUser,
     @CurrentStore() store: EnteredStore,
   ): Promise<void> {
     const { email = '', role: roleParameter = '' } = form;
@@ -173,7 +173,7 @@ export class StoreUsersController {
     @ConsoleWriter() by: AuditedWriter,
     @Req() request: FastifyRequest,
     @Res() reply: FastifyReply,
-    @CurrentUser() user: SignedIn,
+    @CurrentUser() user: SignedInUser,
     @CurrentStore() store: EnteredStore,
   ): Promise<void> {
     try {
@@ -194,7 +194,7 @@ export class StoreUsersController {
     @ConsoleWriter() by: AuditedWriter,
     @Req() request: FastifyRequest,
     @Res() reply: FastifyReply,
-    @CurrentUser() user: SignedIn,
+    @CurrentUser() user: SignedInUser,
     @CurrentStore() store: EnteredStore,
   ): Promise<void> {
     try {
@@ -219,7 +219,7 @@ export class StoreUsersController {
     @Param('id') id: string,
     @Req() request: FastifyRequest,
     @Res() reply: FastifyReply,
-    @CurrentUser() { userId }: SignedIn,
+    @CurrentUser() { userId }: SignedInUser,
     @CurrentStore() store: EnteredStore,
   ): Promise<void> {
     const members = await this.members.listMembers(store.id);
@@ -258,7 +258,7 @@ export class StoreUsersController {
     @ConsoleWriter() by: AuditedWriter,
     @Req() request: FastifyRequest,
     @Res() reply: FastifyReply,
-    @CurrentUser() user: SignedIn,
+    @CurrentUser() user: SignedInUser,
     @CurrentStore() store: EnteredStore,
   ): Promise<void> {
     try {
@@ -281,7 +281,7 @@ export class StoreUsersController {
   private askToGiveUp(
     request: FastifyRequest,
     reply: FastifyReply,
-    { userId }: SignedIn,
+    { userId }: SignedInUser,
     store: EnteredStore,
     role: Role,
   ): Promise<void> {
@@ -301,7 +301,7 @@ export class StoreUsersController {
   private async send(
     request: FastifyRequest,
     reply: FastifyReply,
-    { userId }: SignedIn,
+    { userId }: SignedInUser,
     store: EnteredStore,
     formState: Partial<Pick<UsersView, 'done' | 'formErrors' | 'values'>>,
     status = formState.formErrors ? 422 : 200,
@@ -344,6 +344,6 @@ function buildUsersPath({ id }: EnteredStore): string {
 }
 
 /** Tells whether owners give up their own role. Only owners can open this page. */
-function givesUpOwnership({ userId }: SignedIn, id: number, role: Role): boolean {
+function givesUpOwnership({ userId }: SignedInUser, id: number, role: Role): boolean {
   return id === userId && role !== 'owner';
 }

@@ -2,17 +2,20 @@ import { createParamDecorator, type ExecutionContext } from '@nestjs/common';
 import type { CommandContext } from '#kernel/aggregate.js';
 import type { AuditedWriter } from '#event-store/commands/audited-writes.service.js';
 import { readSource, type AuthenticatedRequest } from '#http/caller.js';
-import type { SignedIn } from '#identity/sessions.service.js';
+import type { SignedInUser } from '#identity/sessions.service.js';
 import { setRouteConfig } from '#http/route-config.js';
 import type { Operation, Role } from '#identity/roles.js';
 
-export type { SignedIn };
+export type { SignedInUser };
 
 /** Holds the store of the path, which the user is a member of. */
 export type EnteredStore = { id: number; name: string; role: Role };
 
 /** Carries what the guard of the console has found out about the request. */
-export type ConsoleRequest = AuthenticatedRequest & { signedIn?: SignedIn; store?: EnteredStore };
+export type ConsoleRequest = AuthenticatedRequest & {
+  signedIn?: SignedInUser;
+  store?: EnteredStore;
+};
 
 export type ConsoleRoute = { operation?: Operation; withoutSession?: true };
 
@@ -65,7 +68,7 @@ function getConsoleRequest(execution: ExecutionContext): ConsoleRequest {
   return execution.switchToHttp().getRequest<ConsoleRequest>();
 }
 
-function getSignedIn({ signedIn }: ConsoleRequest): SignedIn {
+function getSignedIn({ signedIn }: ConsoleRequest): SignedInUser {
   if (!signedIn) throw new Error('a page without a session needs the user');
   return signedIn;
 }

@@ -170,7 +170,7 @@ class PosterLayout {
     const maxSize = (single ? 5.4 : 4) * scale;
     // All offers get the size of the longest.
     const sizes = texts.map(
-      (text) => fitText(text, { ...room, maxSize: maxSize }, this.measure('bold')).size,
+      (text) => fitText(text, { ...room, maxSize }, this.measure('bold')).size,
     );
     return texts.map((text, index) =>
       this.lines(text, 'bold', {
@@ -235,7 +235,7 @@ class PosterLayout {
     const width = WIDE * unit;
     const inner = { width: WIDE - 8, leading: 1.25, before: 0, minSize: 1.7, maxLines: 3 };
     const line = (text: string, weight: Weight, maxSize: number, color: string) =>
-      this.lines(text, weight, { ...inner, maxSize: maxSize, height: maxSize * 1.3, color });
+      this.lines(text, weight, { ...inner, maxSize, height: maxSize * 1.3, color });
     const scan = line(this.t.scan, 'bold', PANEL.scan, ink);
     const address = line(content.address, 'regular', PANEL.address, INK);
     const code = CODE * unit;

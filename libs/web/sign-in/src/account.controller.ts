@@ -11,7 +11,7 @@ import { SecondFactors } from '#identity/second-factors.service.js';
 import { Sessions } from '#identity/sessions.service.js';
 import { SignIns } from '#identity/sign-ins.service.js';
 import { SetPassword, UpdateUser } from '#identity/user.commands.js';
-import { ConsoleWriter, CurrentUser, type SignedIn } from '#pages/current-user.js';
+import { ConsoleWriter, CurrentUser, type SignedInUser } from '#pages/current-user.js';
 import { Pages } from '#pages/pages.service.js';
 import { loadView } from '#pages/view.js';
 import { Addresses } from './addresses.service.js';
@@ -63,7 +63,7 @@ export class AccountController {
   @Get()
   async show(
     @Query('done') done: string | undefined,
-    @CurrentUser() user: SignedIn,
+    @CurrentUser() user: SignedInUser,
     @Req() request: FastifyRequest,
     @Res() reply: FastifyReply,
   ): Promise<void> {
@@ -75,7 +75,7 @@ export class AccountController {
   @Throttle(PER_MINUTE)
   async update(
     @Body() form: Form,
-    @CurrentUser() user: SignedIn,
+    @CurrentUser() user: SignedInUser,
     @ConsoleWriter() by: AuditedWriter,
     @Req() request: FastifyRequest,
     @Res() reply: FastifyReply,
@@ -115,7 +115,7 @@ export class AccountController {
   @Throttle(PER_MINUTE)
   async changePassword(
     @Body() form: Form,
-    @CurrentUser() user: SignedIn,
+    @CurrentUser() user: SignedInUser,
     @ConsoleWriter() by: AuditedWriter,
     @Req() request: FastifyRequest,
     @Res() reply: FastifyReply,
@@ -134,7 +134,7 @@ export class AccountController {
   @Post('sessions/end')
   @TakesForm()
   async endOthers(
-    @CurrentUser() user: SignedIn,
+    @CurrentUser() user: SignedInUser,
     @ConsoleWriter() by: AuditedWriter,
     @Res() reply: FastifyReply,
   ): Promise<void> {
@@ -146,7 +146,7 @@ export class AccountController {
     error: unknown,
     request: FastifyRequest,
     reply: FastifyReply,
-    user: SignedIn,
+    user: SignedInUser,
     state: Pick<Partial<AccountView>, 'form' | 'values'>,
   ): Promise<void> {
     if (!(error instanceof RejectedError)) throw error;
@@ -156,7 +156,7 @@ export class AccountController {
   private async send(
     request: FastifyRequest,
     reply: FastifyReply,
-    user: SignedIn,
+    user: SignedInUser,
     state: Partial<AccountView>,
   ): Promise<void> {
     const factor = await this.secondFactors.findState(user.userId);

@@ -4,7 +4,7 @@ import { NotFoundError, RejectedError } from '#kernel/errors.js';
 import type { AuditedWriter } from '#event-store/commands/audited-writes.service.js';
 import { TakesForm, type Form } from '#http/form-bodies.js';
 import { Throttle } from '#http/throttle.js';
-import { ConsoleWriter, CurrentUser, type SignedIn } from '#pages/current-user.js';
+import { ConsoleWriter, CurrentUser, type SignedInUser } from '#pages/current-user.js';
 import { PageError } from '#pages/page-error.js';
 import { Pages } from '#pages/pages.service.js';
 import { Addresses } from './addresses.service.js';
@@ -23,7 +23,7 @@ export class AddressController {
   @Throttle(PER_MINUTE)
   async showConfirmation(
     @Query('token') tokenParameter: string | undefined,
-    @CurrentUser() user: SignedIn,
+    @CurrentUser() user: SignedInUser,
     @Req() request: FastifyRequest,
     @Res() reply: FastifyReply,
   ): Promise<void> {
@@ -47,7 +47,7 @@ export class AddressController {
   @Throttle(PER_MINUTE)
   async confirm(
     @Body() form: Form,
-    @CurrentUser() user: SignedIn,
+    @CurrentUser() user: SignedInUser,
     @ConsoleWriter() by: AuditedWriter,
     @Res() reply: FastifyReply,
   ): Promise<void> {
@@ -62,7 +62,7 @@ export class AddressController {
   }
 }
 
-function createLinkError({ email }: SignedIn): PageError {
+function createLinkError({ email }: SignedInUser): PageError {
   return new PageError(
     404,
     'This link does not work any more',

@@ -10,7 +10,7 @@ import {
   findRequestedAddress,
 } from '#identity/address.commands.js';
 import { MailOutbox } from '#messages/mail-outbox.service.js';
-import type { SignedIn } from '#pages/current-user.js';
+import type { SignedInUser } from '#pages/current-user.js';
 import { createAddressChangedMail, createAddressMail } from './address-mails.js';
 
 /** Changes the user's e-mail address by a link to the new one. It works once, for a day, in the user's own session. */
@@ -34,7 +34,7 @@ export class Addresses {
   }
 
   /** Sends a link to the new address. @throws RejectedError */
-  async requestChange(by: AuditedWriter, { userId }: SignedIn, email: string): Promise<void> {
+  async requestChange(by: AuditedWriter, { userId }: SignedInUser, email: string): Promise<void> {
     await this.bus.execute(
       new RequestAddressChange(by, userId, email, async (manager, change) => {
         const mail = createAddressMail(change, this.config.publicUrl);
@@ -47,12 +47,12 @@ export class Addresses {
   }
 
   /** Finds the new address. @returns undefined if the link has expired or is another user's */
-  find({ userId }: SignedIn, token: string): Promise<string | undefined> {
+  find({ userId }: SignedInUser, token: string): Promise<string | undefined> {
     return findRequestedAddress(this.source.manager, userId, token);
   }
 
   /** Changes the address to that of the link. @throws NotFoundError, RejectedError */
-  async confirm(by: AuditedWriter, { userId }: SignedIn, token: string): Promise<void> {
+  async confirm(by: AuditedWriter, { userId }: SignedInUser, token: string): Promise<void> {
     await this.bus.execute(
       new ConfirmAddress(by, userId, token, async (manager, changed) => {
         await this.outbox.addWithin(manager, [createAddressChangedMail(changed)]);

@@ -5,7 +5,7 @@ import {
   CurrentUser,
   RequiresOperation,
   type EnteredStore,
-  type SignedIn,
+  type SignedInUser,
 } from '#pages/current-user.js';
 import { Pages } from '#pages/pages.service.js';
 import { loadView } from '#pages/view.js';
@@ -26,7 +26,7 @@ export class HomeController {
 
   @Get()
   async showStores(
-    @CurrentUser() { userId }: SignedIn,
+    @CurrentUser() { userId }: SignedInUser,
     @Req() request: FastifyRequest,
     @Res() reply: FastifyReply,
   ): Promise<void> {

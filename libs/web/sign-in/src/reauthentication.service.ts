@@ -6,7 +6,7 @@ import { query } from '#database/connection.js';
 import { RepeatedAudits } from '#event-store/commands/repeated-audits.service.js';
 import { getAddressKey } from '#http/rate-limit.js';
 import { Passwords } from '#identity/passwords.service.js';
-import { Sessions, type SignedIn } from '#identity/sessions.service.js';
+import { Sessions, type SignedInUser } from '#identity/sessions.service.js';
 import { hasTooManyFailures, SignInFailures } from '#identity/sign-in-failures.service.js';
 import { auditUser, createUserWriter } from '#identity/user-audit.service.js';
 import type { ConsoleRequest } from '#pages/current-user.js';
@@ -34,7 +34,7 @@ export class Reauthentication {
    * @throws RejectedError
    */
   async requirePassword(
-    signedIn: SignedIn,
+    signedIn: SignedInUser,
     password: string | undefined,
     field: string,
     { request, reply }: HttpExchange,
@@ -68,7 +68,7 @@ export class Reauthentication {
   }
 
   /** Renews the session token after changes of sign-in that do not ask for the password. */
-  async renewSession(current: SignedIn, { request, reply }: HttpExchange): Promise<void> {
+  async renewSession(current: SignedInUser, { request, reply }: HttpExchange): Promise<void> {
     const { token, signedIn } = await this.sessions.renew(current);
     this.sessionCookies.setSession(reply, token);
     // The response may be a page with forms, which need the new CSRF token.

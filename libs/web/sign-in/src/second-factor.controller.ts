@@ -7,7 +7,7 @@ import { TakesForm, type Form } from '#http/form-bodies.js';
 import { Throttle } from '#http/throttle.js';
 import { createEnrolmentUri, renderSecret } from '#identity/second-factor.js';
 import { SecondFactors } from '#identity/second-factors.service.js';
-import { ConsoleWriter, CurrentUser, type SignedIn } from '#pages/current-user.js';
+import { ConsoleWriter, CurrentUser, type SignedInUser } from '#pages/current-user.js';
 import { Pages } from '#pages/pages.service.js';
 import { loadView } from '#pages/view.js';
 import { readFormText } from './form-text.js';
@@ -42,7 +42,7 @@ export class SecondFactorController {
 
   @Get()
   async show(
-    @CurrentUser() user: SignedIn,
+    @CurrentUser() user: SignedInUser,
     @Req() request: FastifyRequest,
     @Res() reply: FastifyReply,
   ): Promise<void> {
@@ -54,7 +54,7 @@ export class SecondFactorController {
   @Throttle(PER_MINUTE)
   async begin(
     @Body() form: Form,
-    @CurrentUser() user: SignedIn,
+    @CurrentUser() user: SignedInUser,
     @ConsoleWriter() by: AuditedWriter,
     @Req() request: FastifyRequest,
     @Res() reply: FastifyReply,
@@ -69,7 +69,7 @@ export class SecondFactorController {
   @Throttle(PER_MINUTE)
   async confirm(
     @Body() form: Form,
-    @CurrentUser() user: SignedIn,
+    @CurrentUser() user: SignedInUser,
     @ConsoleWriter() by: AuditedWriter,
     @Req() request: FastifyRequest,
     @Res() reply: FastifyReply,
@@ -90,7 +90,7 @@ export class SecondFactorController {
   @Throttle(PER_MINUTE)
   async renew(
     @Body() form: Form,
-    @CurrentUser() user: SignedIn,
+    @CurrentUser() user: SignedInUser,
     @ConsoleWriter() by: AuditedWriter,
     @Req() request: FastifyRequest,
     @Res() reply: FastifyReply,
@@ -106,7 +106,7 @@ export class SecondFactorController {
   @Throttle(PER_MINUTE)
   async turnOff(
     @Body() form: Form,
-    @CurrentUser() user: SignedIn,
+    @CurrentUser() user: SignedInUser,
     @ConsoleWriter() by: AuditedWriter,
     @Req() request: FastifyRequest,
     @Res() reply: FastifyReply,
@@ -119,7 +119,7 @@ export class SecondFactorController {
   /** Asks for the password again. @returns false when it has sent the page with the error */
   private async confirmPassword(
     form: Form,
-    user: SignedIn,
+    user: SignedInUser,
     name: string,
     request: FastifyRequest,
     reply: FastifyReply,
@@ -141,7 +141,7 @@ export class SecondFactorController {
   private async send(
     request: FastifyRequest,
     reply: FastifyReply,
-    { userId, email }: SignedIn,
+    { userId, email }: SignedInUser,
     refused: CodesView['refused'],
   ): Promise<void> {
     const factor = await this.factors.findState(userId);

@@ -13,7 +13,7 @@ import {
   CurrentUser,
   WithoutSession,
   type ConsoleRequest,
-  type SignedIn,
+  type SignedInUser,
 } from '#pages/current-user.js';
 import type { AuditedWriter } from '#event-store/commands/audited-writes.service.js';
 import { MailOutbox } from '#messages/mail-outbox.service.js';
@@ -140,7 +140,7 @@ export class SignInController {
   @Post('sign-out')
   @TakesForm()
   async signOut(
-    @CurrentUser() user: SignedIn,
+    @CurrentUser() user: SignedInUser,
     @ConsoleWriter() by: AuditedWriter,
     @Res() reply: FastifyReply,
   ): Promise<void> {

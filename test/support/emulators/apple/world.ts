@@ -16,7 +16,7 @@ export async function appleWorld(): Promise<AppleWorld> {
   const certificates = appleCertificates();
   const apns = await Apns.start(certificates);
   return {
-    certificates: certificates,
+    certificates,
     apns,
     settings: {
       PUBLIC_URL: 'https://cards.example',

@@ -5,7 +5,7 @@ import { IdTakenError } from '#database/ids.js';
 import type { Commit, EventStore, NewEvent, SealedResponse, Write } from '../port/event-store.js';
 import type { PersonalKeys } from '../personal-keys/personal-keys.js';
 import type { PersonalKey } from '../personal-keys/personal-parts.js';
-import { toStreamName, type Loaded, type ReadModels } from '../read-models/read-models.js';
+import { toStreamName, type LoadedReadModel, type ReadModels } from '../read-models/read-models.js';
 import type { CommandPlan, NewStream } from './command-plan.js';
 import {
   createMeta,
@@ -52,8 +52,8 @@ export type DecidedCommand = { respond: () => void; isAlone: boolean; writes?: D
  * @property isFresh the stream itself was read, not only its read model
  * @property heldKeys keys by person whose change would make the commit a conflict
  */
-export type DecisionBasis = {
-  loaded: Loaded<{ accountId: number }> | undefined;
+export type LoadedState = {
+  loaded: LoadedReadModel<{ accountId: number }> | undefined;
   state: { accountId: number } | undefined;
   isFresh: boolean;
   heldKeys: Map<number, PersonalKey> | undefined;
@@ -69,7 +69,7 @@ export class CommandDecider {
   ) {}
 
   /** Decides one command on a state. Rejects only the command's own caller when that fails. */
-  async decide(pending: PendingCommand, basis: DecisionBasis): Promise<DecidedCommand> {
+  async decide(pending: PendingCommand, basis: LoadedState): Promise<DecidedCommand> {
     try {
       return await this.decideOrThrow(pending, basis);
     } catch (error) {
@@ -79,7 +79,7 @@ export class CommandDecider {
 
   private async decideOrThrow(
     pending: PendingCommand,
-    { loaded, state, isFresh, heldKeys }: DecisionBasis,
+    { loaded, state, isFresh, heldKeys }: LoadedState,
   ): Promise<DecidedCommand> {
     const { command } = pending;
     const { keyed, accountId } = command.context;

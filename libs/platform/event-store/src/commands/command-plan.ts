@@ -1,6 +1,6 @@
-import type { CommandContext, DomainEvent, Recorded } from '#kernel/aggregate.js';
+import type { CommandContext, DomainEvent, RecordedEvent } from '#kernel/aggregate.js';
 import type { Cap, Claim, Erasure, SideEffect } from '../port/event-store.js';
-import type { Loaded, ReadModel } from '../read-models/read-models.js';
+import type { LoadedReadModel, ReadModel } from '../read-models/read-models.js';
 
 /** A new stream that is created in the same commit. */
 export type NewStream = {
@@ -41,16 +41,16 @@ export type CommandPlan<S extends { accountId: number }, E extends DomainEvent, 
   /** Whether the command is decided even when the person was erased. Any other command is refused then. */
   evenErased?: boolean;
   /** Loads what the decision needs from outside, before it and again before every retry. */
-  load?: (loaded: Loaded<S> | undefined) => Promise<G>;
+  load?: (loaded: LoadedReadModel<S> | undefined) => Promise<G>;
   /** Decides without side effects. Throws a kernel error to refuse. `now` becomes the recorded time of the events. */
   decide: (state: S | undefined, inputs: G, now: Date) => E[] | Decision<E>;
   /** Builds the response to the caller without side effects, before the commit, so that nothing can fail after it. */
-  respond: (handled: Handled<S, E, G>) => A;
+  respond: (handled: HandledCommand<S, E, G>) => A;
 };
 
-export type Handled<S, E extends DomainEvent, G> = {
+export type HandledCommand<S, E extends DomainEvent, G> = {
   state: S;
-  events: Recorded<E>[];
+  events: RecordedEvent<E>[];
   inputs: G;
   now: Date;
   /** Finds the state of a stream that was created in the same commit. */

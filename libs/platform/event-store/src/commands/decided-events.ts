@@ -1,4 +1,4 @@
-import type { CommandContext, DomainEvent, EventMeta, Recorded } from '#kernel/aggregate.js';
+import type { CommandContext, DomainEvent, EventMeta, RecordedEvent } from '#kernel/aggregate.js';
 import { RejectedError } from '#kernel/errors.js';
 import { createId } from '#kernel/randomness.js';
 import { getCurrentVersion } from '../port/codec.js';
@@ -39,7 +39,7 @@ export function project(
   events: DomainEvent[],
   meta: EventMeta,
   getId: (event: DomainEvent) => string = createId,
-): { state: { accountId: number } | undefined; recorded: Recorded<DomainEvent>[] } {
+): { state: { accountId: number } | undefined; recorded: RecordedEvent<DomainEvent>[] } {
   let state = from;
   const recorded = events.map((event) => {
     const fact = { ...event, id: getId(event), meta };
@@ -65,7 +65,7 @@ export function toReadModelWrite(
 
 export function toNewEvent(
   { aggregate }: NewStream['readModel'],
-  { id, type, data, meta }: Recorded<DomainEvent>,
+  { id, type, data, meta }: RecordedEvent<DomainEvent>,
 ): NewEvent {
   return { id, type, version: getCurrentVersion(aggregate, type), data: data as JsonObject, meta };
 }

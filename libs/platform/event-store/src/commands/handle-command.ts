@@ -21,7 +21,7 @@ import {
   toStreamName,
   type AnyReadModel,
   type CachedReadModel,
-  type Loaded,
+  type LoadedReadModel,
 } from '../read-models/read-models.js';
 import { StreamQueues, TURN_WITHIN_MS, type Turn } from './stream-queues.js';
 
@@ -47,7 +47,7 @@ type BatchRun = {
   /** Whether the stream itself is read, not only its read model. */
   isFresh: boolean;
   cached: CachedReadModel<{ accountId: number }> | undefined;
-  loaded: Loaded<{ accountId: number }> | undefined;
+  loaded: LoadedReadModel<{ accountId: number }> | undefined;
   /** The state after the commands that were decided so far. */
   state: { accountId: number } | undefined;
   /** The head of the stream after the last commit. */

@@ -64,7 +64,7 @@ export class EventStoreDbEventStore
   implements OnModuleInit, OnApplicationShutdown
 {
   override readonly readModelsMayLag = true;
-  override readonly readModelLanes = new BatchSlots(1, () => READ_MODELS_STUCK_MS);
+  override readonly readModelSlots = new BatchSlots(1, () => READ_MODELS_STUCK_MS);
   private readonly log = new Logger(EventStoreDbEventStore.name);
   private readonly connection: EventStoreDbConnection;
   private readonly reader: EventStoreDbReader;
@@ -91,7 +91,7 @@ export class EventStoreDbEventStore
       config.eventStoreStreamPrefix,
       kinds.map(({ aggregate }) => `${aggregate.name}-`),
     );
-    this.rowWriter = new ReadModelWriter(pool, this.readModelLanes);
+    this.rowWriter = new ReadModelWriter(pool, this.readModelSlots);
     this.reader = new EventStoreDbReader(this.connection, streams);
     this.appender = new EventStoreDbAppender(this.connection, streams);
     this.remainingWrites = new RemainingWrites(this.appender, this);
@@ -332,7 +332,7 @@ export class EventStoreDbEventStore
     try {
       await write();
     } catch (error) {
-      this.log.warn(`a row lags behind its stream for now: ${getErrorMessage(error)}`);
+      this.log.warn(`a read model lags behind its stream for now: ${getErrorMessage(error)}`);
     }
   }
 

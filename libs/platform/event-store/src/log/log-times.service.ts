@@ -2,7 +2,7 @@ import { Injectable } from '@nestjs/common';
 import { Pool } from 'pg';
 import { UnavailableError } from '#kernel/errors.js';
 import { query } from '#database/connection.js';
-import { BEGINNING, EventStore, type Moment, type Position } from '../port/event-store.js';
+import { BEGINNING, EventStore, type EventTime, type Position } from '../port/event-store.js';
 import { computeEffectiveTimes } from './log-times.js';
 import { isAfter } from '../port/position.js';
 
@@ -35,7 +35,7 @@ const NOW = '(extract(epoch from clock_timestamp()) * 1000)::bigint as now';
 @Injectable()
 export class LogTimes {
   /** Events after the last entry that the dispatcher has already read. */
-  private tail: { entry: PlacedEntry; moments: Moment[] } = { entry: LOG_START, moments: [] };
+  private tail: { entry: PlacedEntry; moments: EventTime[] } = { entry: LOG_START, moments: [] };
 
   constructor(
     private readonly pool: Pool,
@@ -67,7 +67,7 @@ export class LogTimes {
       if (!(await this.extendTo(time))) return BEGINNING;
     }
     throw new UnavailableError(
-      'The history is being prepared for questions about that time; try again in a minute',
+      'The history is not ready for reads at that time yet. Try again in a minute',
     );
   }
 
@@ -103,7 +103,7 @@ export class LogTimes {
   /** Adds an entry, and keeps the events after it, which have been read already. */
   private async addAndContinue(
     entry: TimeEntry,
-    moments: Moment[],
+    moments: EventTime[],
     effectiveTimes: number[],
     end: number,
   ): Promise<void> {
@@ -141,7 +141,7 @@ export class LogTimes {
    */
   private async addEntry(
     entry: TimeEntry,
-    moments: Moment[],
+    moments: EventTime[],
     effectiveTimes: number[],
     end: number,
   ): Promise<TimeEntry | undefined> {
@@ -185,8 +185,8 @@ export class LogTimes {
     return moments[last]?.position ?? before.position;
   }
 
-  private async readMoments(after: Position, until: Position): Promise<Moment[]> {
-    const moments: Moment[] = [];
+  private async readMoments(after: Position, until: Position): Promise<EventTime[]> {
+    const moments: EventTime[] = [];
     for (let from = after; isAfter(until, from);) {
       const page = await this.eventStore.readMoments(from, PAGE);
       moments.push(...page.filter(({ position }) => !isAfter(position, until)));
@@ -251,7 +251,7 @@ export class LogTimes {
   }
 }
 
-function getRecordedTimes(moments: Moment[]): number[] {
+function getRecordedTimes(moments: EventTime[]): number[] {
   return moments.map(({ recordedAt }) => recordedAt);
 }
 
@@ -259,7 +259,7 @@ function getRecordedTimes(moments: Moment[]): number[] {
  * Finds where to end an entry within a page, so that enough of the events after it are known to tell wrong clocks: near
  * the middle, at the end of a transaction, and at an event that counts from its own time.
  */
-function findCut(moments: Moment[], effectiveTimes: number[]): number {
+function findCut(moments: EventTime[], effectiveTimes: number[]): number {
   const middle = moments.length >> 1;
   for (let i = middle; i > 0; i--) {
     const ends = moments[i]?.position.commit !== moments[i + 1]?.position.commit;

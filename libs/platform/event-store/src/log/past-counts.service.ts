@@ -2,7 +2,7 @@ import { Injectable } from '@nestjs/common';
 import { Pool } from 'pg';
 import { UnavailableError } from '#kernel/errors.js';
 import { query, awaitQuery } from '#database/connection.js';
-import type { PastMoment } from './past-states.service.js';
+import type { PointInTime } from './past-states.service.js';
 import { readCheckpoint } from '../port/checkpoint.js';
 import { BEGINNING, EventStore, type Position, type StoredEvent } from '../port/event-store.js';
 import { EventTypes } from '../port/event-types.js';
@@ -48,7 +48,7 @@ export class PastCounts {
    * Reads the events up to a moment that the history does not contain yet.
    * @throws UnavailableError
    */
-  async readBeyondHistory({ position }: PastMoment): Promise<StoredEvent[]> {
+  async readBeyondHistory({ position }: PointInTime): Promise<StoredEvent[]> {
     return awaitQuery(
       readCheckpoint(this.pool, 'history').then((reached) => this.readTail(reached, position)),
     );
@@ -61,7 +61,7 @@ export class PastCounts {
   async count(
     owners: number[],
     { name, ownerColumn, changes, findOwners }: PastCount,
-    { position }: PastMoment,
+    { position }: PointInTime,
   ): Promise<Map<number, number>> {
     const names = Object.keys(changes);
     // Literals, because an index may be limited to these names.

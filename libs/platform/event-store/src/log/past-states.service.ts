@@ -16,7 +16,7 @@ const SKEW_MS = 250;
 export type PastRecord = { id: number; deletedAt?: string | null };
 
 /** A moment in the past, and the position of the log at that time. */
-export type PastMoment = { time: Date; position: Position };
+export type PointInTime = { time: Date; position: Position };
 
 /** Projects the past state of records from their events up to one position of the log (ADR-0034). */
 @Injectable()
@@ -33,7 +33,7 @@ export class PastStates {
    * @throws InvalidFieldsError when the time is in the future
    * @throws UnavailableError
    */
-  async toMoment(time: Date): Promise<PastMoment> {
+  async toMoment(time: Date): Promise<PointInTime> {
     const earlyMs = time.getTime() - (await this.times.readNow());
     if (earlyMs > SKEW_MS) {
       throw new InvalidFieldsError({ as_of: ['must not be in the future'] });
@@ -49,7 +49,7 @@ export class PastStates {
   async projectAll<S extends { accountId: number }, E extends DomainEvent>(
     { aggregate }: Pick<ReadModel<S, E>, 'aggregate'>,
     ids: number[],
-    { position }: PastMoment,
+    { position }: PointInTime,
   ): Promise<S[]> {
     const states = new Map<string, S | undefined>(
       ids.map((id) => [toStreamName(aggregate, id), undefined]),
@@ -69,7 +69,7 @@ export class PastStates {
   async projectOne<S extends { accountId: number }, E extends DomainEvent>(
     readModel: Pick<ReadModel<S, E>, 'aggregate'>,
     id: number,
-    past: PastMoment,
+    past: PointInTime,
   ): Promise<S | undefined> {
     return (await this.projectAll(readModel, [id], past))[0];
   }
@@ -81,7 +81,7 @@ export class PastStates {
   async projectRecords<R extends PastRecord>(
     table: string,
     ids: number[],
-    past: PastMoment,
+    past: PointInTime,
   ): Promise<R[]> {
     const readModel = this.allReadModels.find((one) => one.table === table);
     if (!readModel) throw new Error(`${table} is not a read model`);

@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import { KnownErasures, type Sending } from './known-erasures.js';
+import { KnownErasures, type SendGuard } from './known-erasures.js';
 
 const [ADA, BOB] = [31, 32];
 
@@ -54,7 +54,7 @@ describe('KnownErasures', () => {
 
   it('aborts what is being sent about the erased person, and does not send what is out of date', async () => {
     const erasures = new KnownErasures();
-    const waitForAbort = ({ erased }: Sending) =>
+    const waitForAbort = ({ erased }: SendGuard) =>
       new Promise<string>((resolve) => {
         erased.addEventListener('abort', () => resolve('aborted'));
       });
@@ -95,7 +95,7 @@ describe('KnownErasures', () => {
 
   it('aborts everything that is being sent when an erasure may have been missed', async () => {
     const erasures = new KnownErasures();
-    const waitForAbort = ({ erased }: Sending) =>
+    const waitForAbort = ({ erased }: SendGuard) =>
       new Promise<string>((resolve) => {
         erased.addEventListener('abort', () => resolve('aborted'));
       });

@@ -4,7 +4,7 @@
  */
 const MAX_KNOWN = 50_000;
 
-export type Sending = { erased: AbortSignal; mayBeSent: () => boolean };
+export type SendGuard = { erased: AbortSignal; mayBeSent: () => boolean };
 
 /**
  * Tells whether what was read of a person may still be used. Everything made from personal data goes out of date when
@@ -70,7 +70,7 @@ export class KnownErasures {
   async send<R>(
     { subjectId, readAt }: { subjectId: number; readAt: number },
     clock: () => number,
-    send: (sending: Sending) => Promise<R>,
+    send: (sending: SendGuard) => Promise<R>,
   ): Promise<R | undefined> {
     const mayBeSent = () => this.isCurrent(subjectId, readAt, clock());
     if (!mayBeSent()) return undefined;

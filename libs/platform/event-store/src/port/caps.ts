@@ -24,7 +24,7 @@ export async function checkCap(
   query: (text: string, values: unknown[]) => Promise<unknown>,
   { kind, owner, id, max }: Cap,
 ): Promise<void> {
-  const { table, ownerColumn, isCounted = 'true', isClosed = 'false' } = kind;
+  const { table, ownerColumn, countedCondition = 'true', closedCondition = 'false' } = kind;
   try {
     await query('select es.check_cap($1, $2, $3, $4, $5, $6, $7)', [
       table,
@@ -32,8 +32,8 @@ export async function checkCap(
       owner,
       id,
       max,
-      isCounted,
-      isClosed,
+      countedCondition,
+      closedCondition,
     ]);
   } catch (error) {
     if (findDatabaseError(error)?.code === SQLSTATE.capReached) throw new CapReachedError(kind);

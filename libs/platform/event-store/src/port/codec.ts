@@ -1,12 +1,12 @@
-import type { DomainEvent, Recorded, Upcast } from '#kernel/aggregate.js';
-import type { Fact } from './event-store.js';
+import type { DomainEvent, RecordedEvent, Upcast } from '#kernel/aggregate.js';
+import type { UnpositionedEvent } from './event-store.js';
 
 /** The part of an aggregate that the codec needs. */
 export type EventShapes = { upcasts?: { readonly [type: string]: readonly Upcast[] | undefined } };
 
 /** Reports an event that a newer version of Inkpad wrote, and that only that version can read. */
 export class NewerEventError extends Error {
-  constructor({ id, stream, type, version }: Fact, knownVersion: number) {
+  constructor({ id, stream, type, version }: UnpositionedEvent, knownVersion: number) {
     super(
       `${stream}: event ${id} is a ${type} of version ${version}, and this program knows only version ${knownVersion}: upgrade it`,
     );
@@ -16,7 +16,7 @@ export class NewerEventError extends Error {
 /** Finds the error that `toRecorded` would throw. */
 export function findNewerEventError(
   aggregate: EventShapes,
-  event: Fact,
+  event: UnpositionedEvent,
 ): NewerEventError | undefined {
   const knownVersion = getCurrentVersion(aggregate, event.type);
   return event.version > knownVersion ? new NewerEventError(event, knownVersion) : undefined;
@@ -35,15 +35,15 @@ export function getCurrentVersion({ upcasts }: EventShapes, type: string): numbe
  */
 export function toRecorded<E extends DomainEvent>(
   aggregate: EventShapes,
-  event: Fact,
-): Recorded<E> {
+  event: UnpositionedEvent,
+): RecordedEvent<E> {
   const { id, type, version, meta } = event;
   const error = findNewerEventError(aggregate, event);
   if (error) throw error;
   let data: object = event.data;
   for (const step of getUpcasts(aggregate.upcasts, type).slice(version - 1))
     data = (step as (data: object) => object)(data);
-  return { id, type, data, meta } as unknown as Recorded<E>;
+  return { id, type, data, meta } as unknown as RecordedEvent<E>;
 }
 
 function getUpcasts(upcasts: EventShapes['upcasts'], type: string): readonly Upcast[] {

@@ -24,9 +24,9 @@ export type NewEvent = {
 };
 
 /** The part of a stored event that a projection needs. */
-export type Fact = NewEvent & EventRef;
+export type UnpositionedEvent = NewEvent & EventRef;
 
-export type StoredEvent = Fact & {
+export type StoredEvent = UnpositionedEvent & {
   /** Hex; covers this event and, through the one before it, the whole stream so far. */
   hash: string;
   position: Position;
@@ -80,9 +80,9 @@ export type CapKind = {
   /** The column with the id of the owner. */
   ownerColumn: string;
   /** SQL over `r`, a row: whether it counts. By default every row does. */
-  isCounted?: string;
+  countedCondition?: string;
   /** SQL over `$1`, the owner: whether it takes no new records, whatever their number. */
-  isClosed?: string;
+  closedCondition?: string;
   /** Completes the refusal "The number of … has reached its limit". */
   label: string;
   resolution: string;
@@ -189,7 +189,7 @@ export type Subscriber = {
 };
 
 /** The id and place of an event, and when it was recorded, in ms since 1970 by its writer's clock. */
-export type Moment = EventRef & { id: string; position: Position; recordedAt: number };
+export type EventTime = EventRef & { id: string; position: Position; recordedAt: number };
 
 /** Maximum number of events of a stream that `readStreams` yields at once. */
 export const STREAM_BATCH_SIZE = 1_000;
@@ -211,7 +211,7 @@ export abstract class EventStore {
    * The slots that writes and loads of read models share, where read models are written in statements of their own.
    * They take turns, in larger groups.
    */
-  readonly readModelLanes: BatchSlots | undefined;
+  readonly readModelSlots: BatchSlots | undefined;
 
   /** Needed by an engine that cannot write several existing streams in one transaction. */
   conflictResolver: ConflictResolver | undefined;
@@ -258,9 +258,9 @@ export abstract class EventStore {
    * Reads several streams, each up to a position of the log (inclusive), for a projection. The events of a stream come
    * in order, in one batch or several.
    */
-  async *readFacts(streams: string[], until: Position): AsyncIterable<Fact[]> {
+  async *readFacts(streams: string[], until: Position): AsyncIterable<UnpositionedEvent[]> {
     for (const stream of streams) {
-      let batch: Fact[] = [];
+      let batch: UnpositionedEvent[] = [];
       for await (const event of this.readStream(stream)) {
         if (isAfter(event.position, until)) break;
         batch.push(event);
@@ -298,7 +298,7 @@ export abstract class EventStore {
   /**
    * Reads when the next events of the log were recorded: like `readAll`, for callers that need nothing else of them.
    */
-  async readMoments(after: Position, limit: number): Promise<Moment[]> {
+  async readMoments(after: Position, limit: number): Promise<EventTime[]> {
     const events = await this.readAll(after, limit);
     return events.map(({ id, stream, revision, position, meta }) => ({
       id,

@@ -3,16 +3,16 @@ import { hashChain } from '../port/hash-chain.js';
 import { toResponseArgument } from '../commands/stored-responses.js';
 
 /** A write with the head of its stream after each of its events. */
-export type Prepared = { write: Write; heads: Head[] };
+export type PreparedWrite = { write: Write; heads: Head[] };
 
-export function prepareWrites({ writes }: { writes: Write[] }): Prepared[] {
+export function prepareWrites({ writes }: { writes: Write[] }): PreparedWrite[] {
   return writes.map((write) => ({
     write,
     heads: hashChain(write.stream, write.expected, write.events),
   }));
 }
 
-export function getLastHead({ heads }: Prepared): Head {
+export function getLastHead({ heads }: PreparedWrite): Head {
   const last = heads.at(-1);
   if (last === undefined) throw new Error('a write has at least one event');
   return last;
@@ -25,7 +25,7 @@ export function getHeads(commit: Commit): Head[] {
 /** Builds the arguments of `es.commit`. The keys are short because the hot path parses them twice. */
 export function toCommitArguments(
   commits: Commit[],
-  prepared: Prepared[][],
+  prepared: PreparedWrite[][],
   atomic: boolean,
 ): unknown[] {
   const heads: object[] = [];
@@ -83,7 +83,10 @@ export function toPreconditionArgument(commits: Commit[]): string {
 }
 
 /** Builds the arguments of `es.record`; undefined for commits that need `es.commit`. */
-export function toRecordArguments(commit: Commit, [prepared]: Prepared[]): unknown[] | undefined {
+export function toRecordArguments(
+  commit: Commit,
+  [prepared]: PreparedWrite[],
+): unknown[] | undefined {
   const { accountId, writes, claims, releases, responses } = commit;
   if (!prepared || writes.length !== 1 || claims?.length || releases?.length) return undefined;
   const { heads, write } = prepared;

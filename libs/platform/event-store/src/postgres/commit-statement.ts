@@ -2,7 +2,7 @@ import {
   toCommitArguments,
   toPreconditionArgument,
   toRecordArguments,
-  type Prepared,
+  type PreparedWrite,
 } from './commit-arguments.js';
 import type { Commit, Precondition } from '../port/event-store.js';
 
@@ -69,7 +69,7 @@ const COMMIT: Texts = {
  */
 export function createCommitStatement(
   commits: Commit[],
-  prepared: Prepared[][],
+  prepared: PreparedWrite[][],
   atomic: boolean,
 ): Statement & { values: unknown[] } {
   const preconditions: Preconditions = new Map();

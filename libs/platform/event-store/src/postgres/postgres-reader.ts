@@ -3,8 +3,8 @@ import { estimateBytes } from '#kernel/rough-bytes.js';
 import {
   STREAM_BATCH_SIZE,
   type EventRef,
-  type Fact,
-  type Moment,
+  type UnpositionedEvent,
+  type EventTime,
   type Position,
   type StoredEvent,
 } from '../port/event-store.js';
@@ -191,7 +191,7 @@ export class PostgresReader {
     return rows.map(toStoredEvent);
   }
 
-  async readMoments(after: Position, limit: number): Promise<Moment[]> {
+  async readMoments(after: Position, limit: number): Promise<EventTime[]> {
     const { rows } = await this.pool.query<
       PositionRow & Pick<FactRow, 'stream_id' | 'revision' | 'event_id'> & { recorded_ms: number }
     >(READ_MOMENTS, [after.commit.toString(), after.prepare.toString(), limit]);
@@ -210,7 +210,7 @@ export class PostgresReader {
     return rows[0]?.reaches === true;
   }
 
-  async *readFacts(streams: string[], until: Position): AsyncIterable<Fact[]> {
+  async *readFacts(streams: string[], until: Position): AsyncIterable<UnpositionedEvent[]> {
     for (const group of groupRanges(await this.findRangesUntil(streams, until))) {
       const [first] = group;
       if (!first) continue;
@@ -225,7 +225,7 @@ export class PostgresReader {
     }
   }
 
-  private async *readLongFacts({ stream, to }: StreamRange): AsyncIterable<Fact[]> {
+  private async *readLongFacts({ stream, to }: StreamRange): AsyncIterable<UnpositionedEvent[]> {
     const read = async (from: number, limit: number) =>
       (await this.pool.query<FactRow>(READ_FACTS, [stream, from, to, limit])).rows;
     let nextRows = read(0, FACTS_BATCH.first);
@@ -271,7 +271,7 @@ export class PostgresReader {
 
 type StreamRange = { stream: string; to: number };
 
-/** Groups of at most MOST_TOGETHER events; a longer stream forms a group of its own. */
+/** Groups ranges into batches of at most STREAM_BATCH_SIZE events; a longer stream forms a group of its own. */
 function groupRanges(ranges: StreamRange[]): StreamRange[][] {
   const groups: StreamRange[][] = [];
   let group: StreamRange[] = [];
@@ -309,7 +309,7 @@ function assertOrder(rows: EventRow[]): EventRow[] {
   return rows;
 }
 
-function toFact(row: FactRow): Fact {
+function toFact(row: FactRow): UnpositionedEvent {
   return {
     id: row.event_id,
     stream: row.stream_id,

@@ -1,7 +1,7 @@
 import { Injectable, Logger } from '@nestjs/common';
 import { setTimeout as wait } from 'node:timers/promises';
 import { Pool } from 'pg';
-import type { Aggregate, DomainEvent, Recorded } from '#kernel/aggregate.js';
+import type { Aggregate, DomainEvent, RecordedEvent } from '#kernel/aggregate.js';
 import { UnavailableError } from '#kernel/errors.js';
 import { query } from '#database/connection.js';
 import { toRecorded } from '../port/codec.js';
@@ -30,7 +30,7 @@ export type ReadModel<S extends { accountId: number }, E extends DomainEvent> = 
   /** Finds the person whose data the state contains in plain text. */
   findSubjectId?: (state: S) => number | null;
   /** Returns the values that an event claims for the stream, and those that it releases (`Commit.claims`). */
-  getClaimChanges?: (event: Recorded<E>, before: S | undefined) => ClaimChanges;
+  getClaimChanges?: (event: RecordedEvent<E>, before: S | undefined) => ClaimChanges;
   /** Returns ids in the event that have no stream of their own, by the table whose sequence they come from. */
   getOtherIds?: (event: E) => Record<string, number>;
   /**
@@ -61,9 +61,9 @@ export type PlainTable = {
 
 /** @property earlierEvents the events of the writes before it, personal data decrypted */
 export type ConflictContext<S, E extends DomainEvent> = {
-  plannedEvents: Recorded<E>[];
+  plannedEvents: RecordedEvent<E>[];
   state: S;
-  earlierEvents: Recorded<DomainEvent>[];
+  earlierEvents: RecordedEvent<DomainEvent>[];
   decisionContext: unknown;
 };
 
@@ -76,7 +76,7 @@ export type ClaimChanges = { claims?: UniqueValue[]; releases?: UniqueValue[]; r
  * @property subjectId the person whom the record is about, if any
  * @property isErased that person's key is destroyed
  */
-export type Loaded<S> = {
+export type LoadedReadModel<S> = {
   state: S;
   head: Head;
   extraValue: number;
@@ -86,7 +86,7 @@ export type Loaded<S> = {
 
 /** @property keys of its people, valid for a commit that has the precondition */
 export type CachedReadModel<S> = {
-  row: Loaded<S>;
+  row: LoadedReadModel<S>;
   keys: Map<number, PersonalKey>;
   precondition: Precondition;
 };
@@ -138,7 +138,7 @@ export class ReadModels {
     readModel: ReadModel<S, E>,
     id: number,
     fresh = false,
-  ): Promise<Loaded<S> | undefined> {
+  ): Promise<LoadedReadModel<S> | undefined> {
     const loader = this.getLoader(readModel);
     let row = await loader.add(id);
     if (fresh && this.eventStore.readModelsMayLag && (await this.catchUp(readModel, id, row))) {
@@ -178,7 +178,7 @@ export class ReadModels {
   cacheCommitted<S extends { accountId: number }, E extends DomainEvent>(
     readModel: ReadModel<S, E>,
     id: number,
-    row: Loaded<S>,
+    row: LoadedReadModel<S>,
   ): void {
     const cached = readModel.isCached && this.cache.peek(toStreamName(readModel.aggregate, id));
     if (cached) this.cacheLoaded(readModel, id, row, cached.keys);
@@ -187,7 +187,7 @@ export class ReadModels {
   private cacheLoaded<S extends { accountId: number }, E extends DomainEvent>(
     { aggregate, table, extraColumn, isCached }: ReadModel<S, E>,
     id: number,
-    row: Loaded<S>,
+    row: LoadedReadModel<S>,
     keys: CachedReadModel<S>['keys'] | undefined,
   ): void {
     if (!isCached || !extraColumn || this.eventStore.readModelsMayLag) return;
@@ -356,10 +356,10 @@ export class ReadModels {
     // PostgreSQL would plan the statement for several ids anew each time, even for a single id.
     const one = { name: `row_${table}`, text: `${text} r.id = $1` };
     const several = { name: `rows_${table}`, text: `${text} r.id = any ($1)` };
-    const { readModelLanes } = this.eventStore;
+    const { readModelSlots } = this.eventStore;
     const loader = new Batcher<number, Row | undefined>(
-      readModelLanes ?? 2,
-      readModelLanes ? 64 : 32,
+      readModelSlots ?? 2,
+      readModelSlots ? 64 : 32,
       async (ids) => {
         const rowsById = new Map<number, Row>();
         const requestedAt = performance.now();

@@ -37,7 +37,7 @@ const NOT_FROM_LOG = `
   select stream_id from ${STAGING}.erased union all ${NAMED_IN_INTENTS}`;
 
 /** A table that is filled from the whole log, and so may be behind it. */
-export type FromLog = {
+export type LogTable = {
   readonly table: LiveTable;
   /** Estimates how many events there are to read, from the position of the live table. */
   countExpectedEvents: () => Promise<number>;
@@ -64,7 +64,7 @@ export type RebuildPlan = {
   /** Whether the claims are rebuilt. */
   claims: boolean;
   /** The history; null if it is not rebuilt. */
-  history: FromLog | null;
+  history: LogTable | null;
 };
 
 export type RebuildResult = {

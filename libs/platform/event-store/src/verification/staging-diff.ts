@@ -71,7 +71,7 @@ const OF_VALUES = `(account_id, kind, value) in (
 const selectNext = (table: string) => `
   select count(*) as n, max(id) as last
   from (select id from ${table} where id > $1 order by id limit ${BATCH_SIZE}) ids`;
-/** Selects an id up to which neither table has more than ROWS_AT_ONCE further rows. */
+/** Selects an id up to which neither table has more than BATCH_SIZE further rows. */
 const selectNextBound = (table: string) => `
   select case when l.n = ${BATCH_SIZE} and s.n = ${BATCH_SIZE} then least(l.last, s.last)
     when l.n = ${BATCH_SIZE} then l.last
