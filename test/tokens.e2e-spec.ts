@@ -138,6 +138,12 @@ describe('API tokens', () => {
       (status) => status === 403,
       SOON,
     );
+    await query('update api_tokens set read_only = true where id = $1', [id]);
+    await eventually(
+      async () => (await store.post(`${store.store}/customers`, {})).status,
+      (status) => status === 403,
+      SOON,
+    );
   });
 
   it('stop working when revoked even while the api cannot read the version of rights', async () => {

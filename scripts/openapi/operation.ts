@@ -151,7 +151,8 @@ function createResponses(
   const schema = success?.content?.['application/json']?.schema;
   const statuses = [
     ...(spec.isPublic ? [] : [401]),
-    ...(isForSome ? [403] : []),
+    // To a read-only token whatever writes.
+    ...(isForSome || writes ? [403] : []),
     ...(spec.errors ?? []),
     ...(writes ? [400, 409, 413, 415] : []),
     408,

@@ -66,12 +66,17 @@ create table api_tokens (
   revoked_at timestamptz,
   expires_at timestamptz,
   -- to the minute
-  last_used_at timestamptz
+  last_used_at timestamptz,
+  -- what the token has less than its user; null: nothing
+  role text check (role in ('owner', 'manager', 'staff')),
+  account_ids bigint[] check (cardinality(account_ids) > 0),
+  read_only boolean not null default false
 );
 create index api_tokens_user on api_tokens (user_id);
 create constraint trigger rights_of_token after update on api_tokens
-  deferrable initially deferred for each row when ((old.revoked_at, old.expires_at, old.per_minute, old.user_id)
-    is distinct from (new.revoked_at, new.expires_at, new.per_minute, new.user_id))
+  deferrable initially deferred for each row when (
+    (old.revoked_at, old.expires_at, old.per_minute, old.user_id, old.role, old.account_ids, old.read_only)
+    is distinct from (new.revoked_at, new.expires_at, new.per_minute, new.user_id, new.role, new.account_ids, new.read_only))
   execute function raise_rights_version();
 create constraint trigger rights_without_token after delete on api_tokens
   deferrable initially deferred for each row execute function raise_rights_version();

@@ -3,6 +3,7 @@
 /** Method and path of each operation, by its name. */
 export const operations = {
   getStatus: { method: 'GET', path: '/api/v1/status' },
+  getToken: { method: 'GET', path: '/api/v1/token' },
   listAccounts: { method: 'GET', path: '/api/v1/accounts' },
   getAccount: { method: 'GET', path: '/api/v1/accounts/{account_id}' },
   updateAccount: { method: 'PATCH', path: '/api/v1/accounts/{account_id}' },

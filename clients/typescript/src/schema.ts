@@ -21,6 +21,26 @@ export interface paths {
     patch?: never;
     trace?: never;
   };
+  '/api/v1/token': {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    /**
+     * Show the token
+     * @description The name of the token that the request is made with, when it expires, and what it has less than its user.
+     */
+    get: operations['getToken'];
+    put?: never;
+    post?: never;
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
   '/api/v1/accounts': {
     parameters: {
       query?: never;
@@ -1180,6 +1200,24 @@ export interface components {
       stamps: number;
       /** @description Why, for the history */
       reason: string;
+    };
+    ApiToken: {
+      /** @description The name that its user gave it. */
+      name: string;
+      /**
+       * @description The token has this role wherever its user's own has more rights; null: the user's own
+       * @enum {string|null}
+       */
+      role: 'owner' | 'manager' | 'staff' | null;
+      /** @description The only stores that it may access; null: all that its user belongs to */
+      account_ids: number[] | null;
+      /** @description true: it may only read, and whatever writes is refused with 403 */
+      read_only: boolean;
+      /**
+       * Format: date-time
+       * @description When it stops working; null: when it is revoked.
+       */
+      expires_at: string | null;
     };
     AuditEntry: {
       /** @description The id. */
@@ -3773,7 +3811,7 @@ export interface components {
         'application/problem+json': components['schemas']['Problem'];
       };
     };
-    /** @description The role that the token has in the account does not allow this operation. */
+    /** @description The role that the token has in the account does not allow this operation, or the token may only read. */
     Forbidden: {
       headers: {
         [name: string]: unknown;
@@ -3931,6 +3969,39 @@ export interface operations {
           'application/json': components['schemas']['Status'];
         };
       };
+      408: components['responses']['TooLate'];
+      410: components['responses']['Retired'];
+      422: components['responses']['Rejected'];
+      429: components['responses']['TooManyRequests'];
+      431: components['responses']['HeaderTooLarge'];
+      500: components['responses']['Failed'];
+      503: components['responses']['Unavailable'];
+    };
+  };
+  getToken: {
+    parameters: {
+      query?: never;
+      header?: {
+        /** @description Is returned in the response and recorded in the history. Anything but 1 to 128 letters, digits, dots, underscores and hyphens is replaced. */
+        'X-Request-Id'?: components['parameters']['RequestId'];
+        /** @description handling=strict refuses a request that has a query parameter or a body field that the operation does not accept: 422 for each, and nothing happens. Otherwise they are ignored, and named in X-Unknown-Parameters. */
+        Prefer?: components['parameters']['Prefer'];
+      };
+      path?: never;
+      cookie?: never;
+    };
+    requestBody?: never;
+    responses: {
+      /** @description Done */
+      200: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': components['schemas']['ApiToken'];
+        };
+      };
+      401: components['responses']['Unauthorized'];
       408: components['responses']['TooLate'];
       410: components['responses']['Retired'];
       422: components['responses']['Rejected'];
@@ -4990,6 +5061,7 @@ export interface operations {
       };
       400: components['responses']['MalformedJson'];
       401: components['responses']['Unauthorized'];
+      403: components['responses']['Forbidden'];
       404: components['responses']['NotFound'];
       408: components['responses']['TooLate'];
       409: components['responses']['InProgress'];
@@ -5088,6 +5160,7 @@ export interface operations {
       };
       400: components['responses']['MalformedJson'];
       401: components['responses']['Unauthorized'];
+      403: components['responses']['Forbidden'];
       404: components['responses']['NotFound'];
       408: components['responses']['TooLate'];
       409: components['responses']['InProgress'];
@@ -5142,6 +5215,7 @@ export interface operations {
       };
       400: components['responses']['MalformedJson'];
       401: components['responses']['Unauthorized'];
+      403: components['responses']['Forbidden'];
       404: components['responses']['NotFound'];
       408: components['responses']['TooLate'];
       409: components['responses']['InProgress'];
@@ -5233,6 +5307,7 @@ export interface operations {
       };
       400: components['responses']['MalformedJson'];
       401: components['responses']['Unauthorized'];
+      403: components['responses']['Forbidden'];
       404: components['responses']['NotFound'];
       408: components['responses']['TooLate'];
       409: components['responses']['InProgress'];
@@ -5285,6 +5360,7 @@ export interface operations {
       };
       400: components['responses']['MalformedJson'];
       401: components['responses']['Unauthorized'];
+      403: components['responses']['Forbidden'];
       404: components['responses']['NotFound'];
       408: components['responses']['TooLate'];
       409: components['responses']['InProgress'];
@@ -5507,6 +5583,7 @@ export interface operations {
       };
       400: components['responses']['MalformedJson'];
       401: components['responses']['Unauthorized'];
+      403: components['responses']['Forbidden'];
       404: components['responses']['NotFound'];
       408: components['responses']['TooLate'];
       409: components['responses']['InProgress'];
@@ -5601,6 +5678,7 @@ export interface operations {
       };
       400: components['responses']['MalformedJson'];
       401: components['responses']['Unauthorized'];
+      403: components['responses']['Forbidden'];
       404: components['responses']['NotFound'];
       408: components['responses']['TooLate'];
       409: components['responses']['InProgress'];

@@ -10,6 +10,7 @@ import { invitationHandlers } from './invitation.commands.js';
 import { memberHandlers } from './member.commands.js';
 import { Members } from './members.service.js';
 import { tokenHandlers } from './token.commands.js';
+import { TokenController } from './token.controller.js';
 import { TokenUses } from './token-uses.service.js';
 import { Passwords } from './passwords.service.js';
 import { SecondFactors } from './second-factors.service.js';
@@ -22,6 +23,7 @@ import { userHandlers } from './user.commands.js';
 @Global()
 @Module({
   imports: [TypeOrmModule.forFeature([ApiTokenRow, MembershipRow, UserRow])],
+  controllers: [TokenController],
   providers: [
     { provide: Authenticator, useClass: TokensService },
     TokenUses,

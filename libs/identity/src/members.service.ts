@@ -1,9 +1,11 @@
 import { Injectable } from '@nestjs/common';
 import { Pool } from 'pg';
+import { UnauthorizedError } from '#kernel/errors.js';
 import { query } from '#database/connection.js';
 import { hashInvitationSecret } from './invitation.js';
 import type { Role } from './roles.js';
 import { StoreProfiles } from './store-profiles.service.js';
+import type { TokenRestrictions } from './token.js';
 
 /** More than a store has, and little enough for a page. */
 const MAX_ROWS = 500;
@@ -19,17 +21,21 @@ export type OpenInvitation = {
   expiresAt: Date;
 };
 
+export type TokenDetails = TokenRestrictions & { name: string; expiresAt: Date | null };
+
 /** @property ownerId of the token @property lastUsedAt to the minute */
-export type ListedToken = {
+export type ListedToken = TokenDetails & {
   id: number;
-  name: string;
   ownerId: number;
   ownerName: string;
   createdAt: Date;
-  expiresAt: Date | null;
   lastUsedAt: Date | null;
   expired: boolean;
 };
+
+/** Selects `TokenDetails`. Ids come as JSON, because the driver returns those in an array as strings. */
+const TOKEN_DETAILS = `t.name, t.expires_at as "expiresAt", t.role,
+  to_jsonb(t.account_ids) as "accountIds", t.read_only as "isReadOnly"`;
 
 /** Counts the stores of an owner, with the settings of the newest. Null: there is no store, or it has no country. */
 export type OwnedStores = {
@@ -49,7 +55,7 @@ export type InvitationPreview = {
   hasAccount: boolean;
 };
 
-/** Lists the members, open invitations and tokens of a store. */
+/** Lists the members, open invitations and tokens of a store, and finds a token by itself. */
 @Injectable()
 export class Members {
   constructor(
@@ -113,19 +119,35 @@ export class Members {
     return store && { ...invitation, store: store.name };
   }
 
-  /** Lists the tokens that are valid or have expired, newest first. @param userId null: of everybody */
-  listTokens(accountId: number, userId: number | null): Promise<ListedToken[]> {
+  /**
+   * Lists the tokens of a member that are valid or have expired, newest first: all of them, because they can be revoked
+   * nowhere else once the member has left the stores that they are restricted to.
+   * @param isForAll with those of other members that reach the store
+   */
+  listTokens(accountId: number, userId: number, isForAll: boolean): Promise<ListedToken[]> {
     return query<ListedToken>(this.pool, {
       name: 'members_tokens',
-      text: `select t.id, t.name, u.id as "ownerId", u.name as "ownerName",
-               t.created_at as "createdAt", t.expires_at as "expiresAt",
-               t.last_used_at as "lastUsedAt", coalesce(t.expires_at <= now(), false) as expired
+      text: `select t.id, ${TOKEN_DETAILS}, u.id as "ownerId", u.name as "ownerName",
+               t.created_at as "createdAt", t.last_used_at as "lastUsedAt",
+               coalesce(t.expires_at <= now(), false) as expired
              from memberships m join users u on u.id = m.user_id join api_tokens t on t.user_id = u.id
-             where m.account_id = $1 and ($2::bigint is null or m.user_id = $2)
-               and u.removed_at is null and t.revoked_at is null
+             where m.account_id = $1 and u.removed_at is null and t.revoked_at is null
+               and (m.user_id = $2
+                 or ($3 and (t.account_ids is null or m.account_id = any (t.account_ids))))
              order by t.id desc limit ${MAX_ROWS}`,
-      values: [accountId, userId],
+      values: [accountId, userId, isForAll],
     });
+  }
+
+  /** Finds the token of a request. @throws UnauthorizedError when it has just been deleted */
+  async getToken(tokenId: number): Promise<TokenDetails> {
+    const [token] = await query<TokenDetails>(this.pool, {
+      name: 'members_token',
+      text: `select ${TOKEN_DETAILS} from api_tokens t where t.id = $1`,
+      values: [tokenId],
+    });
+    if (!token) throw new UnauthorizedError();
+    return token;
   }
 
   /** Counts the stores that the user owns, and finds the settings of the newest. */

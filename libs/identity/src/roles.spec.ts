@@ -1,5 +1,13 @@
 import { describe, expect, it } from '@jest/globals';
-import { isAllowed, OPERATIONS, findRefusal, findRequiredRoles, type Role } from './roles.js';
+import {
+  isAllowed,
+  limitRole,
+  OPERATIONS,
+  findRefusal,
+  findRequiredRoles,
+  ROLES,
+  type Role,
+} from './roles.js';
 
 describe('roles', () => {
   it('let owners do everything, and managers all that staff may do and more', () => {
@@ -31,6 +39,16 @@ describe('roles', () => {
 
   it('hide the store from users who are not members', () => {
     for (const operation of OPERATIONS) expect(findRefusal(null, operation)).toBe('not_found');
+  });
+
+  it('are limited to a maximum, which raises none', () => {
+    const limited = ROLES.map((max) => ROLES.map((role) => limitRole(role, max)));
+    expect(limited).toEqual([
+      ['owner', 'manager', 'staff'],
+      ['manager', 'manager', 'staff'],
+      ['staff', 'staff', 'staff'],
+    ]);
+    expect(ROLES.map((role) => limitRole(role, null))).toEqual(ROLES);
   });
 
   it('are listed for operations that not every role may call', () => {

@@ -12,6 +12,7 @@ export type Role = (typeof ROLES)[number];
  */
 const MIN_ROLE = {
   getStatus: 'staff',
+  getToken: 'staff',
   listAccounts: 'staff',
   getAccount: 'staff',
   updateAccount: 'manager',
@@ -114,6 +115,11 @@ export function isRole(text: string): text is Role {
 
 export function isAllowed(role: Role, operation: Operation): boolean {
   return ROLES.indexOf(role) <= ROLES.indexOf(MIN_ROLE[operation]);
+}
+
+/** Returns the role itself, or the maximum where that has fewer rights. @param max null: there is none */
+export function limitRole(role: Role, max: Role | null): Role {
+  return max !== null && ROLES.indexOf(max) > ROLES.indexOf(role) ? max : role;
 }
 
 /**

@@ -11,7 +11,16 @@ import {
 } from '#event-store/commands/audited-writes.service.js';
 import { auditChange, listStoreIds, getUserId, type UserRef } from './identity.commands.js';
 import { ApiTokenRow } from './identity.entity.js';
-import { parseTokenName, hashToken, TOKEN_BYTES, toToken, MAX_TOKENS_PER_USER } from './token.js';
+import {
+  hashToken,
+  MAX_TOKENS_PER_USER,
+  parseNewToken,
+  TOKEN_BYTES,
+  toRestrictionsJson,
+  toToken,
+  UNRESTRICTED,
+  type TokenRestrictions,
+} from './token.js';
 
 export class CreateToken extends Command<{ tokenId: number; token: string }> {
   constructor(
@@ -20,6 +29,7 @@ export class CreateToken extends Command<{ tokenId: number; token: string }> {
     readonly name: string,
     /** Null: valid until it is revoked. */
     readonly expiresAt: Date | null = null,
+    readonly restrictions: TokenRestrictions = UNRESTRICTED,
   ) {
     super();
   }
@@ -34,7 +44,7 @@ export class CreateTokenHandler implements ICommandHandler<CreateToken> {
 
   async execute(command: CreateToken): Promise<{ tokenId: number; token: string }> {
     const { by, user, expiresAt } = command;
-    const name = parseTokenName(command, new Date());
+    const { name, restrictions } = parseNewToken(command, new Date());
     const token = toToken(randomBytes(TOKEN_BYTES), this.keys.getDataKey('token checksums'));
     const sha256 = hashToken(token);
     return this.writes.write(by, async (transaction) => {
@@ -42,6 +52,7 @@ export class CreateTokenHandler implements ICommandHandler<CreateToken> {
       const existing = isRepeated && (await manager.findOneBy(ApiTokenRow, { sha256 }));
       if (existing) return { tokenId: existing.id, token };
       const userId = await getUserId(manager, user);
+      await assertMemberOf(manager, userId, restrictions.accountIds ?? []);
       await assertBelowLimit(manager, userId);
       const { identifiers } = await manager.insert(ApiTokenRow, {
         user_id: userId,
@@ -49,11 +60,21 @@ export class CreateTokenHandler implements ICommandHandler<CreateToken> {
         sha256,
         created_at: () => 'now()',
         expires_at: expiresAt,
+        role: restrictions.role,
+        account_ids: restrictions.accountIds,
+        read_only: restrictions.isReadOnly,
       });
       const tokenId = Number(identifiers[0]?.['id']);
       const expiry = expiresAt && { expires_at: expiresAt.toISOString() };
-      const subject = { token_id: tokenId, user_id: userId, name, ...expiry };
-      await auditChange(transaction, 'token.created', await listStoreIds(manager, userId), subject);
+      const subject = {
+        token_id: tokenId,
+        user_id: userId,
+        name,
+        ...expiry,
+        ...toRestrictionsJson(restrictions),
+      };
+      const stores = await listReachableStoreIds(manager, tokenId);
+      await auditChange(transaction, 'token.created', stores, subject);
       return { tokenId, token };
     });
   }
@@ -106,16 +127,12 @@ export class LimitTokenHandler implements ICommandHandler<LimitToken> {
     return this.writes.write(by, async (transaction) => {
       const { manager } = transaction;
       const limit = { per_minute: perMinute };
-      const { user_id, per_minute } = await getToken(manager, tokenId);
+      const { per_minute } = await getToken(manager, tokenId);
       if (per_minute === perMinute) return { tokenId };
       await manager.update(ApiTokenRow, { id: tokenId }, limit);
       const subject = { token_id: tokenId, changes: findChanges({ per_minute }, limit) };
-      await auditChange(
-        transaction,
-        'token.limited',
-        await listStoreIds(manager, user_id),
-        subject,
-      );
+      const stores = await listReachableStoreIds(manager, tokenId);
+      await auditChange(transaction, 'token.limited', stores, subject);
       return { tokenId };
     });
   }
@@ -136,10 +153,35 @@ async function assertBelowLimit(manager: EntityManager, userId: number): Promise
   );
 }
 
+/** @throws RejectedError when the token would name a store that its user does not belong to */
+async function assertMemberOf(
+  manager: EntityManager,
+  userId: number,
+  accountIds: readonly number[],
+): Promise<void> {
+  const own = new Set(accountIds.length === 0 ? [] : await listStoreIds(manager, userId));
+  const others = accountIds.filter((id) => !own.has(id));
+  if (others.length === 0) return;
+  throw new RejectedError({
+    account_ids: others.map((id) => `must be stores of the user, who does not belong to ${id}`),
+  });
+}
+
+/** Lists the stores that a token reaches now. A change of it is recorded for each of them. */
+async function listReachableStoreIds(manager: EntityManager, tokenId: number): Promise<number[]> {
+  const rows = await manager.query<{ account_id: number }[]>(
+    `select m.account_id from api_tokens t join memberships m on m.user_id = t.user_id
+     where t.id = $1 and (t.account_ids is null or m.account_id = any (t.account_ids))
+     order by m.account_id`,
+    [tokenId],
+  );
+  return rows.map(({ account_id }) => account_id);
+}
+
 /**
  * Asserts that the member may revoke the token: their own, and as an owner those of others. Of these none of the stores
  * may be somebody else's, where the token would stop working as well.
- * @throws NotFoundError also when the token does not reach the store
+ * @throws NotFoundError also when the token of another user does not reach the store
  */
 async function assertCanRevoke(
   manager: EntityManager,
@@ -149,17 +191,18 @@ async function assertCanRevoke(
   const [token] = await manager.query<{ user_id: number; reaches: boolean; elsewhere: boolean }[]>(
     `select t.user_id,
        exists (select from memberships m
-               where m.user_id = t.user_id and m.account_id = $3) as reaches,
+               where m.user_id = t.user_id and m.account_id = $3
+                 and (t.account_ids is null or $3 = any (t.account_ids))) as reaches,
        exists (select from memberships m
-               where m.user_id = t.user_id and not exists (
+               where m.user_id = t.user_id
+                 and (t.account_ids is null or m.account_id = any (t.account_ids)) and not exists (
                  select from memberships own where own.user_id = $2
                    and own.account_id = m.account_id and own.role = 'owner')) as elsewhere
      from api_tokens t where t.id = $1`,
     [tokenId, userId, accountId],
   );
-  if (!token?.reaches) throw new NotFoundError('Token');
-  if (token.user_id === userId) return;
-  if (!canRevokeOthers) throw new NotFoundError('Token');
+  if (token?.user_id === userId) return;
+  if (!token?.reaches || !canRevokeOthers) throw new NotFoundError('Token');
   if (!token.elsewhere) return;
   throw new RejectedError(
     { base: ['This token is used for other stores as well'] },
@@ -195,8 +238,9 @@ export async function revokeTokens(
     [userId, tokenId],
   );
   const revoked = rows.map(({ id }) => id).sort((a, b) => a - b);
-  const stores = await listStoreIds(manager, userId);
-  for (const token_id of revoked)
+  for (const token_id of revoked) {
+    const stores = await listReachableStoreIds(manager, token_id);
     await auditChange(transaction, 'token.revoked', stores, { token_id });
+  }
   return revoked.length;
 }

@@ -1,6 +1,12 @@
 import { describe, expect, it } from '@jest/globals';
 import { RejectedError } from '#kernel/errors.js';
-import { parseTokenName, hasValidChecksum, toToken } from './token.js';
+import {
+  hasValidChecksum,
+  parseNewToken,
+  toRestrictionsJson,
+  toToken,
+  UNRESTRICTED,
+} from './token.js';
 
 const KEY = Buffer.alloc(32, 1);
 const RANDOM = Buffer.alloc(32, 2);
@@ -28,8 +34,10 @@ describe('a token', () => {
 
   it('needs a name, and an expiry in the future if it has one', () => {
     const now = new Date('2026-03-02T10:00:00Z');
-    const parse = (name: string, end: string | null = null) =>
-      parseTokenName({ name, expiresAt: end === null ? null : new Date(end) }, now);
+    const parse = (name: string, end: string | null = null) => {
+      const expiresAt = end === null ? null : new Date(end);
+      return parseNewToken({ name, expiresAt, restrictions: UNRESTRICTED }, now).name;
+    };
     expect(parse(' till ')).toBe('till');
     expect(parse('x'.repeat(255), '2026-03-02T10:00:01Z')).toHaveLength(255);
     for (const [name, end] of [
@@ -41,5 +49,27 @@ describe('a token', () => {
     ] as const) {
       expect(() => parse(name, end)).toThrow(RejectedError);
     }
+  });
+
+  it('names each of its stores once, and 1 to 100 of them if it names any', () => {
+    const parse = (accountIds: number[] | null) =>
+      parseNewToken(
+        { name: 'till', expiresAt: null, restrictions: { ...UNRESTRICTED, accountIds } },
+        new Date(0),
+      ).restrictions.accountIds;
+    expect(parse(null)).toBeNull();
+    expect(parse([10, 9, 10])).toEqual([9, 10]);
+    const ids = Array.from({ length: 101 }, (_, i) => i + 1);
+    expect(parse(ids.slice(1))).toHaveLength(100);
+    for (const wrong of [[], ids]) expect(() => parse(wrong)).toThrow(/account_ids/);
+  });
+
+  it('renders only the restrictions that it has', () => {
+    expect(toRestrictionsJson(UNRESTRICTED)).toEqual({});
+    expect(toRestrictionsJson({ role: 'staff', accountIds: [7], isReadOnly: true })).toEqual({
+      role: 'staff',
+      account_ids: [7],
+      read_only: true,
+    });
   });
 });

@@ -1,15 +1,33 @@
 import { createHash, createHmac, timingSafeEqual } from 'node:crypto';
 import { RejectedError, type FieldErrors } from '#kernel/errors.js';
 import { normalizeText } from '#kernel/text.js';
+import type { Role } from './roles.js';
 
 export const TOKEN_BYTES = 32;
 /** Limits the active tokens of a user. */
 export const MAX_TOKENS_PER_USER = 100;
 
+/** Limits the stores that a token can name. */
+const MAX_ACCOUNTS = 100;
 const MAX_NAME = 255;
 const CHECKSUM_BYTES = 12;
 
 const TOKEN = /^(ink_[A-Za-z0-9_-]{43})([A-Za-z0-9_-]{16})$/;
+
+/**
+ * Says what a token has less than its user. It never changes.
+ * @property role the token has this role where its user's own has more rights; null: the user's own
+ * @property accountIds the only stores that it may access; null: all of its user, also those joined later
+ */
+export type TokenRestrictions = {
+  role: Role | null;
+  accountIds: readonly number[] | null;
+  isReadOnly: boolean;
+};
+
+export const UNRESTRICTED: TokenRestrictions = { role: null, accountIds: null, isReadOnly: false };
+
+type NewToken = { name: string; expiresAt: Date | null; restrictions: TokenRestrictions };
 
 /** @param key for the checksums of this database */
 export function toToken(random: Buffer, key: Buffer): string {
@@ -24,21 +42,36 @@ export function hasValidChecksum(token: string, key: Buffer): boolean {
   return timingSafeEqual(Buffer.from(checksum, 'base64url'), createChecksum(body, key));
 }
 
-/** @returns the name that it gets @throws RejectedError */
-export function parseTokenName(
-  { name, expiresAt }: { name: string; expiresAt: Date | null },
+/** Parses a new token. @returns it with the name and the stores that it gets @throws RejectedError */
+export function parseNewToken(
+  { name, expiresAt, restrictions }: NewToken,
   now: Date,
-): string {
+): Pick<NewToken, 'name' | 'restrictions'> {
   const normal = normalizeText(name);
+  const accountIds =
+    restrictions.accountIds && [...new Set(restrictions.accountIds)].sort((a, b) => a - b);
   const errors: FieldErrors = {
     ...((normal === '' || [...normal].length > MAX_NAME || normal.includes('\0')) && {
       name: [`must have 1 to ${MAX_NAME} characters`],
     }),
     // The negation also refuses what is no time at all.
     ...(expiresAt && !(expiresAt > now) && { expires_at: ['must be in the future'] }),
+    ...(accountIds &&
+      (accountIds.length === 0 || accountIds.length > MAX_ACCOUNTS) && {
+        account_ids: [`must be 1 to ${MAX_ACCOUNTS} stores`],
+      }),
   };
   if (Object.keys(errors).length > 0) throw new RejectedError(errors);
-  return normal;
+  return { name: normal, restrictions: { ...restrictions, accountIds } };
+}
+
+/** Renders the restrictions for the audit log; of an unrestricted token nothing. */
+export function toRestrictionsJson({ role, accountIds, isReadOnly }: TokenRestrictions): object {
+  return {
+    ...(role !== null && { role }),
+    ...(accountIds !== null && { account_ids: accountIds }),
+    ...(isReadOnly && { read_only: true }),
+  };
 }
 
 /**

@@ -8,7 +8,7 @@ import { query } from '#database/connection.js';
 import { MasterKeys } from '#database/master-keys.js';
 import { Authenticator, type Caller } from '#http/caller.js';
 import { RightsWatch } from './rights-watch.service.js';
-import { findRefusal, type RefusalCode, type Role } from './roles.js';
+import { findRefusal, limitRole, type RefusalCode, type Role } from './roles.js';
 import { TokenUses } from './token-uses.service.js';
 import { hasValidChecksum } from './token.js';
 
@@ -20,7 +20,7 @@ const MAX_ROLES = 50;
 /** Finds a token with its user's roles, so that a first request takes one query instead of two. */
 const FIND_TOKEN = {
   name: 'identity_find_token',
-  text: `select t.id, t.user_id, t.per_minute,
+  text: `select t.id, t.user_id, t.per_minute, t.role, to_jsonb(t.account_ids) as account_ids, t.read_only,
            extract(epoch from t.expires_at - now())::float8 * 1000 as expires_in,
            array(select jsonb_build_array(account_id, role) from memberships m
                  where m.user_id = t.user_id limit ${MAX_ROLES}) as roles
@@ -40,11 +40,17 @@ type TokenRow = {
   per_minute: number | null;
   /** In milliseconds, by the database's clock. */
   expires_in: number | null;
+  role: Role | null;
+  account_ids: number[] | null;
+  read_only: boolean;
   roles: [accountId: number, role: Role][];
 };
 
+/** @property maxRole what the user's role in any store is limited to; null: it is not */
+type TokenCaller = Caller & { maxRole: Role | null };
+
 /** @property expiresAt by `performance.now()`, so that setting the clock back revives no token */
-type CachedCaller = { caller: Caller; expiresAt: number };
+type CachedCaller = { caller: TokenCaller; expiresAt: number };
 
 /**
  * Finds the user of a token and their rights. Results are cached while `RightsWatch` knows that nothing has changed.
@@ -79,7 +85,7 @@ export class TokensService extends Authenticator implements OnModuleInit, OnModu
     await this.rights.stop();
   }
 
-  override async authenticate(token: string): Promise<Caller | undefined> {
+  override async authenticate(token: string): Promise<TokenCaller | undefined> {
     // Looked up by hash: comparing in constant time is not needed where nothing is compared.
     const key = hash('sha256', token, 'base64');
     const cachedCaller = this.findCached(this.callers, key);
@@ -89,21 +95,24 @@ export class TokensService extends Authenticator implements OnModuleInit, OnModu
     return this.useCaller(await this.find(key));
   }
 
-  override isKnownIn({ principalId: userId }: Caller, accountId: number): boolean {
-    return this.findCached(this.roles, createRoleKey(userId, accountId)) !== undefined;
+  override isKnownIn(caller: TokenCaller, accountId: number): boolean {
+    if (!canReach(caller, accountId)) return false;
+    return this.findCached(this.roles, createRoleKey(caller.principalId, accountId)) !== undefined;
   }
 
   override async findRefusal(
-    { principalId: userId }: Caller,
+    caller: TokenCaller,
     accountId: number,
     operation: string | undefined,
   ): Promise<RefusalCode | null> {
+    if (!canReach(caller, accountId)) return findRefusal(null, operation);
+    const { principalId: userId, maxRole } = caller;
     const key = createRoleKey(userId, accountId);
     const role = this.findCached(this.roles, key) ?? (await this.loadRole(userId, accountId, key));
-    return findRefusal(role, operation);
+    return findRefusal(role && limitRole(role, maxRole), operation);
   }
 
-  private useCaller(entry: CachedCaller | false): Caller | undefined {
+  private useCaller(entry: CachedCaller | false): TokenCaller | undefined {
     if (!entry || entry.expiresAt <= performance.now()) return undefined;
     this.uses.recordUse(entry.caller.tokenId);
     return entry.caller;
@@ -128,7 +137,14 @@ export class TokensService extends Authenticator implements OnModuleInit, OnModu
     const values = [Buffer.from(key, 'base64')];
     const [row] = await query<TokenRow>(this.pool, { ...FIND_TOKEN, values });
     const entry = row !== undefined && {
-      caller: { tokenId: row.id, principalId: row.user_id, perMinute: row.per_minute },
+      caller: {
+        tokenId: row.id,
+        principalId: row.user_id,
+        perMinute: row.per_minute,
+        accountIds: row.account_ids,
+        isReadOnly: row.read_only,
+        maxRole: row.role,
+      },
       expiresAt: requestedAt + (row.expires_in ?? Infinity),
     };
     if (changes !== this.changes) return entry;
@@ -150,6 +166,11 @@ export class TokensService extends Authenticator implements OnModuleInit, OnModu
     if (user.role !== null && changes === this.changes) this.roles.set(key, user.role);
     return user.role;
   }
+}
+
+/** Tells whether the token is for this store. Its user may still not belong to it. */
+function canReach({ accountIds }: Caller, accountId: number): boolean {
+  return accountIds === null || accountIds.includes(accountId);
 }
 
 function createRoleKey(userId: number, accountId: number): string {

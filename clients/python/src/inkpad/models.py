@@ -14,6 +14,19 @@ class AdjustInput(TypedDict):
     """Why, for the history"""
 
 
+class ApiToken(TypedDict):
+    name: str
+    """The name that its user gave it."""
+    role: Literal["owner", "manager", "staff"] | None
+    """The token has this role wherever its user's own has more rights; null: the user's own"""
+    account_ids: list[int] | None
+    """The only stores that it may access; null: all that its user belongs to"""
+    read_only: bool
+    """true: it may only read, and whatever writes is refused with 403"""
+    expires_at: str | None
+    """When it stops working; null: when it is revoked."""
+
+
 class AuditEntry(TypedDict):
     id: str
     """The id."""

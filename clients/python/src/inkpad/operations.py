@@ -36,6 +36,19 @@ class Operations:
             query={},
         )
 
+    def get_token(self) -> models.ApiToken:
+        """Show the token.
+
+        The name of the token that the request is made with, when it expires, and what it has
+        less than its user.
+        """
+        return self._call(
+            "GET",
+            "/api/v1/token",
+            ids={},
+            query={},
+        )
+
     def list_accounts(
         self,
         *,

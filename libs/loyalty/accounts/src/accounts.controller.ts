@@ -32,14 +32,14 @@ export class AccountsController {
     errors: [422],
   })
   async list(
-    @Authenticated() { principalId: userId }: Caller,
+    @Authenticated() caller: Caller,
     @Query() { as_of: time, ...page }: AsOfPageQuery,
     @Paged() pages: PageReader,
   ): Promise<AccountJson[]> {
     const key = ({ id }: AccountJson) => [id];
     return time === null
-      ? pages.getPage(page, (range) => this.accounts.listFor(userId, range), key)
-      : pages.getPageFrom(page, await this.accounts.listPastFor(userId, time), key);
+      ? pages.getPage(page, (range) => this.accounts.listFor(caller, range), key)
+      : pages.getPageFrom(page, await this.accounts.listPastFor(caller, time), key);
   }
 
   @Get(':account_id')

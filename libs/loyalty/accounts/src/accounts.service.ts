@@ -5,6 +5,7 @@ import { NotFoundError } from '#kernel/errors.js';
 import { query } from '#database/connection.js';
 import { PastStates, type PointInTime } from '#event-store/log/past-states.service.js';
 import { PastCounts, type PastCount } from '#event-store/log/past-counts.service.js';
+import type { Caller } from '#http/caller.js';
 import type { AccountTimeZones } from '#http/date-input.js';
 import type { PageRange } from '#http/page.js';
 import type { StoreProfile, StoreProfiles } from '#identity/store-profiles.service.js';
@@ -31,8 +32,11 @@ const COUNTS = `
   (select count(*) from posters p
     where p.account_id = a.id and p.deleted_at is null) as posters`;
 
-const OF_USER = `select a.state, m.personal, ${COUNTS}
-  from memberships m join accounts a on a.id = m.account_id where m.user_id = $1`;
+/** Matches the memberships of a user that a token may use. */
+const REACHABLE = 'm.user_id = $1 and ($2::bigint[] is null or m.account_id = any ($2))';
+
+/** @property principalId the user @property accountIds the only stores that the token may access; null: all */
+type TokenReach = Pick<Caller, 'principalId' | 'accountIds'>;
 
 /**
  * Finds one store; the request guard has checked access. A user who has just been removed, but is still cached there,
@@ -67,11 +71,16 @@ export class AccountsService implements AccountTimeZones, StoreProfiles {
     private readonly pastCounts: PastCounts,
   ) {}
 
-  /** Lists the stores of the user. */
-  async listFor(userId: number, { after, limit }: PageRange): Promise<AccountJson[]> {
+  /** Lists the stores that a token may access. */
+  async listFor(
+    { principalId, accountIds }: TokenReach,
+    { after, limit }: PageRange,
+  ): Promise<AccountJson[]> {
     const rows = await query<AccountRow>(this.pool, {
-      text: `${OF_USER} and m.account_id > $2 order by m.account_id limit $3`,
-      values: [userId, after?.[0] ?? 0, limit],
+      text: `select a.state, m.personal, ${COUNTS}
+             from memberships m join accounts a on a.id = m.account_id
+             where ${REACHABLE} and m.account_id > $3 order by m.account_id limit $4`,
+      values: [principalId, accountIds, after?.[0] ?? 0, limit],
     });
     return rows.map((row) => toAccountJson(row.state, row, row.personal));
   }
@@ -122,13 +131,13 @@ export class AccountsService implements AccountTimeZones, StoreProfiles {
     return toAccountJson(account, await this.countPast(id, past), personal);
   }
 
-  /** Lists the stores that the user belongs to now, as they were. */
-  async listPastFor(userId: number, time: Date): Promise<AccountJson[]> {
+  /** Lists the stores that a token may access now, as they were. */
+  async listPastFor({ principalId, accountIds }: TokenReach, time: Date): Promise<AccountJson[]> {
     const past = await this.pastStates.toMoment(time);
     const rows = await query<{ id: number } & Ownership>(this.pool, {
-      text: `select account_id as id, personal from memberships
-             where user_id = $1 order by account_id`,
-      values: [userId],
+      text: `select m.account_id as id, m.personal from memberships m
+             where ${REACHABLE} order by m.account_id`,
+      values: [principalId, accountIds],
     });
     const own = new Map(rows.map(({ id, personal }) => [id, personal]));
     const ids = [...own.keys()];

@@ -2,7 +2,17 @@ import { createParamDecorator, type ExecutionContext } from '@nestjs/common';
 import type { FastifyRequest } from 'fastify';
 import type { CommandContext, KeyedRequest, RequestSource } from '#kernel/aggregate.js';
 
-export type Caller = { tokenId: number; principalId: number; perMinute: number | null };
+/**
+ * @property accountIds the only accounts that the token may access; null: all that its principal belongs to
+ * @property isReadOnly whether every method that writes is refused
+ */
+export type Caller = {
+  tokenId: number;
+  principalId: number;
+  perMinute: number | null;
+  accountIds: readonly number[] | null;
+  isReadOnly: boolean;
+};
 
 /** A request that has passed the request guard. */
 export type AuthenticatedRequest = FastifyRequest &
@@ -12,7 +22,7 @@ export type AuthenticatedRequest = FastifyRequest &
     sessionIds?: Record<string, number>;
     accountId?: number;
     /** Reason for refusing an authenticated caller, for the access log. */
-    refusal?: 'role' | 'cross_site' | 'csrf_token';
+    refusal?: 'role' | 'read_only' | 'cross_site' | 'csrf_token';
     keyed?: KeyedRequest;
     /** Error that the request ended with. */
     failure?: unknown;

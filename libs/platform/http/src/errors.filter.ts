@@ -232,7 +232,10 @@ function toErrorResponse(error: unknown): ErrorResponse {
   if (error instanceof NotFoundError)
     return createErrorResponse('not_found', { error: error.message });
   if (error instanceof UnauthorizedError) return createErrorResponse('unauthorized');
-  if (error instanceof ForbiddenError) return createErrorResponse('forbidden');
+  if (error instanceof ForbiddenError) {
+    const { message, resolution } = error;
+    return createErrorResponse('forbidden', { error: message, resolution });
+  }
   if (error instanceof RateLimitedError) {
     const { retryAfterSeconds } = error;
     return createErrorResponse(

@@ -78,7 +78,7 @@ describe('RateLimits', () => {
       [0, true],
     ]);
     expect((await limits.countAddress('192.0.2.2')).remaining).toBe(1);
-    const caller = { tokenId: 1, principalId: 1, perMinute: 7 };
+    const caller = { tokenId: 1, perMinute: 7 };
     expect((await limits.countToken(caller)).remaining).toBe(6);
   });
 
@@ -90,7 +90,7 @@ describe('RateLimits', () => {
     } as PlatformConfig;
     const limits = new RateLimits(new LocalCounts(), config);
     const countToken = async (tokenId: number, accountId: number) => {
-      const caller = { tokenId, principalId: 1, perMinute: null };
+      const caller = { tokenId, perMinute: null };
       const { scope, limit, remaining, isExceeded } = await limits.countToken(
         caller,
         undefined,

@@ -33,7 +33,11 @@ export class RateLimits {
    * Counts an API request with a valid token.
    * @param accountId counted as well; left out while the caller may not belong to it
    */
-  countToken({ tokenId, perMinute }: Caller, own?: OwnLimit, accountId?: number): Promise<Usage> {
+  countToken(
+    { tokenId, perMinute }: Pick<Caller, 'tokenId' | 'perMinute'>,
+    own?: OwnLimit,
+    accountId?: number,
+  ): Promise<Usage> {
     const limit = perMinute ?? this.config.rateLimitPerMinute;
     const window = createWindow('token', String(tokenId), limit, own);
     return this.count(

@@ -23,10 +23,13 @@ import {
 
 const STATUS = `${API}/status`;
 
+/** Lists the methods that a read-only token may use: the safe ones of RFC 9110, section 9.2.1. */
+const SAFE_METHODS = new Set(['GET', 'HEAD', 'OPTIONS']);
+
 /**
  * Decides everything that precedes reading a body, in this order: retired version (VER-09), limit per address for
  * callers without a valid token (LIMIT-12), token (CONV-35), limits of token and account (LIMIT-13), account
- * (CONV-36), role. A hook and not a guard of Nest: those run after the body was parsed, and unknown routes must carry
+ * (CONV-36), role, read-only token (TOKEN-09). A hook and not a guard of Nest: those run after the body was parsed, and unknown routes must carry
  * the headers too.
  */
 export class RequestGuard {
@@ -79,12 +82,12 @@ export class RequestGuard {
     this.assertWithinLimit(usage);
     if (getRoute(request) === STATUS) return;
     if (!caller) throw new UnauthorizedError();
-    if (accountId === undefined) return;
+    if (accountId === undefined) return assertMayWrite(request, caller);
     const refusal = await this.authenticator.findRefusal(caller, accountId, getOperation(request));
     if (refusal === 'not_found') throw new NotFoundError(this.authenticator.accountName);
     if (!isKnown) await this.countForAccount(accountId, reply);
     request.accountId = accountId;
-    if (refusal !== 'forbidden') return;
+    if (refusal !== 'forbidden') return assertMayWrite(request, caller);
     request.refusal = 'role';
     throw new ForbiddenError();
   }
@@ -160,6 +163,17 @@ export class RequestGuard {
   private async countAddress(request: FastifyRequest, reply: FastifyReply): Promise<void> {
     reply.headers(renderLimitHeaders(await this.limits.countAddress(request.ip)));
   }
+}
+
+/**
+ * Asserts that the token is not read-only, or the request writes nothing. A path or method that does not exist is
+ * still 404 or 405.
+ * @throws ForbiddenError
+ */
+function assertMayWrite(request: AuthenticatedRequest, { isReadOnly }: Caller): void {
+  if (!isReadOnly || SAFE_METHODS.has(request.method) || request.is404) return;
+  request.refusal = 'read_only';
+  throw new ForbiddenError('This token may only read', 'Use a token that is not read-only.');
 }
 
 function isApi(request: FastifyRequest): boolean {

@@ -69,6 +69,10 @@ export function TextsProperty(items: object = {}, words: PropertyDocs = {}): Pro
   return defineProperty({ type: 'array', items: { type: 'string', ...items } }, words);
 }
 
+export function IntegersProperty(words: PropertyDocs = {}): PropertyDecorator {
+  return defineProperty({ type: 'array', items: { type: 'integer' } }, words);
+}
+
 /** Declares messages by field. */
 export function FieldErrorsProperty(words: PropertyDocs = {}): PropertyDecorator {
   const messages = { type: 'array', items: { type: 'string' } };

@@ -35,7 +35,8 @@ export const ERRORS = {
     error: 'Your role in this account does not allow this',
     resolution:
       'Use a token whose role allows it, or have an owner of the account change your role.',
-    meaning: 'The role that the token has in the account does not allow this operation.',
+    meaning:
+      'The role that the token has in the account does not allow this operation, or the token may only read.',
     response: 'Forbidden',
   },
   rate_limited: {

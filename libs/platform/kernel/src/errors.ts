@@ -61,10 +61,13 @@ export class UnauthorizedError extends Error {
   }
 }
 
-/** Reports that the caller's role does not allow the operation. Becomes a 403. */
+/** Reports that the caller's role, or a restriction of their token, does not allow the operation. Becomes a 403. */
 export class ForbiddenError extends Error {
-  constructor() {
-    super(ERRORS.forbidden.error);
+  constructor(
+    message: string = ERRORS.forbidden.error,
+    readonly resolution: string = ERRORS.forbidden.resolution,
+  ) {
+    super(message);
   }
 }
 

@@ -168,8 +168,7 @@ export class StoreTokensController {
   }
 
   private listTokens({ userId }: SignedInUser, { id, role }: EnteredStore): Promise<ListedToken[]> {
-    const isForAll = isAllowed(role, 'tokens.read_of_others');
-    return this.members.listTokens(id, isForAll ? null : userId);
+    return this.members.listTokens(id, userId, isAllowed(role, 'tokens.read_of_others'));
   }
 
   private async send(
