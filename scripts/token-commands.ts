@@ -1,5 +1,6 @@
-import type { Command } from 'commander';
+import { Option, type Command } from 'commander';
 import { normalizeEmailAddress } from '#kernel/email-address.js';
+import { ROLES, type Role } from '#identity/roles.js';
 import { CreateToken, LimitToken, RevokeToken } from '#identity/token.commands.js';
 import type { AuditedWriter } from '#event-store/commands/audited-writes.service.js';
 import {
@@ -14,19 +15,29 @@ import {
 
 /** Tokens themselves are known to nobody: only their hashes are stored. */
 const TOKENS = `
-  select t.id::int as token_id, t.name, u.id::int as user_id, u.email, t.per_minute, t.created_at,
-    t.expires_at, t.last_used_at, t.revoked_at
+  select t.id::int as token_id, t.name, u.id::int as user_id, u.email, t.role,
+    to_jsonb(t.account_ids) as account_ids, t.read_only, t.per_minute, t.created_at, t.expires_at,
+    t.last_used_at, t.revoked_at
   from api_tokens t join users u on u.id = t.user_id
   where ($1 or (t.revoked_at is null and u.removed_at is null
       and (t.expires_at is null or t.expires_at > now())))
     and ($2::text is null or u.email_key = $2)
   order by t.id`;
 
+type NewTokenOptions = {
+  user: string;
+  name: string;
+  expires?: TimeOption;
+  role?: Role;
+  store?: number[];
+  readOnly: boolean;
+};
+
 export function addTokenCommands(program: Command, by: AuditedWriter): void {
   addExamples(
     program
       .command('token:list')
-      .description('lists active API tokens with owner, creation and last use')
+      .description('lists active API tokens with owner, restrictions, creation and last use')
       .option('--user <email>', 'only those of this user', parseEmailKey)
       .option('--all', 'includes revoked and expired tokens', false),
     'token:list --user grace@shop.example',
@@ -34,25 +45,7 @@ export function addTokenCommands(program: Command, by: AuditedWriter): void {
     runList('tokens', async (pool) => (await pool.query(TOKENS, [all, user ?? null])).rows);
   });
 
-  addExamples(
-    program
-      .command('token:create')
-      .description('creates an API token and prints it; it is never shown again')
-      .requiredOption('--user <email>', 'the user that it acts for', normalizeEmailAddress)
-      .requiredOption('--name <name>', 'what it is for')
-      .option(
-        '--expires <time>',
-        'when it stops working, ISO 8601, or the last day in UTC; never if omitted',
-        parseTimeOption('end'),
-      ),
-    'token:create --user grace@shop.example --name till --expires 2027-12-31',
-  ).action(({ user, name, expires }: { user: string; name: string; expires?: TimeOption }) => {
-    runCommand(async (bus) => {
-      const command = new CreateToken(by, user, name, expires?.('UTC') ?? null);
-      const { tokenId, token } = await bus.execute(command);
-      return { token_id: tokenId, api_token: token };
-    });
-  });
+  addTokenCreation(program, by);
 
   addExamples(
     program
@@ -78,6 +71,45 @@ export function addTokenCommands(program: Command, by: AuditedWriter): void {
     runCommand(async (bus) => {
       await bus.execute(new RevokeToken(by, tokenId));
       return { token_id: tokenId, revoked: true };
+    });
+  });
+}
+
+function addTokenCreation(program: Command, by: AuditedWriter): void {
+  addExamples(
+    program
+      .command('token:create')
+      .description('creates an API token and prints it; it is never shown again')
+      .requiredOption('--user <email>', 'the user that it acts for', normalizeEmailAddress)
+      .requiredOption('--name <name>', 'what it is for')
+      .option(
+        '--expires <time>',
+        'when it stops working, ISO 8601, or the last day in UTC; never if omitted',
+        parseTimeOption('end'),
+      )
+      .addOption(
+        new Option(
+          '--role <role>',
+          "where the user's own role has more rights, the token has this one",
+        ).choices(ROLES),
+      )
+      .option(
+        '--store <id...>',
+        'the only stores that it may access; all of the user if omitted',
+        (text: string, ids: number[] = []) => [...ids, parsePositive(text)],
+      )
+      .option('--read-only', 'it may only read', false),
+    'token:create --user grace@shop.example --name till --expires 2027-12-31',
+    'token:create --user grace@shop.example --name reports --store 1 2 --role manager --read-only',
+  ).action(({ user, name, expires, role, store, readOnly }: NewTokenOptions) => {
+    runCommand(async (bus) => {
+      const command = new CreateToken(by, user, name, expires?.('UTC') ?? null, {
+        role: role ?? null,
+        accountIds: store ?? null,
+        isReadOnly: readOnly,
+      });
+      const { tokenId, token } = await bus.execute(command);
+      return { token_id: tokenId, api_token: token };
     });
   });
 }

@@ -112,6 +112,11 @@ describe('npm run cli', () => {
       GRACE,
       '--name',
       'till',
+      '--role',
+      'manager',
+      '--store',
+      `${store}`,
+      '--read-only',
     ]);
     tokenId = token.token_id;
 
@@ -149,6 +154,9 @@ describe('npm run cli', () => {
           name: 'till',
           user_id: 1,
           email: GRACE,
+          role: 'manager',
+          account_ids: [store],
+          read_only: true,
           per_minute: null,
           created_at: expect.any(String),
           expires_at: null,
