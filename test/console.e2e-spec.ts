@@ -7,6 +7,8 @@ import { AddressUpkeep } from '#identity/address-upkeep.service.js';
 import { CreateUser, RemoveUser } from '#identity/identity.commands.js';
 import { AddMember, RemoveMember } from '#identity/member.commands.js';
 import { isAllowed, ROLES, type Operation, type Role } from '#identity/roles.js';
+import { CreateToken } from '#identity/token.commands.js';
+import { UNRESTRICTED } from '#identity/token.js';
 import { Config } from '#configuration/config.js';
 import { runJob } from '#database/job-runner.js';
 import { MailOutbox } from '#messages/mail-outbox.service.js';
@@ -90,6 +92,66 @@ describe('the console’s API tokens', () => {
       async () => (await client.get(client.store)).status,
       (status) => status === 401,
     );
+  });
+
+  it('are created with a lower role, for one store and read-only, and listed with that', async () => {
+    await owner.get(`${page}/tokens`);
+    const creation = await owner.post(`${page}/tokens`, {
+      name: 'restricted till',
+      lifetime: '',
+      role: 'staff',
+      reach: 'one',
+      read_only: 'yes',
+    });
+    expect(creation.text).toContain('Access: At most staff, read only, only this store.');
+    const token = /ink_[\w-]{59}/.exec(creation.text)?.[0] ?? '';
+    const client = new Client(service.baseUrl, store.accountId, token);
+    expect((await client.get<object>('/api/v1/token')).body).toMatchObject({
+      role: 'staff',
+      account_ids: [store.accountId],
+      read_only: true,
+    });
+    const list = await owner.get(`${page}/tokens`);
+    expect(list.text).toContain('<td data-label="Access">At most staff, read only');
+  });
+
+  it('are refused with 422 for a role or a reach that the form does not have', async () => {
+    await owner.get(`${page}/tokens`);
+    for (const wrong of [{ role: 'admin' }, { reach: '7' }]) {
+      const refusal = await owner.post(`${page}/tokens`, { name: 'till', lifetime: '', ...wrong });
+      expect([wrong, refusal.status, refusal.text.includes('ink_')]).toEqual([wrong, 422, false]);
+    }
+  });
+
+  it('for other stores only are shown to their user alone, who can revoke them', async () => {
+    const { browser: manager, email } = await addMember('manager');
+    const other = await service.newStore();
+    await service.execute(new AddMember(cli, other.accountId, email, 'owner'));
+    const { tokenId } = await service.execute(
+      new CreateToken(cli, email, 'elsewhere', null, {
+        ...UNRESTRICTED,
+        accountIds: [other.accountId],
+      }),
+    );
+    expect((await owner.get(`${page}/tokens`)).text).not.toContain('elsewhere');
+    expect((await owner.post(`${page}/tokens/${tokenId}/revoke`)).status).toBe(422);
+    const own = await manager.get(`${page}/tokens`);
+    expect(own.text).toContain('Only 1 other store');
+    expect((await manager.post(`${page}/tokens/${tokenId}/revoke`)).status).toBe(303);
+  });
+
+  it('for this store only can be revoked by its owners, whatever other stores their user has', async () => {
+    const { email } = await addMember('manager');
+    const other = await service.newStore();
+    await service.execute(new AddMember(cli, other.accountId, email, 'staff'));
+    const { tokenId } = await service.execute(
+      new CreateToken(cli, email, 'only here', null, {
+        ...UNRESTRICTED,
+        accountIds: [store.accountId],
+      }),
+    );
+    expect((await owner.get(`${page}/tokens`)).text).toContain('only here');
+    expect((await owner.post(`${page}/tokens/${tokenId}/revoke`)).status).toBe(303);
   });
 
   it('are refused with 422 without a visible name', async () => {

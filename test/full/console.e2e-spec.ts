@@ -205,6 +205,9 @@ describe('the console in a browser', () => {
     ] as const) {
       await page.getByLabel('Name').fill(name);
       await page.getByLabel('Valid').selectOption(lifetime);
+      await page.getByLabel('Role').selectOption('staff');
+      await page.getByLabel('Stores').selectOption('one');
+      await page.getByLabel('Read only').check();
       await press(page, 'Create token');
       if (name !== 'till') await page.getByRole('link', { name: 'I have copied it' }).click();
     }

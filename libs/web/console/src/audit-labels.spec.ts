@@ -39,6 +39,8 @@ describe('the description of an audit entry', () => {
     [{ email: 'a@x.example', role: 'staff' }, 'a@x.example, Staff'],
     [{ token_id: 3, expires_at: '2027-03-04T00:00:00Z' }, 'until 2027-03-04'],
     [{ token_id: 3, expires_at: null }, ''],
+    [{ token_id: 3, role: 'staff', account_ids: [7] }, 'Staff, for one store only'],
+    [{ token_id: 3, account_ids: [7, 9], read_only: true }, 'read only, for 2 stores only'],
     [
       { webhook_subscription_id: 5, target_url: 'https://a.example/' },
       'webhook 5, https://a.example/',

@@ -76,6 +76,8 @@ export function describeDetails(subject: object, day: (time: Date) => string): s
     number('customer_id', (id) => `customer ${id}`),
     text('email'),
     getRoleLabel(fields['role']),
+    fields['read_only'] === true ? 'read only' : '',
+    Array.isArray(fields['account_ids']) ? describeStores(fields['account_ids'].length) : '',
     METHOD_LABELS[text('method')] ?? '',
     number('times', (times) => (times > 1 ? `${times} times within an hour` : '')),
     text('expires_at') && `until ${day(new Date(text('expires_at')))}`,
@@ -122,6 +124,10 @@ function describeValue(field: string, value: unknown): string {
   if (Array.isArray(value)) return value.includes('*') ? 'all events' : value.join(', ');
   if (field === 'role') return getRoleLabel(value);
   return typeof value === 'string' && field !== 'payload_format' ? `“${value}”` : String(value);
+}
+
+function describeStores(count: number): string {
+  return count === 1 ? 'for one store only' : `for ${count} stores only`;
 }
 
 function getRoleLabel(role: unknown): string {

@@ -2,14 +2,15 @@ import { Body, Controller, Get, Param, Post, Query, Req, Res } from '@nestjs/com
 import { CommandBus } from '@nestjs/cqrs';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { Config } from '#configuration/config.js';
-import { NotFoundError } from '#kernel/errors.js';
+import { NotFoundError, RejectedError, type FieldErrors } from '#kernel/errors.js';
 import type { AuditedWriter } from '#event-store/commands/audited-writes.service.js';
 import { TakesForm, type Form } from '#http/form-bodies.js';
 import { parsePathId } from '#http/path.js';
 import { Throttle } from '#http/throttle.js';
 import { Members, type ListedToken } from '#identity/members.service.js';
-import { isAllowed } from '#identity/roles.js';
+import { isAllowed, isRole } from '#identity/roles.js';
 import { CreateToken, RevokeToken } from '#identity/token.commands.js';
+import type { TokenRestrictions } from '#identity/token.js';
 import {
   ConsoleWriter,
   CurrentStore,
@@ -22,33 +23,52 @@ import { Pages } from '#pages/pages.service.js';
 import { readFormText } from '#sign-in/form-text.js';
 import { loadView } from '#pages/view.js';
 import { toFormErrors, NO_FORM_ERRORS, type FormErrors } from './form-errors.js';
+import { ROLE_LABELS } from './role-labels.js';
 import { StoreTimes } from './store-times.service.js';
+import { describeAccess } from './token-access.js';
 
 type TokenRow = {
   id: number;
   name: string;
   owner: string;
   isOwn: boolean;
+  /** Empty: the token may do what its user may. */
+  access: string;
   createdOn: string;
   expiresOn: string;
   isExpired: boolean;
   lastUsed: string;
 };
 
+type Choices = readonly { value: string; text: string }[];
+
+type TokenFields = {
+  name: string;
+  lifetime: string;
+  role: string;
+  reach: string;
+  isReadOnly: boolean;
+};
+
 type TokensView = {
   tokens: TokenRow[];
   isForAll: boolean;
-  lifetimes: { value: string; text: string }[];
-  values: { name: string; lifetime: string };
+  lifetimes: Choices;
+  roles: Choices;
+  reaches: Choices;
+  values: TokenFields;
   formErrors: FormErrors;
   done: string;
 };
 
 const view = loadView<TokensView>(import.meta.url, './views/tokens.eta');
-const newTokenView = loadView<{ name: string; token: string; expires: string; example: string }>(
-  import.meta.url,
-  './views/new-token.eta',
-);
+const newTokenView = loadView<{
+  name: string;
+  token: string;
+  expires: string;
+  access: string;
+  example: string;
+}>(import.meta.url, './views/new-token.eta');
 
 const PER_MINUTE = { default: { limit: 30, ttl: 60_000 } };
 const DAY_MS = 24 * 60 * 60 * 1000;
@@ -60,6 +80,26 @@ const LIFETIMES = [
   { value: '90', text: 'For 90 days' },
   { value: '365', text: 'For one year' },
 ];
+
+/** The roles to choose from; empty means the user's own. A token with the role owner has no less than its user. */
+const ROLE_CHOICES = [
+  { value: '', text: 'The same as yours' },
+  ...(['manager', 'staff'] as const).map((value) => ({
+    value,
+    text: `At most ${ROLE_LABELS[value].text.toLowerCase()}`,
+  })),
+];
+
+/** The stores to choose from: all, or the one of the page. The command line can choose several. */
+const REACHES = ['all', 'one'] as const;
+
+const NO_VALUES: TokenFields = {
+  name: '',
+  lifetime: '',
+  role: '',
+  reach: 'all',
+  isReadOnly: false,
+};
 
 const DONE = new Map([['revoked', 'The token is revoked.']]);
 
@@ -97,10 +137,11 @@ export class StoreTokensController {
     @CurrentUser() user: SignedInUser,
     @CurrentStore() store: EnteredStore,
   ): Promise<void> {
-    const values = { name: readFormText(form, 'name'), lifetime: form['lifetime'] ?? '' };
+    const values = readTokenFields(form);
     const expiresAt = parseExpiry(values.lifetime);
     try {
-      const command = new CreateToken(by, user.userId, values.name, expiresAt);
+      const restrictions = parseRestrictions(values, store);
+      const command = new CreateToken(by, user.userId, values.name, expiresAt, restrictions);
       const { token } = await this.bus.execute(command);
       const { day } = await this.times.forStore(store.id);
       const url = `${this.config.publicUrl}/api/v1/accounts/${store.id}`;
@@ -112,6 +153,7 @@ export class StoreTokensController {
           name: values.name,
           token,
           expires: expiresAt ? day(expiresAt) : '',
+          access: describeAccess(restrictions, store.id),
           example: `curl -H "Authorization: Bearer ${token}" ${url}`,
         },
         width: 'form',
@@ -186,6 +228,7 @@ export class StoreTokensController {
       name: token.name,
       owner: token.ownerId === user.userId ? 'You' : token.ownerName,
       isOwn: token.ownerId === user.userId,
+      access: describeAccess(token, store.id),
       createdOn: day(token.createdAt),
       expiresOn: token.expiresAt ? day(token.expiresAt) : 'Never',
       isExpired: token.expired,
@@ -198,7 +241,12 @@ export class StoreTokensController {
         tokens: rows,
         isForAll,
         lifetimes: LIFETIMES,
-        values: { name: '', lifetime: '' },
+        roles: ROLE_CHOICES,
+        reaches: REACHES.map((value) => ({
+          value,
+          text: value === 'all' ? 'All your stores' : `Only ${store.name}`,
+        })),
+        values: NO_VALUES,
         formErrors: NO_FORM_ERRORS,
         done: '',
         ...formState,
@@ -206,6 +254,33 @@ export class StoreTokensController {
       status: formState.formErrors ? 422 : 200,
     });
   }
+}
+
+function readTokenFields(form: Form): TokenFields {
+  return {
+    name: readFormText(form, 'name'),
+    lifetime: form['lifetime'] ?? '',
+    role: form['role'] ?? '',
+    reach: form['reach'] ?? 'all',
+    isReadOnly: form['read_only'] !== undefined,
+  };
+}
+
+/** Never takes a value that the form does not have for no restriction. @throws RejectedError */
+function parseRestrictions(
+  { role, reach, isReadOnly }: TokenFields,
+  { id }: EnteredStore,
+): TokenRestrictions {
+  const errors: FieldErrors = {
+    ...(role !== '' && !isRole(role) && { role: ['is not a role'] }),
+    ...(!(REACHES as readonly string[]).includes(reach) && { account_ids: ['is not a choice'] }),
+  };
+  if (Object.keys(errors).length > 0) throw new RejectedError(errors);
+  return {
+    role: isRole(role) ? role : null,
+    accountIds: reach === 'one' ? [id] : null,
+    isReadOnly,
+  };
 }
 
 function parseExpiry(lifetime: string): Date | null {

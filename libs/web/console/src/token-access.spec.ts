@@ -1,0 +1,16 @@
+import { describe, expect, it } from '@jest/globals';
+import { UNRESTRICTED } from '#identity/token.js';
+import { describeAccess } from './token-access.js';
+
+describe('the description of what a token may access', () => {
+  it.each([
+    [{}, ''],
+    [{ role: 'staff' as const }, 'At most staff'],
+    [{ isReadOnly: true, accountIds: [7] }, 'Read only, only this store'],
+    [{ accountIds: [3, 7] }, 'Only this store and 1 other store'],
+    [{ accountIds: [3] }, 'Only 1 other store'],
+    [{ accountIds: [3, 4] }, 'Only 2 other stores'],
+  ])('names each restriction: %j', (restrictions, text) => {
+    expect(describeAccess({ ...UNRESTRICTED, ...restrictions }, 7)).toBe(text);
+  });
+});
