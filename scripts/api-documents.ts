@@ -8,6 +8,7 @@ import { readConfig } from '#configuration/config.js';
 import type { OpenApiDocument } from '#docs/openapi-document.js';
 import { ApiModule } from '../apps/api/src/api.module.js';
 import { createOpenApiDocument } from './openapi/document.js';
+import { closeSchema } from './openapi/open-shapes.js';
 import { ENV_EXAMPLE, renderEnvExample } from './env-example.js';
 import { renderWebhooksPage, WEBHOOKS_PAGE } from './event-table.js';
 import { renderPythonModels, renderPythonOperations } from './python-client.js';
@@ -43,15 +44,16 @@ export async function createPreviewApp(): Promise<NestFastifyApplication> {
 export async function renderApiDocuments(
   document: OpenApiDocument,
 ): Promise<Record<string, string>> {
-  const schema =
-    GENERATED + astToString(await openapiTS(stripForTypes(document) as OpenAPI3, TYPES));
+  // Our clients are released with the service, so their types may be exact.
+  const exact = closeSchema(document) as OpenApiDocument;
+  const schema = GENERATED + astToString(await openapiTS(stripForTypes(exact) as OpenAPI3, TYPES));
   const operations = `${GENERATED}/** Method and path of each operation, by its name. */\nexport const operations = ${JSON.stringify(listRoutes(document))} as const;\n`;
   return {
     'openapi.json': await format('openapi.json', JSON.stringify(document)),
     'clients/typescript/src/schema.ts': await format('schema.ts', schema),
     'clients/typescript/src/operations.ts': await format('operations.ts', operations),
-    'clients/python/src/inkpad/models.py': renderPythonModels(document),
-    'clients/python/src/inkpad/operations.py': renderPythonOperations(document),
+    'clients/python/src/inkpad/models.py': renderPythonModels(exact),
+    'clients/python/src/inkpad/operations.py': renderPythonOperations(exact),
     [ENV_EXAMPLE]: renderEnvExample(),
     [WEBHOOKS_PAGE]: await format('webhooks.md', renderWebhooksPage()),
     [ROLES_PAGE]: await format('roles.md', renderRolesPage()),

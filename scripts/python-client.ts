@@ -36,9 +36,9 @@ export function renderPythonModels(document: OpenApiDocument): string {
     const schema = operation.requestBody?.content['application/json']?.schema;
     return schema === undefined || schema.$ref ? [] : [[getBodyName(operation), schema] as const];
   });
-  const records = [...Object.entries(schemas), ...bodies].map(([name, schema]) =>
-    renderTypedDict(name, schema),
-  );
+  const records = [...Object.entries(schemas), ...bodies]
+    .filter(([, schema]) => schema.properties)
+    .map(([name, schema]) => renderTypedDict(name, schema));
   return `"""The records of the Inkpad API, as they travel in JSON."""
 
 ${GENERATED}

@@ -4,14 +4,16 @@ import type { OpenApiDocument } from '#docs/openapi-document.js';
 import { HEADERS, PARAMETERS } from '#docs/openapi-headers.js';
 import { applySwaggerDecorators } from '#http/documentation.js';
 import { endpoints, publishedEvents, tags } from '#http/endpoint.js';
-import { ErrorBody, ProblemBody } from '#docs/error.dto.js';
+import { ErrorBody } from '#docs/error.dto.js';
 import {
   createOperation,
-  createRefusalResponses,
+  createFailureResponses,
   createWebhook,
+  WEBHOOK_TAG,
   type FoundOperation,
 } from './operation.js';
-import { listInnerDtos, collectReachable, Schemas } from './schemas.js';
+import { openRequestSchema, openResponseSchema } from './open-shapes.js';
+import { listInnerDtos, collectReachable, Schemas, type JsonSchema } from './schemas.js';
 
 const DESCRIPTION = `Loyalty stamp cards for local businesses. Every request except the status needs
 \`Authorization: Bearer <API_TOKEN>\`. Every error is JSON with \`error\`, \`code\`, usually a
@@ -31,7 +33,7 @@ export function createOpenApiDocument(app: INestApplication, publicUrl: string):
   const document = swagger.SwaggerModule.createDocument(
     app,
     new swagger.DocumentBuilder().setOpenAPIVersion('3.1.0').build(),
-    { autoTagControllers: false, extraModels: [ErrorBody, ProblemBody, ...listInnerDtos()] },
+    { autoTagControllers: false, extraModels: [ErrorBody, ...listInnerDtos()] },
   );
   const schemas = new Schemas(document.components?.schemas ?? {});
   // Pages and the requests of phones and wallets are not described.
@@ -49,7 +51,7 @@ export function createOpenApiDocument(app: INestApplication, publicUrl: string):
   const webhooks = mapValues(Object.fromEntries(publishedEvents), (spec, type) =>
     addErrorContext(type, () => createWebhook(spec, schemas)),
   );
-  const responses = createRefusalResponses();
+  const responses = createFailureResponses();
   return {
     openapi: '3.1.0',
     info: {
@@ -60,21 +62,58 @@ export function createOpenApiDocument(app: INestApplication, publicUrl: string):
     },
     servers: [{ url: publicUrl }],
     security: [{ token: [] }],
-    tags: [...tags.values()]
-      .sort((one, other) => one.order - other.order)
-      .map(({ name, description }) => ({ name, description })),
-    paths,
+    tags: [...[...tags.values()].sort((one, other) => one.order - other.order), WEBHOOK_TAG].map(
+      ({ name, description }) => ({ name, description }),
+    ),
+    paths: mapValues(paths, (one) => mapValues(one, openOperation)),
     webhooks,
     components: {
       securitySchemes: {
         token: { type: 'http', scheme: 'bearer', description: 'An API token of a user' },
       },
-      schemas: collectReachable(schemas.components, paths, webhooks, responses),
+      schemas: openComponents(schemas.components, paths, [webhooks, responses]),
       responses,
       headers: HEADERS,
       parameters: PARAMETERS,
     },
   };
+}
+
+/** Opens the parts of an operation that are no components. */
+function openOperation(operation: Record<string, unknown>): Record<string, unknown> {
+  const { parameters, requestBody, responses } = operation;
+  return {
+    ...operation,
+    parameters: openRequestSchema(parameters),
+    ...(requestBody !== undefined && { requestBody: openRequestSchema(requestBody) }),
+    responses: openResponseSchema(responses),
+  };
+}
+
+/** Opens the components that operations refer to; those of requests and of responses are never the same. */
+function openComponents(
+  components: Record<string, JsonSchema>,
+  paths: Record<string, Record<string, Record<string, unknown>>>,
+  received: unknown,
+): Record<string, JsonSchema> {
+  const operations = Object.values(paths).flatMap((one) => Object.values(one));
+  const requests = collectReachable(
+    components,
+    operations.map(({ parameters, requestBody = null }) => [parameters, requestBody]),
+  );
+  const results = collectReachable(
+    components,
+    operations.map(({ responses, callbacks = null }) => [responses, callbacks]),
+    received,
+  );
+  return sortKeys({
+    ...mapValues(requests, (schema) => openRequestSchema(schema) as JsonSchema),
+    ...mapValues(results, (schema) => openResponseSchema(schema) as JsonSchema),
+  });
+}
+
+function sortKeys<T>(record: Record<string, T>): Record<string, T> {
+  return Object.fromEntries(Object.entries(record).sort(([a], [b]) => (a < b ? -1 : 1)));
 }
 
 function mapValues<T, R>(

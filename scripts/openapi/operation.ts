@@ -1,26 +1,26 @@
-import { STATUS_CODES } from 'node:http';
-import type { EndpointSpec, PublishedEvent } from '#http/endpoint.js';
+import { publishedEvents, type EndpointSpec, type PublishedEvent } from '#http/endpoint.js';
 import { ERROR_PAGE } from '#http/error-response.js';
 import { findRequiredRoles } from '#identity/roles.js';
 import { renderCurlSample, renderPythonSample, renderTypescriptSample } from './code-samples.js';
-import {
-  INPUT_HEADERS,
-  COMMON_HEADERS,
-  INPUT_STATUSES,
-  type PARAMETERS,
-} from '#docs/openapi-headers.js';
+import { INPUT_HEADERS, COMMON_HEADERS, type PARAMETERS } from '#docs/openapi-headers.js';
 import { REFUSALS } from './refusals.js';
 import { toPublished, Schemas, type JsonSchema } from './schemas.js';
 
-/** Describes the ids in paths. */
-const PATH_IDS: Partial<Record<string, string>> = {
-  account_id: 'The store.',
-  customer_id: 'The customer.',
-  id: 'The record.',
-  subscription_id: 'The webhook subscription.',
+/** The tag of the webhooks. With the tag of operations, generators would write one file over the other. */
+export const WEBHOOK_TAG = {
+  name: 'Webhook events',
+  description: 'Requests that Inkpad sends to the target_url of a subscription.',
 };
 
 type OpenApiObject = Record<string, unknown>;
+
+const OTHER_FAILURE = 'OtherFailure';
+
+const RECEIVER_RESPONSES = {
+  '2XX': { description: 'Received, within 10 seconds' },
+  '410': { description: 'The receiver is gone: the subscription is deleted' },
+  default: { description: 'Not received: it is retried, up to 10 attempts in four hours' },
+};
 
 type Content = Record<string, { schema: JsonSchema }>;
 
@@ -43,11 +43,20 @@ export type FoundOperation = {
 
 type Route = { method: string; path: string };
 
-/** Creates the refusals that operations share, by name. */
-export function createRefusalResponses(): Record<string, OpenApiObject> {
+/** The failures that operations name; all others are their `default`. */
+const NAMED_FAILURES = ['403', '404', '409', '422'];
+
+/** Creates the failures that operations share, by name. */
+export function createFailureResponses(): Record<string, OpenApiObject> {
+  const named = Object.entries(REFUSALS).filter(([status]) => NAMED_FAILURES.includes(status));
+  const others = Object.entries(REFUSALS).filter(([status]) => !NAMED_FAILURES.includes(status));
+  const { 429: limited } = REFUSALS;
+  if (!limited) throw new Error('no code has the status 429');
+  const list = others.map(([status, { description }]) => `${status}: ${description}`).join('\n');
+  const other = { ...limited, name: OTHER_FAILURE, description: `Any other failure.\n\n${list}` };
   return Object.fromEntries(
-    Object.entries(REFUSALS).map(([status, refusal]) => {
-      const { name, code, description, error, errors, resolution, headers = [] } = refusal;
+    [...named.map(([, refusal]) => refusal), other].map((refusal) => {
+      const { name, code, description, error, errors, resolution } = refusal;
       const example = {
         error,
         code,
@@ -56,30 +65,15 @@ export function createRefusalResponses(): Record<string, OpenApiObject> {
         documentation_url: `https://inkpad.example${ERROR_PAGE}#${code}`,
         request_id: '0199c0de-7b3a-7c2f-9d51-0a4b6c8d9e01',
       };
-      const problem = {
-        ...example,
-        type: `https://inkpad.example${ERROR_PAGE}#${code}`,
-        title: STATUS_CODES[status],
-        status: Number(status),
-        detail: error,
-        instance: '/api/v1/accounts/1/cards/1',
-      };
       return [
         name,
         {
           description,
           headers: createHeaderRefs([
             ...COMMON_HEADERS,
-            ...(INPUT_STATUSES.has(status) ? INPUT_HEADERS : []),
-            ...headers,
+            ...(name === OTHER_FAILURE ? ['Retry-After'] : INPUT_HEADERS),
           ]),
-          content: {
-            'application/json': { schema: Schemas.ref('Error'), example },
-            'application/problem+json': {
-              schema: Schemas.ref('Problem'),
-              example: problem,
-            },
-          },
+          content: { 'application/json': { schema: Schemas.ref('ErrorResponse'), example } },
         },
       ];
     }),
@@ -97,7 +91,7 @@ export function createOperation(
 ): OpenApiObject {
   const method = route.method.toUpperCase();
   const writes = method !== 'GET';
-  const parameters = (operation.parameters ?? []).map(createParameter);
+  const parameters = (operation.parameters ?? []).map((one) => createParameter(one, route.path));
   const query = parameters.filter((one) => one.in === 'query');
   const body = findBodySchema(operation, schemas);
   const example = body && schemas.example(body, 'input');
@@ -123,13 +117,9 @@ export function createOperation(
     ...(spec.picture && {
       requestBody: {
         required: true,
-        description: spec.picture.description,
-        content: Object.fromEntries(
-          spec.picture.types.map((type) => [
-            type,
-            { schema: { type: 'string', format: 'binary' } },
-          ]),
-        ),
+        description: spec.picture,
+        // Generators know no media type of pictures.
+        content: { 'application/octet-stream': { schema: { type: 'string', format: 'binary' } } },
       },
     }),
     responses: createResponses(spec, operation, schemas, {
@@ -137,6 +127,7 @@ export function createOperation(
       isForSome: findRequiredRoles(spec.id) !== null,
       isDryRun: query.some(({ name }) => name === 'dry_run'),
     }),
+    ...(spec.callback !== undefined && { callbacks: createCallback(spec.callback, schemas) }),
     'x-codeSamples': createSamples(spec, { ...route, method }, parameters, example),
   };
 }
@@ -150,20 +141,14 @@ function createResponses(
   const success = operation.responses?.[spec.status];
   const schema = success?.content?.['application/json']?.schema;
   const statuses = [
-    ...(spec.isPublic ? [] : [401]),
     // To a read-only token whatever writes.
     ...(isForSome || writes ? [403] : []),
     ...(spec.errors ?? []),
-    ...(writes ? [400, 409, 413, 415] : []),
-    408,
-    410,
+    // With a key that is in use.
+    ...(writes ? [409] : []),
     // With Prefer: handling=strict, whatever the operation.
     422,
-    429,
-    431,
-    500,
-    503,
-  ];
+  ].map(String);
   const headers = [
     ...COMMON_HEADERS,
     ...INPUT_HEADERS,
@@ -183,10 +168,10 @@ function createResponses(
         }),
       },
     ],
-    ...statuses.map((status) => [
-      status,
-      { $ref: `#/components/responses/${REFUSALS[status]?.name}` },
-    ]),
+    ...statuses
+      .filter((status) => NAMED_FAILURES.includes(status))
+      .map((status) => [status, createResponseRef(REFUSALS[Number(status)]?.name)]),
+    ['default', createResponseRef(OTHER_FAILURE)],
   ]) as OpenApiObject;
 }
 
@@ -249,8 +234,8 @@ export function createWebhook(
   const example = schemas.example(envelope, 'output') as { data: unknown };
   return {
     post: {
-      operationId: `on_${type.replaceAll('.', '_')}`,
-      tags: ['Webhook subscriptions'],
+      operationId: `on${toPascalCase(type)}`,
+      tags: [WEBHOOK_TAG.name],
       summary,
       description: `${details ? `${details} ` : ''}Sent to the target_url of each subscription to this event. /docs/webhooks says how to verify and respond to it.`,
       security: [],
@@ -259,7 +244,10 @@ export function createWebhook(
         required: true,
         content: {
           'application/json': {
-            schema: { anyOf: [envelope, data] },
+            schema: schemas.add(getWebhookName(type), {
+              description: 'The envelope, or with payload_format flat its data alone.',
+              anyOf: [envelope, data],
+            }),
             examples: {
               envelope: { summary: 'payload_format envelope', value: example },
               flat: { summary: 'payload_format flat', value: example.data },
@@ -267,11 +255,7 @@ export function createWebhook(
           },
         },
       },
-      responses: {
-        '2XX': { description: 'Received, within 10 seconds' },
-        '410': { description: 'The receiver is gone: the subscription is deleted' },
-        default: { description: 'Not received: it is retried, up to 10 attempts in four hours' },
-      },
+      responses: RECEIVER_RESPONSES,
     },
   };
 }
@@ -310,9 +294,10 @@ function findBodySchema({ requestBody }: FoundOperation, schemas: Schemas): Json
  * Creates a parameter of a query field, which is declared like one of a body: some keywords belong to the parameter
  * instead.
  */
-function createParameter(parameter: Parameter): Parameter {
+function createParameter(parameter: Parameter, path: string): Parameter {
   const { name, in: place, required, example, schema } = parameter;
-  const description = parameter.description ?? (place === 'path' ? PATH_IDS[name] : undefined);
+  const description =
+    parameter.description ?? (place === 'path' ? describeId(name, path) : undefined);
   const { examples, ...rest } = toPublished(schema);
   const exampleValue = example ?? (Array.isArray(examples) ? (examples[0] as unknown) : undefined);
   return {
@@ -325,6 +310,56 @@ function createParameter(parameter: Parameter): Parameter {
     schema: rest,
     ...(exampleValue !== undefined && { example: exampleValue }),
   };
+}
+
+/** Repeats the webhooks as a callback: a generator that leaves out what no operation refers to needs their schemas. */
+function createCallback(target: string, schemas: Schemas): OpenApiObject {
+  const bodies = [...publishedEvents.keys()].map((type) => Schemas.ref(getWebhookName(type)));
+  return {
+    event: {
+      [target]: {
+        post: {
+          operationId: 'onEvent',
+          tags: [WEBHOOK_TAG.name],
+          summary: 'Any event',
+          description: 'The webhooks of this document are each of these in detail.',
+          security: [],
+          requestBody: {
+            required: true,
+            content: {
+              'application/json': {
+                schema: schemas.add('Webhook', {
+                  description: 'The body of any webhook.',
+                  anyOf: bodies,
+                }),
+              },
+            },
+          },
+          responses: RECEIVER_RESPONSES,
+        },
+      },
+    },
+  };
+}
+
+function getWebhookName(type: string): string {
+  return `${toPascalCase(type)}Webhook`;
+}
+
+function toPascalCase(type: string): string {
+  return type.replaceAll(/(?:^|[._])(\w)/g, (_, letter: string) => letter.toUpperCase());
+}
+
+function createResponseRef(name: string | undefined): OpenApiObject {
+  return { $ref: `#/components/responses/${name}` };
+}
+
+/** Describes an id in a path by the list that it comes from, which is the segment before it. */
+function describeId(name: string, path: string): string | undefined {
+  const list = new RegExp(`/(\\w+)/\\{${name}\\}`).exec(path)?.[1];
+  if (list === undefined) return undefined;
+  const parent = list === 'accounts' ? '/api/v1' : '…';
+  return `The id of one of the ${list.replaceAll('_', ' ')} that \`GET ${parent}/${list}\` lists.`;
 }
 
 function createHeaderRefs(names: string[]): OpenApiObject {

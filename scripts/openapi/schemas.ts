@@ -47,6 +47,12 @@ export class Schemas {
     };
   }
 
+  /** Adds a component, and returns the reference to it. */
+  add(name: string, schema: JsonSchema): JsonSchema {
+    this.components[name] = schema;
+    return Schemas.ref(name);
+  }
+
   resolve(schema: JsonSchema): JsonSchema {
     const name = getComponentName(schema);
     return (name === undefined ? undefined : this.components[name]) ?? schema;

@@ -119,7 +119,12 @@ describe('the OpenAPI document', () => {
     const all = operations();
     expect(new Set(all.map(({ operation }) => operation.operationId)).size).toBe(all.length);
     expectNone(all.filter(({ operation }) => operation.tags.length !== 1));
-    expectNone(all.filter(({ operation }) => !/^[a-z][A-Za-z]+$/.test(operation.operationId)));
+    const names = everything('operationId') as string[];
+    expect(names.length).toBeGreaterThan(all.length);
+    expectNone(names.filter((name) => !/^[a-z][A-Za-z]+$/.test(name)));
+    const received = Object.values(document['webhooks'] as Record<string, { post: Operation }>);
+    const tags = new Set(all.flatMap(({ operation }) => operation.tags));
+    expectNone(received.filter(({ post }) => post.tags.some((tag) => tags.has(tag))));
   });
 
   it('OPENAPI-05 Every reference in it resolves', () => {
@@ -137,18 +142,17 @@ describe('the OpenAPI document', () => {
     expect(schemes).toEqual([expect.objectContaining({ type: 'http', scheme: 'bearer' })]);
   });
 
-  it('OPENAPI-07 Every operation lists the failures it can return, each with the error object', () => {
+  it('OPENAPI-07 Every operation lists the failures of its own, and as `default` all others, each with the error object', () => {
     const missing: string[] = [];
     for (const { name, path, operation } of operations()) {
-      const statuses = ['410', '429'];
-      if (path !== '/api/v1/status') statuses.push('401');
+      const statuses = ['422', 'default'];
       if (path.includes('{')) statuses.push('404');
-      if (operation.requestBody) statuses.push('400', '413', '415', '422');
+      if (operation.requestBody) statuses.push('409');
       for (const status of statuses) {
         if (!(status in operation.responses)) missing.push(`${name} ${status}`);
       }
       for (const [status, response] of Object.entries(operation.responses)) {
-        if (Number(status) < 400) continue;
+        if (Number(status) < 300) continue;
         const { content } = resolved(response) as { content?: Record<string, { schema: Json }> };
         const { properties } = resolved(content?.['application/json']?.schema ?? {});
         const fields = Object.keys((properties ?? {}) as Json);
@@ -158,6 +162,51 @@ describe('the OpenAPI document', () => {
       }
     }
     expectNone(missing);
+  });
+
+  it('OPENAPI-14 Clients accept what is added later: objects of responses may have more fields, values that may be added are in `x-extensible-enum` instead of `enum`, and no field of a body has a `default`, which its description names instead', () => {
+    const { schemas } = document['components'] as { schemas: Record<string, Json> };
+    const answers = operations().map(({ operation }) => operation.responses);
+    const results = collect([answers, document['webhooks']]);
+    for (const [name, schema] of Object.entries(schemas)) {
+      const isResult = results.has(name);
+      const expectNoneIn = (values: unknown[]) => expect([name, values]).toEqual([name, []]);
+      if (isResult) expectNoneIn(everything('enum', schema));
+      const isOpen = !('properties' in schema) || schema['additionalProperties'] === true;
+      expect([name, isOpen || !isResult]).toEqual([name, true]);
+      expectNoneIn(everything('default', schema));
+    }
+    const bodies = operations().map(({ operation }) => operation.requestBody ?? null);
+    expectNone(everything('default', bodies));
+
+    function collect(from: unknown): Set<string> {
+      const names = new Set<string>();
+      const visit = (value: unknown) => {
+        for (const $ref of everything('$ref', value) as string[]) {
+          const name = $ref.split('/').at(-1) ?? '';
+          if (names.has(name)) continue;
+          names.add(name);
+          visit(resolved({ $ref }));
+        }
+      };
+      visit(from);
+      return names;
+    }
+  });
+
+  it('OPENAPI-15 Every integer that may exceed 32 bits has the format `int64`', () => {
+    const integers = [
+      ...everything('schema'),
+      ...everything('properties').flatMap((fields) => Object.values(fields as Json)),
+    ] as Json[];
+    const wide = integers.filter(
+      ({ type, maximum, format }) =>
+        [type].flat().includes('integer') &&
+        !(typeof maximum === 'number' && maximum < 2 ** 31) &&
+        format !== 'int64',
+    );
+    expect(integers.length).toBeGreaterThan(100);
+    expectNone(wide);
   });
 
   it('OPENAPI-08 Every response lists the rate-limit headers and the request id', () => {
@@ -198,7 +247,9 @@ describe('the OpenAPI document', () => {
       'reward.unlocked',
       'reward.redeemed',
     ];
-    const lists = everything('enum').filter((list) => Array.isArray(list)) as unknown[][];
+    const lists = [...everything('enum'), ...everything('x-extensible-enum')].filter((list) =>
+      Array.isArray(list),
+    ) as unknown[][];
     expect(lists.some((list) => [...events, '*'].every((event) => list.includes(event)))).toBe(
       true,
     );

@@ -124,13 +124,18 @@ describe('uploading', () => {
     }
   });
 
-  it('STRIP-02 PNG, JPEG (`image/jpg` too) and WebP are taken, and any other media type is 415', async () => {
+  it('STRIP-02 PNG, JPEG (`image/jpg` too) and WebP are taken, also as `application/octet-stream`, and any other media type is 415', async () => {
     const { id } = await newCard();
     expect((await put(id, small, 'IMAGE/PNG; x=y')).status).toBe(200);
     const jpeg = await sharp(small).jpeg().toBuffer();
     for (const type of ['image/jpeg', 'image/jpg', 'Image/JPG; charset=binary']) {
       expect((await put(id, jpeg, type)).status).toBe(200);
     }
+    const webp = await sharp(small).webp().toBuffer();
+    for (const picture of [small, jpeg, webp]) {
+      expect((await put(id, picture, 'application/octet-stream')).status).toBe(200);
+    }
+    expectRefused(await put(id, Buffer.from('GIF89a'), 'application/octet-stream'), 'strip_image');
     expectRefused(await put(id, small, 'image/jpg'), 'strip_image');
     for (const type of [
       'image/svg+xml',

@@ -36,7 +36,7 @@ type Body<Id extends OperationId> =
 /** A picture's media type is that of the Blob. */
 type Json<T> = T extends { content: { 'application/json': infer J } }
   ? J
-  : T extends { content: { 'image/png': unknown } }
+  : T extends { content: { 'application/octet-stream': unknown } }
     ? Blob
     : undefined;
 type Responses<Id extends OperationId> = Operation<Id>['responses'];
@@ -91,11 +91,11 @@ export class InkpadError extends Error {
   /** 0 when no response came. */
   readonly status: number;
   /** For programs. `no_response` and `timed_out` when none came, `unknown` when it was not the service's own. */
-  readonly code: Schemas['Error']['code'] | 'no_response' | 'timed_out' | 'unknown';
+  readonly code: Schemas['ErrorResponse']['code'] | 'no_response' | 'timed_out' | 'unknown';
   /** On 422: messages by field; `base` is a fault of the whole record. */
   readonly errors: Record<string, string[]>;
   /** With the code `taken`: the record that has the value. */
-  readonly existing: Schemas['Error']['existing'];
+  readonly existing: Schemas['ErrorResponse']['existing'];
   /** How to fix it, for people. */
   readonly resolution: string | undefined;
   readonly documentationUrl: string | undefined;
@@ -123,7 +123,7 @@ export class InkpadError extends Error {
   }
 }
 
-type ErrorBody = Partial<Omit<Schemas['Error'], 'code'>> & { code?: InkpadError['code'] };
+type ErrorBody = Partial<Omit<Schemas['ErrorResponse'], 'code'>> & { code?: InkpadError['code'] };
 
 type AnyParams = CallOptions & {
   path?: Record<string, string | number>;

@@ -165,7 +165,7 @@ function findUsualProblems(
   header('ratelimit-policy', new RegExp(`^${headers.get('ratelimit-limit')};w=60$`));
   header('x-request-id', /^[A-Za-z0-9._-]{1,128}$/);
   header('cache-control', /^no-store$/);
-  if (status === 429) header('retry-after', /^[1-9]\d*$/);
+  if (status === 429 || status === 503) header('retry-after', /^[1-9]\d*$/);
   if (method === 'HEAD') return problems;
   if (status === 204) expectThat(text === '', 'a 204 has no body');
   else header('content-type', /^application\/(problem[+])?json(;|$)/);

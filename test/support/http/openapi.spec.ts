@@ -5,7 +5,12 @@ const error = { type: 'object', required: ['error'], properties: { error: { type
 const stamp = {
   type: ['object', 'null'],
   required: ['id'],
-  properties: { id: { type: 'integer' }, note: { type: ['string', 'null'] } },
+  additionalProperties: true,
+  properties: {
+    id: { type: 'integer' },
+    note: { type: ['string', 'null'] },
+    kind: { type: 'string', 'x-extensible-enum': ['a', 'b'] },
+  },
 };
 const checkResponse = createResponseChecker({
   openapi: '3.1.0',
@@ -18,6 +23,7 @@ const checkResponse = createResponseChecker({
             content: { 'application/json': { schema: { $ref: '#/components/schemas/Stamp' } } },
           },
           404: { $ref: '#/components/responses/NotFound' },
+          default: { $ref: '#/components/responses/OtherFailure' },
         },
       },
       delete: { responses: { 204: { description: 'Done' } } },
@@ -32,15 +38,19 @@ const checkResponse = createResponseChecker({
   },
   components: {
     headers: { Limit: { required: true, schema: { type: 'integer' } } },
-    responses: {
-      NotFound: {
-        content: { 'application/json': { schema: { $ref: '#/components/schemas/Error' } } },
-      },
-    },
+    responses: Object.fromEntries(
+      ['NotFound', 'OtherFailure'].map((name) => [
+        name,
+        {
+          content: {
+            'application/json': { schema: { $ref: '#/components/schemas/ErrorResponse' } },
+          },
+        },
+      ]),
+    ),
     schemas: {
       Stamp: stamp,
-      Error: error,
-      Problem: { ...error, required: ['error', 'title'], properties: { error: {}, title: {} } },
+      ErrorResponse: error,
     },
   },
 });
@@ -67,7 +77,11 @@ describe('the response checker', () => {
     };
     expect(checkResponse(deletion)).toEqual([]);
     const refused = { 'content-type': 'application/problem+json' };
-    expect(checkGet('/elsewhere', { error: 'no', title: 'no' }, 404, refused)).toEqual([]);
+    const problem = { type: '/x', title: 'no', status: 404, detail: 'no', instance: '/elsewhere' };
+    expect(checkGet('/elsewhere', { error: 'no', ...problem }, 404, refused)).toEqual([]);
+    expect(checkGet('/stamps/1', { error: 'no', ...problem }, 404, refused)).toEqual([]);
+    expect(checkGet('/stamps/1', { error: 'no' }, 503)).toEqual([]);
+    expect(checkGet('/stamps/1', { id: 1, note: null, kind: 'a' })).toEqual([]);
   });
 
   it.each([
@@ -77,9 +91,10 @@ describe('the response checker', () => {
       () => checkGet('/stamps/latest', [{ id: 1, colour: 'red' }]),
       /colour/,
     ],
+    ['an undocumented value', () => checkGet('/stamps/1', { id: 1, kind: 'c' }), /allowed values/],
     ['a field of another type', () => checkGet('/stamps/1', { id: '1' }), /must be integer/],
     ['a missing field', () => checkGet('/stamps/1', {}), /required property 'id'/],
-    ['an undocumented status', () => checkGet('/stamps/1', {}, 500), /status 500/],
+    ['an undocumented status', () => checkGet('/stamps/1', {}, 202), /status 202/],
     [
       'an undocumented content type',
       () => checkGet('/stamps/1', { id: 1 }, 200, { ...headers, 'Content-Type': 'text/html' }),

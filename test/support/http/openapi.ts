@@ -61,6 +61,17 @@ export function createResponseChecker(document: Json): (response: CheckedRespons
       );
     });
 
+  /** Checks what problem details add to an error (RFC 9457); the document describes only the error. */
+  const checkProblem = (body: unknown): string[] => {
+    const { type, title, status, detail, instance, ...error } = body as Json;
+    const added = [type, title, detail, instance];
+    return [
+      ...(added.every((one) => typeof one === 'string') ? [] : ['a problem without its fields']),
+      ...(typeof status === 'number' ? [] : ['a problem without its status']),
+      ...validateAt(['components', 'schemas', 'ErrorResponse'], error),
+    ];
+  };
+
   const checkBody = (pointer: string[], content: Json, response: CheckedResponse): string[] => {
     const type = findHeader(response, 'content-type')?.split(';', 1)[0]?.trim().toLowerCase();
     if (Object.keys(content).length === 0) {
@@ -69,6 +80,7 @@ export function createResponseChecker(document: Json): (response: CheckedRespons
         : ['a body that is not documented'];
     }
     if (type === undefined) return ['no content type'];
+    if (isProblem(response) && content['application/json']) return checkProblem(response.body);
     const media = content[type] as Json | undefined;
     if (!media) return [`the content type ${type} is not documented`];
     if (!media['schema']) return [];
@@ -83,12 +95,13 @@ export function createResponseChecker(document: Json): (response: CheckedRespons
     );
     if (!route) {
       if (response.status < 400) return ['succeeds, but the document does not know this operation'];
-      const type = findHeader(response, 'content-type') ?? '';
-      const schema = type.startsWith('application/problem+json') ? 'Problem' : 'Error';
-      return validateAt(['components', 'schemas', schema], response.body);
+      if (isProblem(response)) return checkProblem(response.body);
+      return validateAt(['components', 'schemas', 'ErrorResponse'], response.body);
     }
     const operation = ['paths', route.template, method, 'responses'];
-    const documented = resolve([...operation, String(response.status)]);
+    const documented =
+      resolve([...operation, String(response.status)]) ??
+      (response.status >= 400 ? resolve([...operation, 'default']) : undefined);
     if (!documented) return [`the status ${response.status} is not documented`];
     const { pointer, value } = documented;
     return [
@@ -111,17 +124,22 @@ function wording({ instancePath, message, params }: ErrorObject): string {
     : `${where} holds ${unknown}, which is not documented`;
 }
 
-/** Clients accept unknown fields; here each object with named fields has only those. */
+function isProblem(response: CheckedResponse): boolean {
+  return findHeader(response, 'content-type')?.startsWith('application/problem+json') ?? false;
+}
+
+/** Clients accept unknown fields and values; here each object has only those that are named, and each enum too. */
 function close(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(close);
   if (typeof value !== 'object' || value === null) return value;
   const { allOf } = value as Json;
   if (Array.isArray(allOf)) throw new Error('allOf cannot be closed: spell the fields out instead');
   const copy = Object.fromEntries(Object.entries(value).map(([key, one]) => [key, close(one)]));
-  const isObject = [copy['type']].flat().includes('object') && copy['properties'] !== undefined;
-  return isObject && !('additionalProperties' in copy)
-    ? { ...copy, additionalProperties: false }
-    : copy;
+  const { type, properties, 'x-extensible-enum': values } = copy;
+  const isNullable = [type].flat().includes('null');
+  if (Array.isArray(values)) copy['enum'] = isNullable ? [...(values as unknown[]), null] : values;
+  const isObject = [type].flat().includes('object') && properties !== undefined;
+  return isObject ? { ...copy, additionalProperties: false } : copy;
 }
 
 function findHeader({ headers }: CheckedResponse, name: string): string | null {

@@ -7,7 +7,7 @@ import { Context } from '#http/caller.js';
 import { DeclaresTag, Endpoint } from '#http/endpoint.js';
 import { Paged, PageReader } from '#http/page.js';
 import { parsePathId } from '#http/path.js';
-import { PICTURE_TYPES, getPicture, TakesPicture } from '#http/picture-bodies.js';
+import { getPicture, TakesPicture } from '#http/picture-bodies.js';
 import { createRecordLookup } from '#http/record.js';
 import {
   ArchiveCard,
@@ -133,10 +133,8 @@ export class CardsController {
     description:
       'The strip shows it from now on: `strip_type` becomes image. It is turned upright, cut to 1125 by 432 pixels around its centre, and stored without the data that cameras add. Of an animation the first frame is taken.',
     path: ['account_id', 'id'],
-    picture: {
-      types: PICTURE_TYPES,
-      description: 'The picture itself: PNG, JPEG or WebP, at most 2 MiB and 25 megapixels',
-    },
+    picture:
+      'The picture itself: PNG, JPEG or WebP, at most 2 MiB and 25 megapixels. Its own media type is accepted too, such as image/png.',
     status: 200,
     response: CardJson,
     errors: [404],

@@ -6,8 +6,7 @@ import { InvalidFieldsError, RejectedError } from '#kernel/errors.js';
 import { FairQueue } from '#kernel/fair-queue.js';
 import { decodePicture, PictureError } from '#kernel/picture-decoder.js';
 import { query } from '#database/connection.js';
-import type { PictureType } from '#http/picture-bodies.js';
-import { isOfType } from './picture-type.js';
+import { findPictureType, type PictureType } from '#http/picture-bodies.js';
 
 /** The largest size in which a strip is shown. */
 const STRIP_SIZE = { width: 1125, height: 432 };
@@ -36,7 +35,7 @@ export class StripPictures {
    * @throws InvalidFieldsError for what is no such picture, UnavailableError when too many are uploaded at once
    */
   async store(accountId: number, type: PictureType, uploaded: Buffer): Promise<string> {
-    if (!isOfType(uploaded, type))
+    if (findPictureType(uploaded) !== type)
       throw createPictureError(`must be a picture of the type ${type}`);
     const png = await this.queue.run(accountId, () => encode(uploaded));
     const hash = createHash('sha256').update(png).digest('hex');

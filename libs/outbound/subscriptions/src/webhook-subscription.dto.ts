@@ -202,7 +202,7 @@ export class WebhookSubscriptionSecretJson extends WebhookSubscriptionJson {
   declare readonly secret: string;
 }
 
-@Dto('WebhookTest')
+@Dto('WebhookTestResult')
 export class WebhookTestJson {
   @BooleanProperty({ description: 'The URL responded with 2xx' })
   declare readonly delivered: boolean;

@@ -90,6 +90,7 @@ export class WebhookSubscriptionsController {
   @Post()
   @Endpoint({
     id: 'createWebhookSubscription',
+    callback: '{$request.body#/target_url}',
     tag: 'Webhook subscriptions',
     summary: 'Create a webhook subscription',
     description:

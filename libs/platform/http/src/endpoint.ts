@@ -27,8 +27,10 @@ export type EndpointSpec = {
   description?: string;
   path?: PathParameter[];
   status: 200 | 201 | 204;
-  /** Media types of a body that is a picture, see `TakesPicture`, and its description. */
-  picture?: { types: readonly string[]; description: string };
+  /** Describes a body that is a picture, see `TakesPicture`. */
+  picture?: string;
+  /** Runtime expression for the address to which the operation lets events be sent. */
+  callback?: string;
   /** DTO class of the response; in brackets for a list. */
   response?: Type | [Type];
   /** Errors that do not follow from the method, the token and the limits. A 422 follows from `Prefer` everywhere. */

@@ -40,7 +40,7 @@ class ExistingRecordBody {
 }
 
 /** Documents the body of an error response (ERR-01 to ERR-07). */
-@Dto('Error')
+@Dto('ErrorResponse')
 export class ErrorBody {
   @TextProperty({ description: 'The error in words, for people' })
   declare readonly error: string;
@@ -76,16 +76,4 @@ export class ErrorBody {
     description: 'On a 410 of the status: which versions there are instead',
   })
   declare readonly versioning?: VersioningBody;
-}
-
-/** Documents problem details (RFC 9457), for clients that accept application/problem+json. */
-@Dto('Problem')
-export class ProblemBody extends ErrorBody {
-  @TextProperty({ format: 'uri-reference', description: 'A page about this kind of error.' })
-  declare readonly type: string;
-  @TextProperty({ description: 'The name of the HTTP status.' }) declare readonly title: string;
-  @IntegerProperty({ description: 'The HTTP status.' }) declare readonly status: number;
-  @TextProperty({ description: 'The error in words, for people.' }) declare readonly detail: string;
-  @TextProperty({ format: 'uri-reference', description: 'The path of the request.' })
-  declare readonly instance: string;
 }

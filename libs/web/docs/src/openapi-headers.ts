@@ -6,6 +6,9 @@ const header = (description: string, schema: Record<string, unknown>, required =
   schema,
 });
 
+/** So that generated clients take a 32-bit integer. */
+const MAX_INT32 = 2_147_483_647;
+
 export const HEADERS = {
   'X-Request-Id': header(
     'The id of this request: your own if you sent a valid one',
@@ -14,17 +17,17 @@ export const HEADERS = {
   ),
   'RateLimit-Limit': header(
     'Requests allowed in the current window',
-    { type: 'integer', examples: [300] },
+    { type: 'integer', maximum: MAX_INT32, examples: [300] },
     true,
   ),
   'RateLimit-Remaining': header(
     'Requests still allowed in the window',
-    { type: 'integer', examples: [299] },
+    { type: 'integer', maximum: MAX_INT32, examples: [299] },
     true,
   ),
   'RateLimit-Reset': header(
     'Seconds until the window resets',
-    { type: 'integer', examples: [60] },
+    { type: 'integer', maximum: MAX_INT32, examples: [60] },
     true,
   ),
   'RateLimit-Policy': header(
@@ -32,7 +35,12 @@ export const HEADERS = {
     { type: 'string', examples: ['300;w=60'] },
     true,
   ),
-  'Retry-After': header('Seconds to wait', { type: 'integer', minimum: 0, examples: [12] }, true),
+  'Retry-After': header('Seconds to wait, with 429 and 503', {
+    type: 'integer',
+    minimum: 0,
+    maximum: MAX_INT32,
+    examples: [12],
+  }),
   'Idempotent-Replayed': header(
     'true: the response is that of an earlier request with this Idempotency-Key or receipt number',
     {
@@ -76,7 +84,6 @@ export const COMMON_HEADERS = [
 
 /** Headers about the whole request, present once the operation has read it. */
 export const INPUT_HEADERS = ['X-Unknown-Parameters', 'Preference-Applied'];
-export const INPUT_STATUSES = new Set(['404', '422']);
 
 export const PARAMETERS = {
   IdempotencyKey: {
