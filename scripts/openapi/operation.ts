@@ -44,12 +44,12 @@ export type FoundOperation = {
 type Route = { method: string; path: string };
 
 /** The failures that operations name; all others are their `default`. */
-const NAMED_FAILURES = ['403', '404', '409', '422'];
+const NAMED_FAILURES = new Set(['403', '404', '409', '422']);
 
 /** Creates the failures that operations share, by name. */
 export function createFailureResponses(): Record<string, OpenApiObject> {
-  const named = Object.entries(REFUSALS).filter(([status]) => NAMED_FAILURES.includes(status));
-  const others = Object.entries(REFUSALS).filter(([status]) => !NAMED_FAILURES.includes(status));
+  const named = Object.entries(REFUSALS).filter(([status]) => NAMED_FAILURES.has(status));
+  const others = Object.entries(REFUSALS).filter(([status]) => !NAMED_FAILURES.has(status));
   const { 429: limited } = REFUSALS;
   if (!limited) throw new Error('no code has the status 429');
   const list = others.map(([status, { description }]) => `${status}: ${description}`).join('\n');
@@ -169,7 +169,7 @@ function createResponses(
       },
     ],
     ...statuses
-      .filter((status) => NAMED_FAILURES.includes(status))
+      .filter((status) => NAMED_FAILURES.has(status))
       .map((status) => [status, createResponseRef(REFUSALS[Number(status)]?.name)]),
     ['default', createResponseRef(OTHER_FAILURE)],
   ]) as OpenApiObject;
