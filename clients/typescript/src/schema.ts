@@ -1045,7 +1045,7 @@ export interface webhooks {
      * A customer joined the programme
      * @description `source` is `poster`, `app`, `import` or `api`. Sent to the target_url of each subscription to this event. /docs/webhooks says how to verify and respond to it.
      */
-    post: operations['on_customer_created'];
+    post: operations['onCustomerCreated'];
     delete?: never;
     options?: never;
     head?: never;
@@ -1065,7 +1065,7 @@ export interface webhooks {
      * A customer’s name, contact, birthday, metadata or consent changed
      * @description It is also sent when customers are merged or unmerged, and when one is erased. Sent to the target_url of each subscription to this event. /docs/webhooks says how to verify and respond to it.
      */
-    post: operations['on_customer_updated'];
+    post: operations['onCustomerUpdated'];
     delete?: never;
     options?: never;
     head?: never;
@@ -1085,7 +1085,7 @@ export interface webhooks {
      * A customer was issued a card
      * @description Sent to the target_url of each subscription to this event. /docs/webhooks says how to verify and respond to it.
      */
-    post: operations['on_customer_card_created'];
+    post: operations['onCustomerCardCreated'];
     delete?: never;
     options?: never;
     head?: never;
@@ -1105,7 +1105,7 @@ export interface webhooks {
      * Stamps were added
      * @description `source` is `app_scan`, `api`, `pos`, `welcome_bonus` or `adjustment`. Sent to the target_url of each subscription to this event. /docs/webhooks says how to verify and respond to it.
      */
-    post: operations['on_stamp_earned'];
+    post: operations['onStampEarned'];
     delete?: never;
     options?: never;
     head?: never;
@@ -1125,7 +1125,7 @@ export interface webhooks {
      * Stamps were removed by an adjustment
      * @description It is also sent after a reversal. Redeeming sends `reward.redeemed` instead. Sent to the target_url of each subscription to this event. /docs/webhooks says how to verify and respond to it.
      */
-    post: operations['on_stamp_removed'];
+    post: operations['onStampRemoved'];
     delete?: never;
     options?: never;
     head?: never;
@@ -1145,7 +1145,7 @@ export interface webhooks {
      * A customer now has enough stamps for a reward
      * @description It is sent once each time the threshold is crossed. Sent to the target_url of each subscription to this event. /docs/webhooks says how to verify and respond to it.
      */
-    post: operations['on_reward_unlocked'];
+    post: operations['onRewardUnlocked'];
     delete?: never;
     options?: never;
     head?: never;
@@ -1165,7 +1165,7 @@ export interface webhooks {
      * A customer redeemed a reward and its stamps were deducted
      * @description Sent to the target_url of each subscription to this event. /docs/webhooks says how to verify and respond to it.
      */
-    post: operations['on_reward_redeemed'];
+    post: operations['onRewardRedeemed'];
     delete?: never;
     options?: never;
     head?: never;
@@ -1185,7 +1185,7 @@ export interface webhooks {
      * Sent only by the operation that tests a subscription
      * @description Sent to the target_url of each subscription to this event. /docs/webhooks says how to verify and respond to it.
      */
-    post: operations['on_webhook_test'];
+    post: operations['onWebhookTest'];
     delete?: never;
     options?: never;
     head?: never;
@@ -1243,19 +1243,40 @@ export interface components {
       actor: components['schemas']['HistoryActor'];
       /** @description The id of the request, to be quoted to whoever runs the service. */
       request_id: string;
-      /** @description The customer. */
+      /**
+       * Format: int64
+       * @description The customer.
+       */
       customer_id: number | null;
-      /** @description The customer card. */
+      /**
+       * Format: int64
+       * @description The customer card.
+       */
       customer_card_id: number | null;
-      /** @description The card, which is a template. */
+      /**
+       * Format: int64
+       * @description The card, which is a template.
+       */
       card_id: number | null;
-      /** @description The signed change of the balance */
+      /**
+       * Format: int64
+       * @description The signed change of the balance
+       */
       stamps: number | null;
-      /** @description Of the customer card, after it */
+      /**
+       * Format: int64
+       * @description Of the customer card, after it
+       */
       balance: number | null;
-      /** @description The reward. */
+      /**
+       * Format: int64
+       * @description The reward.
+       */
       reward_id: number | null;
-      /** @description The location where it happened. */
+      /**
+       * Format: int64
+       * @description The location where it happened.
+       */
       location_id: number | null;
       /** @description The member of staff, by a name of your choice. */
       staff_ref: string | null;
@@ -1283,26 +1304,32 @@ export interface components {
       value: string;
     };
     AuxiliaryFieldInput: {
-      /**
-       * @description The label above the value.
-       * @default null
-       */
+      /** @description The label above the value. */
       label?: string | null;
       /** @description The text. */
       value: string;
     };
     AvailableReward: {
-      /** @description The id. */
+      /**
+       * Format: int64
+       * @description The id.
+       */
       id: number;
       /** @description The name. */
       name: string;
       /** @description A text about it. */
       description: string | null;
-      /** @description The number of stamps it takes. */
+      /**
+       * Format: int64
+       * @description The number of stamps it takes.
+       */
       stamps_required: number;
     };
     Card: {
-      /** @description The id. */
+      /**
+       * Format: int64
+       * @description The id.
+       */
       id: number;
       /** @description The name. */
       name: string;
@@ -1357,9 +1384,15 @@ export interface components {
       stamp_color: string;
       /** @description The colour behind the stamps. */
       stamp_background_color: string;
-      /** @description The number of stamps of a full card. */
+      /**
+       * Format: int64
+       * @description The number of stamps of a full card.
+       */
       stamps_required: number;
-      /** @description Stamps that a new customer card begins with; fewer than stamps_required. */
+      /**
+       * Format: int64
+       * @description Stamps that a new customer card begins with; fewer than stamps_required.
+       */
       initial_stamps: number;
       /** @description Whether passes show the customer’s name. */
       show_member_field: boolean;
@@ -1390,15 +1423,30 @@ export interface components {
        * @description When the card was archived; null while it is active.
        */
       archived_at: string | null;
-      /** @description The number of rewards of the card. */
+      /**
+       * Format: int64
+       * @description The number of rewards of the card.
+       */
       rewards_count: number;
-      /** @description The number of customers who have the card. */
+      /**
+       * Format: int64
+       * @description The number of customers who have the card.
+       */
       customer_cards_count: number;
-      /** @description The number of stamps that one request may add; null: up to 100. */
+      /**
+       * Format: int64
+       * @description The number of stamps that one request may add; null: up to 100.
+       */
       max_stamps_per_request: number | null;
-      /** @description The number of stamps that one customer card may get in a day; null: no limit. */
+      /**
+       * Format: int64
+       * @description The number of stamps that one customer card may get in a day; null: no limit.
+       */
       max_stamps_per_day: number | null;
-      /** @description How long after a stamping the next one is refused; null: not at all. */
+      /**
+       * Format: int64
+       * @description How long after a stamping the next one is refused; null: not at all.
+       */
       min_seconds_between_stamps: number | null;
       /**
        * Format: date-time
@@ -1493,29 +1541,31 @@ export interface components {
        * @description When the card expires; null: never. A date without a time means the end of that day in the account’s time zone
        */
       expires_at?: string | null;
-      /** @description The number of stamps that one request may add; null: up to 100. */
+      /**
+       * Format: int64
+       * @description The number of stamps that one request may add; null: up to 100.
+       */
       max_stamps_per_request?: number | null;
-      /** @description The number of stamps that one customer card may get in a day; null: no limit. */
+      /**
+       * Format: int64
+       * @description The number of stamps that one customer card may get in a day; null: no limit.
+       */
       max_stamps_per_day?: number | null;
-      /** @description How long after a stamping the next one is refused; null: not at all. */
+      /**
+       * Format: int64
+       * @description How long after a stamping the next one is refused; null: not at all.
+       */
       min_seconds_between_stamps?: number | null;
     };
     CardInput: {
       /** @description The name. */
       name: string;
-      /**
-       * @description The background of the card.
-       * @default #6B4226
-       */
+      /** @description The background of the card. Default: #6B4226. */
       card_color?: string | null;
-      /**
-       * @description The colour of texts.
-       * @default #FFFFFF
-       */
+      /** @description The colour of texts. Default: #FFFFFF. */
       text_color?: string | null;
       /**
-       * @description The picture of a stamp.
-       * @default coffee
+       * @description The picture of a stamp. Default: coffee.
        * @enum {string|null}
        */
       stamp_icon?:
@@ -1558,93 +1608,64 @@ export interface components {
         | 'diamond'
         | 'sun'
         | null;
-      /**
-       * @description The colour of the stamps.
-       * @default #6B4226
-       */
+      /** @description The colour of the stamps. Default: #6B4226. */
       stamp_color?: string | null;
-      /**
-       * @description The colour behind the stamps.
-       * @default #FFFFFF
-       */
+      /** @description The colour behind the stamps. Default: #FFFFFF. */
       stamp_background_color?: string | null;
-      /**
-       * @description The number of stamps of a full card.
-       * @default 10
-       */
+      /** @description The number of stamps of a full card. Default: 10. */
       stamps_required?: number | null;
-      /**
-       * @description Stamps that a new customer card begins with; fewer than stamps_required.
-       * @default 0
-       */
+      /** @description Stamps that a new customer card begins with; fewer than stamps_required. Default: 0. */
       initial_stamps?: number | null;
-      /**
-       * @description Whether passes show the customer’s name.
-       * @default true
-       */
+      /** @description Whether passes show the customer’s name. Default: true. */
       show_member_field?: boolean | null;
-      /**
-       * @description Whether passes show how many stamps are missing to the next reward.
-       * @default true
-       */
+      /** @description Whether passes show how many stamps are missing to the next reward. Default: true. */
       show_stamps_to_reward_field?: boolean | null;
-      /**
-       * @description Replaces the list; blank elements are dropped
-       * @default []
-       */
+      /** @description Replaces the list; blank elements are dropped */
       auxiliary_fields?: components['schemas']['AuxiliaryFieldInput'][] | null;
       /**
-       * @description The background of the stamps: a colour, the uploaded picture, or a preset.
-       * @default color
+       * @description The background of the stamps: a colour, the uploaded picture, or a preset. Default: color.
        * @enum {string|null}
        */
       strip_type?: 'color' | 'image' | 'preset' | null;
-      /**
-       * @description The background of the strip; null: that of the card.
-       * @default null
-       */
+      /** @description The background of the strip; null: that of the card. */
       strip_color?: string | null;
-      /**
-       * @description The opacity of the strip’s background over the card’s colour, in per cent.
-       * @default 100
-       */
+      /** @description The opacity of the strip’s background over the card’s colour, in per cent. Default: 100. */
       strip_opacity?: number | null;
-      /**
-       * @description Pictures: coffee, bakery, restaurant, bar, salon, barber, spa, fitness, pets, flowers, retail, books; any other value shows the colour
-       * @default null
-       */
+      /** @description Pictures: coffee, bakery, restaurant, bar, salon, barber, spa, fitness, pets, flowers, retail, books; any other value shows the colour */
       strip_preset?: string | null;
-      /**
-       * @description A text at the top of the pass; null shows the name of the store.
-       * @default null
-       */
+      /** @description A text at the top of the pass; null shows the name of the store. */
       header_text?: string | null;
       /**
        * Format: date-time
        * @description When the card expires; null: never. A date without a time means the end of that day in the account’s time zone
-       * @default null
        */
       expires_at?: string | null;
       /**
+       * Format: int64
        * @description The number of stamps that one request may add; null: up to 100.
-       * @default null
        */
       max_stamps_per_request?: number | null;
       /**
+       * Format: int64
        * @description The number of stamps that one customer card may get in a day; null: no limit.
-       * @default null
        */
       max_stamps_per_day?: number | null;
       /**
+       * Format: int64
        * @description How long after a stamping the next one is refused; null: not at all.
-       * @default null
        */
       min_seconds_between_stamps?: number | null;
     };
     CreatedCustomer: {
-      /** @description The id. */
+      /**
+       * Format: int64
+       * @description The id.
+       */
       id: number;
-      /** @description The store. */
+      /**
+       * Format: int64
+       * @description The store.
+       */
       account_id: number;
       /** @description The first name. */
       first_name: string;
@@ -1659,7 +1680,10 @@ export interface components {
        * @description The day of birth, as YYYY-MM-DD.
        */
       birthday: string | null;
-      /** @description Over all cards */
+      /**
+       * Format: int64
+       * @description Over all cards
+       */
       stamp_count: number;
       /** @description Data of other systems, stored with it. */
       metadata: {
@@ -1688,15 +1712,24 @@ export interface components {
        * @description Null unless the person was erased; personal fields are empty since then
        */
       erased_at: string | null;
-      /** @description The customer that this one was merged into and who goes on for both */
+      /**
+       * Format: int64
+       * @description The customer that this one was merged into and who goes on for both
+       */
       merged_into: number | null;
       /** @description With card_id only */
       customer_card?: components['schemas']['CustomerCardDetail'];
     };
     Customer: {
-      /** @description The id. */
+      /**
+       * Format: int64
+       * @description The id.
+       */
       id: number;
-      /** @description The store. */
+      /**
+       * Format: int64
+       * @description The store.
+       */
       account_id: number;
       /** @description The first name. */
       first_name: string;
@@ -1711,7 +1744,10 @@ export interface components {
        * @description The day of birth, as YYYY-MM-DD.
        */
       birthday: string | null;
-      /** @description Over all cards */
+      /**
+       * Format: int64
+       * @description Over all cards
+       */
       stamp_count: number;
       /** @description Data of other systems, stored with it. */
       metadata: {
@@ -1740,18 +1776,27 @@ export interface components {
        * @description Null unless the person was erased; personal fields are empty since then
        */
       erased_at: string | null;
-      /** @description The customer that this one was merged into and who goes on for both */
+      /**
+       * Format: int64
+       * @description The customer that this one was merged into and who goes on for both
+       */
       merged_into: number | null;
     };
     CustomerCard: {
-      /** @description The id. */
+      /**
+       * Format: int64
+       * @description The id.
+       */
       id: number;
       /**
        * Format: uuid
        * @description The id in the addresses of its passes.
        */
       uuid: string;
-      /** @description The card, which is a template. */
+      /**
+       * Format: int64
+       * @description The card, which is a template.
+       */
       card_id: number;
       /** @description The name of the card. */
       card_name: string;
@@ -1760,11 +1805,20 @@ export interface components {
        * @enum {string}
        */
       status: 'active' | 'completed' | 'expired';
-      /** @description The stamps on the card. */
+      /**
+       * Format: int64
+       * @description The stamps on the card.
+       */
       stamps_count: number;
-      /** @description The number of stamps missing to a full card, 0 beyond it. */
+      /**
+       * Format: int64
+       * @description The number of stamps missing to a full card, 0 beyond it.
+       */
       stamps_remaining: number;
-      /** @description How far it is to the next active reward, or else to a full card, rounded down. */
+      /**
+       * Format: int64
+       * @description How far it is to the next active reward, or else to a full card, rounded down.
+       */
       progress_percentage: number;
       /** @description Whether the customer has the card on a phone: in Apple Wallet, Google Wallet, or installed from its page */
       pass_installed: boolean;
@@ -1797,14 +1851,20 @@ export interface components {
       code: string;
     };
     CustomerCardCreatedData: {
-      /** @description The id. */
+      /**
+       * Format: int64
+       * @description The id.
+       */
       id: number;
       /**
        * Format: uuid
        * @description The id in the addresses of its passes.
        */
       uuid: string;
-      /** @description The card, which is a template. */
+      /**
+       * Format: int64
+       * @description The card, which is a template.
+       */
       card_id: number;
       /** @description The name of the card. */
       card_name: string;
@@ -1813,11 +1873,20 @@ export interface components {
        * @enum {string}
        */
       status: 'active' | 'completed' | 'expired';
-      /** @description The stamps on the card. */
+      /**
+       * Format: int64
+       * @description The stamps on the card.
+       */
       stamps_count: number;
-      /** @description The number of stamps missing to a full card, 0 beyond it. */
+      /**
+       * Format: int64
+       * @description The number of stamps missing to a full card, 0 beyond it.
+       */
       stamps_remaining: number;
-      /** @description How far it is to the next active reward, or else to a full card, rounded down. */
+      /**
+       * Format: int64
+       * @description How far it is to the next active reward, or else to a full card, rounded down.
+       */
       progress_percentage: number;
       /** @description Whether the customer has the card on a phone: in Apple Wallet, Google Wallet, or installed from its page */
       pass_installed: boolean;
@@ -1848,9 +1917,15 @@ export interface components {
       updated_at: string;
       /** @description The content of the barcode */
       code: string;
-      /** @description The customer. */
+      /**
+       * Format: int64
+       * @description The customer.
+       */
       customer_id: number;
-      /** @description The store. */
+      /**
+       * Format: int64
+       * @description The store.
+       */
       account_id: number;
       /** @description Active rewards that the balance covers, cheapest first, each with the stamps that it takes on this card. */
       available_rewards: components['schemas']['AvailableReward'][];
@@ -1870,22 +1945,38 @@ export interface components {
        * @description When the event was recorded
        */
       timestamp: string;
-      /** @description The revision of the record that changed, from 0: of two envelopes about one record the higher is the later */
+      /**
+       * Format: int64
+       * @description The revision of the record that changed, from 0: of two envelopes about one record the higher is the later
+       */
       sequence: number;
-      /** @description The store. */
+      /**
+       * Format: int64
+       * @description The store.
+       */
       account_id: number;
       /** @description The data of the event. Its shape depends on type. */
       data: components['schemas']['CustomerCardCreatedData'];
     };
+    /** @description The envelope, or with payload_format flat its data alone. */
+    CustomerCardCreatedWebhook:
+      | components['schemas']['CustomerCardCreatedEvent']
+      | components['schemas']['CustomerCardCreatedData'];
     CustomerCardDetail: {
-      /** @description The id. */
+      /**
+       * Format: int64
+       * @description The id.
+       */
       id: number;
       /**
        * Format: uuid
        * @description The id in the addresses of its passes.
        */
       uuid: string;
-      /** @description The card, which is a template. */
+      /**
+       * Format: int64
+       * @description The card, which is a template.
+       */
       card_id: number;
       /** @description The name of the card. */
       card_name: string;
@@ -1894,11 +1985,20 @@ export interface components {
        * @enum {string}
        */
       status: 'active' | 'completed' | 'expired';
-      /** @description The stamps on the card. */
+      /**
+       * Format: int64
+       * @description The stamps on the card.
+       */
       stamps_count: number;
-      /** @description The number of stamps missing to a full card, 0 beyond it. */
+      /**
+       * Format: int64
+       * @description The number of stamps missing to a full card, 0 beyond it.
+       */
       stamps_remaining: number;
-      /** @description How far it is to the next active reward, or else to a full card, rounded down. */
+      /**
+       * Format: int64
+       * @description How far it is to the next active reward, or else to a full card, rounded down.
+       */
       progress_percentage: number;
       /** @description Whether the customer has the card on a phone: in Apple Wallet, Google Wallet, or installed from its page */
       pass_installed: boolean;
@@ -1929,15 +2029,24 @@ export interface components {
       updated_at: string;
       /** @description The content of the barcode */
       code: string;
-      /** @description The customer. */
+      /**
+       * Format: int64
+       * @description The customer.
+       */
       customer_id: number;
-      /** @description The store. */
+      /**
+       * Format: int64
+       * @description The store.
+       */
       account_id: number;
       /** @description Active rewards that the balance covers, cheapest first, each with the stamps that it takes on this card. */
       available_rewards: components['schemas']['AvailableReward'][];
     };
     CustomerCardInput: {
-      /** @description The card, which is a template. */
+      /**
+       * Format: int64
+       * @description The card, which is a template.
+       */
       card_id: number;
     };
     CustomerChanges: {
@@ -1969,9 +2078,15 @@ export interface components {
       sms_consent?: boolean;
     };
     CustomerCreatedData: {
-      /** @description The id. */
+      /**
+       * Format: int64
+       * @description The id.
+       */
       id: number;
-      /** @description The store. */
+      /**
+       * Format: int64
+       * @description The store.
+       */
       account_id: number;
       /** @description The first name. */
       first_name: string;
@@ -1986,7 +2101,10 @@ export interface components {
        * @description The day of birth, as YYYY-MM-DD.
        */
       birthday: string | null;
-      /** @description Over all cards */
+      /**
+       * Format: int64
+       * @description Over all cards
+       */
       stamp_count: number;
       /** @description Data of other systems, stored with it. */
       metadata: {
@@ -2015,7 +2133,10 @@ export interface components {
        * @description Null unless the person was erased; personal fields are empty since then
        */
       erased_at: string | null;
-      /** @description The customer that this one was merged into and who goes on for both */
+      /**
+       * Format: int64
+       * @description The customer that this one was merged into and who goes on for both
+       */
       merged_into: number | null;
       /**
        * @description The origin.
@@ -2036,13 +2157,23 @@ export interface components {
        * @description When the event was recorded
        */
       timestamp: string;
-      /** @description The revision of the record that changed, from 0: of two envelopes about one record the higher is the later */
+      /**
+       * Format: int64
+       * @description The revision of the record that changed, from 0: of two envelopes about one record the higher is the later
+       */
       sequence: number;
-      /** @description The store. */
+      /**
+       * Format: int64
+       * @description The store.
+       */
       account_id: number;
       /** @description The data of the event. Its shape depends on type. */
       data: components['schemas']['CustomerCreatedData'];
     };
+    /** @description The envelope, or with payload_format flat its data alone. */
+    CustomerCreatedWebhook:
+      | components['schemas']['CustomerCreatedEvent']
+      | components['schemas']['CustomerCreatedData'];
     CustomerExport: {
       /**
        * Format: date-time
@@ -2061,49 +2192,29 @@ export interface components {
     CustomerInput: {
       /** @description The first name. */
       first_name: string;
-      /**
-       * @description The last name.
-       * @default null
-       */
+      /** @description The last name. */
       last_name?: string | null;
       /**
        * Format: email
        * @description The e-mail address, unique in the store whatever its case.
-       * @default null
        */
       email?: string | null;
-      /**
-       * @description Stored in E.164 if it begins with + or 00, or is a possible number of the store's country, else as its digits
-       * @default null
-       */
+      /** @description Stored in E.164 if it begins with + or 00, or is a possible number of the store's country, else as its digits */
       phone?: string | null;
       /**
        * Format: date
        * @description The day of birth, as YYYY-MM-DD.
-       * @default null
        */
       birthday?: string | null;
-      /**
-       * @description Merged key by key, a null removes its key; at most 50 keys and 16 KiB
-       * @default {}
-       */
+      /** @description Merged key by key, a null removes its key; at most 50 keys and 16 KiB */
       metadata?: {
         [key: string]: unknown;
       } | null;
-      /**
-       * @description The customer’s ids in other systems; one that is there already is updated.
-       * @default []
-       */
+      /** @description The customer’s ids in other systems; one that is there already is updated. */
       external_references?: components['schemas']['ExternalReferenceInput'][] | null;
-      /**
-       * @description Whether the customer agreed to marketing.
-       * @default false
-       */
+      /** @description Whether the customer agreed to marketing. Default: false. */
       marketing_consent?: boolean | null;
-      /**
-       * @description Whether the customer agreed to text messages.
-       * @default false
-       */
+      /** @description Whether the customer agreed to text messages. Default: false. */
       sms_consent?: boolean | null;
     };
     CustomerList: {
@@ -2125,15 +2236,25 @@ export interface components {
        * @description When the event was recorded
        */
       timestamp: string;
-      /** @description The revision of the record that changed, from 0: of two envelopes about one record the higher is the later */
+      /**
+       * Format: int64
+       * @description The revision of the record that changed, from 0: of two envelopes about one record the higher is the later
+       */
       sequence: number;
-      /** @description The store. */
+      /**
+       * Format: int64
+       * @description The store.
+       */
       account_id: number;
       /** @description The data of the event. Its shape depends on type. */
       data: components['schemas']['Customer'];
       /** @description The old values of the changed fields */
       previous_attributes: components['schemas']['PreviousAttributes'];
     };
+    /** @description The envelope, or with payload_format flat its data alone. */
+    CustomerUpdatedWebhook:
+      | components['schemas']['CustomerUpdatedEvent']
+      | components['schemas']['Customer'];
     Envelope: {
       /** @description The id. */
       id: string;
@@ -2154,9 +2275,15 @@ export interface components {
        * @description When it was recorded.
        */
       timestamp: string;
-      /** @description The revision of the record that changed, from 0: of two envelopes about one record the higher is the later */
+      /**
+       * Format: int64
+       * @description The revision of the record that changed, from 0: of two envelopes about one record the higher is the later
+       */
       sequence: number;
-      /** @description The store. */
+      /**
+       * Format: int64
+       * @description The store.
+       */
       account_id: number;
       /** @description The data of the event. Its shape depends on type. */
       data: {
@@ -2167,7 +2294,7 @@ export interface components {
         [key: string]: unknown;
       };
     };
-    Error: {
+    ErrorResponse: {
       /** @description The error in words, for people */
       error: string;
       /**
@@ -2219,7 +2346,10 @@ export interface components {
       versioning?: components['schemas']['Versioning'];
     };
     EventCustomer: {
-      /** @description The id. */
+      /**
+       * Format: int64
+       * @description The id.
+       */
       id: number;
       /** @description The first name. */
       first_name: string;
@@ -2233,9 +2363,15 @@ export interface components {
     EventProof: {
       /** @description The id of the event. */
       event_id: string;
-      /** @description The number of the event in the history, from 0 */
+      /**
+       * Format: int64
+       * @description The number of the event in the history, from 0
+       */
       leaf_index: number;
-      /** @description The number of events that the checkpoint covers */
+      /**
+       * Format: int64
+       * @description The number of events that the checkpoint covers
+       */
       tree_size: number;
       /**
        * Format: byte
@@ -2261,15 +2397,24 @@ export interface components {
        * @enum {string}
        */
       type: 'customer' | 'customer_card';
-      /** @description The id of that record */
+      /**
+       * Format: int64
+       * @description The id of that record
+       */
       id: number;
     };
     ExplainedReward: {
-      /** @description The id. */
+      /**
+       * Format: int64
+       * @description The id.
+       */
       id: number;
       /** @description The name. */
       name: string;
-      /** @description The number of stamps it takes. */
+      /**
+       * Format: int64
+       * @description The number of stamps it takes.
+       */
       stamps_required: number;
       /**
        * @description redeemed: and not unlocked again since
@@ -2283,7 +2428,10 @@ export interface components {
       since: string | null;
     };
     Explanation: {
-      /** @description The stamps on the card now. */
+      /**
+       * Format: int64
+       * @description The stamps on the card now.
+       */
       balance: number;
       /** @description Cheapest first */
       rewards: components['schemas']['ExplainedReward'][];
@@ -2295,9 +2443,15 @@ export interface components {
       event_id: string;
       /** @description In the store's language: English, German, French or Spanish, else English */
       text: string;
-      /** @description The signed change */
+      /**
+       * Format: int64
+       * @description The signed change
+       */
       stamps: number | null;
-      /** @description After the step */
+      /**
+       * Format: int64
+       * @description After the step
+       */
       balance: number;
     };
     ExportedActor: {
@@ -2306,7 +2460,10 @@ export interface components {
        * @enum {string}
        */
       type: 'token' | 'user' | 'customer' | 'system';
-      /** @description The id. */
+      /**
+       * Format: int64
+       * @description The id.
+       */
       id: number;
       /** @description The name. */
       name: string | null;
@@ -2335,9 +2492,15 @@ export interface components {
        * @enum {string}
        */
       record: 'customer' | 'customer_card';
-      /** @description The id of the record. */
+      /**
+       * Format: int64
+       * @description The id of the record.
+       */
       record_id: number;
-      /** @description The revision of the record, from 0 */
+      /**
+       * Format: int64
+       * @description The revision of the record, from 0
+       */
       sequence: number;
       /** @description The kind of event. */
       type: string;
@@ -2386,11 +2549,8 @@ export interface components {
       /** @description The other system, by a name of your choice. */
       source: string;
       /** @description The customer’s id in the other system. */
-      external_id: string | number;
-      /**
-       * @description Merged key by key, a null removes its key; at most 50 keys and 16 KiB
-       * @default {}
-       */
+      external_id: string;
+      /** @description Merged key by key, a null removes its key; at most 50 keys and 16 KiB */
       metadata?: {
         [key: string]: unknown;
       } | null;
@@ -2401,7 +2561,10 @@ export interface components {
        * @enum {string}
        */
       type: 'token' | 'user' | 'customer' | 'system';
-      /** @description 0 for the system */
+      /**
+       * Format: int64
+       * @description 0 for the system
+       */
       id: number;
       /** @description The present name of the token, user or customer */
       name: string | null;
@@ -2430,19 +2593,40 @@ export interface components {
       actor: components['schemas']['HistoryActor'];
       /** @description The id of the request, to be quoted to whoever runs the service. */
       request_id: string;
-      /** @description The customer. */
+      /**
+       * Format: int64
+       * @description The customer.
+       */
       customer_id: number | null;
-      /** @description The customer card. */
+      /**
+       * Format: int64
+       * @description The customer card.
+       */
       customer_card_id: number | null;
-      /** @description The card, which is a template. */
+      /**
+       * Format: int64
+       * @description The card, which is a template.
+       */
       card_id: number | null;
-      /** @description The signed change of the balance */
+      /**
+       * Format: int64
+       * @description The signed change of the balance
+       */
       stamps: number | null;
-      /** @description Of the customer card, after it */
+      /**
+       * Format: int64
+       * @description Of the customer card, after it
+       */
       balance: number | null;
-      /** @description The reward. */
+      /**
+       * Format: int64
+       * @description The reward.
+       */
       reward_id: number | null;
-      /** @description The location where it happened. */
+      /**
+       * Format: int64
+       * @description The location where it happened.
+       */
       location_id: number | null;
       /** @description The member of staff, by a name of your choice. */
       staff_ref: string | null;
@@ -2456,15 +2640,27 @@ export interface components {
       reversed_by: string | null;
     };
     ListedRedemption: {
-      /** @description The id. */
+      /**
+       * Format: int64
+       * @description The id.
+       */
       id: number;
-      /** @description The reward. */
+      /**
+       * Format: int64
+       * @description The reward.
+       */
       reward_id: number;
       /** @description The name of the reward, as it was then. */
       reward_name: string;
-      /** @description The number of stamps that were spent. */
+      /**
+       * Format: int64
+       * @description The number of stamps that were spent.
+       */
       stamps_spent: number;
-      /** @description The balance left on the card */
+      /**
+       * Format: int64
+       * @description The balance left on the card
+       */
       stamps_remaining: number;
       /**
        * Format: date-time
@@ -2475,7 +2671,10 @@ export interface components {
       external_ref: string | null;
       /** @description The member of staff, by a name of your choice. */
       staff_ref: string | null;
-      /** @description The location where it happened. */
+      /**
+       * Format: int64
+       * @description The location where it happened.
+       */
       location_id: number | null;
       /** @description Null once the customer is erased */
       note: string | null;
@@ -2484,11 +2683,20 @@ export interface components {
        * @description The same as redeemed_at, by the name that stampings have
        */
       occurred_at: string;
-      /** @description The customer who redeemed it */
+      /**
+       * Format: int64
+       * @description The customer who redeemed it
+       */
       customer_id: number;
-      /** @description The card that the stamps were on */
+      /**
+       * Format: int64
+       * @description The card that the stamps were on
+       */
       customer_card_id: number;
-      /** @description The template of that card */
+      /**
+       * Format: int64
+       * @description The template of that card
+       */
       card_id: number;
       /**
        * Format: date-time
@@ -2497,9 +2705,15 @@ export interface components {
       reversed_at: string | null;
     };
     Location: {
-      /** @description The id. */
+      /**
+       * Format: int64
+       * @description The id.
+       */
       id: number;
-      /** @description The store. */
+      /**
+       * Format: int64
+       * @description The store.
+       */
       account_id: number;
       /** @description The name. */
       name: string;
@@ -2548,10 +2762,7 @@ export interface components {
       name: string;
       /** @description The postal address, in one line. */
       address: string;
-      /**
-       * @description The exact position of the shop; null: geocode the address
-       * @default null
-       */
+      /** @description The exact position of the shop; null: geocode the address */
       pin?: {
         /** @description Degrees north. */
         latitude: number;
@@ -2560,25 +2771,49 @@ export interface components {
       } | null;
     };
     MergeInput: {
-      /** @description The customer who is merged into the one of the path. */
+      /**
+       * Format: int64
+       * @description The customer who is merged into the one of the path.
+       */
       from_customer_id: number;
     };
     Pagination: {
-      /** @description The number of customers that match, on all pages together. */
+      /**
+       * Format: int64
+       * @description The number of customers that match, on all pages together.
+       */
       count: number;
-      /** @description The page size in force. */
+      /**
+       * Format: int64
+       * @description The page size in force.
+       */
       items: number;
-      /** @description The requested page, from 1. */
+      /**
+       * Format: int64
+       * @description The requested page, from 1.
+       */
       page: number;
-      /** @description The number of pages, at least 1. */
+      /**
+       * Format: int64
+       * @description The number of pages, at least 1.
+       */
       pages: number;
     };
     Poster: {
-      /** @description The id. */
+      /**
+       * Format: int64
+       * @description The id.
+       */
       id: number;
-      /** @description The store. */
+      /**
+       * Format: int64
+       * @description The store.
+       */
       account_id: number;
-      /** @description The card, which is a template. */
+      /**
+       * Format: int64
+       * @description The card, which is a template.
+       */
       card_id: number;
       /** @description The headline of the poster. */
       title: string;
@@ -2610,7 +2845,10 @@ export interface components {
       require_phone: boolean;
       /** @description Whether the sign-up requires a birthday. */
       require_birthday: boolean;
-      /** @description The age in years below which nobody can sign up; null: any age. */
+      /**
+       * Format: int64
+       * @description The age in years below which nobody can sign up; null: any age.
+       */
       minimum_age: number | null;
       /** @description The address at which people sign up. */
       signup_url: string;
@@ -2660,64 +2898,38 @@ export interface components {
       minimum_age?: number | null;
     };
     PosterInput: {
-      /** @description The card, which is a template. */
-      card_id: number;
       /**
-       * @description Null: the card's name
-       * @default null
+       * Format: int64
+       * @description The card, which is a template.
        */
+      card_id: number;
+      /** @description Null: the card's name */
       title?: string | null;
       /**
-       * @description The size that it is printed in.
-       * @default a4
+       * @description The size that it is printed in. Default: a4.
        * @enum {string|null}
        */
       paper_size?: 'a4' | 'a5' | 'a6' | 'letter' | null;
-      /**
-       * @description Null: the card's card_color
-       * @default null
-       */
+      /** @description Null: the card's card_color */
       primary_color?: string | null;
-      /**
-       * @description Null: the card's text_color
-       * @default null
-       */
+      /** @description Null: the card's text_color */
       text_color?: string | null;
-      /**
-       * @description Null: the card's stamp_background_color
-       * @default null
-       */
+      /** @description Null: the card's stamp_background_color */
       secondary_color?: string | null;
-      /**
-       * @description Whether people can sign up with it.
-       * @default true
-       */
+      /** @description Whether people can sign up with it. Default: true. */
       active?: boolean | null;
       /**
-       * @description The contact that the sign-up asks for.
-       * @default email_and_phone
+       * @description The contact that the sign-up asks for. Default: email_and_phone.
        * @enum {string|null}
        */
       contact_collection_mode?: 'email_and_phone' | 'email_only' | 'phone_only' | null;
-      /**
-       * @description True for a contact that is the only one collected, false for one that is not collected. Null: true if both are collected
-       * @default null
-       */
+      /** @description True for a contact that is the only one collected, false for one that is not collected. Null: true if both are collected */
       require_email?: boolean | null;
-      /**
-       * @description True for a contact that is the only one collected, false for one that is not collected. Null: false if both are collected
-       * @default null
-       */
+      /** @description True for a contact that is the only one collected, false for one that is not collected. Null: false if both are collected */
       require_phone?: boolean | null;
-      /**
-       * @description Whether the sign-up requires a birthday.
-       * @default false
-       */
+      /** @description Whether the sign-up requires a birthday. Default: false. */
       require_birthday?: boolean | null;
-      /**
-       * @description Years; only with require_birthday
-       * @default null
-       */
+      /** @description Years; only with require_birthday */
       minimum_age?: number | null;
     };
     PreviousAttributes: {
@@ -2743,133 +2955,64 @@ export interface components {
       /** @description Whether the customer agreed to text messages. */
       sms_consent?: boolean;
     };
-    Problem: {
-      /** @description The error in words, for people */
-      error: string;
-      /**
-       * @description The kind of error, for programs
-       * @enum {string}
-       */
-      code:
-        | 'unauthorized'
-        | 'forbidden'
-        | 'rate_limited'
-        | 'version_sunset'
-        | 'not_found'
-        | 'method_not_allowed'
-        | 'validation_failed'
-        | 'taken'
-        | 'malformed_json'
-        | 'malformed_request'
-        | 'header_fields_too_large'
-        | 'request_timeout'
-        | 'payload_too_large'
-        | 'unsupported_media_type'
-        | 'limit_reached'
-        | 'idempotency_key_reused'
-        | 'idempotency_in_progress'
-        | 'internal'
-        | 'unavailable'
-        | 'insufficient_stamps'
-        | 'reward_inactive'
-        | 'card_expired'
-        | 'stamp_limit_reached'
-        | 'customer_erased'
-        | 'customer_merged';
-      /** @description On 422: messages by field; base is for the whole record */
-      errors?: {
-        [key: string]: string[];
-      };
-      /** @description With the code taken: the record that has the value */
-      existing?: components['schemas']['ExistingRecord'];
-      /** @description How to fix it */
-      resolution?: string;
-      /**
-       * Format: uri
-       * @description A page for people that says what happened and what to do.
-       */
-      documentation_url: string;
-      /** @description The id of the request, to be quoted to whoever runs the service. */
-      request_id: string;
-      /** @description On a 410 of the status: which versions there are instead */
-      versioning?: components['schemas']['Versioning'];
-      /**
-       * Format: uri-reference
-       * @description A page about this kind of error.
-       */
-      type: string;
-      /** @description The name of the HTTP status. */
-      title: string;
-      /** @description The HTTP status. */
-      status: number;
-      /** @description The error in words, for people. */
-      detail: string;
-      /**
-       * Format: uri-reference
-       * @description The path of the request.
-       */
-      instance: string;
-    };
     RedeemInput: {
-      /**
-       * @description true: the pass is updated without a message to its holder. Webhooks are sent all the same.
-       * @default false
-       */
+      /** @description true: the pass is updated without a message to its holder. Webhooks are sent all the same. Default: false. */
       skip_notifications?: boolean | null;
       /**
+       * Format: int64
        * @description The location where it happened.
-       * @default null
        */
       location_id?: number | null;
-      /**
-       * @description The member of staff, by a name of your choice.
-       * @default null
-       */
+      /** @description The member of staff, by a name of your choice. */
       staff_ref?: string | null;
-      /**
-       * @description A receipt number, which counts once in a store for ever: the same one again gets the first response.
-       * @default null
-       */
+      /** @description A receipt number, which counts once in a store for ever: the same one again gets the first response. */
       external_ref?: string | null;
       /**
        * Format: date-time
        * @description When it happened, for a client that was offline. A date without a time means the start of that day in the account’s time zone
-       * @default null
        */
       occurred_at?: string | null;
-      /**
-       * @description A note for the history. It is personal, and gone once the customer is erased.
-       * @default null
-       */
+      /** @description A note for the history. It is personal, and gone once the customer is erased. */
       note?: string | null;
       /**
-       * @description pos: a point-of-sale system. It is shown in the history and in events.
-       * @default api
+       * @description pos: a point-of-sale system. It is shown in the history and in events. Default: api.
        * @enum {string|null}
        */
       source?: 'api' | 'pos' | null;
-      /** @description The reward. */
+      /**
+       * Format: int64
+       * @description The reward.
+       */
       reward_id: number;
     };
     Redemption: {
-      /**
-       * @description Always true: a redemption that fails is an error.
-       * @enum {boolean}
-       */
-      success: true;
+      /** @description Always true: a redemption that fails is an error. */
+      success: boolean;
       /** @description The redemption. */
       redemption: components['schemas']['RedemptionRecord'];
     };
     RedemptionRecord: {
-      /** @description The id. */
+      /**
+       * Format: int64
+       * @description The id.
+       */
       id: number;
-      /** @description The reward. */
+      /**
+       * Format: int64
+       * @description The reward.
+       */
       reward_id: number;
       /** @description The name of the reward, as it was then. */
       reward_name: string;
-      /** @description The number of stamps that were spent. */
+      /**
+       * Format: int64
+       * @description The number of stamps that were spent.
+       */
       stamps_spent: number;
-      /** @description The balance left on the card */
+      /**
+       * Format: int64
+       * @description The balance left on the card
+       */
       stamps_remaining: number;
       /**
        * Format: date-time
@@ -2880,7 +3023,10 @@ export interface components {
       external_ref: string | null;
       /** @description The member of staff, by a name of your choice. */
       staff_ref: string | null;
-      /** @description The location where it happened. */
+      /**
+       * Format: int64
+       * @description The location where it happened.
+       */
       location_id: number | null;
       /** @description Null once the customer is erased */
       note: string | null;
@@ -2895,19 +3041,34 @@ export interface components {
       reason: string;
     };
     Reward: {
-      /** @description The id. */
+      /**
+       * Format: int64
+       * @description The id.
+       */
       id: number;
-      /** @description The store. */
+      /**
+       * Format: int64
+       * @description The store.
+       */
       account_id: number;
-      /** @description The card, which is a template. */
+      /**
+       * Format: int64
+       * @description The card, which is a template.
+       */
       card_id: number;
       /** @description The name. */
       name: string;
       /** @description A text about it. */
       description: string | null;
-      /** @description The number of stamps it takes. */
+      /**
+       * Format: int64
+       * @description The number of stamps it takes.
+       */
       stamps_required: number;
-      /** @description The place in the list of the card’s rewards. */
+      /**
+       * Format: int64
+       * @description The place in the list of the card’s rewards.
+       */
       position: number;
       /** @description Whether it can be redeemed. */
       active: boolean;
@@ -2925,48 +3086,66 @@ export interface components {
     RewardChanges: {
       /** @description The name. */
       name?: string;
-      /** @description The number of stamps it takes. */
+      /**
+       * Format: int64
+       * @description The number of stamps it takes.
+       */
       stamps_required?: number;
       /** @description A text about it. */
       description?: string | null;
-      /** @description The place in the list of the card’s rewards. */
+      /**
+       * Format: int64
+       * @description The place in the list of the card’s rewards.
+       */
       position?: number;
       /** @description Whether it can be redeemed. */
       active?: boolean;
     };
     RewardInput: {
-      /** @description The card, which is a template. */
+      /**
+       * Format: int64
+       * @description The card, which is a template.
+       */
       card_id: number;
       /** @description The name. */
       name: string;
-      /** @description The number of stamps it takes. */
-      stamps_required: number;
       /**
-       * @description A text about it.
-       * @default null
+       * Format: int64
+       * @description The number of stamps it takes.
        */
+      stamps_required: number;
+      /** @description A text about it. */
       description?: string | null;
       /**
+       * Format: int64
        * @description The place in the list of the card’s rewards.
-       * @default null
        */
       position?: number | null;
-      /**
-       * @description Whether it can be redeemed.
-       * @default true
-       */
+      /** @description Whether it can be redeemed. Default: true. */
       active?: boolean | null;
     };
     RewardRedeemedData: {
-      /** @description The id. */
+      /**
+       * Format: int64
+       * @description The id.
+       */
       id: number;
-      /** @description The reward. */
+      /**
+       * Format: int64
+       * @description The reward.
+       */
       reward_id: number;
       /** @description The name of the reward, as it was then. */
       reward_name: string;
-      /** @description The number of stamps that were spent. */
+      /**
+       * Format: int64
+       * @description The number of stamps that were spent.
+       */
       stamps_spent: number;
-      /** @description The balance left on the card */
+      /**
+       * Format: int64
+       * @description The balance left on the card
+       */
       stamps_remaining: number;
       /**
        * Format: date-time
@@ -2977,7 +3156,10 @@ export interface components {
       external_ref: string | null;
       /** @description The member of staff, by a name of your choice. */
       staff_ref: string | null;
-      /** @description The location where it happened. */
+      /**
+       * Format: int64
+       * @description The location where it happened.
+       */
       location_id: number | null;
       /** @description Null once the customer is erased */
       note: string | null;
@@ -2986,11 +3168,20 @@ export interface components {
        * @description The same as redeemed_at, by the name that stampings have
        */
       occurred_at: string;
-      /** @description The customer. */
+      /**
+       * Format: int64
+       * @description The customer.
+       */
       customer_id: number;
-      /** @description The customer card. */
+      /**
+       * Format: int64
+       * @description The customer card.
+       */
       customer_card_id: number;
-      /** @description The card, which is a template. */
+      /**
+       * Format: int64
+       * @description The card, which is a template.
+       */
       card_id: number;
       /** @description The name of the card. */
       card_name: string;
@@ -3010,25 +3201,47 @@ export interface components {
        * @description When the event was recorded
        */
       timestamp: string;
-      /** @description The revision of the record that changed, from 0: of two envelopes about one record the higher is the later */
+      /**
+       * Format: int64
+       * @description The revision of the record that changed, from 0: of two envelopes about one record the higher is the later
+       */
       sequence: number;
-      /** @description The store. */
+      /**
+       * Format: int64
+       * @description The store.
+       */
       account_id: number;
       /** @description The data of the event. Its shape depends on type. */
       data: components['schemas']['RewardRedeemedData'];
     };
+    /** @description The envelope, or with payload_format flat its data alone. */
+    RewardRedeemedWebhook:
+      | components['schemas']['RewardRedeemedEvent']
+      | components['schemas']['RewardRedeemedData'];
     RewardUnlockedData: {
-      /** @description The customer. */
+      /**
+       * Format: int64
+       * @description The customer.
+       */
       customer_id: number;
-      /** @description The customer card. */
+      /**
+       * Format: int64
+       * @description The customer card.
+       */
       customer_card_id: number;
-      /** @description The card, which is a template. */
+      /**
+       * Format: int64
+       * @description The card, which is a template.
+       */
       card_id: number;
       /** @description The name of the card. */
       card_name: string;
       /** @description The customer, as they are called now. */
       customer: components['schemas']['EventCustomer'];
-      /** @description The stamps on the card. */
+      /**
+       * Format: int64
+       * @description The stamps on the card.
+       */
       stamps_count: number;
       /** @description The reward, as it was then. */
       reward: components['schemas']['AvailableReward'];
@@ -3046,34 +3259,56 @@ export interface components {
        * @description When the event was recorded
        */
       timestamp: string;
-      /** @description The revision of the record that changed, from 0: of two envelopes about one record the higher is the later */
+      /**
+       * Format: int64
+       * @description The revision of the record that changed, from 0: of two envelopes about one record the higher is the later
+       */
       sequence: number;
-      /** @description The store. */
+      /**
+       * Format: int64
+       * @description The store.
+       */
       account_id: number;
       /** @description The data of the event. Its shape depends on type. */
       data: components['schemas']['RewardUnlockedData'];
     };
+    /** @description The envelope, or with payload_format flat its data alone. */
+    RewardUnlockedWebhook:
+      | components['schemas']['RewardUnlockedEvent']
+      | components['schemas']['RewardUnlockedData'];
     SecretRotation: {
-      /**
-       * @description Seconds during which the old secret also signs
-       * @default 0
-       */
+      /** @description Seconds during which the old secret also signs Default: 0. */
       grace_seconds?: number | null;
     };
     StampEarnedData: {
-      /** @description The customer. */
+      /**
+       * Format: int64
+       * @description The customer.
+       */
       customer_id: number;
-      /** @description The customer card. */
+      /**
+       * Format: int64
+       * @description The customer card.
+       */
       customer_card_id: number;
-      /** @description The card, which is a template. */
+      /**
+       * Format: int64
+       * @description The card, which is a template.
+       */
       card_id: number;
       /** @description The name of the card. */
       card_name: string;
       /** @description The customer, as they are called now. */
       customer: components['schemas']['EventCustomer'];
-      /** @description The stamps on the card. */
+      /**
+       * Format: int64
+       * @description The stamps on the card.
+       */
       stamps_count: number;
-      /** @description The number of stamps missing to a full card, 0 beyond it. */
+      /**
+       * Format: int64
+       * @description The number of stamps missing to a full card, 0 beyond it.
+       */
       stamps_remaining: number;
       /**
        * @description The origin.
@@ -3085,7 +3320,10 @@ export interface components {
        * @description When it happened.
        */
       occurred_at: string;
-      /** @description The location where it happened. */
+      /**
+       * Format: int64
+       * @description The location where it happened.
+       */
       location_id: number | null;
       /** @description The member of staff, by a name of your choice. */
       staff_ref: string | null;
@@ -3095,7 +3333,10 @@ export interface components {
       note: string | null;
       /** @description The customer card, as the event left it. */
       customer_card: components['schemas']['CustomerCard'];
-      /** @description The number of stamps that were added */
+      /**
+       * Format: int64
+       * @description The number of stamps that were added
+       */
       stamps: number;
     };
     StampEarnedEvent: {
@@ -3111,48 +3352,44 @@ export interface components {
        * @description When the event was recorded
        */
       timestamp: string;
-      /** @description The revision of the record that changed, from 0: of two envelopes about one record the higher is the later */
+      /**
+       * Format: int64
+       * @description The revision of the record that changed, from 0: of two envelopes about one record the higher is the later
+       */
       sequence: number;
-      /** @description The store. */
+      /**
+       * Format: int64
+       * @description The store.
+       */
       account_id: number;
       /** @description The data of the event. Its shape depends on type. */
       data: components['schemas']['StampEarnedData'];
     };
+    /** @description The envelope, or with payload_format flat its data alone. */
+    StampEarnedWebhook:
+      | components['schemas']['StampEarnedEvent']
+      | components['schemas']['StampEarnedData'];
     StampInput: {
-      /**
-       * @description true: the pass is updated without a message to its holder. Webhooks are sent all the same.
-       * @default false
-       */
+      /** @description true: the pass is updated without a message to its holder. Webhooks are sent all the same. Default: false. */
       skip_notifications?: boolean | null;
       /**
+       * Format: int64
        * @description The location where it happened.
-       * @default null
        */
       location_id?: number | null;
-      /**
-       * @description The member of staff, by a name of your choice.
-       * @default null
-       */
+      /** @description The member of staff, by a name of your choice. */
       staff_ref?: string | null;
-      /**
-       * @description A receipt number, which counts once in a store for ever: the same one again gets the first response.
-       * @default null
-       */
+      /** @description A receipt number, which counts once in a store for ever: the same one again gets the first response. */
       external_ref?: string | null;
       /**
        * Format: date-time
        * @description When it happened, for a client that was offline. A date without a time means the start of that day in the account’s time zone
-       * @default null
        */
       occurred_at?: string | null;
-      /**
-       * @description A note for the history. It is personal, and gone once the customer is erased.
-       * @default null
-       */
+      /** @description A note for the history. It is personal, and gone once the customer is erased. */
       note?: string | null;
       /**
-       * @description pos: a point-of-sale system. It is shown in the history and in events.
-       * @default api
+       * @description pos: a point-of-sale system. It is shown in the history and in events. Default: api.
        * @enum {string|null}
        */
       source?: 'api' | 'pos' | null;
@@ -3160,19 +3397,34 @@ export interface components {
       stamps: number;
     };
     StampRemovedData: {
-      /** @description The customer. */
+      /**
+       * Format: int64
+       * @description The customer.
+       */
       customer_id: number;
-      /** @description The customer card. */
+      /**
+       * Format: int64
+       * @description The customer card.
+       */
       customer_card_id: number;
-      /** @description The card, which is a template. */
+      /**
+       * Format: int64
+       * @description The card, which is a template.
+       */
       card_id: number;
       /** @description The name of the card. */
       card_name: string;
       /** @description The customer, as they are called now. */
       customer: components['schemas']['EventCustomer'];
-      /** @description The stamps on the card. */
+      /**
+       * Format: int64
+       * @description The stamps on the card.
+       */
       stamps_count: number;
-      /** @description The number of stamps missing to a full card, 0 beyond it. */
+      /**
+       * Format: int64
+       * @description The number of stamps missing to a full card, 0 beyond it.
+       */
       stamps_remaining: number;
       /**
        * @description The origin.
@@ -3184,7 +3436,10 @@ export interface components {
        * @description When it happened.
        */
       occurred_at: string;
-      /** @description The location where it happened. */
+      /**
+       * Format: int64
+       * @description The location where it happened.
+       */
       location_id: number | null;
       /** @description The member of staff, by a name of your choice. */
       staff_ref: string | null;
@@ -3194,7 +3449,10 @@ export interface components {
       note: string | null;
       /** @description The customer card, as the event left it. */
       customer_card: components['schemas']['CustomerCard'];
-      /** @description The number of stamps that were removed */
+      /**
+       * Format: int64
+       * @description The number of stamps that were removed
+       */
       stamps: number;
     };
     StampRemovedEvent: {
@@ -3210,13 +3468,23 @@ export interface components {
        * @description When the event was recorded
        */
       timestamp: string;
-      /** @description The revision of the record that changed, from 0: of two envelopes about one record the higher is the later */
+      /**
+       * Format: int64
+       * @description The revision of the record that changed, from 0: of two envelopes about one record the higher is the later
+       */
       sequence: number;
-      /** @description The store. */
+      /**
+       * Format: int64
+       * @description The store.
+       */
       account_id: number;
       /** @description The data of the event. Its shape depends on type. */
       data: components['schemas']['StampRemovedData'];
     };
+    /** @description The envelope, or with payload_format flat its data alone. */
+    StampRemovedWebhook:
+      | components['schemas']['StampRemovedEvent']
+      | components['schemas']['StampRemovedData'];
     Status: {
       /**
        * @description ok: the API is up.
@@ -3251,9 +3519,15 @@ export interface components {
       versioning: components['schemas']['StatusVersioning'];
     };
     StatusRateLimit: {
-      /** @description Requests allowed in a window. */
+      /**
+       * Format: int64
+       * @description Requests allowed in a window.
+       */
       limit: number;
-      /** @description The length of a window, in seconds. */
+      /**
+       * Format: int64
+       * @description The length of a window, in seconds.
+       */
       window_seconds: number;
       /**
        * @description The requests that are counted together.
@@ -3290,7 +3564,10 @@ export interface components {
       sunset_date?: string;
     };
     Store: {
-      /** @description The id. */
+      /**
+       * Format: int64
+       * @description The id.
+       */
       id: number;
       /** @description The name. */
       name: string;
@@ -3300,13 +3577,25 @@ export interface components {
       display_store_name: string;
       /** @description Whether this is the own store of the token's user */
       personal: boolean;
-      /** @description The number of locations of the store. */
+      /**
+       * Format: int64
+       * @description The number of locations of the store.
+       */
       locations_count: number;
-      /** @description The number of cards of the store, including archived ones. */
+      /**
+       * Format: int64
+       * @description The number of cards of the store, including archived ones.
+       */
       cards_count: number;
-      /** @description The number of customers of the store. */
+      /**
+       * Format: int64
+       * @description The number of customers of the store.
+       */
       customers_count: number;
-      /** @description The number of posters of the store. */
+      /**
+       * Format: int64
+       * @description The number of posters of the store.
+       */
       posters_count: number;
       /** @description The time zone of days and birthdays, by its IANA name. */
       time_zone: string;
@@ -3363,7 +3652,10 @@ export interface components {
       sunset_date?: string;
     };
     Wallet: {
-      /** @description The customer card. */
+      /**
+       * Format: int64
+       * @description The customer card.
+       */
       customer_card_id: number;
       /** @description In Apple Wallet. */
       apple: components['schemas']['WalletPlatform'];
@@ -3396,8 +3688,21 @@ export interface components {
       /** @description Why the last update did not arrive; null when it did. */
       last_error: string | null;
     };
+    /** @description The body of any webhook. */
+    Webhook:
+      | components['schemas']['CustomerCreatedWebhook']
+      | components['schemas']['CustomerUpdatedWebhook']
+      | components['schemas']['CustomerCardCreatedWebhook']
+      | components['schemas']['StampEarnedWebhook']
+      | components['schemas']['StampRemovedWebhook']
+      | components['schemas']['RewardUnlockedWebhook']
+      | components['schemas']['RewardRedeemedWebhook']
+      | components['schemas']['WebhookTestWebhook'];
     WebhookAttempt: {
-      /** @description The number of the attempt, from 1. */
+      /**
+       * Format: int64
+       * @description The number of the attempt, from 1.
+       */
       attempt: number;
       /**
        * @description Whether it was scheduled or requested.
@@ -3409,9 +3714,15 @@ export interface components {
        * @description When it was created.
        */
       at: string;
-      /** @description The HTTP status of the response */
+      /**
+       * Format: int64
+       * @description The HTTP status of the response
+       */
       status: number | null;
-      /** @description The duration of the attempt, in milliseconds. */
+      /**
+       * Format: int64
+       * @description The duration of the attempt, in milliseconds.
+       */
       duration_ms: number;
       /** @description Why it failed; null when it did not. */
       error: string | null;
@@ -3419,7 +3730,10 @@ export interface components {
       response_excerpt: string | null;
     };
     WebhookDelivery: {
-      /** @description The id. */
+      /**
+       * Format: int64
+       * @description The id.
+       */
       id: number;
       /** @description The webhook-id, the same in every attempt */
       event_id: string;
@@ -3440,7 +3754,10 @@ export interface components {
        * @enum {string}
        */
       status: 'pending' | 'delivered' | 'failed' | 'cancelled';
-      /** @description The number of attempts so far. */
+      /**
+       * Format: int64
+       * @description The number of attempts so far.
+       */
       attempts_count: number;
       /**
        * Format: date-time
@@ -3459,7 +3776,10 @@ export interface components {
       delivered_at: string | null;
     };
     WebhookDeliveryDetail: {
-      /** @description The id. */
+      /**
+       * Format: int64
+       * @description The id.
+       */
       id: number;
       /** @description The webhook-id, the same in every attempt */
       event_id: string;
@@ -3480,7 +3800,10 @@ export interface components {
        * @enum {string}
        */
       status: 'pending' | 'delivered' | 'failed' | 'cancelled';
-      /** @description The number of attempts so far. */
+      /**
+       * Format: int64
+       * @description The number of attempts so far.
+       */
       attempts_count: number;
       /**
        * Format: date-time
@@ -3509,13 +3832,9 @@ export interface components {
       /**
        * Format: date-time
        * @description Events recorded before this time; if omitted, until now. A date without a time means the start of the next day in the account’s time zone
-       * @default null
        */
       to?: string | null;
-      /**
-       * @description Only these types, of those that the subscription gets
-       * @default null
-       */
+      /** @description Only these types, of those that the subscription gets */
       types?:
         | (
             | 'customer.created'
@@ -3529,13 +3848,22 @@ export interface components {
         | null;
     };
     WebhookReplayed: {
-      /** @description The number of events that will be sent */
+      /**
+       * Format: int64
+       * @description The number of events that will be sent
+       */
       matched: number;
     };
     WebhookSubscription: {
-      /** @description The id. */
+      /**
+       * Format: int64
+       * @description The id.
+       */
       id: number;
-      /** @description The store. */
+      /**
+       * Format: int64
+       * @description The store.
+       */
       account_id: number;
       /** @description The events that are delivered; * stands for all, those to come included. */
       events: (
@@ -3579,7 +3907,10 @@ export interface components {
        * @description When the last attempt was made.
        */
       last_delivery_at: string | null;
-      /** @description The HTTP status that the last attempt got; null: none. */
+      /**
+       * Format: int64
+       * @description The HTTP status that the last attempt got; null: none.
+       */
       last_delivery_status: number | null;
       /** @description Why the last attempt failed; null when it did not. */
       last_delivery_error: string | null;
@@ -3636,10 +3967,7 @@ export interface components {
       enabled?: boolean;
     };
     WebhookSubscriptionInput: {
-      /**
-       * @description Either this or event is required; * alone means every event
-       * @default null
-       */
+      /** @description Either this or event is required; * alone means every event */
       events?:
         | (
             | 'customer.created'
@@ -3654,7 +3982,6 @@ export interface components {
         | null;
       /**
        * @description The same as events with one entry
-       * @default null
        * @enum {string|null}
        */
       event?:
@@ -3672,27 +3999,26 @@ export interface components {
        * @description Publicly reachable https URL
        */
       target_url: string;
-      /**
-       * @description Your own label.
-       * @default null
-       */
+      /** @description Your own label. */
       description?: string | null;
       /**
-       * @description The format that is sent: envelope, or flat, which is only the data.
-       * @default envelope
+       * @description The format that is sent: envelope, or flat, which is only the data. Default: envelope.
        * @enum {string|null}
        */
       payload_format?: 'envelope' | 'flat' | null;
-      /**
-       * @description Whether events are delivered.
-       * @default true
-       */
+      /** @description Whether events are delivered. Default: true. */
       enabled?: boolean | null;
     };
     WebhookSubscriptionWithSecret: {
-      /** @description The id. */
+      /**
+       * Format: int64
+       * @description The id.
+       */
       id: number;
-      /** @description The store. */
+      /**
+       * Format: int64
+       * @description The store.
+       */
       account_id: number;
       /** @description The events that are delivered; * stands for all, those to come included. */
       events: (
@@ -3736,7 +4062,10 @@ export interface components {
        * @description When the last attempt was made.
        */
       last_delivery_at: string | null;
-      /** @description The HTTP status that the last attempt got; null: none. */
+      /**
+       * Format: int64
+       * @description The HTTP status that the last attempt got; null: none.
+       */
       last_delivery_status: number | null;
       /** @description Why the last attempt failed; null when it did not. */
       last_delivery_error: string | null;
@@ -3753,18 +4082,11 @@ export interface components {
       /** @description Signs the deliveries as in Standard Webhooks */
       secret: string;
     };
-    WebhookTest: {
-      /** @description The URL responded with 2xx */
-      delivered: boolean;
-      /** @description The HTTP status of the response */
-      status: number | null;
-      /** @description The webhook-id of the test event */
-      event_id: string;
-      /** @description Why delivery failed */
-      error: string | null;
-    };
     WebhookTestData: {
-      /** @description The webhook subscription. */
+      /**
+       * Format: int64
+       * @description The webhook subscription.
+       */
       subscription_id: number;
       /** @description A sentence for the reader of the test. */
       message: string;
@@ -3782,43 +4104,45 @@ export interface components {
        * @description When the event was recorded
        */
       timestamp: string;
-      /** @description The revision of the record that changed, from 0: of two envelopes about one record the higher is the later */
+      /**
+       * Format: int64
+       * @description The revision of the record that changed, from 0: of two envelopes about one record the higher is the later
+       */
       sequence?: number;
-      /** @description The store. */
+      /**
+       * Format: int64
+       * @description The store.
+       */
       account_id: number;
       /** @description The data of the event. Its shape depends on type. */
       data: components['schemas']['WebhookTestData'];
     };
+    WebhookTestResult: {
+      /** @description The URL responded with 2xx */
+      delivered: boolean;
+      /**
+       * Format: int64
+       * @description The HTTP status of the response
+       */
+      status: number | null;
+      /** @description The webhook-id of the test event */
+      event_id: string;
+      /** @description Why delivery failed */
+      error: string | null;
+    };
+    /** @description The envelope, or with payload_format flat its data alone. */
+    WebhookTestWebhook:
+      | components['schemas']['WebhookTestEvent']
+      | components['schemas']['WebhookTestData'];
   };
   responses: {
-    /** @description The body is not valid JSON. malformed_request: The bytes received are not a complete HTTP request. */
-    MalformedJson: {
-      headers: {
-        [name: string]: unknown;
-      };
-      content: {
-        'application/json': components['schemas']['Error'];
-        'application/problem+json': components['schemas']['Problem'];
-      };
-    };
-    /** @description The API token is missing or not in force. */
-    Unauthorized: {
-      headers: {
-        [name: string]: unknown;
-      };
-      content: {
-        'application/json': components['schemas']['Error'];
-        'application/problem+json': components['schemas']['Problem'];
-      };
-    };
     /** @description The role that the token has in the account does not allow this operation, or the token may only read. */
     Forbidden: {
       headers: {
         [name: string]: unknown;
       };
       content: {
-        'application/json': components['schemas']['Error'];
-        'application/problem+json': components['schemas']['Problem'];
+        'application/json': components['schemas']['ErrorResponse'];
       };
     };
     /** @description The record or path does not exist, or the token may not access its account. */
@@ -3827,18 +4151,7 @@ export interface components {
         [name: string]: unknown;
       };
       content: {
-        'application/json': components['schemas']['Error'];
-        'application/problem+json': components['schemas']['Problem'];
-      };
-    };
-    /** @description The request did not arrive completely in time. Nothing was done. */
-    TooLate: {
-      headers: {
-        [name: string]: unknown;
-      };
-      content: {
-        'application/json': components['schemas']['Error'];
-        'application/problem+json': components['schemas']['Problem'];
+        'application/json': components['schemas']['ErrorResponse'];
       };
     };
     /** @description The first request with this Idempotency-Key is still in progress. */
@@ -3847,38 +4160,7 @@ export interface components {
         [name: string]: unknown;
       };
       content: {
-        'application/json': components['schemas']['Error'];
-        'application/problem+json': components['schemas']['Problem'];
-      };
-    };
-    /** @description This version of the API is retired. */
-    Retired: {
-      headers: {
-        [name: string]: unknown;
-      };
-      content: {
-        'application/json': components['schemas']['Error'];
-        'application/problem+json': components['schemas']['Problem'];
-      };
-    };
-    /** @description The body is larger than 1 MiB, or a picture larger than 2 MiB. */
-    TooLarge: {
-      headers: {
-        [name: string]: unknown;
-      };
-      content: {
-        'application/json': components['schemas']['Error'];
-        'application/problem+json': components['schemas']['Problem'];
-      };
-    };
-    /** @description The path does not accept the body's media type. */
-    NotJson: {
-      headers: {
-        [name: string]: unknown;
-      };
-      content: {
-        'application/json': components['schemas']['Error'];
-        'application/problem+json': components['schemas']['Problem'];
+        'application/json': components['schemas']['ErrorResponse'];
       };
     };
     /** @description A field is not valid: errors says which and why. taken: Another record has this e-mail address, phone number, external reference, receipt number or enrolment: existing says which. limit_reached: There are as many of these records as there may be. idempotency_key_reused: The Idempotency-Key was already used with another body. insufficient_stamps: The customer card holds too few stamps for this. reward_inactive: The reward is not active. card_expired: The card has expired: it can be neither stamped nor redeemed. stamp_limit_reached: One of the card's stamping limits was reached. customer_erased: The customer was erased: nothing about them can be changed any more. customer_merged: The customer was merged into another one: the message names the one that goes on. */
@@ -3887,48 +4169,29 @@ export interface components {
         [name: string]: unknown;
       };
       content: {
-        'application/json': components['schemas']['Error'];
-        'application/problem+json': components['schemas']['Problem'];
+        'application/json': components['schemas']['ErrorResponse'];
       };
     };
-    /** @description Too many requests: wait for the number of seconds in Retry-After. */
-    TooManyRequests: {
+    /**
+     * @description Any other failure.
+     *
+     *     400: The body is not valid JSON. malformed_request: The bytes received are not a complete HTTP request.
+     *     401: The API token is missing or not in force.
+     *     408: The request did not arrive completely in time. Nothing was done.
+     *     410: This version of the API is retired.
+     *     413: The body is larger than 1 MiB, or a picture larger than 2 MiB.
+     *     415: The path does not accept the body's media type.
+     *     429: Too many requests: wait for the number of seconds in Retry-After.
+     *     431: The header of the request is larger than 16 KiB.
+     *     500: Something went wrong on our side. Nothing was written.
+     *     503: A service that the request needs is unavailable. Nothing was written: send it again in a moment.
+     */
+    OtherFailure: {
       headers: {
         [name: string]: unknown;
       };
       content: {
-        'application/json': components['schemas']['Error'];
-        'application/problem+json': components['schemas']['Problem'];
-      };
-    };
-    /** @description The header of the request is larger than 16 KiB. */
-    HeaderTooLarge: {
-      headers: {
-        [name: string]: unknown;
-      };
-      content: {
-        'application/json': components['schemas']['Error'];
-        'application/problem+json': components['schemas']['Problem'];
-      };
-    };
-    /** @description Something went wrong on our side. Nothing was written. */
-    Failed: {
-      headers: {
-        [name: string]: unknown;
-      };
-      content: {
-        'application/json': components['schemas']['Error'];
-        'application/problem+json': components['schemas']['Problem'];
-      };
-    };
-    /** @description A service that the request needs is unavailable. Nothing was written: send it again in a moment. */
-    Unavailable: {
-      headers: {
-        [name: string]: unknown;
-      };
-      content: {
-        'application/json': components['schemas']['Error'];
-        'application/problem+json': components['schemas']['Problem'];
+        'application/json': components['schemas']['ErrorResponse'];
       };
     };
   };
@@ -3969,13 +4232,8 @@ export interface operations {
           'application/json': components['schemas']['Status'];
         };
       };
-      408: components['responses']['TooLate'];
-      410: components['responses']['Retired'];
       422: components['responses']['Rejected'];
-      429: components['responses']['TooManyRequests'];
-      431: components['responses']['HeaderTooLarge'];
-      500: components['responses']['Failed'];
-      503: components['responses']['Unavailable'];
+      default: components['responses']['OtherFailure'];
     };
   };
   getToken: {
@@ -4001,14 +4259,8 @@ export interface operations {
           'application/json': components['schemas']['ApiToken'];
         };
       };
-      401: components['responses']['Unauthorized'];
-      408: components['responses']['TooLate'];
-      410: components['responses']['Retired'];
       422: components['responses']['Rejected'];
-      429: components['responses']['TooManyRequests'];
-      431: components['responses']['HeaderTooLarge'];
-      500: components['responses']['Failed'];
-      503: components['responses']['Unavailable'];
+      default: components['responses']['OtherFailure'];
     };
   };
   listAccounts: {
@@ -4041,14 +4293,8 @@ export interface operations {
           'application/json': components['schemas']['Store'][];
         };
       };
-      401: components['responses']['Unauthorized'];
-      408: components['responses']['TooLate'];
-      410: components['responses']['Retired'];
       422: components['responses']['Rejected'];
-      429: components['responses']['TooManyRequests'];
-      431: components['responses']['HeaderTooLarge'];
-      500: components['responses']['Failed'];
-      503: components['responses']['Unavailable'];
+      default: components['responses']['OtherFailure'];
     };
   };
   getAccount: {
@@ -4064,7 +4310,7 @@ export interface operations {
         Prefer?: components['parameters']['Prefer'];
       };
       path: {
-        /** @description The store. */
+        /** @description The id of one of the accounts that `GET /api/v1/accounts` lists. */
         account_id: number;
       };
       cookie?: never;
@@ -4080,15 +4326,9 @@ export interface operations {
           'application/json': components['schemas']['Store'];
         };
       };
-      401: components['responses']['Unauthorized'];
       404: components['responses']['NotFound'];
-      408: components['responses']['TooLate'];
-      410: components['responses']['Retired'];
       422: components['responses']['Rejected'];
-      429: components['responses']['TooManyRequests'];
-      431: components['responses']['HeaderTooLarge'];
-      500: components['responses']['Failed'];
-      503: components['responses']['Unavailable'];
+      default: components['responses']['OtherFailure'];
     };
   };
   updateAccount: {
@@ -4103,7 +4343,7 @@ export interface operations {
         Prefer?: components['parameters']['Prefer'];
       };
       path: {
-        /** @description The store. */
+        /** @description The id of one of the accounts that `GET /api/v1/accounts` lists. */
         account_id: number;
       };
       cookie?: never;
@@ -4126,20 +4366,11 @@ export interface operations {
           'application/json': components['schemas']['Store'];
         };
       };
-      400: components['responses']['MalformedJson'];
-      401: components['responses']['Unauthorized'];
       403: components['responses']['Forbidden'];
       404: components['responses']['NotFound'];
-      408: components['responses']['TooLate'];
       409: components['responses']['InProgress'];
-      410: components['responses']['Retired'];
-      413: components['responses']['TooLarge'];
-      415: components['responses']['NotJson'];
       422: components['responses']['Rejected'];
-      429: components['responses']['TooManyRequests'];
-      431: components['responses']['HeaderTooLarge'];
-      500: components['responses']['Failed'];
-      503: components['responses']['Unavailable'];
+      default: components['responses']['OtherFailure'];
     };
   };
   listHistory: {
@@ -4175,7 +4406,7 @@ export interface operations {
         Prefer?: components['parameters']['Prefer'];
       };
       path: {
-        /** @description The store. */
+        /** @description The id of one of the accounts that `GET /api/v1/accounts` lists. */
         account_id: number;
       };
       cookie?: never;
@@ -4191,16 +4422,10 @@ export interface operations {
           'application/json': components['schemas']['HistoryEntry'][];
         };
       };
-      401: components['responses']['Unauthorized'];
       403: components['responses']['Forbidden'];
       404: components['responses']['NotFound'];
-      408: components['responses']['TooLate'];
-      410: components['responses']['Retired'];
       422: components['responses']['Rejected'];
-      429: components['responses']['TooManyRequests'];
-      431: components['responses']['HeaderTooLarge'];
-      500: components['responses']['Failed'];
-      503: components['responses']['Unavailable'];
+      default: components['responses']['OtherFailure'];
     };
   };
   listCustomerCardEvents: {
@@ -4224,11 +4449,11 @@ export interface operations {
         Prefer?: components['parameters']['Prefer'];
       };
       path: {
-        /** @description The store. */
+        /** @description The id of one of the accounts that `GET /api/v1/accounts` lists. */
         account_id: number;
-        /** @description The customer. */
+        /** @description The id of one of the customers that `GET …/customers` lists. */
         customer_id: number;
-        /** @description The record. */
+        /** @description The id of one of the customer cards that `GET …/customer_cards` lists. */
         id: number;
       };
       cookie?: never;
@@ -4244,15 +4469,9 @@ export interface operations {
           'application/json': components['schemas']['HistoryEntry'][];
         };
       };
-      401: components['responses']['Unauthorized'];
       404: components['responses']['NotFound'];
-      408: components['responses']['TooLate'];
-      410: components['responses']['Retired'];
       422: components['responses']['Rejected'];
-      429: components['responses']['TooManyRequests'];
-      431: components['responses']['HeaderTooLarge'];
-      500: components['responses']['Failed'];
-      503: components['responses']['Unavailable'];
+      default: components['responses']['OtherFailure'];
     };
   };
   explainCustomerCard: {
@@ -4265,11 +4484,11 @@ export interface operations {
         Prefer?: components['parameters']['Prefer'];
       };
       path: {
-        /** @description The store. */
+        /** @description The id of one of the accounts that `GET /api/v1/accounts` lists. */
         account_id: number;
-        /** @description The customer. */
+        /** @description The id of one of the customers that `GET …/customers` lists. */
         customer_id: number;
-        /** @description The record. */
+        /** @description The id of one of the customer cards that `GET …/customer_cards` lists. */
         id: number;
       };
       cookie?: never;
@@ -4285,15 +4504,9 @@ export interface operations {
           'application/json': components['schemas']['Explanation'];
         };
       };
-      401: components['responses']['Unauthorized'];
       404: components['responses']['NotFound'];
-      408: components['responses']['TooLate'];
-      410: components['responses']['Retired'];
       422: components['responses']['Rejected'];
-      429: components['responses']['TooManyRequests'];
-      431: components['responses']['HeaderTooLarge'];
-      500: components['responses']['Failed'];
-      503: components['responses']['Unavailable'];
+      default: components['responses']['OtherFailure'];
     };
   };
   listRedemptions: {
@@ -4325,7 +4538,7 @@ export interface operations {
         Prefer?: components['parameters']['Prefer'];
       };
       path: {
-        /** @description The store. */
+        /** @description The id of one of the accounts that `GET /api/v1/accounts` lists. */
         account_id: number;
       };
       cookie?: never;
@@ -4341,16 +4554,10 @@ export interface operations {
           'application/json': components['schemas']['ListedRedemption'][];
         };
       };
-      401: components['responses']['Unauthorized'];
       403: components['responses']['Forbidden'];
       404: components['responses']['NotFound'];
-      408: components['responses']['TooLate'];
-      410: components['responses']['Retired'];
       422: components['responses']['Rejected'];
-      429: components['responses']['TooManyRequests'];
-      431: components['responses']['HeaderTooLarge'];
-      500: components['responses']['Failed'];
-      503: components['responses']['Unavailable'];
+      default: components['responses']['OtherFailure'];
     };
   };
   listAudit: {
@@ -4376,7 +4583,7 @@ export interface operations {
         Prefer?: components['parameters']['Prefer'];
       };
       path: {
-        /** @description The store. */
+        /** @description The id of one of the accounts that `GET /api/v1/accounts` lists. */
         account_id: number;
       };
       cookie?: never;
@@ -4392,16 +4599,10 @@ export interface operations {
           'application/json': components['schemas']['AuditEntry'][];
         };
       };
-      401: components['responses']['Unauthorized'];
       403: components['responses']['Forbidden'];
       404: components['responses']['NotFound'];
-      408: components['responses']['TooLate'];
-      410: components['responses']['Retired'];
       422: components['responses']['Rejected'];
-      429: components['responses']['TooManyRequests'];
-      431: components['responses']['HeaderTooLarge'];
-      500: components['responses']['Failed'];
-      503: components['responses']['Unavailable'];
+      default: components['responses']['OtherFailure'];
     };
   };
   listCards: {
@@ -4423,7 +4624,7 @@ export interface operations {
         Prefer?: components['parameters']['Prefer'];
       };
       path: {
-        /** @description The store. */
+        /** @description The id of one of the accounts that `GET /api/v1/accounts` lists. */
         account_id: number;
       };
       cookie?: never;
@@ -4439,15 +4640,9 @@ export interface operations {
           'application/json': components['schemas']['Card'][];
         };
       };
-      401: components['responses']['Unauthorized'];
       404: components['responses']['NotFound'];
-      408: components['responses']['TooLate'];
-      410: components['responses']['Retired'];
       422: components['responses']['Rejected'];
-      429: components['responses']['TooManyRequests'];
-      431: components['responses']['HeaderTooLarge'];
-      500: components['responses']['Failed'];
-      503: components['responses']['Unavailable'];
+      default: components['responses']['OtherFailure'];
     };
   };
   createCard: {
@@ -4462,7 +4657,7 @@ export interface operations {
         Prefer?: components['parameters']['Prefer'];
       };
       path: {
-        /** @description The store. */
+        /** @description The id of one of the accounts that `GET /api/v1/accounts` lists. */
         account_id: number;
       };
       cookie?: never;
@@ -4485,20 +4680,11 @@ export interface operations {
           'application/json': components['schemas']['Card'];
         };
       };
-      400: components['responses']['MalformedJson'];
-      401: components['responses']['Unauthorized'];
       403: components['responses']['Forbidden'];
       404: components['responses']['NotFound'];
-      408: components['responses']['TooLate'];
       409: components['responses']['InProgress'];
-      410: components['responses']['Retired'];
-      413: components['responses']['TooLarge'];
-      415: components['responses']['NotJson'];
       422: components['responses']['Rejected'];
-      429: components['responses']['TooManyRequests'];
-      431: components['responses']['HeaderTooLarge'];
-      500: components['responses']['Failed'];
-      503: components['responses']['Unavailable'];
+      default: components['responses']['OtherFailure'];
     };
   };
   getCard: {
@@ -4514,9 +4700,9 @@ export interface operations {
         Prefer?: components['parameters']['Prefer'];
       };
       path: {
-        /** @description The store. */
+        /** @description The id of one of the accounts that `GET /api/v1/accounts` lists. */
         account_id: number;
-        /** @description The record. */
+        /** @description The id of one of the cards that `GET …/cards` lists. */
         id: number;
       };
       cookie?: never;
@@ -4532,15 +4718,9 @@ export interface operations {
           'application/json': components['schemas']['Card'];
         };
       };
-      401: components['responses']['Unauthorized'];
       404: components['responses']['NotFound'];
-      408: components['responses']['TooLate'];
-      410: components['responses']['Retired'];
       422: components['responses']['Rejected'];
-      429: components['responses']['TooManyRequests'];
-      431: components['responses']['HeaderTooLarge'];
-      500: components['responses']['Failed'];
-      503: components['responses']['Unavailable'];
+      default: components['responses']['OtherFailure'];
     };
   };
   updateCard: {
@@ -4555,9 +4735,9 @@ export interface operations {
         Prefer?: components['parameters']['Prefer'];
       };
       path: {
-        /** @description The store. */
+        /** @description The id of one of the accounts that `GET /api/v1/accounts` lists. */
         account_id: number;
-        /** @description The record. */
+        /** @description The id of one of the cards that `GET …/cards` lists. */
         id: number;
       };
       cookie?: never;
@@ -4580,20 +4760,11 @@ export interface operations {
           'application/json': components['schemas']['Card'];
         };
       };
-      400: components['responses']['MalformedJson'];
-      401: components['responses']['Unauthorized'];
       403: components['responses']['Forbidden'];
       404: components['responses']['NotFound'];
-      408: components['responses']['TooLate'];
       409: components['responses']['InProgress'];
-      410: components['responses']['Retired'];
-      413: components['responses']['TooLarge'];
-      415: components['responses']['NotJson'];
       422: components['responses']['Rejected'];
-      429: components['responses']['TooManyRequests'];
-      431: components['responses']['HeaderTooLarge'];
-      500: components['responses']['Failed'];
-      503: components['responses']['Unavailable'];
+      default: components['responses']['OtherFailure'];
     };
   };
   setCardStripImage: {
@@ -4608,19 +4779,17 @@ export interface operations {
         Prefer?: components['parameters']['Prefer'];
       };
       path: {
-        /** @description The store. */
+        /** @description The id of one of the accounts that `GET /api/v1/accounts` lists. */
         account_id: number;
-        /** @description The record. */
+        /** @description The id of one of the cards that `GET …/cards` lists. */
         id: number;
       };
       cookie?: never;
     };
-    /** @description The picture itself: PNG, JPEG or WebP, at most 2 MiB and 25 megapixels */
+    /** @description The picture itself: PNG, JPEG or WebP, at most 2 MiB and 25 megapixels. Its own media type is accepted too, such as image/png. */
     requestBody: {
       content: {
-        'image/png': string;
-        'image/jpeg': string;
-        'image/webp': string;
+        'application/octet-stream': string;
       };
     };
     responses: {
@@ -4633,20 +4802,11 @@ export interface operations {
           'application/json': components['schemas']['Card'];
         };
       };
-      400: components['responses']['MalformedJson'];
-      401: components['responses']['Unauthorized'];
       403: components['responses']['Forbidden'];
       404: components['responses']['NotFound'];
-      408: components['responses']['TooLate'];
       409: components['responses']['InProgress'];
-      410: components['responses']['Retired'];
-      413: components['responses']['TooLarge'];
-      415: components['responses']['NotJson'];
       422: components['responses']['Rejected'];
-      429: components['responses']['TooManyRequests'];
-      431: components['responses']['HeaderTooLarge'];
-      500: components['responses']['Failed'];
-      503: components['responses']['Unavailable'];
+      default: components['responses']['OtherFailure'];
     };
   };
   archiveCard: {
@@ -4661,9 +4821,9 @@ export interface operations {
         Prefer?: components['parameters']['Prefer'];
       };
       path: {
-        /** @description The store. */
+        /** @description The id of one of the accounts that `GET /api/v1/accounts` lists. */
         account_id: number;
-        /** @description The record. */
+        /** @description The id of one of the cards that `GET …/cards` lists. */
         id: number;
       };
       cookie?: never;
@@ -4679,20 +4839,11 @@ export interface operations {
           'application/json': components['schemas']['Card'];
         };
       };
-      400: components['responses']['MalformedJson'];
-      401: components['responses']['Unauthorized'];
       403: components['responses']['Forbidden'];
       404: components['responses']['NotFound'];
-      408: components['responses']['TooLate'];
       409: components['responses']['InProgress'];
-      410: components['responses']['Retired'];
-      413: components['responses']['TooLarge'];
-      415: components['responses']['NotJson'];
       422: components['responses']['Rejected'];
-      429: components['responses']['TooManyRequests'];
-      431: components['responses']['HeaderTooLarge'];
-      500: components['responses']['Failed'];
-      503: components['responses']['Unavailable'];
+      default: components['responses']['OtherFailure'];
     };
   };
   unarchiveCard: {
@@ -4707,9 +4858,9 @@ export interface operations {
         Prefer?: components['parameters']['Prefer'];
       };
       path: {
-        /** @description The store. */
+        /** @description The id of one of the accounts that `GET /api/v1/accounts` lists. */
         account_id: number;
-        /** @description The record. */
+        /** @description The id of one of the cards that `GET …/cards` lists. */
         id: number;
       };
       cookie?: never;
@@ -4725,20 +4876,11 @@ export interface operations {
           'application/json': components['schemas']['Card'];
         };
       };
-      400: components['responses']['MalformedJson'];
-      401: components['responses']['Unauthorized'];
       403: components['responses']['Forbidden'];
       404: components['responses']['NotFound'];
-      408: components['responses']['TooLate'];
       409: components['responses']['InProgress'];
-      410: components['responses']['Retired'];
-      413: components['responses']['TooLarge'];
-      415: components['responses']['NotJson'];
       422: components['responses']['Rejected'];
-      429: components['responses']['TooManyRequests'];
-      431: components['responses']['HeaderTooLarge'];
-      500: components['responses']['Failed'];
-      503: components['responses']['Unavailable'];
+      default: components['responses']['OtherFailure'];
     };
   };
   listRewards: {
@@ -4762,7 +4904,7 @@ export interface operations {
         Prefer?: components['parameters']['Prefer'];
       };
       path: {
-        /** @description The store. */
+        /** @description The id of one of the accounts that `GET /api/v1/accounts` lists. */
         account_id: number;
       };
       cookie?: never;
@@ -4778,15 +4920,9 @@ export interface operations {
           'application/json': components['schemas']['Reward'][];
         };
       };
-      401: components['responses']['Unauthorized'];
       404: components['responses']['NotFound'];
-      408: components['responses']['TooLate'];
-      410: components['responses']['Retired'];
       422: components['responses']['Rejected'];
-      429: components['responses']['TooManyRequests'];
-      431: components['responses']['HeaderTooLarge'];
-      500: components['responses']['Failed'];
-      503: components['responses']['Unavailable'];
+      default: components['responses']['OtherFailure'];
     };
   };
   createReward: {
@@ -4801,7 +4937,7 @@ export interface operations {
         Prefer?: components['parameters']['Prefer'];
       };
       path: {
-        /** @description The store. */
+        /** @description The id of one of the accounts that `GET /api/v1/accounts` lists. */
         account_id: number;
       };
       cookie?: never;
@@ -4824,20 +4960,11 @@ export interface operations {
           'application/json': components['schemas']['Reward'];
         };
       };
-      400: components['responses']['MalformedJson'];
-      401: components['responses']['Unauthorized'];
       403: components['responses']['Forbidden'];
       404: components['responses']['NotFound'];
-      408: components['responses']['TooLate'];
       409: components['responses']['InProgress'];
-      410: components['responses']['Retired'];
-      413: components['responses']['TooLarge'];
-      415: components['responses']['NotJson'];
       422: components['responses']['Rejected'];
-      429: components['responses']['TooManyRequests'];
-      431: components['responses']['HeaderTooLarge'];
-      500: components['responses']['Failed'];
-      503: components['responses']['Unavailable'];
+      default: components['responses']['OtherFailure'];
     };
   };
   getReward: {
@@ -4853,9 +4980,9 @@ export interface operations {
         Prefer?: components['parameters']['Prefer'];
       };
       path: {
-        /** @description The store. */
+        /** @description The id of one of the accounts that `GET /api/v1/accounts` lists. */
         account_id: number;
-        /** @description The record. */
+        /** @description The id of one of the rewards that `GET …/rewards` lists. */
         id: number;
       };
       cookie?: never;
@@ -4871,15 +4998,9 @@ export interface operations {
           'application/json': components['schemas']['Reward'];
         };
       };
-      401: components['responses']['Unauthorized'];
       404: components['responses']['NotFound'];
-      408: components['responses']['TooLate'];
-      410: components['responses']['Retired'];
       422: components['responses']['Rejected'];
-      429: components['responses']['TooManyRequests'];
-      431: components['responses']['HeaderTooLarge'];
-      500: components['responses']['Failed'];
-      503: components['responses']['Unavailable'];
+      default: components['responses']['OtherFailure'];
     };
   };
   deleteReward: {
@@ -4894,9 +5015,9 @@ export interface operations {
         Prefer?: components['parameters']['Prefer'];
       };
       path: {
-        /** @description The store. */
+        /** @description The id of one of the accounts that `GET /api/v1/accounts` lists. */
         account_id: number;
-        /** @description The record. */
+        /** @description The id of one of the rewards that `GET …/rewards` lists. */
         id: number;
       };
       cookie?: never;
@@ -4910,20 +5031,11 @@ export interface operations {
         };
         content?: never;
       };
-      400: components['responses']['MalformedJson'];
-      401: components['responses']['Unauthorized'];
       403: components['responses']['Forbidden'];
       404: components['responses']['NotFound'];
-      408: components['responses']['TooLate'];
       409: components['responses']['InProgress'];
-      410: components['responses']['Retired'];
-      413: components['responses']['TooLarge'];
-      415: components['responses']['NotJson'];
       422: components['responses']['Rejected'];
-      429: components['responses']['TooManyRequests'];
-      431: components['responses']['HeaderTooLarge'];
-      500: components['responses']['Failed'];
-      503: components['responses']['Unavailable'];
+      default: components['responses']['OtherFailure'];
     };
   };
   updateReward: {
@@ -4938,9 +5050,9 @@ export interface operations {
         Prefer?: components['parameters']['Prefer'];
       };
       path: {
-        /** @description The store. */
+        /** @description The id of one of the accounts that `GET /api/v1/accounts` lists. */
         account_id: number;
-        /** @description The record. */
+        /** @description The id of one of the rewards that `GET …/rewards` lists. */
         id: number;
       };
       cookie?: never;
@@ -4963,20 +5075,11 @@ export interface operations {
           'application/json': components['schemas']['Reward'];
         };
       };
-      400: components['responses']['MalformedJson'];
-      401: components['responses']['Unauthorized'];
       403: components['responses']['Forbidden'];
       404: components['responses']['NotFound'];
-      408: components['responses']['TooLate'];
       409: components['responses']['InProgress'];
-      410: components['responses']['Retired'];
-      413: components['responses']['TooLarge'];
-      415: components['responses']['NotJson'];
       422: components['responses']['Rejected'];
-      429: components['responses']['TooManyRequests'];
-      431: components['responses']['HeaderTooLarge'];
-      500: components['responses']['Failed'];
-      503: components['responses']['Unavailable'];
+      default: components['responses']['OtherFailure'];
     };
   };
   listCustomerCards: {
@@ -4996,9 +5099,9 @@ export interface operations {
         Prefer?: components['parameters']['Prefer'];
       };
       path: {
-        /** @description The store. */
+        /** @description The id of one of the accounts that `GET /api/v1/accounts` lists. */
         account_id: number;
-        /** @description The customer. */
+        /** @description The id of one of the customers that `GET …/customers` lists. */
         customer_id: number;
       };
       cookie?: never;
@@ -5014,15 +5117,9 @@ export interface operations {
           'application/json': components['schemas']['CustomerCard'][];
         };
       };
-      401: components['responses']['Unauthorized'];
       404: components['responses']['NotFound'];
-      408: components['responses']['TooLate'];
-      410: components['responses']['Retired'];
       422: components['responses']['Rejected'];
-      429: components['responses']['TooManyRequests'];
-      431: components['responses']['HeaderTooLarge'];
-      500: components['responses']['Failed'];
-      503: components['responses']['Unavailable'];
+      default: components['responses']['OtherFailure'];
     };
   };
   enrolCustomer: {
@@ -5037,9 +5134,9 @@ export interface operations {
         Prefer?: components['parameters']['Prefer'];
       };
       path: {
-        /** @description The store. */
+        /** @description The id of one of the accounts that `GET /api/v1/accounts` lists. */
         account_id: number;
-        /** @description The customer. */
+        /** @description The id of one of the customers that `GET …/customers` lists. */
         customer_id: number;
       };
       cookie?: never;
@@ -5059,20 +5156,11 @@ export interface operations {
           'application/json': components['schemas']['CustomerCardDetail'];
         };
       };
-      400: components['responses']['MalformedJson'];
-      401: components['responses']['Unauthorized'];
       403: components['responses']['Forbidden'];
       404: components['responses']['NotFound'];
-      408: components['responses']['TooLate'];
       409: components['responses']['InProgress'];
-      410: components['responses']['Retired'];
-      413: components['responses']['TooLarge'];
-      415: components['responses']['NotJson'];
       422: components['responses']['Rejected'];
-      429: components['responses']['TooManyRequests'];
-      431: components['responses']['HeaderTooLarge'];
-      500: components['responses']['Failed'];
-      503: components['responses']['Unavailable'];
+      default: components['responses']['OtherFailure'];
     };
   };
   getCustomerCard: {
@@ -5088,11 +5176,11 @@ export interface operations {
         Prefer?: components['parameters']['Prefer'];
       };
       path: {
-        /** @description The store. */
+        /** @description The id of one of the accounts that `GET /api/v1/accounts` lists. */
         account_id: number;
-        /** @description The customer. */
+        /** @description The id of one of the customers that `GET …/customers` lists. */
         customer_id: number;
-        /** @description The record. */
+        /** @description The id of one of the customer cards that `GET …/customer_cards` lists. */
         id: number;
       };
       cookie?: never;
@@ -5108,15 +5196,9 @@ export interface operations {
           'application/json': components['schemas']['CustomerCardDetail'];
         };
       };
-      401: components['responses']['Unauthorized'];
       404: components['responses']['NotFound'];
-      408: components['responses']['TooLate'];
-      410: components['responses']['Retired'];
       422: components['responses']['Rejected'];
-      429: components['responses']['TooManyRequests'];
-      431: components['responses']['HeaderTooLarge'];
-      500: components['responses']['Failed'];
-      503: components['responses']['Unavailable'];
+      default: components['responses']['OtherFailure'];
     };
   };
   stampCustomerCard: {
@@ -5134,11 +5216,11 @@ export interface operations {
         Prefer?: components['parameters']['Prefer'];
       };
       path: {
-        /** @description The store. */
+        /** @description The id of one of the accounts that `GET /api/v1/accounts` lists. */
         account_id: number;
-        /** @description The customer. */
+        /** @description The id of one of the customers that `GET …/customers` lists. */
         customer_id: number;
-        /** @description The record. */
+        /** @description The id of one of the customer cards that `GET …/customer_cards` lists. */
         id: number;
       };
       cookie?: never;
@@ -5158,20 +5240,11 @@ export interface operations {
           'application/json': components['schemas']['CustomerCardDetail'];
         };
       };
-      400: components['responses']['MalformedJson'];
-      401: components['responses']['Unauthorized'];
       403: components['responses']['Forbidden'];
       404: components['responses']['NotFound'];
-      408: components['responses']['TooLate'];
       409: components['responses']['InProgress'];
-      410: components['responses']['Retired'];
-      413: components['responses']['TooLarge'];
-      415: components['responses']['NotJson'];
       422: components['responses']['Rejected'];
-      429: components['responses']['TooManyRequests'];
-      431: components['responses']['HeaderTooLarge'];
-      500: components['responses']['Failed'];
-      503: components['responses']['Unavailable'];
+      default: components['responses']['OtherFailure'];
     };
   };
   redeemReward: {
@@ -5189,11 +5262,11 @@ export interface operations {
         Prefer?: components['parameters']['Prefer'];
       };
       path: {
-        /** @description The store. */
+        /** @description The id of one of the accounts that `GET /api/v1/accounts` lists. */
         account_id: number;
-        /** @description The customer. */
+        /** @description The id of one of the customers that `GET …/customers` lists. */
         customer_id: number;
-        /** @description The record. */
+        /** @description The id of one of the customer cards that `GET …/customer_cards` lists. */
         id: number;
       };
       cookie?: never;
@@ -5213,20 +5286,11 @@ export interface operations {
           'application/json': components['schemas']['Redemption'];
         };
       };
-      400: components['responses']['MalformedJson'];
-      401: components['responses']['Unauthorized'];
       403: components['responses']['Forbidden'];
       404: components['responses']['NotFound'];
-      408: components['responses']['TooLate'];
       409: components['responses']['InProgress'];
-      410: components['responses']['Retired'];
-      413: components['responses']['TooLarge'];
-      415: components['responses']['NotJson'];
       422: components['responses']['Rejected'];
-      429: components['responses']['TooManyRequests'];
-      431: components['responses']['HeaderTooLarge'];
-      500: components['responses']['Failed'];
-      503: components['responses']['Unavailable'];
+      default: components['responses']['OtherFailure'];
     };
   };
   getCustomerCardByCode: {
@@ -5239,7 +5303,7 @@ export interface operations {
         Prefer?: components['parameters']['Prefer'];
       };
       path: {
-        /** @description The store. */
+        /** @description The id of one of the accounts that `GET /api/v1/accounts` lists. */
         account_id: number;
         /** @description The code of a customer card, which is what its barcode holds, in any case */
         code: string;
@@ -5257,15 +5321,9 @@ export interface operations {
           'application/json': components['schemas']['CustomerCardDetail'];
         };
       };
-      401: components['responses']['Unauthorized'];
       404: components['responses']['NotFound'];
-      408: components['responses']['TooLate'];
-      410: components['responses']['Retired'];
       422: components['responses']['Rejected'];
-      429: components['responses']['TooManyRequests'];
-      431: components['responses']['HeaderTooLarge'];
-      500: components['responses']['Failed'];
-      503: components['responses']['Unavailable'];
+      default: components['responses']['OtherFailure'];
     };
   };
   stampByCode: {
@@ -5283,7 +5341,7 @@ export interface operations {
         Prefer?: components['parameters']['Prefer'];
       };
       path: {
-        /** @description The store. */
+        /** @description The id of one of the accounts that `GET /api/v1/accounts` lists. */
         account_id: number;
         /** @description The code of a customer card, which is what its barcode holds, in any case */
         code: string;
@@ -5305,20 +5363,11 @@ export interface operations {
           'application/json': components['schemas']['CustomerCardDetail'];
         };
       };
-      400: components['responses']['MalformedJson'];
-      401: components['responses']['Unauthorized'];
       403: components['responses']['Forbidden'];
       404: components['responses']['NotFound'];
-      408: components['responses']['TooLate'];
       409: components['responses']['InProgress'];
-      410: components['responses']['Retired'];
-      413: components['responses']['TooLarge'];
-      415: components['responses']['NotJson'];
       422: components['responses']['Rejected'];
-      429: components['responses']['TooManyRequests'];
-      431: components['responses']['HeaderTooLarge'];
-      500: components['responses']['Failed'];
-      503: components['responses']['Unavailable'];
+      default: components['responses']['OtherFailure'];
     };
   };
   redeemByCode: {
@@ -5336,7 +5385,7 @@ export interface operations {
         Prefer?: components['parameters']['Prefer'];
       };
       path: {
-        /** @description The store. */
+        /** @description The id of one of the accounts that `GET /api/v1/accounts` lists. */
         account_id: number;
         /** @description The code of a customer card, which is what its barcode holds, in any case */
         code: string;
@@ -5358,20 +5407,11 @@ export interface operations {
           'application/json': components['schemas']['Redemption'];
         };
       };
-      400: components['responses']['MalformedJson'];
-      401: components['responses']['Unauthorized'];
       403: components['responses']['Forbidden'];
       404: components['responses']['NotFound'];
-      408: components['responses']['TooLate'];
       409: components['responses']['InProgress'];
-      410: components['responses']['Retired'];
-      413: components['responses']['TooLarge'];
-      415: components['responses']['NotJson'];
       422: components['responses']['Rejected'];
-      429: components['responses']['TooManyRequests'];
-      431: components['responses']['HeaderTooLarge'];
-      500: components['responses']['Failed'];
-      503: components['responses']['Unavailable'];
+      default: components['responses']['OtherFailure'];
     };
   };
   adjustCustomerCard: {
@@ -5386,11 +5426,11 @@ export interface operations {
         Prefer?: components['parameters']['Prefer'];
       };
       path: {
-        /** @description The store. */
+        /** @description The id of one of the accounts that `GET /api/v1/accounts` lists. */
         account_id: number;
-        /** @description The customer. */
+        /** @description The id of one of the customers that `GET …/customers` lists. */
         customer_id: number;
-        /** @description The record. */
+        /** @description The id of one of the customer cards that `GET …/customer_cards` lists. */
         id: number;
       };
       cookie?: never;
@@ -5410,20 +5450,11 @@ export interface operations {
           'application/json': components['schemas']['CustomerCardDetail'];
         };
       };
-      400: components['responses']['MalformedJson'];
-      401: components['responses']['Unauthorized'];
       403: components['responses']['Forbidden'];
       404: components['responses']['NotFound'];
-      408: components['responses']['TooLate'];
       409: components['responses']['InProgress'];
-      410: components['responses']['Retired'];
-      413: components['responses']['TooLarge'];
-      415: components['responses']['NotJson'];
       422: components['responses']['Rejected'];
-      429: components['responses']['TooManyRequests'];
-      431: components['responses']['HeaderTooLarge'];
-      500: components['responses']['Failed'];
-      503: components['responses']['Unavailable'];
+      default: components['responses']['OtherFailure'];
     };
   };
   reverseCardEvent: {
@@ -5438,11 +5469,11 @@ export interface operations {
         Prefer?: components['parameters']['Prefer'];
       };
       path: {
-        /** @description The store. */
+        /** @description The id of one of the accounts that `GET /api/v1/accounts` lists. */
         account_id: number;
-        /** @description The customer. */
+        /** @description The id of one of the customers that `GET …/customers` lists. */
         customer_id: number;
-        /** @description The record. */
+        /** @description The id of one of the customer cards that `GET …/customer_cards` lists. */
         id: number;
         /** @description The id of an event, as webhooks show it */
         event_id: string;
@@ -5464,20 +5495,11 @@ export interface operations {
           'application/json': components['schemas']['CustomerCardDetail'];
         };
       };
-      400: components['responses']['MalformedJson'];
-      401: components['responses']['Unauthorized'];
       403: components['responses']['Forbidden'];
       404: components['responses']['NotFound'];
-      408: components['responses']['TooLate'];
       409: components['responses']['InProgress'];
-      410: components['responses']['Retired'];
-      413: components['responses']['TooLarge'];
-      415: components['responses']['NotJson'];
       422: components['responses']['Rejected'];
-      429: components['responses']['TooManyRequests'];
-      431: components['responses']['HeaderTooLarge'];
-      500: components['responses']['Failed'];
-      503: components['responses']['Unavailable'];
+      default: components['responses']['OtherFailure'];
     };
   };
   listCustomers: {
@@ -5509,7 +5531,7 @@ export interface operations {
         Prefer?: components['parameters']['Prefer'];
       };
       path: {
-        /** @description The store. */
+        /** @description The id of one of the accounts that `GET /api/v1/accounts` lists. */
         account_id: number;
       };
       cookie?: never;
@@ -5525,15 +5547,9 @@ export interface operations {
           'application/json': components['schemas']['CustomerList'];
         };
       };
-      401: components['responses']['Unauthorized'];
       404: components['responses']['NotFound'];
-      408: components['responses']['TooLate'];
-      410: components['responses']['Retired'];
       422: components['responses']['Rejected'];
-      429: components['responses']['TooManyRequests'];
-      431: components['responses']['HeaderTooLarge'];
-      500: components['responses']['Failed'];
-      503: components['responses']['Unavailable'];
+      default: components['responses']['OtherFailure'];
     };
   };
   createCustomer: {
@@ -5548,7 +5564,7 @@ export interface operations {
         Prefer?: components['parameters']['Prefer'];
       };
       path: {
-        /** @description The store. */
+        /** @description The id of one of the accounts that `GET /api/v1/accounts` lists. */
         account_id: number;
       };
       cookie?: never;
@@ -5559,14 +5575,11 @@ export interface operations {
           /** @description The fields to write. */
           customer: components['schemas']['CustomerInput'];
           /**
+           * Format: int64
            * @description The card, which is a template.
-           * @default null
            */
           card_id?: number | null;
-          /**
-           * @description true, with card_id: the wallet links are sent to the customer by e-mail or SMS.
-           * @default false
-           */
+          /** @description true, with card_id: the wallet links are sent to the customer by e-mail or SMS. Default: false. */
           send_card_links?: boolean | null;
         };
       };
@@ -5581,20 +5594,11 @@ export interface operations {
           'application/json': components['schemas']['CreatedCustomer'];
         };
       };
-      400: components['responses']['MalformedJson'];
-      401: components['responses']['Unauthorized'];
       403: components['responses']['Forbidden'];
       404: components['responses']['NotFound'];
-      408: components['responses']['TooLate'];
       409: components['responses']['InProgress'];
-      410: components['responses']['Retired'];
-      413: components['responses']['TooLarge'];
-      415: components['responses']['NotJson'];
       422: components['responses']['Rejected'];
-      429: components['responses']['TooManyRequests'];
-      431: components['responses']['HeaderTooLarge'];
-      500: components['responses']['Failed'];
-      503: components['responses']['Unavailable'];
+      default: components['responses']['OtherFailure'];
     };
   };
   getCustomer: {
@@ -5610,9 +5614,9 @@ export interface operations {
         Prefer?: components['parameters']['Prefer'];
       };
       path: {
-        /** @description The store. */
+        /** @description The id of one of the accounts that `GET /api/v1/accounts` lists. */
         account_id: number;
-        /** @description The record. */
+        /** @description The id of one of the customers that `GET …/customers` lists. */
         id: number;
       };
       cookie?: never;
@@ -5628,15 +5632,9 @@ export interface operations {
           'application/json': components['schemas']['Customer'];
         };
       };
-      401: components['responses']['Unauthorized'];
       404: components['responses']['NotFound'];
-      408: components['responses']['TooLate'];
-      410: components['responses']['Retired'];
       422: components['responses']['Rejected'];
-      429: components['responses']['TooManyRequests'];
-      431: components['responses']['HeaderTooLarge'];
-      500: components['responses']['Failed'];
-      503: components['responses']['Unavailable'];
+      default: components['responses']['OtherFailure'];
     };
   };
   updateCustomer: {
@@ -5651,9 +5649,9 @@ export interface operations {
         Prefer?: components['parameters']['Prefer'];
       };
       path: {
-        /** @description The store. */
+        /** @description The id of one of the accounts that `GET /api/v1/accounts` lists. */
         account_id: number;
-        /** @description The record. */
+        /** @description The id of one of the customers that `GET …/customers` lists. */
         id: number;
       };
       cookie?: never;
@@ -5676,20 +5674,11 @@ export interface operations {
           'application/json': components['schemas']['Customer'];
         };
       };
-      400: components['responses']['MalformedJson'];
-      401: components['responses']['Unauthorized'];
       403: components['responses']['Forbidden'];
       404: components['responses']['NotFound'];
-      408: components['responses']['TooLate'];
       409: components['responses']['InProgress'];
-      410: components['responses']['Retired'];
-      413: components['responses']['TooLarge'];
-      415: components['responses']['NotJson'];
       422: components['responses']['Rejected'];
-      429: components['responses']['TooManyRequests'];
-      431: components['responses']['HeaderTooLarge'];
-      500: components['responses']['Failed'];
-      503: components['responses']['Unavailable'];
+      default: components['responses']['OtherFailure'];
     };
   };
   eraseCustomer: {
@@ -5704,9 +5693,9 @@ export interface operations {
         Prefer?: components['parameters']['Prefer'];
       };
       path: {
-        /** @description The store. */
+        /** @description The id of one of the accounts that `GET /api/v1/accounts` lists. */
         account_id: number;
-        /** @description The record. */
+        /** @description The id of one of the customers that `GET …/customers` lists. */
         id: number;
       };
       cookie?: never;
@@ -5720,20 +5709,11 @@ export interface operations {
         };
         content?: never;
       };
-      400: components['responses']['MalformedJson'];
-      401: components['responses']['Unauthorized'];
       403: components['responses']['Forbidden'];
       404: components['responses']['NotFound'];
-      408: components['responses']['TooLate'];
       409: components['responses']['InProgress'];
-      410: components['responses']['Retired'];
-      413: components['responses']['TooLarge'];
-      415: components['responses']['NotJson'];
       422: components['responses']['Rejected'];
-      429: components['responses']['TooManyRequests'];
-      431: components['responses']['HeaderTooLarge'];
-      500: components['responses']['Failed'];
-      503: components['responses']['Unavailable'];
+      default: components['responses']['OtherFailure'];
     };
   };
   exportCustomer: {
@@ -5746,9 +5726,9 @@ export interface operations {
         Prefer?: components['parameters']['Prefer'];
       };
       path: {
-        /** @description The store. */
+        /** @description The id of one of the accounts that `GET /api/v1/accounts` lists. */
         account_id: number;
-        /** @description The record. */
+        /** @description The id of one of the customers that `GET …/customers` lists. */
         id: number;
       };
       cookie?: never;
@@ -5764,16 +5744,10 @@ export interface operations {
           'application/json': components['schemas']['CustomerExport'];
         };
       };
-      401: components['responses']['Unauthorized'];
       403: components['responses']['Forbidden'];
       404: components['responses']['NotFound'];
-      408: components['responses']['TooLate'];
-      410: components['responses']['Retired'];
       422: components['responses']['Rejected'];
-      429: components['responses']['TooManyRequests'];
-      431: components['responses']['HeaderTooLarge'];
-      500: components['responses']['Failed'];
-      503: components['responses']['Unavailable'];
+      default: components['responses']['OtherFailure'];
     };
   };
   mergeCustomers: {
@@ -5788,9 +5762,9 @@ export interface operations {
         Prefer?: components['parameters']['Prefer'];
       };
       path: {
-        /** @description The store. */
+        /** @description The id of one of the accounts that `GET /api/v1/accounts` lists. */
         account_id: number;
-        /** @description The record. */
+        /** @description The id of one of the customers that `GET …/customers` lists. */
         id: number;
       };
       cookie?: never;
@@ -5810,20 +5784,11 @@ export interface operations {
           'application/json': components['schemas']['Customer'];
         };
       };
-      400: components['responses']['MalformedJson'];
-      401: components['responses']['Unauthorized'];
       403: components['responses']['Forbidden'];
       404: components['responses']['NotFound'];
-      408: components['responses']['TooLate'];
       409: components['responses']['InProgress'];
-      410: components['responses']['Retired'];
-      413: components['responses']['TooLarge'];
-      415: components['responses']['NotJson'];
       422: components['responses']['Rejected'];
-      429: components['responses']['TooManyRequests'];
-      431: components['responses']['HeaderTooLarge'];
-      500: components['responses']['Failed'];
-      503: components['responses']['Unavailable'];
+      default: components['responses']['OtherFailure'];
     };
   };
   unmergeCustomers: {
@@ -5838,9 +5803,9 @@ export interface operations {
         Prefer?: components['parameters']['Prefer'];
       };
       path: {
-        /** @description The store. */
+        /** @description The id of one of the accounts that `GET /api/v1/accounts` lists. */
         account_id: number;
-        /** @description The record. */
+        /** @description The id of one of the customers that `GET …/customers` lists. */
         id: number;
       };
       cookie?: never;
@@ -5860,20 +5825,11 @@ export interface operations {
           'application/json': components['schemas']['Customer'];
         };
       };
-      400: components['responses']['MalformedJson'];
-      401: components['responses']['Unauthorized'];
       403: components['responses']['Forbidden'];
       404: components['responses']['NotFound'];
-      408: components['responses']['TooLate'];
       409: components['responses']['InProgress'];
-      410: components['responses']['Retired'];
-      413: components['responses']['TooLarge'];
-      415: components['responses']['NotJson'];
       422: components['responses']['Rejected'];
-      429: components['responses']['TooManyRequests'];
-      431: components['responses']['HeaderTooLarge'];
-      500: components['responses']['Failed'];
-      503: components['responses']['Unavailable'];
+      default: components['responses']['OtherFailure'];
     };
   };
   listLocations: {
@@ -5891,7 +5847,7 @@ export interface operations {
         Prefer?: components['parameters']['Prefer'];
       };
       path: {
-        /** @description The store. */
+        /** @description The id of one of the accounts that `GET /api/v1/accounts` lists. */
         account_id: number;
       };
       cookie?: never;
@@ -5907,15 +5863,9 @@ export interface operations {
           'application/json': components['schemas']['Location'][];
         };
       };
-      401: components['responses']['Unauthorized'];
       404: components['responses']['NotFound'];
-      408: components['responses']['TooLate'];
-      410: components['responses']['Retired'];
       422: components['responses']['Rejected'];
-      429: components['responses']['TooManyRequests'];
-      431: components['responses']['HeaderTooLarge'];
-      500: components['responses']['Failed'];
-      503: components['responses']['Unavailable'];
+      default: components['responses']['OtherFailure'];
     };
   };
   createLocation: {
@@ -5930,7 +5880,7 @@ export interface operations {
         Prefer?: components['parameters']['Prefer'];
       };
       path: {
-        /** @description The store. */
+        /** @description The id of one of the accounts that `GET /api/v1/accounts` lists. */
         account_id: number;
       };
       cookie?: never;
@@ -5953,20 +5903,11 @@ export interface operations {
           'application/json': components['schemas']['Location'];
         };
       };
-      400: components['responses']['MalformedJson'];
-      401: components['responses']['Unauthorized'];
       403: components['responses']['Forbidden'];
       404: components['responses']['NotFound'];
-      408: components['responses']['TooLate'];
       409: components['responses']['InProgress'];
-      410: components['responses']['Retired'];
-      413: components['responses']['TooLarge'];
-      415: components['responses']['NotJson'];
       422: components['responses']['Rejected'];
-      429: components['responses']['TooManyRequests'];
-      431: components['responses']['HeaderTooLarge'];
-      500: components['responses']['Failed'];
-      503: components['responses']['Unavailable'];
+      default: components['responses']['OtherFailure'];
     };
   };
   getLocation: {
@@ -5979,9 +5920,9 @@ export interface operations {
         Prefer?: components['parameters']['Prefer'];
       };
       path: {
-        /** @description The store. */
+        /** @description The id of one of the accounts that `GET /api/v1/accounts` lists. */
         account_id: number;
-        /** @description The record. */
+        /** @description The id of one of the locations that `GET …/locations` lists. */
         id: number;
       };
       cookie?: never;
@@ -5997,15 +5938,9 @@ export interface operations {
           'application/json': components['schemas']['Location'];
         };
       };
-      401: components['responses']['Unauthorized'];
       404: components['responses']['NotFound'];
-      408: components['responses']['TooLate'];
-      410: components['responses']['Retired'];
       422: components['responses']['Rejected'];
-      429: components['responses']['TooManyRequests'];
-      431: components['responses']['HeaderTooLarge'];
-      500: components['responses']['Failed'];
-      503: components['responses']['Unavailable'];
+      default: components['responses']['OtherFailure'];
     };
   };
   deleteLocation: {
@@ -6020,9 +5955,9 @@ export interface operations {
         Prefer?: components['parameters']['Prefer'];
       };
       path: {
-        /** @description The store. */
+        /** @description The id of one of the accounts that `GET /api/v1/accounts` lists. */
         account_id: number;
-        /** @description The record. */
+        /** @description The id of one of the locations that `GET …/locations` lists. */
         id: number;
       };
       cookie?: never;
@@ -6036,20 +5971,11 @@ export interface operations {
         };
         content?: never;
       };
-      400: components['responses']['MalformedJson'];
-      401: components['responses']['Unauthorized'];
       403: components['responses']['Forbidden'];
       404: components['responses']['NotFound'];
-      408: components['responses']['TooLate'];
       409: components['responses']['InProgress'];
-      410: components['responses']['Retired'];
-      413: components['responses']['TooLarge'];
-      415: components['responses']['NotJson'];
       422: components['responses']['Rejected'];
-      429: components['responses']['TooManyRequests'];
-      431: components['responses']['HeaderTooLarge'];
-      500: components['responses']['Failed'];
-      503: components['responses']['Unavailable'];
+      default: components['responses']['OtherFailure'];
     };
   };
   updateLocation: {
@@ -6064,9 +5990,9 @@ export interface operations {
         Prefer?: components['parameters']['Prefer'];
       };
       path: {
-        /** @description The store. */
+        /** @description The id of one of the accounts that `GET /api/v1/accounts` lists. */
         account_id: number;
-        /** @description The record. */
+        /** @description The id of one of the locations that `GET …/locations` lists. */
         id: number;
       };
       cookie?: never;
@@ -6089,20 +6015,11 @@ export interface operations {
           'application/json': components['schemas']['Location'];
         };
       };
-      400: components['responses']['MalformedJson'];
-      401: components['responses']['Unauthorized'];
       403: components['responses']['Forbidden'];
       404: components['responses']['NotFound'];
-      408: components['responses']['TooLate'];
       409: components['responses']['InProgress'];
-      410: components['responses']['Retired'];
-      413: components['responses']['TooLarge'];
-      415: components['responses']['NotJson'];
       422: components['responses']['Rejected'];
-      429: components['responses']['TooManyRequests'];
-      431: components['responses']['HeaderTooLarge'];
-      500: components['responses']['Failed'];
-      503: components['responses']['Unavailable'];
+      default: components['responses']['OtherFailure'];
     };
   };
   listPosters: {
@@ -6126,7 +6043,7 @@ export interface operations {
         Prefer?: components['parameters']['Prefer'];
       };
       path: {
-        /** @description The store. */
+        /** @description The id of one of the accounts that `GET /api/v1/accounts` lists. */
         account_id: number;
       };
       cookie?: never;
@@ -6142,15 +6059,9 @@ export interface operations {
           'application/json': components['schemas']['Poster'][];
         };
       };
-      401: components['responses']['Unauthorized'];
       404: components['responses']['NotFound'];
-      408: components['responses']['TooLate'];
-      410: components['responses']['Retired'];
       422: components['responses']['Rejected'];
-      429: components['responses']['TooManyRequests'];
-      431: components['responses']['HeaderTooLarge'];
-      500: components['responses']['Failed'];
-      503: components['responses']['Unavailable'];
+      default: components['responses']['OtherFailure'];
     };
   };
   createPoster: {
@@ -6165,7 +6076,7 @@ export interface operations {
         Prefer?: components['parameters']['Prefer'];
       };
       path: {
-        /** @description The store. */
+        /** @description The id of one of the accounts that `GET /api/v1/accounts` lists. */
         account_id: number;
       };
       cookie?: never;
@@ -6188,20 +6099,11 @@ export interface operations {
           'application/json': components['schemas']['Poster'];
         };
       };
-      400: components['responses']['MalformedJson'];
-      401: components['responses']['Unauthorized'];
       403: components['responses']['Forbidden'];
       404: components['responses']['NotFound'];
-      408: components['responses']['TooLate'];
       409: components['responses']['InProgress'];
-      410: components['responses']['Retired'];
-      413: components['responses']['TooLarge'];
-      415: components['responses']['NotJson'];
       422: components['responses']['Rejected'];
-      429: components['responses']['TooManyRequests'];
-      431: components['responses']['HeaderTooLarge'];
-      500: components['responses']['Failed'];
-      503: components['responses']['Unavailable'];
+      default: components['responses']['OtherFailure'];
     };
   };
   getPoster: {
@@ -6214,9 +6116,9 @@ export interface operations {
         Prefer?: components['parameters']['Prefer'];
       };
       path: {
-        /** @description The store. */
+        /** @description The id of one of the accounts that `GET /api/v1/accounts` lists. */
         account_id: number;
-        /** @description The record. */
+        /** @description The id of one of the posters that `GET …/posters` lists. */
         id: number;
       };
       cookie?: never;
@@ -6232,15 +6134,9 @@ export interface operations {
           'application/json': components['schemas']['Poster'];
         };
       };
-      401: components['responses']['Unauthorized'];
       404: components['responses']['NotFound'];
-      408: components['responses']['TooLate'];
-      410: components['responses']['Retired'];
       422: components['responses']['Rejected'];
-      429: components['responses']['TooManyRequests'];
-      431: components['responses']['HeaderTooLarge'];
-      500: components['responses']['Failed'];
-      503: components['responses']['Unavailable'];
+      default: components['responses']['OtherFailure'];
     };
   };
   deletePoster: {
@@ -6255,9 +6151,9 @@ export interface operations {
         Prefer?: components['parameters']['Prefer'];
       };
       path: {
-        /** @description The store. */
+        /** @description The id of one of the accounts that `GET /api/v1/accounts` lists. */
         account_id: number;
-        /** @description The record. */
+        /** @description The id of one of the posters that `GET …/posters` lists. */
         id: number;
       };
       cookie?: never;
@@ -6271,20 +6167,11 @@ export interface operations {
         };
         content?: never;
       };
-      400: components['responses']['MalformedJson'];
-      401: components['responses']['Unauthorized'];
       403: components['responses']['Forbidden'];
       404: components['responses']['NotFound'];
-      408: components['responses']['TooLate'];
       409: components['responses']['InProgress'];
-      410: components['responses']['Retired'];
-      413: components['responses']['TooLarge'];
-      415: components['responses']['NotJson'];
       422: components['responses']['Rejected'];
-      429: components['responses']['TooManyRequests'];
-      431: components['responses']['HeaderTooLarge'];
-      500: components['responses']['Failed'];
-      503: components['responses']['Unavailable'];
+      default: components['responses']['OtherFailure'];
     };
   };
   updatePoster: {
@@ -6299,9 +6186,9 @@ export interface operations {
         Prefer?: components['parameters']['Prefer'];
       };
       path: {
-        /** @description The store. */
+        /** @description The id of one of the accounts that `GET /api/v1/accounts` lists. */
         account_id: number;
-        /** @description The record. */
+        /** @description The id of one of the posters that `GET …/posters` lists. */
         id: number;
       };
       cookie?: never;
@@ -6324,20 +6211,11 @@ export interface operations {
           'application/json': components['schemas']['Poster'];
         };
       };
-      400: components['responses']['MalformedJson'];
-      401: components['responses']['Unauthorized'];
       403: components['responses']['Forbidden'];
       404: components['responses']['NotFound'];
-      408: components['responses']['TooLate'];
       409: components['responses']['InProgress'];
-      410: components['responses']['Retired'];
-      413: components['responses']['TooLarge'];
-      415: components['responses']['NotJson'];
       422: components['responses']['Rejected'];
-      429: components['responses']['TooManyRequests'];
-      431: components['responses']['HeaderTooLarge'];
-      500: components['responses']['Failed'];
-      503: components['responses']['Unavailable'];
+      default: components['responses']['OtherFailure'];
     };
   };
   getEventProof: {
@@ -6350,7 +6228,7 @@ export interface operations {
         Prefer?: components['parameters']['Prefer'];
       };
       path: {
-        /** @description The store. */
+        /** @description The id of one of the accounts that `GET /api/v1/accounts` lists. */
         account_id: number;
         /** @description The id of an event, as webhooks show it */
         event_id: string;
@@ -6368,16 +6246,10 @@ export interface operations {
           'application/json': components['schemas']['EventProof'];
         };
       };
-      401: components['responses']['Unauthorized'];
       403: components['responses']['Forbidden'];
       404: components['responses']['NotFound'];
-      408: components['responses']['TooLate'];
-      410: components['responses']['Retired'];
       422: components['responses']['Rejected'];
-      429: components['responses']['TooManyRequests'];
-      431: components['responses']['HeaderTooLarge'];
-      500: components['responses']['Failed'];
-      503: components['responses']['Unavailable'];
+      default: components['responses']['OtherFailure'];
     };
   };
   listWebhookSubscriptions: {
@@ -6397,7 +6269,7 @@ export interface operations {
         Prefer?: components['parameters']['Prefer'];
       };
       path: {
-        /** @description The store. */
+        /** @description The id of one of the accounts that `GET /api/v1/accounts` lists. */
         account_id: number;
       };
       cookie?: never;
@@ -6413,16 +6285,10 @@ export interface operations {
           'application/json': components['schemas']['WebhookSubscription'][];
         };
       };
-      401: components['responses']['Unauthorized'];
       403: components['responses']['Forbidden'];
       404: components['responses']['NotFound'];
-      408: components['responses']['TooLate'];
-      410: components['responses']['Retired'];
       422: components['responses']['Rejected'];
-      429: components['responses']['TooManyRequests'];
-      431: components['responses']['HeaderTooLarge'];
-      500: components['responses']['Failed'];
-      503: components['responses']['Unavailable'];
+      default: components['responses']['OtherFailure'];
     };
   };
   createWebhookSubscription: {
@@ -6437,7 +6303,7 @@ export interface operations {
         Prefer?: components['parameters']['Prefer'];
       };
       path: {
-        /** @description The store. */
+        /** @description The id of one of the accounts that `GET /api/v1/accounts` lists. */
         account_id: number;
       };
       cookie?: never;
@@ -6457,20 +6323,11 @@ export interface operations {
           'application/json': components['schemas']['WebhookSubscriptionWithSecret'];
         };
       };
-      400: components['responses']['MalformedJson'];
-      401: components['responses']['Unauthorized'];
       403: components['responses']['Forbidden'];
       404: components['responses']['NotFound'];
-      408: components['responses']['TooLate'];
       409: components['responses']['InProgress'];
-      410: components['responses']['Retired'];
-      413: components['responses']['TooLarge'];
-      415: components['responses']['NotJson'];
       422: components['responses']['Rejected'];
-      429: components['responses']['TooManyRequests'];
-      431: components['responses']['HeaderTooLarge'];
-      500: components['responses']['Failed'];
-      503: components['responses']['Unavailable'];
+      default: components['responses']['OtherFailure'];
     };
   };
   getWebhookSubscription: {
@@ -6483,9 +6340,9 @@ export interface operations {
         Prefer?: components['parameters']['Prefer'];
       };
       path: {
-        /** @description The store. */
+        /** @description The id of one of the accounts that `GET /api/v1/accounts` lists. */
         account_id: number;
-        /** @description The record. */
+        /** @description The id of one of the webhook subscriptions that `GET …/webhook_subscriptions` lists. */
         id: number;
       };
       cookie?: never;
@@ -6501,16 +6358,10 @@ export interface operations {
           'application/json': components['schemas']['WebhookSubscriptionWithSecret'];
         };
       };
-      401: components['responses']['Unauthorized'];
       403: components['responses']['Forbidden'];
       404: components['responses']['NotFound'];
-      408: components['responses']['TooLate'];
-      410: components['responses']['Retired'];
       422: components['responses']['Rejected'];
-      429: components['responses']['TooManyRequests'];
-      431: components['responses']['HeaderTooLarge'];
-      500: components['responses']['Failed'];
-      503: components['responses']['Unavailable'];
+      default: components['responses']['OtherFailure'];
     };
   };
   deleteWebhookSubscription: {
@@ -6525,9 +6376,9 @@ export interface operations {
         Prefer?: components['parameters']['Prefer'];
       };
       path: {
-        /** @description The store. */
+        /** @description The id of one of the accounts that `GET /api/v1/accounts` lists. */
         account_id: number;
-        /** @description The record. */
+        /** @description The id of one of the webhook subscriptions that `GET …/webhook_subscriptions` lists. */
         id: number;
       };
       cookie?: never;
@@ -6541,20 +6392,11 @@ export interface operations {
         };
         content?: never;
       };
-      400: components['responses']['MalformedJson'];
-      401: components['responses']['Unauthorized'];
       403: components['responses']['Forbidden'];
       404: components['responses']['NotFound'];
-      408: components['responses']['TooLate'];
       409: components['responses']['InProgress'];
-      410: components['responses']['Retired'];
-      413: components['responses']['TooLarge'];
-      415: components['responses']['NotJson'];
       422: components['responses']['Rejected'];
-      429: components['responses']['TooManyRequests'];
-      431: components['responses']['HeaderTooLarge'];
-      500: components['responses']['Failed'];
-      503: components['responses']['Unavailable'];
+      default: components['responses']['OtherFailure'];
     };
   };
   updateWebhookSubscription: {
@@ -6569,9 +6411,9 @@ export interface operations {
         Prefer?: components['parameters']['Prefer'];
       };
       path: {
-        /** @description The store. */
+        /** @description The id of one of the accounts that `GET /api/v1/accounts` lists. */
         account_id: number;
-        /** @description The record. */
+        /** @description The id of one of the webhook subscriptions that `GET …/webhook_subscriptions` lists. */
         id: number;
       };
       cookie?: never;
@@ -6591,20 +6433,11 @@ export interface operations {
           'application/json': components['schemas']['WebhookSubscription'];
         };
       };
-      400: components['responses']['MalformedJson'];
-      401: components['responses']['Unauthorized'];
       403: components['responses']['Forbidden'];
       404: components['responses']['NotFound'];
-      408: components['responses']['TooLate'];
       409: components['responses']['InProgress'];
-      410: components['responses']['Retired'];
-      413: components['responses']['TooLarge'];
-      415: components['responses']['NotJson'];
       422: components['responses']['Rejected'];
-      429: components['responses']['TooManyRequests'];
-      431: components['responses']['HeaderTooLarge'];
-      500: components['responses']['Failed'];
-      503: components['responses']['Unavailable'];
+      default: components['responses']['OtherFailure'];
     };
   };
   testWebhookSubscription: {
@@ -6619,9 +6452,9 @@ export interface operations {
         Prefer?: components['parameters']['Prefer'];
       };
       path: {
-        /** @description The store. */
+        /** @description The id of one of the accounts that `GET /api/v1/accounts` lists. */
         account_id: number;
-        /** @description The record. */
+        /** @description The id of one of the webhook subscriptions that `GET …/webhook_subscriptions` lists. */
         id: number;
       };
       cookie?: never;
@@ -6634,23 +6467,14 @@ export interface operations {
           [name: string]: unknown;
         };
         content: {
-          'application/json': components['schemas']['WebhookTest'];
+          'application/json': components['schemas']['WebhookTestResult'];
         };
       };
-      400: components['responses']['MalformedJson'];
-      401: components['responses']['Unauthorized'];
       403: components['responses']['Forbidden'];
       404: components['responses']['NotFound'];
-      408: components['responses']['TooLate'];
       409: components['responses']['InProgress'];
-      410: components['responses']['Retired'];
-      413: components['responses']['TooLarge'];
-      415: components['responses']['NotJson'];
       422: components['responses']['Rejected'];
-      429: components['responses']['TooManyRequests'];
-      431: components['responses']['HeaderTooLarge'];
-      500: components['responses']['Failed'];
-      503: components['responses']['Unavailable'];
+      default: components['responses']['OtherFailure'];
     };
   };
   rotateWebhookSecret: {
@@ -6665,9 +6489,9 @@ export interface operations {
         Prefer?: components['parameters']['Prefer'];
       };
       path: {
-        /** @description The store. */
+        /** @description The id of one of the accounts that `GET /api/v1/accounts` lists. */
         account_id: number;
-        /** @description The record. */
+        /** @description The id of one of the webhook subscriptions that `GET …/webhook_subscriptions` lists. */
         id: number;
       };
       cookie?: never;
@@ -6687,20 +6511,11 @@ export interface operations {
           'application/json': components['schemas']['WebhookSubscriptionWithSecret'];
         };
       };
-      400: components['responses']['MalformedJson'];
-      401: components['responses']['Unauthorized'];
       403: components['responses']['Forbidden'];
       404: components['responses']['NotFound'];
-      408: components['responses']['TooLate'];
       409: components['responses']['InProgress'];
-      410: components['responses']['Retired'];
-      413: components['responses']['TooLarge'];
-      415: components['responses']['NotJson'];
       422: components['responses']['Rejected'];
-      429: components['responses']['TooManyRequests'];
-      431: components['responses']['HeaderTooLarge'];
-      500: components['responses']['Failed'];
-      503: components['responses']['Unavailable'];
+      default: components['responses']['OtherFailure'];
     };
   };
   listWebhookDeliveries: {
@@ -6734,9 +6549,9 @@ export interface operations {
         Prefer?: components['parameters']['Prefer'];
       };
       path: {
-        /** @description The store. */
+        /** @description The id of one of the accounts that `GET /api/v1/accounts` lists. */
         account_id: number;
-        /** @description The webhook subscription. */
+        /** @description The id of one of the webhook subscriptions that `GET …/webhook_subscriptions` lists. */
         subscription_id: number;
       };
       cookie?: never;
@@ -6752,16 +6567,10 @@ export interface operations {
           'application/json': components['schemas']['WebhookDelivery'][];
         };
       };
-      401: components['responses']['Unauthorized'];
       403: components['responses']['Forbidden'];
       404: components['responses']['NotFound'];
-      408: components['responses']['TooLate'];
-      410: components['responses']['Retired'];
       422: components['responses']['Rejected'];
-      429: components['responses']['TooManyRequests'];
-      431: components['responses']['HeaderTooLarge'];
-      500: components['responses']['Failed'];
-      503: components['responses']['Unavailable'];
+      default: components['responses']['OtherFailure'];
     };
   };
   getWebhookDelivery: {
@@ -6774,11 +6583,11 @@ export interface operations {
         Prefer?: components['parameters']['Prefer'];
       };
       path: {
-        /** @description The store. */
+        /** @description The id of one of the accounts that `GET /api/v1/accounts` lists. */
         account_id: number;
-        /** @description The webhook subscription. */
+        /** @description The id of one of the webhook subscriptions that `GET …/webhook_subscriptions` lists. */
         subscription_id: number;
-        /** @description The record. */
+        /** @description The id of one of the deliveries that `GET …/deliveries` lists. */
         id: number;
       };
       cookie?: never;
@@ -6794,16 +6603,10 @@ export interface operations {
           'application/json': components['schemas']['WebhookDeliveryDetail'];
         };
       };
-      401: components['responses']['Unauthorized'];
       403: components['responses']['Forbidden'];
       404: components['responses']['NotFound'];
-      408: components['responses']['TooLate'];
-      410: components['responses']['Retired'];
       422: components['responses']['Rejected'];
-      429: components['responses']['TooManyRequests'];
-      431: components['responses']['HeaderTooLarge'];
-      500: components['responses']['Failed'];
-      503: components['responses']['Unavailable'];
+      default: components['responses']['OtherFailure'];
     };
   };
   redeliverWebhook: {
@@ -6818,11 +6621,11 @@ export interface operations {
         Prefer?: components['parameters']['Prefer'];
       };
       path: {
-        /** @description The store. */
+        /** @description The id of one of the accounts that `GET /api/v1/accounts` lists. */
         account_id: number;
-        /** @description The webhook subscription. */
+        /** @description The id of one of the webhook subscriptions that `GET …/webhook_subscriptions` lists. */
         subscription_id: number;
-        /** @description The record. */
+        /** @description The id of one of the deliveries that `GET …/deliveries` lists. */
         id: number;
       };
       cookie?: never;
@@ -6838,20 +6641,11 @@ export interface operations {
           'application/json': components['schemas']['WebhookDeliveryDetail'];
         };
       };
-      400: components['responses']['MalformedJson'];
-      401: components['responses']['Unauthorized'];
       403: components['responses']['Forbidden'];
       404: components['responses']['NotFound'];
-      408: components['responses']['TooLate'];
       409: components['responses']['InProgress'];
-      410: components['responses']['Retired'];
-      413: components['responses']['TooLarge'];
-      415: components['responses']['NotJson'];
       422: components['responses']['Rejected'];
-      429: components['responses']['TooManyRequests'];
-      431: components['responses']['HeaderTooLarge'];
-      500: components['responses']['Failed'];
-      503: components['responses']['Unavailable'];
+      default: components['responses']['OtherFailure'];
     };
   };
   replayWebhooks: {
@@ -6866,9 +6660,9 @@ export interface operations {
         Prefer?: components['parameters']['Prefer'];
       };
       path: {
-        /** @description The store. */
+        /** @description The id of one of the accounts that `GET /api/v1/accounts` lists. */
         account_id: number;
-        /** @description The webhook subscription. */
+        /** @description The id of one of the webhook subscriptions that `GET …/webhook_subscriptions` lists. */
         subscription_id: number;
       };
       cookie?: never;
@@ -6888,20 +6682,11 @@ export interface operations {
           'application/json': components['schemas']['WebhookReplayed'];
         };
       };
-      400: components['responses']['MalformedJson'];
-      401: components['responses']['Unauthorized'];
       403: components['responses']['Forbidden'];
       404: components['responses']['NotFound'];
-      408: components['responses']['TooLate'];
       409: components['responses']['InProgress'];
-      410: components['responses']['Retired'];
-      413: components['responses']['TooLarge'];
-      415: components['responses']['NotJson'];
       422: components['responses']['Rejected'];
-      429: components['responses']['TooManyRequests'];
-      431: components['responses']['HeaderTooLarge'];
-      500: components['responses']['Failed'];
-      503: components['responses']['Unavailable'];
+      default: components['responses']['OtherFailure'];
     };
   };
   listEvents: {
@@ -6929,7 +6714,7 @@ export interface operations {
         Prefer?: components['parameters']['Prefer'];
       };
       path: {
-        /** @description The store. */
+        /** @description The id of one of the accounts that `GET /api/v1/accounts` lists. */
         account_id: number;
       };
       cookie?: never;
@@ -6945,16 +6730,10 @@ export interface operations {
           'application/json': components['schemas']['Envelope'][];
         };
       };
-      401: components['responses']['Unauthorized'];
       403: components['responses']['Forbidden'];
       404: components['responses']['NotFound'];
-      408: components['responses']['TooLate'];
-      410: components['responses']['Retired'];
       422: components['responses']['Rejected'];
-      429: components['responses']['TooManyRequests'];
-      431: components['responses']['HeaderTooLarge'];
-      500: components['responses']['Failed'];
-      503: components['responses']['Unavailable'];
+      default: components['responses']['OtherFailure'];
     };
   };
   getWallet: {
@@ -6967,11 +6746,11 @@ export interface operations {
         Prefer?: components['parameters']['Prefer'];
       };
       path: {
-        /** @description The store. */
+        /** @description The id of one of the accounts that `GET /api/v1/accounts` lists. */
         account_id: number;
-        /** @description The customer. */
+        /** @description The id of one of the customers that `GET …/customers` lists. */
         customer_id: number;
-        /** @description The record. */
+        /** @description The id of one of the customer cards that `GET …/customer_cards` lists. */
         id: number;
       };
       cookie?: never;
@@ -6987,18 +6766,12 @@ export interface operations {
           'application/json': components['schemas']['Wallet'];
         };
       };
-      401: components['responses']['Unauthorized'];
       404: components['responses']['NotFound'];
-      408: components['responses']['TooLate'];
-      410: components['responses']['Retired'];
       422: components['responses']['Rejected'];
-      429: components['responses']['TooManyRequests'];
-      431: components['responses']['HeaderTooLarge'];
-      500: components['responses']['Failed'];
-      503: components['responses']['Unavailable'];
+      default: components['responses']['OtherFailure'];
     };
   };
-  on_customer_created: {
+  onCustomerCreated: {
     parameters: {
       query?: never;
       header: {
@@ -7016,9 +6789,7 @@ export interface operations {
     };
     requestBody: {
       content: {
-        'application/json':
-          | components['schemas']['CustomerCreatedEvent']
-          | components['schemas']['CustomerCreatedData'];
+        'application/json': components['schemas']['CustomerCreatedWebhook'];
       };
     };
     responses: {
@@ -7045,7 +6816,7 @@ export interface operations {
       };
     };
   };
-  on_customer_updated: {
+  onCustomerUpdated: {
     parameters: {
       query?: never;
       header: {
@@ -7063,9 +6834,7 @@ export interface operations {
     };
     requestBody: {
       content: {
-        'application/json':
-          | components['schemas']['CustomerUpdatedEvent']
-          | components['schemas']['Customer'];
+        'application/json': components['schemas']['CustomerUpdatedWebhook'];
       };
     };
     responses: {
@@ -7092,7 +6861,7 @@ export interface operations {
       };
     };
   };
-  on_customer_card_created: {
+  onCustomerCardCreated: {
     parameters: {
       query?: never;
       header: {
@@ -7110,9 +6879,7 @@ export interface operations {
     };
     requestBody: {
       content: {
-        'application/json':
-          | components['schemas']['CustomerCardCreatedEvent']
-          | components['schemas']['CustomerCardCreatedData'];
+        'application/json': components['schemas']['CustomerCardCreatedWebhook'];
       };
     };
     responses: {
@@ -7139,7 +6906,7 @@ export interface operations {
       };
     };
   };
-  on_stamp_earned: {
+  onStampEarned: {
     parameters: {
       query?: never;
       header: {
@@ -7157,9 +6924,7 @@ export interface operations {
     };
     requestBody: {
       content: {
-        'application/json':
-          | components['schemas']['StampEarnedEvent']
-          | components['schemas']['StampEarnedData'];
+        'application/json': components['schemas']['StampEarnedWebhook'];
       };
     };
     responses: {
@@ -7186,7 +6951,7 @@ export interface operations {
       };
     };
   };
-  on_stamp_removed: {
+  onStampRemoved: {
     parameters: {
       query?: never;
       header: {
@@ -7204,9 +6969,7 @@ export interface operations {
     };
     requestBody: {
       content: {
-        'application/json':
-          | components['schemas']['StampRemovedEvent']
-          | components['schemas']['StampRemovedData'];
+        'application/json': components['schemas']['StampRemovedWebhook'];
       };
     };
     responses: {
@@ -7233,7 +6996,7 @@ export interface operations {
       };
     };
   };
-  on_reward_unlocked: {
+  onRewardUnlocked: {
     parameters: {
       query?: never;
       header: {
@@ -7251,9 +7014,7 @@ export interface operations {
     };
     requestBody: {
       content: {
-        'application/json':
-          | components['schemas']['RewardUnlockedEvent']
-          | components['schemas']['RewardUnlockedData'];
+        'application/json': components['schemas']['RewardUnlockedWebhook'];
       };
     };
     responses: {
@@ -7280,7 +7041,7 @@ export interface operations {
       };
     };
   };
-  on_reward_redeemed: {
+  onRewardRedeemed: {
     parameters: {
       query?: never;
       header: {
@@ -7298,9 +7059,7 @@ export interface operations {
     };
     requestBody: {
       content: {
-        'application/json':
-          | components['schemas']['RewardRedeemedEvent']
-          | components['schemas']['RewardRedeemedData'];
+        'application/json': components['schemas']['RewardRedeemedWebhook'];
       };
     };
     responses: {
@@ -7327,7 +7086,7 @@ export interface operations {
       };
     };
   };
-  on_webhook_test: {
+  onWebhookTest: {
     parameters: {
       query?: never;
       header: {
@@ -7345,9 +7104,7 @@ export interface operations {
     };
     requestBody: {
       content: {
-        'application/json':
-          | components['schemas']['WebhookTestEvent']
-          | components['schemas']['WebhookTestData'];
+        'application/json': components['schemas']['WebhookTestWebhook'];
       };
     };
     responses: {

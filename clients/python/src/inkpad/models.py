@@ -283,9 +283,9 @@ class CardInput(TypedDict):
     name: str
     """The name."""
     card_color: NotRequired[str | None]
-    """The background of the card."""
+    """The background of the card. Default: #6B4226."""
     text_color: NotRequired[str | None]
-    """The colour of texts."""
+    """The colour of texts. Default: #FFFFFF."""
     stamp_icon: NotRequired[Literal[
         "coffee",
         "heart",
@@ -326,27 +326,27 @@ class CardInput(TypedDict):
         "diamond",
         "sun",
     ] | None]
-    """The picture of a stamp."""
+    """The picture of a stamp. Default: coffee."""
     stamp_color: NotRequired[str | None]
-    """The colour of the stamps."""
+    """The colour of the stamps. Default: #6B4226."""
     stamp_background_color: NotRequired[str | None]
-    """The colour behind the stamps."""
+    """The colour behind the stamps. Default: #FFFFFF."""
     stamps_required: NotRequired[int | None]
-    """The number of stamps of a full card."""
+    """The number of stamps of a full card. Default: 10."""
     initial_stamps: NotRequired[int | None]
-    """Stamps that a new customer card begins with; fewer than stamps_required."""
+    """Stamps that a new customer card begins with; fewer than stamps_required. Default: 0."""
     show_member_field: NotRequired[bool | None]
-    """Whether passes show the customer’s name."""
+    """Whether passes show the customer’s name. Default: true."""
     show_stamps_to_reward_field: NotRequired[bool | None]
-    """Whether passes show how many stamps are missing to the next reward."""
+    """Whether passes show how many stamps are missing to the next reward. Default: true."""
     auxiliary_fields: NotRequired[list[AuxiliaryFieldInput] | None]
     """Replaces the list; blank elements are dropped"""
     strip_type: NotRequired[Literal["color", "image", "preset"] | None]
-    """The background of the stamps: a colour, the uploaded picture, or a preset."""
+    """The background of the stamps: a colour, the uploaded picture, or a preset. Default: color."""
     strip_color: NotRequired[str | None]
     """The background of the strip; null: that of the card."""
     strip_opacity: NotRequired[float | None]
-    """The opacity of the strip’s background over the card’s colour, in per cent."""
+    """The opacity of the strip’s background over the card’s colour, in per cent. Default: 100."""
     strip_preset: NotRequired[str | None]
     """Pictures: coffee, bakery, restaurant, bar, salon, barber, spa, fitness, pets, flowers,
     retail, books; any other value shows the colour
@@ -696,9 +696,9 @@ class CustomerInput(TypedDict):
     external_references: NotRequired[list[ExternalReferenceInput] | None]
     """The customer’s ids in other systems; one that is there already is updated."""
     marketing_consent: NotRequired[bool | None]
-    """Whether the customer agreed to marketing."""
+    """Whether the customer agreed to marketing. Default: false."""
     sms_consent: NotRequired[bool | None]
-    """Whether the customer agreed to text messages."""
+    """Whether the customer agreed to text messages. Default: false."""
 
 
 class CustomerList(TypedDict):
@@ -754,7 +754,7 @@ class Envelope(TypedDict):
     """On customer.updated only"""
 
 
-class Error(TypedDict):
+class ErrorResponse(TypedDict):
     error: str
     """The error in words, for people"""
     code: Literal[
@@ -936,7 +936,7 @@ class ExternalReference(TypedDict):
 class ExternalReferenceInput(TypedDict):
     source: str
     """The other system, by a name of your choice."""
-    external_id: str | float
+    external_id: str
     """The customer’s id in the other system."""
     metadata: NotRequired[dict[str, Any] | None]
     """Merged key by key, a null removes its key; at most 50 keys and 16 KiB"""
@@ -1164,7 +1164,7 @@ class PosterInput(TypedDict):
     title: NotRequired[str | None]
     """Null: the card's name"""
     paper_size: NotRequired[Literal["a4", "a5", "a6", "letter"] | None]
-    """The size that it is printed in."""
+    """The size that it is printed in. Default: a4."""
     primary_color: NotRequired[str | None]
     """Null: the card's card_color"""
     text_color: NotRequired[str | None]
@@ -1172,13 +1172,13 @@ class PosterInput(TypedDict):
     secondary_color: NotRequired[str | None]
     """Null: the card's stamp_background_color"""
     active: NotRequired[bool | None]
-    """Whether people can sign up with it."""
+    """Whether people can sign up with it. Default: true."""
     contact_collection_mode: NotRequired[Literal[
         "email_and_phone",
         "email_only",
         "phone_only",
     ] | None]
-    """The contact that the sign-up asks for."""
+    """The contact that the sign-up asks for. Default: email_and_phone."""
     require_email: NotRequired[bool | None]
     """True for a contact that is the only one collected, false for one that is not collected.
     Null: true if both are collected
@@ -1188,7 +1188,7 @@ class PosterInput(TypedDict):
     Null: false if both are collected
     """
     require_birthday: NotRequired[bool | None]
-    """Whether the sign-up requires a birthday."""
+    """Whether the sign-up requires a birthday. Default: false."""
     minimum_age: NotRequired[int | None]
     """Years; only with require_birthday"""
 
@@ -1212,64 +1212,11 @@ class PreviousAttributes(TypedDict):
     """Whether the customer agreed to text messages."""
 
 
-class Problem(TypedDict):
-    error: str
-    """The error in words, for people"""
-    code: Literal[
-        "unauthorized",
-        "forbidden",
-        "rate_limited",
-        "version_sunset",
-        "not_found",
-        "method_not_allowed",
-        "validation_failed",
-        "taken",
-        "malformed_json",
-        "malformed_request",
-        "header_fields_too_large",
-        "request_timeout",
-        "payload_too_large",
-        "unsupported_media_type",
-        "limit_reached",
-        "idempotency_key_reused",
-        "idempotency_in_progress",
-        "internal",
-        "unavailable",
-        "insufficient_stamps",
-        "reward_inactive",
-        "card_expired",
-        "stamp_limit_reached",
-        "customer_erased",
-        "customer_merged",
-    ]
-    """The kind of error, for programs"""
-    errors: NotRequired[dict[str, list[str]]]
-    """On 422: messages by field; base is for the whole record"""
-    existing: NotRequired[ExistingRecord]
-    """With the code taken: the record that has the value"""
-    resolution: NotRequired[str]
-    """How to fix it"""
-    documentation_url: str
-    """A page for people that says what happened and what to do."""
-    request_id: str
-    """The id of the request, to be quoted to whoever runs the service."""
-    versioning: NotRequired[Versioning]
-    """On a 410 of the status: which versions there are instead"""
-    type: str
-    """A page about this kind of error."""
-    title: str
-    """The name of the HTTP status."""
-    status: int
-    """The HTTP status."""
-    detail: str
-    """The error in words, for people."""
-    instance: str
-    """The path of the request."""
-
-
 class RedeemInput(TypedDict):
     skip_notifications: NotRequired[bool | None]
-    """true: the pass is updated without a message to its holder. Webhooks are sent all the same."""
+    """true: the pass is updated without a message to its holder. Webhooks are sent all the same.
+    Default: false.
+    """
     location_id: NotRequired[int | None]
     """The location where it happened."""
     staff_ref: NotRequired[str | None]
@@ -1285,13 +1232,13 @@ class RedeemInput(TypedDict):
     note: NotRequired[str | None]
     """A note for the history. It is personal, and gone once the customer is erased."""
     source: NotRequired[Literal["api", "pos"] | None]
-    """pos: a point-of-sale system. It is shown in the history and in events."""
+    """pos: a point-of-sale system. It is shown in the history and in events. Default: api."""
     reward_id: int
     """The reward."""
 
 
 class Redemption(TypedDict):
-    success: Literal[True]
+    success: bool
     """Always true: a redemption that fails is an error."""
     redemption: RedemptionRecord
     """The redemption."""
@@ -1375,7 +1322,7 @@ class RewardInput(TypedDict):
     position: NotRequired[int | None]
     """The place in the list of the card’s rewards."""
     active: NotRequired[bool | None]
-    """Whether it can be redeemed."""
+    """Whether it can be redeemed. Default: true."""
 
 
 class RewardRedeemedData(TypedDict):
@@ -1466,7 +1413,7 @@ class RewardUnlockedEvent(TypedDict):
 
 class SecretRotation(TypedDict):
     grace_seconds: NotRequired[int | None]
-    """Seconds during which the old secret also signs"""
+    """Seconds during which the old secret also signs Default: 0."""
 
 
 class StampEarnedData(TypedDict):
@@ -1521,7 +1468,9 @@ class StampEarnedEvent(TypedDict):
 
 class StampInput(TypedDict):
     skip_notifications: NotRequired[bool | None]
-    """true: the pass is updated without a message to its holder. Webhooks are sent all the same."""
+    """true: the pass is updated without a message to its holder. Webhooks are sent all the same.
+    Default: false.
+    """
     location_id: NotRequired[int | None]
     """The location where it happened."""
     staff_ref: NotRequired[str | None]
@@ -1537,7 +1486,7 @@ class StampInput(TypedDict):
     note: NotRequired[str | None]
     """A note for the history. It is personal, and gone once the customer is erased."""
     source: NotRequired[Literal["api", "pos"] | None]
-    """pos: a point-of-sale system. It is shown in the history and in events."""
+    """pos: a point-of-sale system. It is shown in the history and in events. Default: api."""
     stamps: int
     """The number of stamps to add."""
 
@@ -1932,9 +1881,9 @@ class WebhookSubscriptionInput(TypedDict):
     description: NotRequired[str | None]
     """Your own label."""
     payload_format: NotRequired[Literal["envelope", "flat"] | None]
-    """The format that is sent: envelope, or flat, which is only the data."""
+    """The format that is sent: envelope, or flat, which is only the data. Default: envelope."""
     enabled: NotRequired[bool | None]
-    """Whether events are delivered."""
+    """Whether events are delivered. Default: true."""
 
 
 class WebhookSubscriptionWithSecret(TypedDict):
@@ -1983,17 +1932,6 @@ class WebhookSubscriptionWithSecret(TypedDict):
     """Signs the deliveries as in Standard Webhooks"""
 
 
-class WebhookTest(TypedDict):
-    delivered: bool
-    """The URL responded with 2xx"""
-    status: int | None
-    """The HTTP status of the response"""
-    event_id: str
-    """The webhook-id of the test event"""
-    error: str | None
-    """Why delivery failed"""
-
-
 class WebhookTestData(TypedDict):
     subscription_id: int
     """The webhook subscription."""
@@ -2016,6 +1954,17 @@ class WebhookTestEvent(TypedDict):
     """The store."""
     data: WebhookTestData
     """The data of the event. Its shape depends on type."""
+
+
+class WebhookTestResult(TypedDict):
+    delivered: bool
+    """The URL responded with 2xx"""
+    status: int | None
+    """The HTTP status of the response"""
+    event_id: str
+    """The webhook-id of the test event"""
+    error: str | None
+    """Why delivery failed"""
 
 
 class UpdateAccountBody(TypedDict):
@@ -2049,7 +1998,9 @@ class CreateCustomerBody(TypedDict):
     card_id: NotRequired[int | None]
     """The card, which is a template."""
     send_card_links: NotRequired[bool | None]
-    """true, with card_id: the wallet links are sent to the customer by e-mail or SMS."""
+    """true, with card_id: the wallet links are sent to the customer by e-mail or SMS. Default:
+    false.
+    """
 
 
 class UpdateCustomerBody(TypedDict):

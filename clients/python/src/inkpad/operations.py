@@ -1220,7 +1220,7 @@ class Operations:
         account_id: int,
         id: int,
         idempotency_key: str | None = None,
-    ) -> models.WebhookTest:
+    ) -> models.WebhookTestResult:
         """Send a test event.
 
         A signed webhook.test is sent once, even while the subscription is disabled. It does
