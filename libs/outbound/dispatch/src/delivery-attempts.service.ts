@@ -33,11 +33,7 @@ import type { Slot } from './attempt-slots.js';
 import type { Delivery } from './delivery.js';
 import type { Tier, Signal } from './delivery-queue.js';
 import { DeliveryMetrics } from './delivery-metrics.service.js';
-import {
-  DeliveryQueues,
-  type LeasedQueue,
-  type LoadedDelivery,
-} from './delivery-queues.service.js';
+import { DeliveryQueues, type LeasedQueue } from './delivery-queues.service.js';
 
 const MAX_RECORD_TRIES = 3;
 
@@ -79,20 +75,18 @@ export class DeliveryAttempts {
   }
 
   private dispatchTier(tier: Tier): void {
-    const ready = this.queues.readyQueues[tier];
-    for (const queue of ready) {
-      if (!this.queues.slots.isFree(tier)) return;
-      ready.delete(queue);
+    while (this.queues.slots.isFree(tier)) {
+      const queue = this.queues.takeReady(tier);
+      if (!queue) return;
       const delivery = queue.startNext();
       if (!delivery) continue;
       if (queue.isHalfEmpty(this.queues.roomPerQueue)) this.queues.requestRefill(queue);
-      // A set is iterated in insertion order, so this queue comes again after the others.
-      ready.add(queue);
+      this.queues.markReady(queue);
       void this.deliver(queue, delivery, this.queues.slots.begin(tier, performance.now()));
     }
   }
 
-  private async deliver(queue: LeasedQueue, delivery: LoadedDelivery, slot: Slot): Promise<void> {
+  private async deliver(queue: LeasedQueue, delivery: Delivery, slot: Slot): Promise<void> {
     let attempted: AttemptResult | undefined;
     let canFollow = true;
     this.metrics.observeStart(delivery, slot.tier);
@@ -127,7 +121,7 @@ export class DeliveryAttempts {
   /** Makes it anew with another text when the customer is erased before the first byte is written. */
   private async attempt(
     queue: LeasedQueue,
-    delivery: LoadedDelivery,
+    delivery: Delivery,
   ): Promise<AttemptResult | undefined> {
     let { body, readAt } = delivery;
     for (;;) {
@@ -151,11 +145,11 @@ export class DeliveryAttempts {
   }
 
   /** The customer may have been erased since, or whatever prevented rendering may be gone. */
-  private isBodyOld(delivery: LoadedDelivery, readAt: number): boolean {
+  private isBodyOld(delivery: Delivery, readAt: number): boolean {
     return performance.now() - readAt > TEXT_CACHE_MS || !this.isCurrent(delivery, readAt);
   }
 
-  private isCurrent({ customerId }: LoadedDelivery, readAt: number): boolean {
+  private isCurrent({ customerId }: Delivery, readAt: number): boolean {
     return this.erasures.isCurrent(customerId, readAt, performance.now());
   }
 
@@ -166,8 +160,8 @@ export class DeliveryAttempts {
   /** @throws OutdatedError */
   private async attemptWith(
     { target }: LeasedQueue,
-    delivery: LoadedDelivery,
-    { body, readAt }: Pick<LoadedDelivery, 'body' | 'readAt'>,
+    delivery: Delivery,
+    { body, readAt }: Pick<Delivery, 'body' | 'readAt'>,
   ): Promise<AttemptResult | undefined> {
     if (typeof body === 'string') return createUnsent({ kind: body });
     if (!target) return undefined;
@@ -193,7 +187,7 @@ export class DeliveryAttempts {
 
   private async sendTraced(
     span: Span,
-    delivery: LoadedDelivery,
+    delivery: Delivery,
     attempt: Attempt,
   ): Promise<AttemptResult> {
     const attempted = await this.client.send(attempt);
@@ -213,11 +207,7 @@ export class DeliveryAttempts {
     return attempted;
   }
 
-  private decideNext(
-    queue: LeasedQueue,
-    delivery: LoadedDelivery,
-    attempted: AttemptResult,
-  ): FollowUp {
+  private decideNext(queue: LeasedQueue, delivery: Delivery, attempted: AttemptResult): FollowUp {
     const { target } = queue;
     const subscription = { failingSince: target?.failingSince ?? null };
     const now = getEndedAt(attempted);
@@ -246,7 +236,7 @@ export class DeliveryAttempts {
 
   private async record(
     queue: LeasedQueue,
-    delivery: LoadedDelivery,
+    delivery: Delivery,
     attempted: AttemptResult,
     decided: FollowUp,
   ): Promise<void> {

@@ -60,6 +60,8 @@ const LATENCY_WEIGHT = 0.2;
  */
 export class DeliveryQueue<D extends QueuedDelivery> {
   operation: QueueOperation | undefined;
+  /** It waits for its turn to send. */
+  isReady = false;
   target: Target | undefined;
   enqueued = -1;
   /** Somebody has asked for a redelivery. */
@@ -83,8 +85,8 @@ export class DeliveryQueue<D extends QueuedDelivery> {
   private inFlight = 0;
   /** Attempts made, or given up, and those in flight. */
   private unrecordedCount = 0;
-  /** The first attempt in flight about each customer and each stream. */
-  private readonly busy: Map<number | string, D>;
+  /** The first attempt in flight about each customer and each stream, by its key (ADR-0072). */
+  private readonly busy: Map<number | string, number>;
   /** Known, in flight or not recorded: the database still shows these as due. */
   private readonly heldKeys: Set<number>;
   /** Recorded since a load was requested: its result may still show these as due. */
@@ -314,8 +316,8 @@ export class DeliveryQueue<D extends QueuedDelivery> {
   }
 
   /**
-   * Takes the next first attempt, at most one at a time for each customer and each stream, in the order of the events. A stream counts besides its customer
-   * because a merge gives a card another one.
+   * Takes the next first attempt, at most one at a time for each customer and each stream, in the order of the events. A
+   * stream counts besides its customer because a merge gives a card another one.
    */
   private takeFirstAttempt(): D | undefined {
     const waiting = new Set<number | string>();
@@ -326,7 +328,7 @@ export class DeliveryQueue<D extends QueuedDelivery> {
         continue;
       }
       this.firstAttempts.splice(i, 1);
-      for (const key of keys) this.busy.set(key, delivery);
+      for (const key of keys) this.busy.set(key, toKey(delivery));
       return delivery;
     }
     return undefined;
@@ -334,7 +336,7 @@ export class DeliveryQueue<D extends QueuedDelivery> {
 
   private endOrder(delivery: D): void {
     for (const key of getOrderKeys(delivery)) {
-      if (this.busy.get(key) === delivery) this.busy.delete(key);
+      if (this.busy.get(key) === toKey(delivery)) this.busy.delete(key);
     }
   }
 

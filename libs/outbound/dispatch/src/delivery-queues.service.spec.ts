@@ -1,15 +1,12 @@
 import { afterEach, beforeEach, expect, it } from '@jest/globals';
 import { Registry } from 'prom-client';
 import { DeliveryMetrics } from './delivery-metrics.service.js';
-import {
-  DeliveryQueues,
-  type LeasedQueue,
-  type LoadedDelivery,
-} from './delivery-queues.service.js';
+import type { Delivery } from './delivery.js';
+import { DeliveryQueues, type LeasedQueue } from './delivery-queues.service.js';
 
 const AT = new Date('2026-03-01T12:00:00.000Z');
 
-const first = (id: number, customerId: number): LoadedDelivery => ({
+const first = (id: number, customerId: number): Delivery => ({
   id,
   subscriptionId: 7,
   accountId: 1,
@@ -47,7 +44,7 @@ function claimed(): LeasedQueue {
 }
 
 /** Begins the next one, as an attempt does. */
-function begin(queue: LeasedQueue): LoadedDelivery {
+function begin(queue: LeasedQueue): Delivery {
   const delivery = queue.startNext();
   if (!delivery) throw new Error('nothing may be sent');
   return delivery;

@@ -1,6 +1,5 @@
 import { Injectable } from '@nestjs/common';
 import { performance } from 'node:perf_hooks';
-import type { Body } from '#public-events/event-bodies.service.js';
 import { AttemptSlots } from './attempt-slots.js';
 import type { Delivery } from './delivery.js';
 import { DeliveryMetrics } from './delivery-metrics.service.js';
@@ -11,21 +10,14 @@ const MAX_LOADED = { total: 8_192, perQueue: 64, minPerQueue: 4 };
 /** A lease lasts 30 s from its last renewal; in the last seconds nothing new is sent. */
 const TRUST_LEASE_MS = 25_000;
 
-/** A delivery in memory, with its body as of `readAt`. */
-export type LoadedDelivery = Delivery & { body: Body; readAt: number };
-
-export type LeasedQueue = DeliveryQueue<LoadedDelivery>;
+export type LeasedQueue = DeliveryQueue<Delivery>;
 
 /** The queues that this process leases, shared by the services that lease, load and send. */
 @Injectable()
 export class DeliveryQueues {
   readonly slots = new AttemptSlots();
   /** Queues that may have something to send, in rotation. */
-  readonly readyQueues: Record<Tier, Set<LeasedQueue>> = {
-    fast: new Set(),
-    slow: new Set(),
-    probe: new Set(),
-  };
+  private readonly readyQueues: Record<Tier, LeasedQueue[]> = { fast: [], slow: [], probe: [] };
   isStopping = false;
   private readonly queues = new Map<number, LeasedQueue>();
   /** Queues lost with attempts in flight: if one is claimed again, those must not be made twice. */
@@ -105,7 +97,16 @@ export class DeliveryQueues {
   readonly maxHeld = 2 * MAX_LOADED.perQueue;
 
   markReady(queue: LeasedQueue): void {
-    if (queue.waitingCount > 0) this.readyQueues[queue.tier].add(queue);
+    if (queue.waitingCount === 0 || queue.isReady) return;
+    queue.isReady = true;
+    this.readyQueues[queue.tier].push(queue);
+  }
+
+  /** Takes the queue whose turn it is; `markReady` gives it another turn, after the others. */
+  takeReady(tier: Tier): LeasedQueue | undefined {
+    const queue = this.readyQueues[tier].shift();
+    if (queue) queue.isReady = false;
+    return queue;
   }
 
   /** Reads all of it again before anything of it is sent. */
@@ -116,7 +117,7 @@ export class DeliveryQueues {
     this.requestRefill(current);
   }
 
-  settle(queue: LeasedQueue, delivery: LoadedDelivery): void {
+  settle(queue: LeasedQueue, delivery: Delivery): void {
     queue.settle(delivery, performance.now());
     // The queue may have been claimed again by now, and lost once more.
     this.queues.get(queue.id)?.settleElsewhere(delivery);
@@ -128,7 +129,6 @@ export class DeliveryQueues {
   markLost(queue: LeasedQueue): void {
     queue.interrupt('lost');
     this.needingRefill.delete(queue);
-    for (const ready of Object.values(this.readyQueues)) ready.delete(queue);
     if (this.queues.get(queue.id) === queue) this.queues.delete(queue.id);
     if (queue.hasUnrecorded) this.lostQueues.set(queue.id, queue);
   }

@@ -1,4 +1,4 @@
-import type { PayloadFormat } from '#public-events/public-events.js';
+import type { Body, PayloadFormat } from '#public-events/public-events.js';
 import type { DisabledReason } from '#subscriptions/webhook-subscription.js';
 
 /** One event for one subscription, as loaded from its queue. */
@@ -22,6 +22,9 @@ export type Delivery = {
   dueAt: Date;
   /** 0 unless it is a redelivery. */
   redeliveryId: number;
+  /** As of `readAt`, in milliseconds of `performance.now()`. */
+  body: Body;
+  readAt: number;
 };
 
 /** What its queue has to know of a delivery. */

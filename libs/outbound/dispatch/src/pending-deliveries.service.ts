@@ -26,10 +26,12 @@ type ViewRow = {
   failing_since: Date | null;
 };
 
-/** SQL over `p`, a pending delivery: the columns of a `Delivery`. */
+type DeliveryRow = Omit<Delivery, 'manual' | 'body' | 'readAt'>;
+
+/** SQL over `p`, a pending delivery: the columns of a `DeliveryRow`. */
 const DELIVERY_COLUMNS = `p.id, p.subscription_id as "subscriptionId", p.account_id as "accountId",
   p.customer_id as "customerId", p.stream, p.event_seq as "eventSeq", p.event_id as "eventId", p.type,
-  p.payload_format as "payloadFormat", p.tries, false as manual, p.first_attempt_at as "firstAttemptAt",
+  p.payload_format as "payloadFormat", p.tries, p.first_attempt_at as "firstAttemptAt",
   p.created_at as "createdAt", p.next_attempt_at as "dueAt", 0 as "redeliveryId"`;
 
 /**
@@ -57,7 +59,7 @@ const LOAD = {
        order by p.next_attempt_at limit w.room + w.skip)
     ) p
     union all
-    select null, w.subscription_id, null, null, null, null, null, null, null, null, null, null, null, null, null,
+    select null, w.subscription_id, null, null, null, null, null, null, null, null, null, null, null, null,
       w.enqueued, s.target_url, s.secret, case when s.previous_secret_until > now() then s.previous_secret end,
       s.enabled, s.disabled_reason, s.give_up_before, s.failing_since,
       exists (select from webhook_redeliveries r where r.subscription_id = w.subscription_id)
@@ -70,7 +72,7 @@ const TAKE_REDELIVERIES = {
   text: `
     select d.id, d.subscription_id as "subscriptionId", d.account_id as "accountId", d.customer_id as "customerId",
       '' as stream, d.event_seq as "eventSeq", d.event_id as "eventId", d.type, d.payload_format as "payloadFormat",
-      0 as tries, true as manual, null::timestamptz as "firstAttemptAt", d.created_at as "createdAt",
+      0 as tries, null::timestamptz as "firstAttemptAt", d.created_at as "createdAt",
       r.created_at as "dueAt", r.id as "redeliveryId"
     from unnest($1::bigint[]) as w (subscription_id)
     cross join lateral (
@@ -141,10 +143,10 @@ export class PendingDeliveries {
     await this.metrics.timeStatement(
       'take',
       async () => {
-        const { rows } = await this.pool.query<ViewRow | Delivery>({ ...LOAD, values });
+        const { rows } = await this.pool.query<ViewRow | DeliveryRow>({ ...LOAD, values });
         for (const row of rows) {
           if (row.id === null) views.set(row.subscriptionId, this.toQueueView(row));
-          else deliveries.push(row);
+          else deliveries.push(toDelivery(row));
         }
       },
       () => deliveries.length,
@@ -154,11 +156,11 @@ export class PendingDeliveries {
 
   async takeRedeliveries(subscriptionIds: number[]): Promise<Delivery[]> {
     await this.pool.query({ ...FORGET_REDELIVERIES, values: [subscriptionIds] });
-    const { rows } = await this.pool.query<Delivery>({
+    const { rows } = await this.pool.query<DeliveryRow>({
       ...TAKE_REDELIVERIES,
       values: [subscriptionIds],
     });
-    return rows;
+    return rows.map(toDelivery);
   }
 
   /** Fails some of what was enqueued before then. @returns whether there may be more */
@@ -187,4 +189,27 @@ export class PendingDeliveries {
     };
     return { subscriptionId, enqueued, hasRedelivery, target: target || undefined };
   }
+}
+
+/** Copies a row, since one of so many columns is large, and becomes a hash table of kilobytes when a field is added. */
+function toDelivery(row: DeliveryRow): Delivery {
+  return {
+    id: row.id,
+    subscriptionId: row.subscriptionId,
+    accountId: row.accountId,
+    customerId: row.customerId,
+    stream: row.stream,
+    eventSeq: row.eventSeq,
+    eventId: row.eventId,
+    type: row.type,
+    payloadFormat: row.payloadFormat,
+    tries: row.tries,
+    manual: row.redeliveryId !== 0,
+    firstAttemptAt: row.firstAttemptAt,
+    createdAt: row.createdAt,
+    dueAt: row.dueAt,
+    redeliveryId: row.redeliveryId,
+    body: 'unrendered',
+    readAt: 0,
+  };
 }

@@ -16,6 +16,7 @@ import {
   type EventRenderer,
   type RenderedEvent,
 } from './event-renderer.js';
+import type { Body } from './public-events.js';
 import { chooseBatchSize, INITIAL_BATCH_SIZE } from './render-batch.js';
 import { withPartitions } from './webhook-partitions.service.js';
 
@@ -26,9 +27,6 @@ export type PublicEventRef = {
   accountId: number;
   customerId: number;
 };
-
-/** `missing`: the event's partition was dropped. `unrendered`: it could not be read or rendered just now. */
-export type Body = Buffer | 'missing' | 'unrendered';
 
 /** By `seq`. */
 type Bodies = Map<number, Body>;

@@ -230,6 +230,12 @@ export function renderTestEnvelope(
   });
 }
 
+/**
+ * The envelope of an event as bytes. `missing`: the event's partition was dropped. `unrendered`: it could not be read or
+ * rendered just now.
+ */
+export type Body = Buffer | 'missing' | 'unrendered';
+
 /** Formats the body of every attempt. Only the envelope is stored; `flat` is extracted from it. */
 export function formatBody(envelope: Buffer, format: 'envelope' | 'flat'): Buffer {
   if (format === 'envelope') return envelope;
