@@ -89,8 +89,8 @@ create table webhook_dispatchers (
 -- One for each subscription: the dispatcher that holds the lease sends everything in it.
 create table webhook_queues (
   subscription_id bigint primary key,
-  -- rises with each enqueued delivery, so that a dispatcher that returns the lease overlooks none
-  enqueued bigint not null default 1,
+  -- rises whenever deliveries are enqueued, so that a dispatcher that returns the lease overlooks none
+  enqueued_count bigint not null default 1,
   -- when there is something to do, infinity: nothing; while leased, the end of the lease
   due_at timestamptz not null,
   dispatcher_id uuid,

@@ -106,7 +106,7 @@ export class DeliveryAttempts {
       if (canFollow) queue.backOff();
       else this.queues.startOver(queue);
       queue.skip(delivery);
-      this.queues.settle(queue, delivery);
+      this.queues.remove(queue, delivery);
       return;
     }
     this.metrics.observeAttempt(delivery, attempted.outcome, durationMs);
@@ -266,7 +266,7 @@ export class DeliveryAttempts {
         performance.now() + next.delivery.nextAttemptAt.getTime() - Date.now(),
       );
     }
-    this.queues.settle(queue, delivery);
+    this.queues.remove(queue, delivery);
     if (endsSubscription(decided.subscription)) {
       queue.markEndRecorded();
       this.queues.requestRefill(queue);

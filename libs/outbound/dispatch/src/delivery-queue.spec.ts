@@ -107,8 +107,8 @@ describe('the order of a queue', () => {
     const queue = new DeliveryQueue<QueuedDelivery>(7, 'fast', 0, lost);
     queue.add([a2]);
     expect([started(queue), queue.waitingCount]).toEqual([[], 1]);
-    queue.settleElsewhere(a1);
-    queue.settleElsewhere(a1);
+    queue.removeInherited(a1);
+    queue.removeInherited(a1);
     expect([started(queue), queue.waitingCount]).toEqual([[102], 0]);
   });
 
@@ -278,7 +278,7 @@ const target: Target = {
 };
 const view = (more: Partial<QueueView> = {}): QueueView => ({
   subscriptionId: 7,
-  enqueued: 3,
+  enqueuedCount: 3,
   hasRedelivery: false,
   target,
   ...more,
@@ -302,7 +302,7 @@ function begin(queue: DeliveryQueue<QueuedDelivery>): QueuedDelivery {
 
 function recorded(queue: DeliveryQueue<QueuedDelivery>, delivery: QueuedDelivery, now = 0): void {
   queue.finishAttempt(delivery, 'success', 5, true);
-  queue.settle(delivery, now);
+  queue.remove(delivery, now);
 }
 
 describe('what the queue shows', () => {
@@ -315,7 +315,7 @@ describe('what the queue shows', () => {
     expect(queue.isNew(first(1))).toBe(false);
     queue.finishAttempt(delivery, 'success', 5, true);
     expect(queue.isNew(first(1))).toBe(false);
-    queue.settle(delivery, 0);
+    queue.remove(delivery, 0);
     expect(queue.isNew(first(1))).toBe(true);
   });
 
@@ -485,8 +485,8 @@ describe('a queue that was lost with attempts under way', () => {
     const back = new DeliveryQueue<QueuedDelivery>(7, 'slow', 0, before);
     expect([before.canSend, before.hasUnrecorded]).toEqual([false, true]);
     expect([back.isNew(first(1)), back.isNew(first(2))]).toEqual([false, true]);
-    before.settle(delivery, 0);
-    back.settleElsewhere(delivery);
+    before.remove(delivery, 0);
+    back.removeInherited(delivery);
     expect([back.isNew(first(1)), before.hasUnrecorded]).toEqual([true, false]);
   });
 });
@@ -561,7 +561,7 @@ describe('releasing', () => {
     expect(canBeReleased(9_000)).toBe(false);
     queue.finishAttempt(delivery, 'success', 5, true);
     expect(canBeReleased(9_000)).toBe(false);
-    queue.settle(delivery, 8_500);
+    queue.remove(delivery, 8_500);
     expect(canBeReleased(9_000)).toBe(false);
     expect(canBeReleased(9_501)).toBe(true);
   });

@@ -63,7 +63,7 @@ export class DeliveryQueue<D extends QueuedDelivery> {
   /** It waits for its turn to send. */
   isReady = false;
   target: Target | undefined;
-  enqueued = -1;
+  enqueuedCount = -1;
   /** Somebody has asked for a redelivery. */
   hasRedelivery = false;
   /** The database holds more than is known here. */
@@ -175,8 +175,8 @@ export class DeliveryQueue<D extends QueuedDelivery> {
     return state === request.state || (state === 'backing-off' && request.state === 'active');
   }
 
-  applyView({ enqueued, hasRedelivery, target }: QueueView, now: number): void {
-    this.enqueued = enqueued;
+  applyView({ enqueuedCount, hasRedelivery, target }: QueueView, now: number): void {
+    this.enqueuedCount = enqueuedCount;
     this.hasRedelivery = hasRedelivery;
     this.target = target;
     this.viewedAt = now;
@@ -280,15 +280,15 @@ export class DeliveryQueue<D extends QueuedDelivery> {
     this.endOrder(delivery);
   }
 
-  /** Its result is recorded, or there is none. */
-  settle(delivery: D, now: number): void {
+  /** Removes a delivery whose result is recorded, or that has none. */
+  remove(delivery: D, now: number): void {
     this.unrecordedCount--;
-    this.settleElsewhere(delivery);
+    this.removeInherited(delivery);
     if (this.isIdle) this.emptySince = now;
   }
 
-  /** An attempt that the queue had in flight before it was lost is recorded. */
-  settleElsewhere(delivery: D): void {
+  /** Removes one that was in flight before the queue was lost. */
+  removeInherited(delivery: D): void {
     this.heldKeys.delete(toKey(delivery));
     this.recordedKeys?.add(toKey(delivery));
     this.endOrder(delivery);

@@ -61,7 +61,7 @@ it('a queue that was lost twice waits for nothing that has ended in between', ()
   const two = begin(between);
   queues.markLost(between);
   before.finishAttempt(one, 'success', 5, true);
-  queues.settle(before, one);
+  queues.remove(before, one);
   const queue = claimed();
   queue.add([first(3, 1), first(4, 2)]);
   const three = begin(queue);
@@ -69,6 +69,6 @@ it('a queue that was lost twice waits for nothing that has ended in between', ()
   queue.skip(three);
   expect(queue.startNext()).toBeUndefined();
   between.finishAttempt(two, 'success', 5, true);
-  queues.settle(between, two);
+  queues.remove(between, two);
   expect(queue.startNext()?.id).toBe(4);
 });

@@ -117,12 +117,12 @@ export class DeliveryQueues {
     this.requestRefill(current);
   }
 
-  settle(queue: LeasedQueue, delivery: Delivery): void {
-    queue.settle(delivery, performance.now());
+  remove(queue: LeasedQueue, delivery: Delivery): void {
+    queue.remove(delivery, performance.now());
     // The queue may have been claimed again by now, and lost once more.
-    this.queues.get(queue.id)?.settleElsewhere(delivery);
+    this.queues.get(queue.id)?.removeInherited(delivery);
     const lost = this.lostQueues.get(queue.id);
-    lost?.settleElsewhere(delivery);
+    lost?.removeInherited(delivery);
     if (lost?.hasUnrecorded === false) this.lostQueues.delete(queue.id);
   }
 

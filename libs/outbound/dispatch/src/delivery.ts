@@ -49,7 +49,7 @@ export type Target = {
 export type QueueView = {
   subscriptionId: number;
   /** Raised by whoever adds work; a queue is not released while this shows work that is not known here. */
-  enqueued: number;
+  enqueuedCount: number;
   hasRedelivery: boolean;
   /** Missing when the subscription was deleted. */
   target: Target | undefined;

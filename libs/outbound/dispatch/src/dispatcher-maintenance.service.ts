@@ -73,14 +73,14 @@ const REARM = {
   name: 'webhook_queues_rearm',
   text: `
     with paused as (
-      select l.subscription_id from webhook_queues l
-      left join webhook_subscriptions s on s.id = l.subscription_id
-      where l.due_at = 'infinity' and (s.id is null or s.enabled and exists (
-        select from webhook_pending p where p.subscription_id = l.subscription_id))
-      order by l.subscription_id for no key update of l skip locked
+      select q.subscription_id from webhook_queues q
+      left join webhook_subscriptions s on s.id = q.subscription_id
+      where q.due_at = 'infinity' and (s.id is null or s.enabled and exists (
+        select from webhook_pending p where p.subscription_id = q.subscription_id))
+      order by q.subscription_id for no key update of q skip locked
     )
-    update webhook_queues l set due_at = now() from paused where l.subscription_id = paused.subscription_id
-    returning l.subscription_id`,
+    update webhook_queues q set due_at = now() from paused where q.subscription_id = paused.subscription_id
+    returning q.subscription_id`,
 };
 
 const OLDEST_NEEDED = {

@@ -90,7 +90,7 @@ const ENQUEUE = {
          where exists (select from moved) order by subscription_id`,
         { owner: '$16::uuid', until: LEASE_END },
       )}
-      returning l.subscription_id, l.tier, l.dispatcher_id = $16 as mine
+      returning q.subscription_id, q.tier, q.dispatcher_id = $16 as mine
     ), new_deliveries as materialized (
       select webhook_next_id() as id, clock_timestamp() as at, x.*
       from unnest($13::bigint[], $14::int[], $15::text[]) as x (subscription_id, event, payload_format)

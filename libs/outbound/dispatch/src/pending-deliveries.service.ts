@@ -15,7 +15,7 @@ const REDELIVERIES_BATCH_SIZE = 64;
 type ViewRow = {
   id: null;
   subscriptionId: number;
-  enqueued: number;
+  enqueued_count: number;
   has_redelivery: boolean;
   target_url: string | null;
   secret: Buffer;
@@ -36,17 +36,17 @@ const DELIVERY_COLUMNS = `p.id, p.subscription_id as "subscriptionId", p.account
 
 /**
  * The state of each queue that this process still leases, the first attempts in it in order, and its due retries. In one
- * statement, so that work which is not in the result is not counted in its `enqueued` either.
+ * statement, so that work which is not in the result is not counted in its `enqueued_count` either.
  */
 const LOAD = {
   name: 'webhook_load',
   text: `
     with requested as (
-      select w.*, l.enqueued
+      select w.*, q.enqueued_count
       from unnest($2::bigint[], $3::bigint[], $4::int[], $5::int[]) as w (subscription_id, after, room, skip)
-      join webhook_queues l on l.subscription_id = w.subscription_id and l.dispatcher_id = $1
+      join webhook_queues q on q.subscription_id = w.subscription_id and q.dispatcher_id = $1
     )
-    select p.*, null as enqueued, null as target_url, null as secret, null as previous_secret, null as enabled,
+    select p.*, null as enqueued_count, null as target_url, null as secret, null as previous_secret, null as enabled,
       null as disabled_reason, null as give_up_before, null as failing_since, null as has_redelivery
     from requested w
     cross join lateral (
@@ -60,7 +60,7 @@ const LOAD = {
     ) p
     union all
     select null, w.subscription_id, null, null, null, null, null, null, null, null, null, null, null, null,
-      w.enqueued, s.target_url, s.secret, case when s.previous_secret_until > now() then s.previous_secret end,
+      w.enqueued_count, s.target_url, s.secret, case when s.previous_secret_until > now() then s.previous_secret end,
       s.enabled, s.disabled_reason, s.give_up_before, s.failing_since,
       exists (select from webhook_redeliveries r where r.subscription_id = w.subscription_id)
     from requested w
@@ -176,7 +176,7 @@ export class PendingDeliveries {
   }
 
   private toQueueView(row: ViewRow): QueueView {
-    const { subscriptionId, enqueued, has_redelivery: hasRedelivery } = row;
+    const { subscriptionId, enqueued_count: enqueuedCount, has_redelivery: hasRedelivery } = row;
     const open = (sealed: Buffer) => this.secrets.open(subscriptionId, sealed);
     const target = row.target_url !== null && {
       url: row.target_url,
@@ -187,7 +187,7 @@ export class PendingDeliveries {
       giveUpBefore: row.give_up_before,
       failingSince: row.failing_since,
     };
-    return { subscriptionId, enqueued, hasRedelivery, target: target || undefined };
+    return { subscriptionId, enqueuedCount, hasRedelivery, target: target || undefined };
   }
 }
 

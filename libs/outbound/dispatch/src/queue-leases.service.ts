@@ -32,9 +32,9 @@ const CLAIM = {
       where due_at <= now() and due_at < 'infinity'
       order by due_at limit $2 for update skip locked
     )
-    update webhook_queues l set dispatcher_id = $1, due_at = ${LEASE_END}
-    from due where l.subscription_id = due.subscription_id
-    returning l.subscription_id, l.tier, due.taken_over`,
+    update webhook_queues q set dispatcher_id = $1, due_at = ${LEASE_END}
+    from due where q.subscription_id = due.subscription_id
+    returning q.subscription_id, q.tier, due.taken_over`,
 };
 
 const NEXT_DUE = {
@@ -51,26 +51,26 @@ const RELEASE = {
   name: 'webhook_queues_release',
   text: `
     with mine as (
-      select l.subscription_id, r.tier, r.hold
-      from webhook_queues l
-      join unnest($2::bigint[], $3::bigint[], $4::text[], $5::text[]) as r (subscription_id, enqueued, tier, hold)
-        on r.subscription_id = l.subscription_id and r.enqueued = l.enqueued
-      where l.dispatcher_id = $1
-      order by l.subscription_id for no key update of l
+      select q.subscription_id, r.tier, r.hold
+      from webhook_queues q
+      join unnest($2::bigint[], $3::bigint[], $4::text[], $5::text[]) as r (subscription_id, enqueued_count, tier, hold)
+        on r.subscription_id = q.subscription_id and r.enqueued_count = q.enqueued_count
+      where q.dispatcher_id = $1
+      order by q.subscription_id for no key update of q
     )
-    update webhook_queues l set dispatcher_id = null, tier = mine.tier, due_at = case mine.hold
+    update webhook_queues q set dispatcher_id = null, tier = mine.tier, due_at = case mine.hold
       when 'paused' then 'infinity'
       when 'backoff' then now() + interval '${BACKOFF_SECONDS} seconds'
       else least(
         (select now() from webhook_pending p
-         where p.subscription_id = l.subscription_id and p.tries = 0 limit 1),
+         where p.subscription_id = q.subscription_id and p.tries = 0 limit 1),
         (select p.next_attempt_at from webhook_pending p
-         where p.subscription_id = l.subscription_id and p.tries > 0
+         where p.subscription_id = q.subscription_id and p.tries > 0
          order by p.next_attempt_at limit 1),
-        (select now() from webhook_redeliveries r where r.subscription_id = l.subscription_id limit 1),
+        (select now() from webhook_redeliveries r where r.subscription_id = q.subscription_id limit 1),
         'infinity') end
-    from mine where l.subscription_id = mine.subscription_id
-    returning l.subscription_id`,
+    from mine where q.subscription_id = mine.subscription_id
+    returning q.subscription_id`,
 };
 
 const RENEW = {
@@ -80,9 +80,9 @@ const RENEW = {
       select subscription_id from webhook_queues where dispatcher_id = $1
       order by subscription_id for no key update
     )
-    update webhook_queues l set due_at = ${LEASE_END}
-    from mine where l.subscription_id = mine.subscription_id
-    returning l.subscription_id`,
+    update webhook_queues q set due_at = ${LEASE_END}
+    from mine where q.subscription_id = mine.subscription_id
+    returning q.subscription_id`,
 };
 
 const PRESENT = {
@@ -103,7 +103,7 @@ const FORGET_QUEUE = {
   name: 'webhook_queue_forget',
   text: `
     with forgotten as (delete from webhook_redeliveries where subscription_id = $2)
-    delete from webhook_queues l where l.subscription_id = $2 and l.dispatcher_id = $1 and l.enqueued = $3`,
+    delete from webhook_queues q where q.subscription_id = $2 and q.dispatcher_id = $1 and q.enqueued_count = $3`,
 };
 
 /** Leases queues to this process. When a process dies, its queues become due again as their leases end. */
@@ -140,7 +140,7 @@ export class QueueLeases {
       values: [
         this.dispatcherId,
         queues.map((queue) => queue.id),
-        queues.map((queue) => queue.enqueued),
+        queues.map((queue) => queue.enqueuedCount),
         queues.map((queue) => queue.tier),
         queues.map(({ state }) => HOLDS[state] ?? 'none'),
       ],
@@ -174,10 +174,10 @@ export class QueueLeases {
    * Removes the queue of a deleted subscription that is empty.
    * @returns false when something was added since it was viewed, so that it must be looked at again
    */
-  async deleteQueue(subscriptionId: number, enqueued: number): Promise<boolean> {
+  async deleteQueue(subscriptionId: number, enqueuedCount: number): Promise<boolean> {
     const { rowCount } = await this.pool.query({
       ...FORGET_QUEUE,
-      values: [this.dispatcherId, subscriptionId, enqueued],
+      values: [this.dispatcherId, subscriptionId, enqueuedCount],
     });
     return rowCount === 1;
   }

@@ -131,7 +131,7 @@ export class QueueLoader {
 
   /** Leaves what may not be sent for a resume, or fails it. */
   private async suspend(queue: LeasedQueue): Promise<void> {
-    const { id, target, enqueued, state } = queue;
+    const { id, target, enqueuedCount, state } = queue;
     const isGivenUp = state === 'given-up';
     if (target && (isGivenUp || target.disabledReason === 'disabled_by_user')) {
       queue.suspend('paused');
@@ -141,7 +141,7 @@ export class QueueLoader {
     queue.suspend('giving-up');
     if (!isGivenUp) this.fail(queue, 'infinity');
     else if (queue.isIdle) {
-      if (await this.leases.deleteQueue(id, enqueued)) this.queues.markLost(queue);
+      if (await this.leases.deleteQueue(id, enqueuedCount)) this.queues.markLost(queue);
       else this.queues.requestRefill(queue);
     }
   }
