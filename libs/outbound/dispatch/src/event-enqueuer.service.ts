@@ -14,8 +14,7 @@ import {
 import type { PayloadFormat, PublicEventType } from '#public-events/public-events.js';
 import { assertKnownTypes, findPublicType } from '#public-events/public-events.js';
 import { withPartitions } from '#public-events/webhook-partitions.service.js';
-import { FAN_OUT_CHECKPOINT } from '#subscriptions/delivery-requests.service.js';
-import { armQueues } from '#subscriptions/queue-arming.js';
+import { FAN_OUT_CHECKPOINT, armQueues } from '#subscriptions/delivery-requests.service.js';
 import { isSubscribedTo } from '#subscriptions/webhook-subscription.js';
 import { DeliveryMetrics } from './delivery-metrics.service.js';
 import type { Tier } from './delivery-queue.js';

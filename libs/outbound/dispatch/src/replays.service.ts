@@ -7,8 +7,7 @@ import { readCheckpoint } from '#event-store/port/checkpoint.js';
 import { EventStore } from '#event-store/port/event-store.js';
 import { parsePosition } from '#event-store/port/position.js';
 import { withPartitions } from '#public-events/webhook-partitions.service.js';
-import { FAN_OUT_CHECKPOINT } from '#subscriptions/delivery-requests.service.js';
-import { armQueues } from '#subscriptions/queue-arming.js';
+import { FAN_OUT_CHECKPOINT, armQueues } from '#subscriptions/delivery-requests.service.js';
 import { DeliveryWorker } from './delivery-worker.service.js';
 
 const ROUND_MS = 500;

@@ -2,7 +2,7 @@ import { Injectable } from '@nestjs/common';
 import { Config } from '#configuration/config.js';
 import { findMailbox } from '#kernel/email-address.js';
 import type { MailServer } from '#configuration/setting-decorators.js';
-import { createCheckedBody } from '#sending/checked-body.client.js';
+import { createCheckedBody } from '#sending/checked-fetch.client.js';
 import type { Mail, MailOutcome } from './mail.js';
 
 /** The time from the lookup of the name to the server's last reply. */

@@ -11,13 +11,14 @@ import { estimateBytes } from '#kernel/rough-bytes.js';
 import { toPublicEventId } from '#kernel/public-id.js';
 import {
   belongsTo,
+  chooseBatchSize,
   getDefined,
+  INITIAL_BATCH_SIZE,
   RENDERERS,
   type EventRenderer,
   type RenderedEvent,
 } from './event-renderer.js';
 import type { Body } from './public-events.js';
-import { chooseBatchSize, INITIAL_BATCH_SIZE } from './render-batch.js';
 import { withPartitions } from './webhook-partitions.service.js';
 
 /** A row of `webhook_events`. */

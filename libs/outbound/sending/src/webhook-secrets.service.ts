@@ -3,7 +3,7 @@ import { randomBytes } from 'node:crypto';
 import { getErrorMessage } from '#kernel/errors.js';
 import type { SealedColumn } from '#database/sealed-column.js';
 import { MasterKeys } from '#database/master-keys.js';
-import { WEBHOOK_SECRET_BYTES, formatSigningSecret } from './webhook-secret.js';
+import { WEBHOOK_SECRET_BYTES, formatSigningSecret } from './webhook-signature.js';
 
 export const SECRET_LOST = 'The signing secret cannot be decrypted: rotate it';
 

@@ -1,6 +1,12 @@
 import { createHmac, createSecretKey, type KeyObject } from 'node:crypto';
 
 const PREFIX = /^whsec_/;
+export const WEBHOOK_SECRET_BYTES = 32;
+
+/** Formats a secret as padded standard base64, because the libraries of some receivers accept no other form. */
+export function formatSigningSecret(random: Buffer): string {
+  return `whsec_${random.toString('base64')}`;
+}
 
 /**
  * Creates a key object once for many signatures, because that takes half as long as a signature.

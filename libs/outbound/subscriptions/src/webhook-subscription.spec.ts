@@ -15,7 +15,7 @@ import {
   type WebhookSubscription,
 } from './webhook-subscription.js';
 import { WebhookSecrets } from '#sending/webhook-secrets.service.js';
-import { formatSigningSecret } from '#sending/webhook-secret.js';
+import { formatSigningSecret } from '#sending/webhook-signature.js';
 import { Keyring, createMasterKey } from '#kernel/keyring.js';
 import { MasterKeys } from '#database/master-keys.js';
 
