@@ -12,7 +12,7 @@ import {
   type PublicEventRef,
 } from '#public-events/event-bodies.service.js';
 import { formatBody } from '#public-events/public-events.js';
-import { OutdatedError } from '#sending/response.js';
+import { OutdatedError } from '#sending/http-response.js';
 import {
   getResultLabel,
   getEndedAt,

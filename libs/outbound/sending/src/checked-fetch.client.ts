@@ -1,6 +1,6 @@
 import { Readable } from 'node:stream';
 import { Agent, fetch, type RequestInit, type Response } from 'undici';
-import { OutdatedError } from './response.js';
+import { OutdatedError } from './http-response.js';
 
 const agent = new Agent();
 

@@ -1,14 +1,14 @@
 import type { Socket } from 'node:net';
 import { errors, type buildConnector } from 'undici';
-import {
-  MAX_BODY_BYTES,
-  OutdatedError,
-  MAX_START_BYTES,
-  type ReceiverResponse,
-} from './response.js';
 import { DeadlineError, type Deadlines, type Expiring } from './deadlines.client.js';
 import { CONNECTION_MS, InvalidResponseError, KEEP_ALIVE_MS } from './guarded-agent.client.js';
-import { HttpResponse } from './http-response.js';
+import {
+  HttpResponse,
+  MAX_BODY_BYTES,
+  MAX_START_BYTES,
+  OutdatedError,
+  type ReceiverResponse,
+} from './http-response.js';
 
 /** A connection is closed this much earlier than its receiver says, because the next request has to arrive in time. */
 const KEEP_ALIVE_MARGIN_MS = 2_000;

@@ -6,7 +6,7 @@ import { Worker } from 'node:worker_threads';
 import { errors, type buildConnector } from 'undici';
 import { selfSigned } from '../../../../test/support/emulators/eventstoredb/certificate.mjs';
 import { eventually } from '../../../../test/support/jest/eventually.js';
-import type { ReceiverResponse } from './response.js';
+import type { ReceiverResponse } from './http-response.js';
 import { Deadlines } from './deadlines.client.js';
 import { HttpConnections } from './http-connections.client.js';
 

@@ -1,6 +1,6 @@
 import { channel } from 'node:diagnostics_channel';
 import { errors, type buildConnector } from 'undici';
-import type { ReceiverResponse, WebhookRequest } from './response.js';
+import type { ReceiverResponse, WebhookRequest } from './http-response.js';
 import type { Deadlines } from './deadlines.client.js';
 import { HttpConnection, HttpExchange, type Origin } from './http-connection.client.js';
 

@@ -8,7 +8,7 @@ import { deflateRawSync, deflateSync, gzipSync } from 'node:zlib';
 import { readConfig } from '#configuration/config.js';
 import { eventually } from '../../../../test/support/jest/eventually.js';
 import { NameServer, type Zone } from '../../../../test/support/emulators/name-server.js';
-import { OutdatedError } from './response.js';
+import { OutdatedError } from './http-response.js';
 import { alternateFamilies } from './guarded-agent.client.js';
 import { findInHosts, NameLookup } from './name-lookup.client.js';
 import { WebhookClient, type Attempt } from './webhook.client.js';

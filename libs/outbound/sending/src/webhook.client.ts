@@ -7,7 +7,7 @@ import {
   OutdatedError,
   type ReceiverResponse,
   type WebhookRequest,
-} from './response.js';
+} from './http-response.js';
 import { Deadlines } from './deadlines.client.js';
 import {
   BlockedAddressError,
