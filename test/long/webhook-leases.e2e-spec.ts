@@ -409,9 +409,9 @@ describe('a delivery queue that was leased in a lost response', () => {
       );
     await eventually(readQueue, ([queue]) => queue?.owner === null);
     await queryRows(
-      `update webhook_queues l set due_at = now() + interval '30 seconds', dispatcher_id = d.id
+      `update webhook_queues q set due_at = now() + interval '30 seconds', dispatcher_id = d.id
        from (select id from webhook_dispatchers order by seen_at desc limit 1) d
-       where l.subscription_id = $1`,
+       where q.subscription_id = $1`,
       subscription.id,
     );
     const [delivery] = await queryRows<{ id: number }>(
