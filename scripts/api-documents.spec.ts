@@ -23,6 +23,15 @@ describe('the OpenAPI document', () => {
     expect(stale.map(([path]) => path)).toEqual([]);
   });
 
+  it('gives the clients the version of the service', () => {
+    const read = (path: string) => JSON.parse(readFileSync(path, 'utf8')) as { version: string };
+    const { version } = read('package.json');
+    expect(read('clients/typescript/package.json').version).toBe(version);
+    expect(readFileSync('clients/python/pyproject.toml', 'utf8')).toContain(
+      `\nversion = "${version}"\n`,
+    );
+  });
+
   it('is not made while an operation names a tag that no controller declares', async () => {
     const declared = tags.get('Posters');
     if (!declared) throw new Error('no tag Posters');

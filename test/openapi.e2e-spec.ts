@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import ts from 'typescript';
 import { toPublicEventId } from '#kernel/public-id.js';
 import { EventStore } from '#event-store/port/event-store.js';
-import { createClient, InkpadError } from '../clients/typescript/src/client.js';
+import { createClient, InkpadError, type ClientOptions } from '../clients/typescript/src/client.js';
 import { plainPng } from './support/fixtures/pictures.js';
 import { createResponseChecker } from './support/http/openapi.js';
 import { startService, type Client, type LocalService } from './support/services/service.js';
@@ -96,7 +96,8 @@ describe('the code examples of openapi.json', () => {
       ) => Promise<void>;
       const env = { INKPAD_URL: store.baseUrl, INKPAD_TOKEN: store.token };
       // A retry would not change the expected failures.
-      const create: typeof createClient = (options) => createClient({ ...options, retries: 0 });
+      const create = ((options: ClientOptions) =>
+        createClient({ ...options, retries: 0 })) as typeof createClient;
       const outcome = await run(create, { env }).then(
         () => 'done',
         (error: unknown) => String(error),

@@ -14,9 +14,9 @@ import { startDispatcher } from '../support/services/webhook-dispatcher.js';
 const SLOW = 300_000;
 const CLIENT = resolve('clients/python');
 const README = readFileSync(join(CLIENT, 'README.md'), 'utf8');
-const [EXAMPLE = '', RECEIVER = ''] = [...README.matchAll(/^```python\n([^]*?)^```/gm)].map(
-  ([, code = '']) => code,
-);
+const [EXAMPLE = '', ASYNCIO = '', RECEIVER = ''] = [
+  ...README.matchAll(/^```python\n([^]*?)^```/gm),
+].map(([, code = '']) => code);
 
 type Document = {
   paths: Record<
@@ -48,6 +48,7 @@ beforeAll(() => {
     cpSync(join(CLIENT, part), join(folder, 'client', part), { recursive: true });
   }
   writeFileSync(join(folder, 'example.py'), EXAMPLE);
+  writeFileSync(join(folder, 'asyncio_example.py'), ASYNCIO);
   writeFileSync(join(folder, 'receiver.py'), RECEIVER);
   // Debian's Python where there is one, since most servers run it.
   const [systemPython = 'python3'] = ['/usr/bin/python3'].filter(
@@ -82,7 +83,7 @@ it(
     const wrong =
       'from inkpad import Inkpad\nInkpad(base_url="", token="").get_card(account_id=1)\n';
     writeFileSync(join(folder, 'wrong.py'), wrong);
-    for (const file of ['example.py', 'receiver.py']) {
+    for (const file of ['example.py', 'asyncio_example.py', 'receiver.py']) {
       expect(run([python, '-m', 'mypy', '--strict', file])).toContain('Success');
     }
     const { stdout } = spawnSync(python, ['-m', 'mypy', '--strict', 'wrong.py'], {
@@ -144,6 +145,20 @@ describe('the examples in the README of the Python client', () => {
       }
       expect(outputs[0]).toMatch(/^2 [^]*'name': 'Reward at 2'[^]*\nReward at 2\n$/);
       expect(outputs[1]).toMatch(/^404 not_found \{\} [^]*\nReward at 2\n$/);
+    },
+    SLOW,
+  );
+
+  it(
+    'list the customers of a store with asyncio',
+    async () => {
+      const ownStore = await service.newStore();
+      await enrol(ownStore, { rewards: [2, 4] });
+      const env = { INKPAD_URL: service.baseUrl, INKPAD_TOKEN: `${ownStore.token}` };
+      const code = ASYNCIO.replace('account_id=1', `account_id=${ownStore.accountId}`);
+      writeFileSync(join(folder, 'asyncio_example.py'), code);
+      const program = startCommand([python, 'asyncio_example.py'], env, { cwd: folder });
+      expect([await program.exitCode, program.output()]).toEqual([0, '1 2\nAnna\n']);
     },
     SLOW,
   );

@@ -26,6 +26,30 @@ export async function show(inkpad: InkpadClient): Promise<void> {
 }
 `;
 
+/** Uses the client without anything of Node.js. */
+const STRICT = `import { createClient, InkpadError, InsufficientStampsError, type ApiResponse, type InkpadClient, type Schemas } from '@inkpad/client';
+import { verifyWebhook, WebhookVerificationError } from '@inkpad/client/webhooks';
+const own = createClient({ baseUrl: 'https://a.example', token: 't', accountId: 1, headers: { prefer: 'handling=strict' } });
+const any = createClient({ baseUrl: 'https://a.example', token: 't' });
+export const list = (client: InkpadClient) => client.listCards({ path: { account_id: 1 } });
+export const cards: Schemas['Card'][] = [...(await list(own)), ...(await list(any)), ...(await own.listCards())];
+export const card = await own.getCard({ path: { id: 7 } });
+// @ts-expect-error without an id
+own.getCard();
+// @ts-expect-error without a store
+any.getCard({ path: { id: 7 } });
+for await (const { id } of own.iterate('listCustomers')) id.toFixed();
+const path = { customer_id: 1, id: 2 };
+const stamped: ApiResponse<Schemas['CustomerCardDetail']> = await own.stampCustomerCard({ path, body: { stamps: 1 }, headers: { 'x-till': '1' } }).withResponse();
+export const left: string | null = stamped.headers.get('ratelimit-remaining') ?? stamped.requestId;
+export function describe(error: unknown): string | null {
+  if (error instanceof InsufficientStampsError) return error.code satisfies 'insufficient_stamps';
+  if (error instanceof InkpadError) return error.headers?.get('x-request-id') ?? error.code;
+  return error instanceof WebhookVerificationError ? error.message : null;
+}
+export const { type } = verifyWebhook({ body: '', headers: {} }, 'whsec_');
+`;
+
 type Operation = { operationId: string; 'x-codeSamples': { label: string; source: string }[] };
 
 let folder: string;
@@ -71,6 +95,8 @@ beforeAll(() => {
     writeFileSync(join(empty, `${name}.cts`), withoutTopLevelAwait(code));
   }
   writeFileSync(join(empty, 'stores.ts'), STORES);
+  mkdirSync(join(empty, 'strict'));
+  writeFileSync(join(empty, 'strict/consumer.ts'), STRICT);
 }, SLOW);
 
 afterEach(async () => {
@@ -136,6 +162,26 @@ it.each(RESOLUTIONS)('the TypeScript client has types for %s', (_, options, incl
   writeFileSync(join(empty, 'tsconfig.json'), JSON.stringify({ compilerOptions, include }));
   expect(run(['npx', '--no-install', 'tsc'], empty)).toBe('');
 });
+
+it.each([['es2022', 'dom'], ['es2022']])(
+  'the types of the TypeScript client need nothing but lib %s',
+  (...lib) => {
+    const strict = join(folder, 'empty/strict');
+    const compilerOptions = {
+      strict: true,
+      exactOptionalPropertyTypes: true,
+      noUncheckedIndexedAccess: true,
+      skipLibCheck: false,
+      target: 'es2022',
+      module: 'nodenext',
+      lib,
+      types: [],
+      noEmit: true,
+    };
+    writeFileSync(join(strict, 'tsconfig.json'), JSON.stringify({ compilerOptions }));
+    expect(run(['npx', '--no-install', 'tsc', '-p', '.'], strict)).toBe('');
+  },
+);
 
 describe('the examples in the README of the TypeScript client', () => {
   let service: Service;

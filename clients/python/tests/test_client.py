@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import threading
 import time
@@ -11,7 +12,13 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 from unittest.mock import patch
 
-from inkpad import Inkpad, InkpadError
+from inkpad import (
+    AsyncInkpad,
+    Inkpad,
+    InkpadError,
+    InsufficientStampsError,
+    TimedOutError,
+)
 
 BUSY = {"status": 503, "headers": {"retry-after": "0"}, "json": {"code": "unavailable"}}
 IDS: dict[str, Any] = {"account_id": 1, "id": 7}
@@ -40,6 +47,8 @@ class Handler(BaseHTTPRequestHandler):
             return
         if "delay" in answer:
             time.sleep(answer["delay"])
+        if "together" in answer:
+            answer["together"].wait(timeout=10)
         data = json.dumps(answer["json"]).encode() if "json" in answer else answer.get("data", b"")
         self.send_response(answer.get("status", 200))
         for name, value in answer.get("headers", {}).items():
@@ -288,6 +297,109 @@ class ClientTest(unittest.TestCase):
         client = self.client()
         seen = [one["id"] for one in client.iterate(client.list_customers, account_id=1)]
         self.assertEqual(seen, [1, 2])
+
+    def test_returns_the_headers_of_a_result_with_it(self) -> None:
+        headers = {
+            "x-request-id": "r-1",
+            "idempotent-replayed": "true",
+            "ratelimit-remaining": "299",
+            "x-unknown-parameters": "colour",
+        }
+        self.answer({"json": {"id": 7}, "headers": headers}, {"status": 204})
+        client = self.client()
+        response = client.with_response(client.get_card, **IDS)
+        self.assertEqual(response.data["id"], 7)
+        self.assertEqual((response.status, response.request_id), (200, "r-1"))
+        for name, value in headers.items():
+            self.assertEqual(response.headers[name.upper()], value)
+        deleted = client.with_response(client.delete_reward, **IDS)
+        self.assertEqual((deleted.status, deleted.request_id), (204, None))
+        with self.assertRaisesRegex(TypeError, "with_response takes a method of the client"):
+            client.with_response(len, [])
+
+    def test_raises_an_error_with_the_headers(self) -> None:
+        self.answer({"status": 404, "headers": {"ratelimit-remaining": "7"}})
+        with self.assertRaises(InkpadError) as caught:
+            self.client().get_card(**IDS)
+        self.assertEqual(caught.exception.headers["RateLimit-Remaining"], "7")
+
+    def test_sends_its_own_user_agent_and_the_headers_of_client_and_call(self) -> None:
+        self.answer(*[{"json": {"id": 7}}] * 3)
+        client = self.client(headers={"Prefer": "handling=strict", "X-Till": "1"})
+        client.get_card(**IDS)
+        client.get_card(**IDS, headers={"x-till": "2", "user-agent": "till/1"})
+        client.archive_card(**IDS, headers={"idempotency-key": "mine"})
+        first, second, third = [request["headers"] for request in self.requests]
+        self.assertRegex(first["user-agent"], r"^inkpad-python/\d+\.\d+\.\d+ python/3\.")
+        self.assertEqual((first["prefer"], first["x-till"]), ("handling=strict", "1"))
+        self.assertEqual((second["x-till"], second["user-agent"]), ("2", "till/1"))
+        self.assertEqual(third["idempotency-key"], "mine")
+
+    def test_takes_the_store_of_the_client_where_a_call_names_none(self) -> None:
+        self.answer({"json": []}, {"json": {"id": 7}}, {"json": []}, {"json": []})
+        client = self.client(account_id=5)
+        client.list_cards()
+        client.get_card(id=7)
+        client.list_cards(account_id=6)
+        self.assertEqual([*client.iterate(client.list_cards)], [])
+        self.assertEqual(
+            [request["path"].replace("/api/v1/accounts", "") for request in self.requests],
+            ["/5/cards", "/5/cards/7", "/6/cards", "/5/cards"],
+        )
+        with self.assertRaisesRegex(ValueError, "account_id is missing"):
+            self.client().list_cards()
+
+    def test_has_a_class_for_each_code_of_an_error(self) -> None:
+        few = {"error": "too few stamps", "code": "insufficient_stamps"}
+        self.answer({"status": 422, "json": few}, *[{"status": 400, "json": {"code": ["odd"]}}])
+        with self.assertRaises(InsufficientStampsError):
+            self.client().get_card(**IDS)
+        with self.assertRaises(InkpadError) as caught:
+            self.client().get_card(**IDS)
+        self.assertEqual((type(caught.exception), caught.exception.code), (InkpadError, "unknown"))
+        self.answer({"status": 418, "json": {"code": "not_known_yet"}}, {"delay": 2})
+        with self.assertRaises(InkpadError) as caught:
+            self.client().get_card(**IDS)
+        self.assertEqual(
+            (type(caught.exception), caught.exception.code), (InkpadError, "not_known_yet")
+        )
+        with self.assertRaises(TimedOutError):
+            self.client(timeout_seconds=0.1, retries=0).get_card(**IDS)
+
+    def test_works_with_asyncio(self) -> None:
+        link = '</api/v1/accounts/1/cards?cursor=Mg>; rel="next"'
+        first_page = {"headers": {"link": link}, "json": [{"id": 1}]}
+        self.answer(BUSY, {"json": {"id": 7}}, first_page, {"json": [{"id": 2}]})
+
+        async def use() -> None:
+            async with AsyncInkpad(base_url=self.url, token="t", account_id=1) as client:
+                response = await client.with_response(client.archive_card, id=7)
+                self.assertEqual((response.data["id"], response.status), (7, 200))
+                cards = [card["id"] async for card in client.iterate(client.list_cards)]
+                self.assertEqual(cards, [1, 2])
+                self.answer({"status": 422, "json": {"code": "insufficient_stamps"}})
+                with self.assertRaises(InsufficientStampsError):
+                    await client.get_card(id=7)
+
+        asyncio.run(use())
+        first, second = self.keys()[:2]
+        self.assertTrue(first)
+        self.assertEqual(first, second)
+
+    def test_waits_for_several_requests_at_once_with_asyncio(self) -> None:
+        together = threading.Barrier(5)
+        self.answer(*[{"together": together, "json": {"id": id}} for id in range(5)])
+
+        async def use() -> None:
+            async with AsyncInkpad(base_url=self.url, token="t") as client:
+                calls = [client.with_response(client.get_card, **IDS) for _ in range(5)]
+                ids = sorted(one.data["id"] for one in await asyncio.gather(*calls))
+                self.assertEqual(ids, [0, 1, 2, 3, 4])
+                self.answer({"delay": 2})
+                with self.assertRaises(TimeoutError):
+                    await asyncio.wait_for(client.get_card(**IDS), 0.1)
+
+        asyncio.run(use())
 
     def test_serves_several_threads(self) -> None:
         self.answer(*[{"json": {"id": 7}}] * 20)

@@ -1,5 +1,11 @@
-import { operations as routes } from './operations.js';
+import { ERROR_CLASSES } from './error-classes.js';
+import { InkpadError, type ErrorBody } from './inkpad-error.js';
+import { operations as routes, VERSION } from './operations.js';
 import type { components, operations } from './schema.js';
+import type { WebAbortSignal, WebBlob, WebFetch, WebHeaders } from './web-types.js';
+
+export * from './error-classes.js';
+export { InkpadError, type ErrorCode } from './inkpad-error.js';
 
 export type Schemas = components['schemas'];
 
@@ -7,6 +13,10 @@ export type ClientOptions = {
   /** Where the service is, without `/api/v1`. */
   baseUrl: string;
   token: string;
+  /** The store of every request whose `path` has no `account_id`. */
+  accountId?: number;
+  /** Sent with every request. `{ prefer: 'handling=strict' }` finds misspelt fields in tests. */
+  headers?: RequestHeaders;
   /** Gives every write an Idempotency-Key of its own, so that it can be sent again safely. Default true. */
   idempotent?: boolean;
   /** How often a request is sent again, at most. Default 2. */
@@ -15,13 +25,32 @@ export type ClientOptions = {
   timeoutSeconds?: number;
   /** A Retry-After longer than this is not waited for. Default 60. */
   maxWaitSeconds?: number;
-  fetch?: typeof fetch;
+  fetch?: WebFetch;
 };
+
+export type RequestHeaders = Record<string, string | undefined>;
 
 export type CallOptions = {
   /** Of this write. The same key with the same body is done once, however often it is sent. */
   idempotencyKey?: string;
-  signal?: AbortSignal;
+  /** Sent with this request, in place of the client's own of the same name. */
+  headers?: RequestHeaders;
+  signal?: WebAbortSignal;
+};
+
+/** A successful response with its headers: rate limit, `idempotent-replayed`, `x-unknown-parameters`, `x-dry-run`. */
+export type ApiResponse<T> = {
+  data: T;
+  status: number;
+  headers: WebHeaders;
+  /** To be quoted to whoever runs the service. */
+  requestId: string | null;
+};
+
+/** Resolves to the body of the response. */
+export type ApiPromise<T> = Promise<T> & {
+  /** Resolves to the body with status, headers and request id. */
+  withResponse(): Promise<ApiResponse<T>>;
 };
 
 export type OperationId = keyof typeof routes;
@@ -33,17 +62,18 @@ type Body<Id extends OperationId> =
     : Operation<Id> extends { requestBody?: infer B }
       ? Json<B> | undefined
       : undefined;
-/** A picture's media type is that of the Blob. */
-type Json<T> = T extends { content: { 'application/json': infer J } }
+/** The media type of a body that is not JSON, such as a picture, is that of the Blob. */
+type Json<T, Other = WebBlob> = T extends { content: { 'application/json': infer J } }
   ? J
-  : T extends { content: { 'application/octet-stream': unknown } }
-    ? Blob
+  : T extends { content: Record<string, unknown> }
+    ? Other
     : undefined;
 type Responses<Id extends OperationId> = Operation<Id>['responses'];
 
-/** The body of a successful response; undefined without one. */
+/** The body of a successful response: text where it is not JSON, undefined without one. */
 export type Result<Id extends OperationId> = Json<
-  Responses<Id>[keyof Responses<Id> & (200 | 201 | 204)]
+  Responses<Id>[keyof Responses<Id> & (200 | 201 | 202 | 204)],
+  string
 >;
 
 type OptionalField<Name extends string, T> = [T] extends [undefined]
@@ -52,18 +82,31 @@ type OptionalField<Name extends string, T> = [T] extends [undefined]
     ? { [N in Name]?: Exclude<T, undefined> }
     : { [N in Name]: T };
 
-/** Path ids, query and body of an operation, as far as it has them. */
-export type Params<Id extends OperationId> = OptionalField<
+/** The ids of a path; those that the client has a default for may be left out. */
+type Path<Id extends OperationId, Default extends string> = [Default] extends [never]
+  ? Operation<Id>['parameters']['path']
+  : WithoutDefaults<Operation<Id>['parameters']['path'], Default>;
+type WithoutDefaults<Ids, Default extends string> = [Ids] extends [undefined]
+  ? undefined
+  : Exclude<keyof Ids, Default> extends never
+    ? Partial<Ids> | undefined
+    : Omit<Ids, Default> & Partial<Pick<Ids, Default & keyof Ids>>;
+
+/**
+ * Path ids, query and body of an operation, as far as it has them.
+ * @template Default the ids that the client has a default for
+ */
+export type Params<Id extends OperationId, Default extends string = never> = OptionalField<
   'path',
-  Operation<Id>['parameters']['path']
+  Path<Id, Default>
 > &
   OptionalField<'query', Operation<Id>['parameters']['query']> &
   OptionalField<'body', Body<Id>>;
 
-type Call<Id extends OperationId> =
-  Record<never, never> extends Params<Id>
-    ? (params?: Params<Id> & CallOptions) => Promise<Result<Id>>
-    : (params: Params<Id> & CallOptions) => Promise<Result<Id>>;
+type Arguments<Id extends OperationId, Default extends string> =
+  Record<never, never> extends Params<Id, Default>
+    ? [params?: Params<Id, Default> & CallOptions]
+    : [params: Params<Id, Default> & CallOptions];
 
 type Element<Id extends OperationId> =
   Result<Id> extends readonly (infer E)[]
@@ -77,53 +120,19 @@ export type ListId = {
   [Id in OperationId]: [Element<Id>] extends [never] ? never : Id;
 }[OperationId];
 
-export type InkpadClient = { readonly [Id in OperationId]: Call<Id> } & {
+/** @template Default the ids that may be left out: `account_id` if the client was created with an `accountId` */
+export type InkpadClient<Default extends 'account_id' = never> = {
+  readonly [Id in OperationId]: (...params: Arguments<Id, Default>) => ApiPromise<Result<Id>>;
+} & {
   /** Every element of a list, page after page. */
   readonly iterate: <Id extends ListId>(
     id: Id,
-    ...params: Parameters<Call<Id>>
+    ...params: Arguments<Id, Default>
   ) => AsyncGenerator<Element<Id>, void, undefined>;
 };
 
-/** A request that was refused, or could not be done. */
-export class InkpadError extends Error {
-  override readonly name = 'InkpadError';
-  /** 0 when no response came. */
-  readonly status: number;
-  /** For programs. `no_response` and `timed_out` when none came, `unknown` when it was not the service's own. */
-  readonly code: Schemas['ErrorResponse']['code'] | 'no_response' | 'timed_out' | 'unknown';
-  /** On 422: messages by field; `base` is a fault of the whole record. */
-  readonly errors: Record<string, string[]>;
-  /** With the code `taken`: the record that has the value. */
-  readonly existing: Schemas['ErrorResponse']['existing'];
-  /** How to fix it, for people. */
-  readonly resolution: string | undefined;
-  readonly documentationUrl: string | undefined;
-  /** To be quoted to whoever runs the service. */
-  readonly requestId: string | null;
-  /** Seconds. */
-  readonly retryAfter: number | null;
-
-  constructor(
-    status: number,
-    { error, code, errors, existing, resolution, documentation_url, request_id }: ErrorBody,
-    { headers, cause }: { headers?: Headers; cause?: unknown } = {},
-  ) {
-    super(typeof error === 'string' ? error : `Not a response of Inkpad (status ${status})`, {
-      cause,
-    });
-    this.status = status;
-    this.code = code ?? 'unknown';
-    this.errors = errors ?? {};
-    this.existing = existing;
-    this.resolution = resolution;
-    this.documentationUrl = documentation_url;
-    this.requestId = request_id ?? headers?.get('x-request-id') ?? null;
-    this.retryAfter = secondsOf(headers?.get('retry-after'));
-  }
-}
-
-type ErrorBody = Partial<Omit<Schemas['ErrorResponse'], 'code'>> & { code?: InkpadError['code'] };
+const runtime = globalThis.process?.versions?.node;
+const USER_AGENT = `inkpad-typescript/${VERSION}${runtime ? ` node/${runtime}` : ''}`;
 
 type AnyParams = CallOptions & {
   path?: Record<string, string | number>;
@@ -131,11 +140,17 @@ type AnyParams = CallOptions & {
   body?: unknown;
 };
 
-type Done = { body: unknown; headers: Headers };
+type Route = { method: string; path: string; accept?: string };
+
+type Done = { body: unknown; status: number; headers: Headers };
 
 /** One method for each operation of the API, by its operationId. */
+export function createClient(
+  options: ClientOptions & { accountId: number },
+): InkpadClient<'account_id'>;
+export function createClient(options: ClientOptions): InkpadClient;
 export function createClient(options: ClientOptions): InkpadClient {
-  const base = checkedBase(options.baseUrl);
+  const base = checkBaseUrl(options.baseUrl);
   // One that was read from a file ends with the end of its line.
   const token = options.token?.trim();
   if (!token) throw new TypeError('token is empty');
@@ -146,12 +161,28 @@ export function createClient(options: ClientOptions): InkpadClient {
   const calls = Object.fromEntries(
     (Object.keys(routes) as OperationId[]).map((id) => [
       id,
-      async (params?: AnyParams) => (await send(id, params)).body,
+      (params?: AnyParams) => createApiPromise(send(id, params)),
     ]),
   );
   const iterate = (id: OperationId, params?: AnyParams) =>
     elements((query) => send(id, { ...params, query: { ...params?.query, ...query } }));
   return { ...calls, iterate } as unknown as InkpadClient;
+}
+
+function createApiPromise(done: Promise<Done>): ApiPromise<unknown> {
+  const data = done.then(({ body }) => body);
+  return Object.assign(data, {
+    withResponse: () => {
+      // Whoever takes the response does not wait for the body alone: its failure would be an unhandled one.
+      data.catch(() => undefined);
+      return done.then(({ body, status, headers }) => ({
+        data: body,
+        status,
+        headers,
+        requestId: headers.get('x-request-id'),
+      }));
+    },
+  });
 }
 
 async function* elements(
@@ -184,77 +215,108 @@ async function request(
   id: OperationId,
   params: AnyParams,
 ): Promise<Done> {
-  const { method, path } = routes[id];
-  const { body, signal, query = {} } = params;
-  const url = new URL(base + filledIn(path, params.path ?? {}));
+  const { method, path, accept = 'application/json' }: Route = routes[id];
+  const { body, query = {} } = params;
+  const signal = params.signal as AbortSignal | undefined;
+  const url = new URL(base + fillIn(path, { account_id: options.accountId, ...params.path }));
   for (const [name, value] of Object.entries(query)) {
     if (value !== undefined && value !== null) url.searchParams.set(name, String(value));
   }
   const isRead = method === 'GET';
-  const isKeyed = !isRead && options.idempotent !== false;
-  const key = params.idempotencyKey ?? (isKeyed ? globalThis.crypto.randomUUID() : undefined);
-  // fetch sends its media type with it.
-  const isPicture = body instanceof Blob;
+  // Made here, because a key that no header can hold is no reason to try again.
+  const headers = createHeaders(options, accept, params);
+  if (!isRead && options.idempotent !== false && !headers.has('idempotency-key')) {
+    headers.set('idempotency-key', globalThis.crypto.randomUUID());
+  }
   const init: RequestInit = {
     method,
-    // Made here, because a key that no header can hold is no reason to try again.
-    headers: new Headers({
-      accept: 'application/json',
-      authorization: `Bearer ${options.token}`,
-      ...(body !== undefined && !isPicture && { 'content-type': 'application/json' }),
-      ...(key !== undefined && { 'idempotency-key': key }),
-    }),
-    ...(body !== undefined && { body: isPicture ? body : JSON.stringify(body) }),
+    headers,
+    ...(body !== undefined && { body: body instanceof Blob ? body : JSON.stringify(body) }),
     // A redirected POST would become a GET.
     redirect: 'manual',
   };
   // Repeats a request that may have been executed only where a repetition changes nothing.
-  let left = isRead || key !== undefined ? (options.retries ?? 2) : 0;
+  let left = isRead || headers.has('idempotency-key') ? (options.retries ?? 2) : 0;
   for (let tried = 0; ; tried++, left--) {
     signal?.throwIfAborted();
-    const outcome = await attempt(options, url, init, signal);
+    const outcome = await attempt(options, url, { init, accept, signal });
     if (!(outcome instanceof InkpadError)) return outcome;
     const isTooLong = (outcome.retryAfter ?? 0) > (options.maxWaitSeconds ?? 60);
-    if (left <= 0 || isTooLong || !isPassing(outcome)) throw outcome;
+    if (left <= 0 || isTooLong || !isTemporary(outcome)) throw outcome;
     await pause(waitBefore(tried, outcome), signal);
   }
+}
+
+function createHeaders(
+  options: ClientOptions,
+  accept: string,
+  { body, idempotencyKey, ...params }: AnyParams,
+): Headers {
+  const headers = new Headers({
+    accept,
+    authorization: `Bearer ${options.token}`,
+    'user-agent': USER_AGENT,
+  });
+  // fetch sends the media type of a Blob with it.
+  if (body !== undefined && !(body instanceof Blob))
+    headers.set('content-type', 'application/json');
+  for (const own of [options.headers, params.headers, { 'idempotency-key': idempotencyKey }]) {
+    for (const [name, value] of Object.entries(own ?? {})) {
+      if (value !== undefined) headers.set(name, value);
+    }
+  }
+  return headers;
 }
 
 /** @throws only what the caller's signal was aborted with */
 async function attempt(
   options: ClientOptions,
   url: URL,
-  init: RequestInit,
-  signal: AbortSignal | undefined,
+  { init, accept, signal }: { init: RequestInit; accept: string; signal: AbortSignal | undefined },
 ): Promise<Done | InkpadError> {
   // It takes whole milliseconds alone.
   const timeout = AbortSignal.timeout(Math.ceil((options.timeoutSeconds ?? 60) * 1000));
   try {
-    const response = await (options.fetch ?? fetch)(url, {
+    const response = await ((options.fetch as typeof fetch | undefined) ?? fetch)(url, {
       ...init,
       signal: signal ? AbortSignal.any([signal, timeout]) : timeout,
     });
-    const body = jsonOf(await response.text());
     const { ok, status, headers } = response;
-    if (ok && (body !== undefined || status === 204)) return { body, headers };
-    return new InkpadError(status, typeof body === 'object' ? (body ?? {}) : {}, { headers });
+    const text = await response.text();
+    const [mediaType] = (headers.get('content-type') ?? '').split(';');
+    // A proxy's page is no result either.
+    const isText = accept !== 'application/json' && mediaType === accept;
+    const body = isText ? text : parseJson(text);
+    if (ok && (body !== undefined || status === 204)) return { body, status, headers };
+    return createError(status, typeof body === 'object' ? (body ?? {}) : {}, { headers });
   } catch (cause) {
     if (signal?.aborted) throw signal.reason;
     const details: ErrorBody = timeout.aborted
       ? { code: 'timed_out', error: 'The service took too long' }
-      : { code: 'no_response', error: `No response from the service: ${reasonOf(cause)}` };
-    return new InkpadError(0, details, { cause });
+      : { code: 'no_response', error: `No response from the service: ${getReason(cause)}` };
+    return createError(0, details, { cause });
   }
 }
 
+function createError(
+  status: number,
+  body: ErrorBody,
+  details: { headers?: Headers; cause?: unknown },
+): InkpadError {
+  const classes: Record<string, typeof InkpadError> = ERROR_CLASSES;
+  const { code = '' } = body;
+  const Class = Object.hasOwn(classes, code) ? (classes[code] ?? InkpadError) : InkpadError;
+  return new Class(status, body, details);
+}
+
 /** Reads the reason of a failed fetch from the error's cause. */
-function reasonOf(error: unknown): string {
+function getReason(error: unknown): string {
   const { cause } = Object(error) as { cause?: unknown };
   const { code, message } = Object(cause ?? error) as { code?: unknown; message?: unknown };
   return String(message || code || error);
 }
 
-function checkedBase(baseUrl: string): string {
+function checkBaseUrl(baseUrl: string): string {
   if (!URL.canParse(baseUrl) || !/^https?:$/.test(new URL(baseUrl).protocol)) {
     throw new TypeError('baseUrl must be an http or https URL');
   }
@@ -267,7 +329,7 @@ function checkedBase(baseUrl: string): string {
   return origin + path;
 }
 
-function filledIn(path: string, ids: Record<string, unknown>): string {
+function fillIn(path: string, ids: Record<string, unknown>): string {
   return path.replace(/\{(\w+)\}/g, (_, name: string) => {
     const id = ids[name];
     const text = typeof id === 'string' || Number.isInteger(id) ? String(id) : '';
@@ -279,7 +341,7 @@ function filledIn(path: string, ids: Record<string, unknown>): string {
   });
 }
 
-function isPassing({ status, code }: InkpadError): boolean {
+function isTemporary({ status, code }: InkpadError): boolean {
   return (
     [408, 429, 500, 502, 503, 504].includes(status) ||
     code === 'no_response' ||
@@ -294,7 +356,7 @@ function waitBefore(tried: number, { retryAfter }: InkpadError): number {
   return 2 ** tried * (0.5 + Math.random() / 2);
 }
 
-function jsonOf(text: string): unknown {
+function parseJson(text: string): unknown {
   if (text === '') return undefined;
   try {
     return JSON.parse(text);
@@ -302,14 +364,6 @@ function jsonOf(text: string): unknown {
     // Not the service's own response: a proxy's page, for example.
     return undefined;
   }
-}
-
-/** @param retryAfter seconds, or a date, which proxies send */
-function secondsOf(retryAfter: string | null | undefined): number | null {
-  if (!retryAfter) return null;
-  if (/^\d+$/.test(retryAfter)) return Number(retryAfter);
-  const at = Date.parse(retryAfter);
-  return Number.isNaN(at) ? null : Math.max(0, (at - Date.now()) / 1000);
 }
 
 function pause(seconds: number, signal: AbortSignal | undefined): Promise<void> {

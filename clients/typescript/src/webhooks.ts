@@ -1,5 +1,6 @@
-import { Webhook, WebhookVerificationError } from 'standardwebhooks';
+import { Webhook, WebhookVerificationError as Unverified } from 'standardwebhooks';
 import type { webhooks } from './schema.js';
+import type { WebHeaders } from './web-types.js';
 
 type Payload = {
   [Type in keyof webhooks]: webhooks[Type]['post']['requestBody']['content']['application/json'];
@@ -16,10 +17,13 @@ export type FlatWebhookEvent = {
 export type WebhookRequest = {
   /** As it came, not parsed and put together again: the signature is over these bytes. */
   body: string | Uint8Array;
-  headers: Headers | Record<string, string | string[] | undefined>;
+  headers: WebHeaders | Record<string, string | string[] | undefined>;
 };
 
-export { WebhookVerificationError };
+/** A request that was not signed with the secret in the last five minutes. */
+export class WebhookVerificationError extends Error {
+  override readonly name = 'WebhookVerificationError';
+}
 
 /**
  * Whether the request was signed with this secret in the last five minutes; it is not if it lacks a header.
@@ -58,7 +62,14 @@ export function verifyFlatWebhook(request: WebhookRequest, secret: string): Flat
 function check(request: WebhookRequest, secret: string) {
   const headers = headersOf(request);
   const body = Buffer.from(request.body);
-  new Webhook(secret).verify(body, headers, { jsonParse: false });
+  const webhook = new Webhook(secret);
+  try {
+    webhook.verify(body, headers, { jsonParse: false });
+  } catch (cause) {
+    if (!(cause instanceof Unverified)) throw cause;
+    // Not the dependency's own class, whose types need those of Node.js.
+    throw new WebhookVerificationError(cause.message, { cause });
+  }
   return { headers, body: body.toString() };
 }
 

@@ -3,7 +3,7 @@ import { createHmac } from 'node:crypto';
 import { createServer } from 'node:http';
 import { createRequire } from 'node:module';
 import { after, beforeEach, test } from 'node:test';
-import { createClient, InkpadError } from '@inkpad/client';
+import { createClient, InkpadError, InsufficientStampsError, TimedOutError } from '@inkpad/client';
 import {
   verify,
   verifyFlatWebhook,
@@ -293,6 +293,92 @@ test('follows the numbered pages of customers', async () => {
     seen.push(one.id);
   }
   assert.deepEqual(seen, [1, 2]);
+});
+
+test('returns the headers of a result with it', async () => {
+  const headers = {
+    'x-request-id': 'r-1',
+    'idempotent-replayed': 'true',
+    'ratelimit-remaining': '299',
+    'x-unknown-parameters': 'colour',
+  };
+  answers = [{ json: { id: 7 }, headers }, { status: 204 }];
+  const response = await client().getCard({ path }).withResponse();
+  const { data, status, requestId } = response;
+  assert.deepEqual({ data, status, requestId }, { data: { id: 7 }, status: 200, requestId: 'r-1' });
+  for (const [name, value] of Object.entries(headers)) {
+    assert.equal(response.headers.get(name), value);
+  }
+  const deleted = await client().deleteReward({ path }).withResponse();
+  assert.deepEqual([deleted.data, deleted.status, deleted.requestId], [undefined, 204, null]);
+  assert.equal(requests.length, 2);
+});
+
+test('rejects once when the headers of a failure are wanted', async () => {
+  const unhandled = [];
+  const listen = (reason) => unhandled.push(reason);
+  process.on('unhandledRejection', listen);
+  answers = [{ status: 404, headers: { 'x-request-id': 'r-2', 'ratelimit-remaining': '7' } }];
+  await assert.rejects(client().getCard({ path }).withResponse(), (error) => {
+    assert.equal(error.headers.get('ratelimit-remaining'), '7');
+    return error.status === 404 && error.requestId === 'r-2';
+  });
+  await new Promise(setImmediate);
+  process.off('unhandledRejection', listen);
+  assert.deepEqual(unhandled, []);
+});
+
+test('sends its own User-Agent, and the headers of the client and of the call', async () => {
+  answers = [{ json: {} }, { json: {} }, { json: {} }];
+  const strict = client({ headers: { prefer: 'handling=strict', 'x-till': '1' } });
+  await strict.getCard({ path });
+  await strict.getCard({
+    path,
+    headers: { 'X-Till': '2', 'user-agent': 'till/1', nothing: undefined },
+  });
+  await strict.archiveCard({ path, headers: { 'Idempotency-Key': 'mine' } });
+  const [first, second, third] = requests.map(({ headers }) => headers);
+  assert.match(first['user-agent'], /^inkpad-typescript\/\d+\.\d+\.\d+ node\/\d+\.\d+\.\d+$/);
+  assert.deepEqual([first.prefer, first['x-till']], ['handling=strict', '1']);
+  assert.deepEqual([second['x-till'], second['user-agent']], ['2', 'till/1']);
+  assert.equal('nothing' in second, false);
+  assert.equal(third['idempotency-key'], 'mine');
+});
+
+test('takes the store of the client where a call names none', async () => {
+  answers = [{ json: [] }, { json: {} }, { json: [] }, { json: [] }];
+  const own = client({ accountId: 5 });
+  await own.listCards();
+  await own.getCard({ path: { id: 7 } });
+  await own.listCards({ path: { account_id: 6 } });
+  await own.iterate('listCards').next();
+  assert.deepEqual(
+    requests.map(({ url }) => url.replace('/api/v1/accounts', '')),
+    ['/5/cards', '/5/cards/7', '/6/cards', '/5/cards'],
+  );
+  await assert.rejects(client().listCards(), /account_id is missing/);
+});
+
+test('has a class for each code of an error', async () => {
+  const json = { error: 'too few stamps', code: 'insufficient_stamps', errors: { base: ['few'] } };
+  answers = [
+    { status: 422, json },
+    { status: 418, json: { error: 'new', code: 'not_known_yet' } },
+    { status: 400, json: { error: 'odd', code: 'constructor' } },
+    { silent: true },
+  ];
+  const rejected = (one) => one.getCard({ path }).catch((error) => error);
+  const few = await rejected(client());
+  assert.ok(few instanceof InsufficientStampsError && few instanceof InkpadError);
+  assert.equal(few.code, 'insufficient_stamps');
+  for (const code of ['not_known_yet', 'constructor']) {
+    const error = await rejected(client());
+    assert.equal(error.constructor, InkpadError);
+    assert.equal(error.code, code);
+  }
+  const late = await rejected(client({ timeoutSeconds: 0.1, retries: 0 }));
+  assert.ok(late instanceof TimedOutError);
+  assert.equal(late.headers, null);
 });
 
 const secret = `whsec_${Buffer.alloc(32, 7).toString('base64')}`;

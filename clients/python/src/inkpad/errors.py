@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 
 class InkpadError(Exception):
-    """A request that was refused, or could not be done."""
+    """A request that was refused, or could not be done.
+
+    Each code has a subclass; one that is not known yet has none.
+    """
 
     status: int
     """The HTTP status; 0 when no response came."""
@@ -24,6 +28,8 @@ class InkpadError(Exception):
     """To be quoted to whoever runs the service."""
     retry_after: float | None
     """Seconds."""
+    headers: Mapping[str, str]
+    """Of the response, by name in any case; empty when none came."""
 
     def __init__(
         self,
@@ -37,6 +43,7 @@ class InkpadError(Exception):
         documentation_url: str | None = None,
         request_id: str | None = None,
         retry_after: float | None = None,
+        headers: Mapping[str, str] | None = None,
     ) -> None:
         super().__init__(message)
         self.status = status
@@ -47,22 +54,4 @@ class InkpadError(Exception):
         self.documentation_url = documentation_url
         self.request_id = request_id
         self.retry_after = retry_after
-
-    @classmethod
-    def of_answer(
-        cls, status: int, body: Any, request_id: str | None, retry_after: float | None
-    ) -> InkpadError:
-        """The body is parsed JSON, or None."""
-        said: dict[str, Any] = body if isinstance(body, dict) else {}
-        message = said.get("error")
-        return cls(
-            message if isinstance(message, str) else f"Not a response of Inkpad (status {status})",
-            status=status,
-            code=said.get("code") or "unknown",
-            errors=said.get("errors"),
-            existing=said.get("existing"),
-            resolution=said.get("resolution"),
-            documentation_url=said.get("documentation_url"),
-            request_id=said.get("request_id") or request_id,
-            retry_after=retry_after,
-        )
+        self.headers = {} if headers is None else headers

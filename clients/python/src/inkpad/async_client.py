@@ -1,0 +1,115 @@
+"""The client for asyncio: the same operations, to be awaited."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from types import TracebackType
+from typing import Any, ParamSpec, Self, TypeVar, overload
+
+from . import models
+from .async_operations import AsyncOperations
+from .connection import ApiResponse, Connection, last_response, record, recording, split_page
+from .errors import InkpadError
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+
+class AsyncInkpad(AsyncOperations):
+    """One coroutine for each operation of the API, with the options of Inkpad.
+
+    Threads wait for the service, so that the event loop never does. A task that is cancelled ends at
+    once; its request may still be done.
+
+    max_connections: how many requests are sent at once, at most; the others wait their turn
+    """
+
+    def __init__(
+        self,
+        *,
+        base_url: str,
+        token: str,
+        account_id: int | None = None,
+        headers: Mapping[str, str] | None = None,
+        idempotent: bool = True,
+        retries: int = 2,
+        timeout_seconds: float = 60,
+        max_wait_seconds: float = 60,
+        max_connections: int = 10,
+    ) -> None:
+        self._connection = Connection(
+            base_url=base_url,
+            token=token,
+            account_id=account_id,
+            headers=headers,
+            idempotent=idempotent,
+            retries=retries,
+            timeout_seconds=timeout_seconds,
+            max_wait_seconds=max_wait_seconds,
+            max_connections=max_connections,
+        )
+        self._threads = ThreadPoolExecutor(max_connections, thread_name_prefix="inkpad")
+
+    async def close(self) -> None:
+        """Closes the connections that are kept open."""
+        self._threads.shutdown(wait=False, cancel_futures=True)
+        self._connection.close()
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        await self.close()
+
+    async def with_response(
+        self, method: Callable[P, Awaitable[T]], *args: P.args, **kwargs: P.kwargs
+    ) -> ApiResponse[T]:
+        """The result with status and headers: `with_response(inkpad.get_card, id=12)`."""
+        with recording() as responses:
+            data = await method(*args, **kwargs)
+        last = last_response(responses)
+        return ApiResponse(data, last.status, last.headers, last.request_id)
+
+    @overload
+    def iterate(
+        self, method: Callable[P, Awaitable[models.CustomerList]], *args: P.args, **kwargs: P.kwargs
+    ) -> AsyncIterator[models.Customer]: ...
+
+    @overload
+    def iterate(
+        self, method: Callable[P, Awaitable[list[T]]], *args: P.args, **kwargs: P.kwargs
+    ) -> AsyncIterator[T]: ...
+
+    async def iterate(
+        self, method: Callable[..., Awaitable[Any]], *args: Any, **kwargs: Any
+    ) -> AsyncIterator[Any]:
+        """Every element of a list: `async for card in inkpad.iterate(inkpad.list_cards)`."""
+        while True:
+            elements, following = split_page(await method(*args, **kwargs))
+            for element in elements:
+                yield element
+            if following is None:
+                return
+            kwargs = {**kwargs, **following}
+
+    async def _call(self, method: str, path: str, **details: Any) -> Any:
+        request = self._connection.prepare(method, path, **details)
+        retries = self._connection.retries(request)
+        loop = asyncio.get_running_loop()
+        while True:
+            try:
+                return record(
+                    await loop.run_in_executor(self._threads, self._connection.send, request)
+                )
+            except InkpadError as error:
+                wait = retries.wait_after(error)
+                if wait is None:
+                    raise
+            await asyncio.sleep(wait)
