@@ -1449,7 +1449,7 @@ class AsyncOperations:
         self,
         *,
         account_id: int | None = None,
-        subscription_id: int,
+        id: int,
         body: models.WebhookReplay,
         idempotency_key: str | None = None,
         headers: Mapping[str, str] | None = None,
@@ -1463,8 +1463,8 @@ class AsyncOperations:
         """
         return await self._call(
             "POST",
-            "/api/v1/accounts/{account_id}/webhook_subscriptions/{subscription_id}/replay",
-            ids={"account_id": account_id, "subscription_id": subscription_id},
+            "/api/v1/accounts/{account_id}/webhook_subscriptions/{id}/replay",
+            ids={"account_id": account_id, "id": id},
             query={},
             body=body,
             idempotency_key=idempotency_key,

@@ -19,7 +19,7 @@ const TAG = 'Webhook deliveries';
 
 const SUBSCRIPTION = createRecordLookup(
   WebhookDeliveriesService,
-  (deliveries, accountId, { subscription_id = '' }) =>
+  (deliveries, accountId, { id = '', subscription_id = id }) =>
     deliveries.assertExists(accountId, parsePathId(subscription_id)),
 );
 
@@ -34,11 +34,11 @@ const DELIVERY = createRecordLookup(
   order: 100,
   description: 'Deliveries that were or will be sent to a subscription, and sending them again.',
 })
-@Controller('/api/v1/accounts/:account_id/webhook_subscriptions/:subscription_id')
+@Controller('/api/v1/accounts/:account_id/webhook_subscriptions')
 export class WebhookDeliveriesController {
   constructor(private readonly deliveries: WebhookDeliveriesService) {}
 
-  @Get('deliveries')
+  @Get(':subscription_id/deliveries')
   @Endpoint({
     id: 'listWebhookDeliveries',
     tag: TAG,
@@ -65,7 +65,7 @@ export class WebhookDeliveriesController {
     );
   }
 
-  @Get('deliveries/:id')
+  @Get(':subscription_id/deliveries/:id')
   @Endpoint({
     id: 'getWebhookDelivery',
     tag: TAG,
@@ -85,7 +85,7 @@ export class WebhookDeliveriesController {
     return this.deliveries.get(accountId, parsePathId(subscriptionId), parsePathId(id));
   }
 
-  @Post('deliveries/:id/redeliver')
+  @Post(':subscription_id/deliveries/:id/redeliver')
   @Endpoint({
     id: 'redeliverWebhook',
     tag: TAG,
@@ -106,14 +106,14 @@ export class WebhookDeliveriesController {
     return this.deliveries.redeliver(context, parsePathId(subscriptionId), parsePathId(id));
   }
 
-  @Post('replay')
+  @Post(':id/replay')
   @Endpoint({
     id: 'replayWebhooks',
     tag: TAG,
     summary: 'Send the events of a period again',
     description:
       'Including events from while the subscription was disabled and from before it was created, as long as they are kept. They keep their ids, so that receivers can drop duplicates.',
-    path: ['account_id', 'subscription_id'],
+    path: ['account_id', 'id'],
     status: 200,
     response: ReplayJson,
     errors: [404, 422],
@@ -121,9 +121,9 @@ export class WebhookDeliveriesController {
   })
   async replay(
     @Context() context: CommandContext,
-    @Param('subscription_id') path: string,
+    @Param('id') id: string,
     @Body() body: ReplayDto,
   ): Promise<ReplayJson> {
-    return this.deliveries.replay(context, parsePathId(path), body);
+    return this.deliveries.replay(context, parsePathId(id), body);
   }
 }
