@@ -7,7 +7,10 @@ COPY package.json package-lock.json .npmrc ./
 RUN npm ci --ignore-scripts
 COPY tsconfig.json tsconfig.build.json ./
 COPY apps ./apps
+COPY clients/typescript/LICENSE clients/typescript/README.md clients/typescript/mark-commonjs.mjs clients/typescript/package.json clients/typescript/tsconfig.json clients/typescript/tsconfig.cjs.json ./clients/typescript/
 COPY clients/typescript/src ./clients/typescript/src
+COPY clients/python/LICENSE clients/python/README.md clients/python/pyproject.toml ./clients/python/
+COPY clients/python/src ./clients/python/src
 COPY docs/guides ./docs/guides
 COPY docs/webhooks.md ./docs/
 COPY libs ./libs

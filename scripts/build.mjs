@@ -1,6 +1,7 @@
 import crypto from 'node:crypto';
 import fs from 'node:fs';
 import path from 'node:path';
+import { listClientSources, packClients, PACKAGES } from './pack-clients.mjs';
 import { copyViews, renderGuides, GUIDES, listGuides, listViews, watchViews } from './views.mjs';
 import { Refusal, describeExit, launch, readFileIfExists, readJson } from './processes.mjs';
 
@@ -44,7 +45,11 @@ function needsBuild(root) {
   if (marker !== null) return marker !== hashSources(root);
   // A manual build leaves no marker, but all its files are newer than their sources.
   const sources = listSources(root);
-  if (!sources.every((file) => isBuilt(root, file))) return true;
+  const packed = listClientSources(root).map((file) => path.join(root, file));
+  const isFresh =
+    sources.every((file) => isBuilt(root, file)) &&
+    packed.every((file) => isNewer(root, PACKAGES, file));
+  if (!isFresh) return true;
   fs.writeFileSync(getMarkerPath(root), hashSources(root));
   return false;
 }
@@ -77,8 +82,12 @@ function isBuilt(root, source) {
   if (source.endsWith('.json')) return true;
   const file = path.relative(root, source);
   const target = file.endsWith('.md') ? GUIDES : file.replace(/\.ts$/, '.js');
-  const result = path.join(root, 'dist', target);
-  const built = fs.statSync(result, { throwIfNoEntry: false });
+  return isNewer(root, target, source);
+}
+
+/** @param {string} target in dist */
+function isNewer(root, target, source) {
+  const built = fs.statSync(path.join(root, 'dist', target), { throwIfNoEntry: false });
   return built !== undefined && built.mtimeMs >= fs.statSync(source).mtimeMs;
 }
 
@@ -87,8 +96,9 @@ function hashSources(root) {
     .readdirSync(root)
     .filter((name) => /^(tsconfig.*|package(-lock)?)\.json$/.test(name))
     .map((name) => path.join(root, name));
+  const packed = listClientSources(root).map((file) => path.join(root, file));
   const hash = crypto.createHash('sha256');
-  for (const file of [...listSources(root), ...settings].sort()) {
+  for (const file of [...new Set([...listSources(root), ...packed, ...settings])].sort()) {
     const content = fs.readFileSync(file);
     hash.update(`${path.relative(root, file)}\0${content.length}\0`).update(content);
   }
@@ -141,6 +151,8 @@ export function watchBuild({ root, say, onRebuilt }) {
   const compiler = path.join(root, 'node_modules', 'typescript', 'bin', 'tsc');
   copyViews(root);
   void renderGuides(root);
+  const packed = packClients(root);
+  packed.catch(() => undefined);
   watchViews(root, onRebuilt);
   let onFirst = () => {};
   let wasGood = false;
@@ -163,7 +175,7 @@ export function watchBuild({ root, say, onRebuilt }) {
     },
   );
   const ready = new Promise((resolve, reject) => {
-    onFirst = resolve;
+    onFirst = () => packed.then(resolve, reject);
     watcher.exited.then((how) => {
       clearTimeout(settle);
       reject(

@@ -50,6 +50,12 @@ function operationsOf({ paths }: Document): Operation[] {
   return Object.values(paths).flatMap((methods) => Object.values(methods));
 }
 
+/** The commands of /docs that install something, as text. */
+function listCommands(): string[] {
+  const commands = pages.get('/docs')?.matchAll(/<code>((?:npm|pip) install .*?)<\/code>/g) ?? [];
+  return [...commands].map(([, html = '']) => html.replaceAll(/<[^>]*>/g, ''));
+}
+
 /** Without the root, which a proxy takes off. */
 async function expectThere(path: string): Promise<void> {
   const [page = '', hash] = path.split('#');
@@ -131,6 +137,40 @@ describe('the documentation', () => {
       if (['/docs', '/docs/reference'].includes(page)) continue;
       const places = [...text.matchAll(/<h[23] id="([^"]+)"/g)].map(([, id]) => `${page}#${id}`);
       expect(body.map(({ path }) => path)).toEqual(expect.arrayContaining([page, ...places]));
+    }
+  });
+
+  it('DOCS-20 `/docs` shows the commands that install the clients for TypeScript and Python from this service', () => {
+    const commands = listCommands();
+    expect(commands).toEqual([
+      expect.stringMatching(
+        /^npm install https:\/\/cards\.example\/stamps\/docs\/clients\/inkpad-[\d.]+\.tgz$/,
+      ),
+      expect.stringMatching(
+        /^pip install https:\/\/cards\.example\/stamps\/docs\/clients\/inkpad_client-[\d.]+-py3-none-any\.whl$/,
+      ),
+    ]);
+  });
+
+  it('DOCS-21 The packages of the clients have an `ETag`: sent with `If-None-Match`, one that is still right gets a 304 without a body', async () => {
+    const types = ['application/gzip', 'application/zip'];
+    for (const [i, command] of listCommands().entries()) {
+      const [, path = ''] = command.split(ROOT);
+      const url = service.running.baseUrl + path;
+      const full = await fetch(url, { headers: { 'accept-encoding': 'gzip, br' } });
+      expect([full.status, full.headers.get('content-type')]).toEqual([200, types[i]]);
+      expect(full.headers.get('content-encoding')).toBeNull();
+      const bytes = await full.arrayBuffer();
+      expect(full.headers.get('content-length')).toBe(String(bytes.byteLength));
+      expect(bytes.byteLength).toBeGreaterThan(10_000);
+      expect(full.headers.get('content-disposition')).toBe(
+        `attachment; filename="${path.split('/').at(-1)}"`,
+      );
+      const etag = full.headers.get('etag') ?? '';
+      const same = await fetch(url, { headers: { 'if-none-match': etag } });
+      expect([same.status, (await same.arrayBuffer()).byteLength]).toEqual([304, 0]);
+      const other = await fetch(url, { method: 'HEAD', headers: { 'if-none-match': '"another"' } });
+      expect([other.status, other.headers.get('etag')]).toEqual([200, etag]);
     }
   });
 });

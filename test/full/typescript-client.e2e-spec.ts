@@ -55,6 +55,7 @@ type Operation = { operationId: string; 'x-codeSamples': { label: string; source
 let folder: string;
 /** The files of the package. */
 let paths: string[];
+let packed: string;
 const programs: Program[] = [];
 
 function run(command: string[], cwd: string): string {
@@ -82,6 +83,7 @@ beforeAll(() => {
     files: { path: string }[];
   }[];
   paths = tarball?.files.map(({ path }) => path) ?? [];
+  packed = join(source, tarball?.filename ?? '');
   const empty = join(folder, 'empty');
   mkdirSync(empty);
   writeFileSync(join(empty, 'package.json'), '{ "type": "module" }');
@@ -89,7 +91,7 @@ beforeAll(() => {
     devDependencies: Record<string, string>;
   };
   const types = ['@types/node', 'typescript'].map((name) => `${name}@${devDependencies[name]}`);
-  run([...npm, join(source, tarball?.filename ?? ''), ...types], empty);
+  run([...npm, packed, ...types], empty);
   for (const [name, code] of Object.entries({ example: EXAMPLE, receiver: RECEIVER })) {
     writeFileSync(join(empty, `${name}.ts`), code);
     writeFileSync(join(empty, `${name}.cts`), withoutTopLevelAwait(code));
@@ -126,6 +128,25 @@ it('the package of the TypeScript client contains its build, README and licence,
   expect(paths.filter((path) => !/^(dist\/|LICENSE|README.md|package.json)/.test(path))).toEqual(
     [],
   );
+});
+
+it('the build of the service packs the same TypeScript client as npm', () => {
+  const { typescript } = JSON.parse(readFileSync('dist/docs/clients/packages.json', 'utf8')) as {
+    typescript: string;
+  };
+  for (const [name, file] of [
+    ['npm', packed],
+    ['build', resolve('dist/docs/clients', typescript)],
+  ] as const) {
+    mkdirSync(join(folder, name));
+    run(['tar', 'xzf', file], join(folder, name));
+  }
+  const list = (name: string) => run(['find', '.', '-type', 'f'], join(folder, name)).split('\n');
+  expect(list('build').sort()).toEqual(list('npm').sort());
+  for (const file of list('npm').filter(Boolean)) {
+    const read = (name: string) => readFileSync(join(folder, name, file), 'utf8');
+    expect([file, read('build')]).toEqual([file, read('npm')]);
+  }
 });
 
 it('the TypeScript client builds and passes its tests without the rest of the repository', () => {

@@ -5,8 +5,9 @@ import { VERSION_POLICY } from '#http/versioning.js';
 import { loadAsset, ICON } from '#pages/assets.js';
 import { getRootPath } from '#pages/page.js';
 import { createPlainFrame, loadView } from '#pages/view.js';
+import { readClientPackages, renderClientPackages } from './client-packages.js';
 import { renderErrorCodes } from './error-codes.js';
-import { serveChanging, serveCompressedFile, serveFixed } from './fixed-text.js';
+import { serveChanging, serveCompressedFile, serveDownload, serveFixed } from './fixed-text.js';
 import { HOME, getMenu, readGuides, type Guide, type Menu, type MenuLink } from './guides.js';
 import { readOpenApiDocument, type OpenApiDocument } from './openapi-document.js';
 import { createReferenceDocument } from './reference.js';
@@ -53,13 +54,18 @@ export function serveDocs(server: FastifyInstance, config: Config): void {
   serveFixed(server, '/openapi.json', json(document));
   serveFixed(server, '/docs/search.json', json(createSearchIndex(guides, document)));
   serveReference(server, { root, menu, document });
+  const packages = readClientPackages();
+  for (const { path, ...file } of packages)
+    serveDownload(server, path, { ...file, policy: POLICY });
   for (const guide of guides) {
     const page = (filled: string) => ({
       type: 'text/html',
       policy: POLICY,
       body: renderGuide({ ...guide, html: filled }, menu, config),
     });
-    const html = guide.html.replace('<!-- codes -->', renderErrorCodes);
+    const html = guide.html
+      .replace('<!-- codes -->', renderErrorCodes)
+      .replace('<!-- clients -->', () => renderClientPackages(packages));
     if (guide.path !== VERSION_POLICY) serveFixed(server, guide.path, page(html));
     else {
       serveChanging(server, guide.path, () =>

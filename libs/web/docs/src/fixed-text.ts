@@ -80,6 +80,20 @@ export function serveCompressedFile(
   });
 }
 
+/** Serves a file to be saved, such as an archive: not compressed again, with an ETag. */
+export function serveDownload(
+  server: FastifyInstance,
+  path: string,
+  { type, policy, body, name }: FixedText & { name: string },
+): void {
+  const etag = `"${computeTag(Buffer.from(body))}"`;
+  server.get(path, async (request, reply) => {
+    if (isUnchanged(request, reply, { etag, policy })) return reply.code(304).send();
+    reply.header('content-disposition', `attachment; filename="${name}"`);
+    return reply.type(type).send(body);
+  });
+}
+
 function computeTag(content: Buffer): string {
   return createHash('sha256').update(content).digest('base64url').slice(0, 22);
 }
