@@ -142,7 +142,7 @@ function renderMethod(
   const ids = allParameters.filter((one) => one.in === 'path');
   const query = allParameters.filter((one) => one.in === 'query');
   const body = describeBody(operation);
-  const accept = findTextType(operation);
+  const accept = findTextTypes(operation);
   const isWrite = verb !== 'GET';
   const parameters = [
     ...ids.map(({ name, schema }) => {
@@ -211,13 +211,13 @@ function getBodyName({ operationId }: Operation): string {
 function getResponseType(operation: Operation): string {
   const schema = findSuccess(operation)?.content?.['application/json']?.schema;
   if (schema) return renderType(schema, 'models.');
-  return findTextType(operation) === undefined ? 'None' : 'str';
+  return findTextTypes(operation) === undefined ? 'None' : 'str';
 }
 
-/** Finds the media type of a successful response that is not JSON but text, such as CSV. */
-export function findTextType(operation: Pick<Operation, 'responses'>): string | undefined {
+/** Finds the media types of a successful response that is not JSON but text, such as CSV, as Accept lists them. */
+export function findTextTypes(operation: Pick<Operation, 'responses'>): string | undefined {
   const types = Object.keys(findSuccess(operation)?.content ?? {});
-  return types.includes('application/json') ? undefined : types[0];
+  return types.length === 0 || types.includes('application/json') ? undefined : types.join(', ');
 }
 
 function findSuccess({ responses }: Pick<Operation, 'responses'>) {

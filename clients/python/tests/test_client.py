@@ -366,6 +366,20 @@ class ClientTest(unittest.TestCase):
         with self.assertRaises(TimedOutError):
             self.client(timeout_seconds=0.1, retries=0).get_card(**IDS)
 
+    def test_returns_a_text_and_no_page_of_a_proxy(self) -> None:
+        def export() -> Any:
+            accept = "text/csv, application/x-ndjson"
+            return self.client()._call("GET", "/a.csv", ids={}, query={}, accept=accept)
+
+        content_type = {"content-type": "text/csv; charset=utf-8"}
+        self.answer({"headers": content_type, "data": "é,1\r\n".encode()})
+        self.assertEqual(export(), "é,1\r\n")
+        self.assertEqual(self.requests[0]["headers"]["accept"], "text/csv, application/x-ndjson")
+        for page in ({"headers": {"content-type": "text/html"}, "data": b"<h1>no</h1>"}, {}):
+            self.answer(page)
+            with self.assertRaises(InkpadError):
+                export()
+
     def test_works_with_asyncio(self) -> None:
         link = '</api/v1/accounts/1/cards?cursor=Mg>; rel="next"'
         first_page = {"headers": {"link": link}, "json": [{"id": 1}]}

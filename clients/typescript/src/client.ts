@@ -283,9 +283,9 @@ async function attempt(
     });
     const { ok, status, headers } = response;
     const text = await response.text();
-    const [mediaType] = (headers.get('content-type') ?? '').split(';');
+    const [mediaType = ''] = (headers.get('content-type') ?? '').split(';');
     // A proxy's page is no result either.
-    const isText = accept !== 'application/json' && mediaType === accept;
+    const isText = accept !== 'application/json' && accept.split(', ').includes(mediaType);
     const body = isText ? text : parseJson(text);
     if (ok && (body !== undefined || status === 204)) return { body, status, headers };
     return createError(status, typeof body === 'object' ? (body ?? {}) : {}, { headers });

@@ -56,7 +56,7 @@ class Request:
     headers: urllib3.HTTPHeaderDict
     body: bytes | None
     accept: str
-    """The media type of the operation's result."""
+    """The media types of the operation's result."""
 
 
 class Connection:
@@ -226,7 +226,7 @@ def split_page(page: Any) -> tuple[list[Any], dict[str, Any] | None]:
 def _read_response(request: Request, response: urllib3.BaseHTTPResponse) -> ApiResponse[Any]:
     media_type = response.headers.get("content-type", "").partition(";")[0].strip()
     # A proxy's page is no result either.
-    is_text = media_type == request.accept != "application/json"
+    is_text = request.accept != "application/json" and media_type in request.accept.split(", ")
     body = response.data.decode() if is_text else _parse_json(response.data)
     request_id = response.headers.get("x-request-id")
     if 200 <= response.status < 300 and (body is not None or response.status == 204):
