@@ -42,6 +42,7 @@ const MIN_ROLE = {
   getCustomerCardByCode: 'staff',
   stampByCode: 'staff',
   redeemByCode: 'staff',
+  executeBatch: 'staff',
   listCustomerCardEvents: 'staff',
   explainCustomerCard: 'staff',
   getWallet: 'staff',

@@ -24,6 +24,9 @@ import { getCardStatus, type CustomerCard, type ShownTemplate } from './customer
 import type { ActionDetails, RewardRedeemed } from './customer-card.events.js';
 import { findAvailableRewards, calculateProgress, type Milestone } from './unlocked-rewards.js';
 
+/** Limits the stamps of one stamping. */
+export const MAX_STAMPS = 100;
+
 /** Describes the fields that several classes have. */
 const DESCRIPTIONS = {
   card_id: 'The card, which is a template.',
@@ -38,8 +41,8 @@ export class EnrolDto {
   @IntegerField({ min: 1, description: DESCRIPTIONS.card_id }) declare readonly card_id: number;
 }
 
-/** The details that a stamping or a redemption may have. */
-class CardActionDto {
+/** The details that a stamping or a redemption may have, besides its receipt number. */
+export class ActionDetailsDto {
   @BooleanField({
     default: false,
     description:
@@ -51,12 +54,6 @@ class CardActionDto {
   @TextField({ optional: true, description: DESCRIPTIONS.staff_ref }) declare readonly staff_ref:
     | string
     | null;
-  @IdentifierField({
-    optional: true,
-    description:
-      'A receipt number, which counts once in a store for ever: the same one again gets the first response.',
-  })
-  declare readonly external_ref: string | null;
   @TimeField({ optional: true, description: 'When it happened, for a client that was offline' })
   declare readonly occurred_at: Date | null;
   @TextField({
@@ -72,9 +69,18 @@ class CardActionDto {
   declare readonly source: 'api' | 'pos';
 }
 
+class CardActionDto extends ActionDetailsDto {
+  @IdentifierField({
+    optional: true,
+    description:
+      'A receipt number, which counts once in a store for ever: the same one again gets the first response.',
+  })
+  declare readonly external_ref: string | null;
+}
+
 @Dto('StampInput', { example: { stamps: 5, external_ref: 'receipt-1001' } })
 export class StampDto extends CardActionDto {
-  @IntegerField({ min: 1, max: 100, description: 'The number of stamps to add.' })
+  @IntegerField({ min: 1, max: MAX_STAMPS, description: 'The number of stamps to add.' })
   declare readonly stamps: number;
 }
 
@@ -287,7 +293,7 @@ export function toRedemptionRecordJson(
 }
 
 export function toActionDetails(
-  input: CardActionDto,
+  input: ActionDetailsDto & { external_ref: string | null },
 ): ActionDetails & { source: 'api' | 'pos'; occurredAt: Date | undefined } {
   return {
     locationId: input.location_id,

@@ -108,6 +108,22 @@ export class CustomerCardsService {
     return card;
   }
 
+  /**
+   * Finds the path of a card, or of the surviving one if it was merged.
+   * @throws NotFoundError
+   */
+  async getPath(accountId: number, cardId: number): Promise<CardPath> {
+    for (let id = cardId; ;) {
+      const loaded =
+        (await this.readModels.load(customerCardReadModel, id)) ??
+        (await this.readModels.load(customerCardReadModel, id, true));
+      if (loaded?.state.accountId !== accountId) throw new NotFoundError('Customer card');
+      const { customerId, mergedInto } = loaded.state;
+      if (!mergedInto) return { customerId, id };
+      id = mergedInto.id;
+    }
+  }
+
   /** Lists the ids of customers' cards, with those that were merged into others. */
   async listIds(
     customerIds: number[],

@@ -1,4 +1,6 @@
 import { Module } from '@nestjs/common';
+import { BatchController } from './batch.controller.js';
+import { BatchesService } from './batches.service.js';
 import { ByCodeController } from './by-code.controller.js';
 import { correctionHandlers } from './corrections.commands.js';
 import { CorrectionsController } from './corrections.controller.js';
@@ -10,8 +12,14 @@ import { ReceiptsService } from './receipts.service.js';
 
 @Module({
   imports: [CustomerCardReadsModule],
-  controllers: [CustomerCardsController, ByCodeController, CorrectionsController],
-  providers: [ReceiptsService, CorrectionsService, ...customerCardHandlers, ...correctionHandlers],
+  controllers: [CustomerCardsController, ByCodeController, CorrectionsController, BatchController],
+  providers: [
+    BatchesService,
+    ReceiptsService,
+    CorrectionsService,
+    ...customerCardHandlers,
+    ...correctionHandlers,
+  ],
   exports: [CustomerCardReadsModule],
 })
 export class StampingModule {}

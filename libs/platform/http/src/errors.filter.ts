@@ -44,6 +44,8 @@ import { VersionSunsetError } from './versioning.js';
 const JSON_TYPE = 'application/json';
 const PROBLEM_TYPE = 'application/problem+json';
 
+const log = new Logger('Errors');
+
 /** Responses to errors that Fastify finds before a route runs. */
 const EARLY_ERRORS: Record<string, ErrorResponse> = {
   FST_ERR_CTP_INVALID_JSON_BODY: createErrorResponse('malformed_json'),
@@ -89,8 +91,6 @@ export type ErrorPages = {
 /** Turns every error into a response, in one place (ERR-01 to ERR-07). */
 @Catch()
 export class ErrorsFilter implements ExceptionFilter {
-  private readonly log = new Logger('Errors');
-
   constructor(
     private readonly config: PlatformConfig,
     private readonly pages: ErrorPages,
@@ -116,14 +116,10 @@ export class ErrorsFilter implements ExceptionFilter {
       return;
     }
     const isPage = this.pages.handles(request, reply);
-    // A connection lost during a plain write: it may have been committed.
-    const isOutcomeUnknown =
-      isConnectionLoss(error) &&
-      !isFailureToConnect(error) &&
-      !['GET', 'HEAD'].includes(request.method);
+    const isOutcomeUnknown = !['GET', 'HEAD'].includes(request.method) && mayBeCommitted(error);
     if (!isPage && (error instanceof UnknownOutcomeError || isOutcomeUnknown)) {
       // No response at all: any status would tell the client whether the write happened.
-      this.log.error(error.message, { request_id: request.requestId }, error.stack);
+      log.error(error.message, { request_id: request.requestId }, error.stack);
       reply.hijack();
       request.raw.socket.destroy();
       return;
@@ -133,14 +129,8 @@ export class ErrorsFilter implements ExceptionFilter {
       return;
     }
     const response = toErrorResponse(error);
-    const about = { request_id: request.requestId };
-    if (response.status === 503) this.log.warn(getMessageWithCause(error), about);
-    if (response.status === 500 && !(isPage && this.pages.isExpected(error))) {
-      this.log.error(
-        getMessageWithCause(error),
-        about,
-        error instanceof Error ? error.stack : undefined,
-      );
+    if (!(response.status === 500 && isPage && this.pages.isExpected(error))) {
+      logFailure(error, response.status, request.requestId);
     }
     setRetryAfter(response, reply);
     if (isPage) {
@@ -153,6 +143,33 @@ export class ErrorsFilter implements ExceptionFilter {
     const body = toErrorJson(response, request.requestId, this.config.publicUrl);
     send(response.status, body, request, reply, this.config);
   }
+}
+
+/**
+ * Renders the error of one of several operations in a request, which is logged like that of a whole request.
+ * @throws the error when the operation may have been committed: any status would tell the client whether it was
+ */
+export function renderOperationError(
+  error: unknown,
+  requestId: string,
+  publicUrl: string,
+): StoredResponse {
+  if (error instanceof UnknownOutcomeError || mayBeCommitted(error)) throw error;
+  const response = toErrorResponse(error);
+  logFailure(error, response.status, requestId);
+  return { status: response.status, body: toErrorJson(response, requestId, publicUrl) };
+}
+
+/** Tells whether the connection was lost during a plain write, which may have been committed. */
+function mayBeCommitted(error: unknown): error is Error {
+  return isConnectionLoss(error) && !isFailureToConnect(error);
+}
+
+function logFailure(error: unknown, status: number, requestId: string): void {
+  const about = { request_id: requestId };
+  if (status === 503) log.warn(getMessageWithCause(error), about);
+  if (status !== 500) return;
+  log.error(getMessageWithCause(error), about, error instanceof Error ? error.stack : undefined);
 }
 
 /** Renders the rejection that is stored under an Idempotency-Key. */

@@ -131,7 +131,7 @@ export class Idempotency implements OnModuleInit, OnModuleDestroy {
     try {
       if (isRefusal) {
         await this.responses.save(keyed, renderRefusal(failure, request, this.config.publicUrl));
-      } else if (failure === undefined) {
+      } else if (failure === undefined && !keyed.releasesKey) {
         const body: unknown = typeof payload === 'string' ? JSON.parse(payload) : undefined;
         await this.responses.save(keyed, { status: reply.statusCode, body });
       } else await this.responses.release(keyed);

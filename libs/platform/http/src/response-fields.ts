@@ -64,6 +64,12 @@ export function ObjectsProperty(type: () => Type, words: PropertyDocs = {}): Pro
   return defineProperty({ type: () => type(), isArray: true }, words);
 }
 
+/** Declares an object of one of several DTO classes, by the names of their schemas. */
+export function AnyObjectProperty(names: string[], words: PropertyDocs = {}): PropertyDecorator {
+  const anyOf = names.map((name) => ({ $ref: `#/components/schemas/${name}` }));
+  return defineProperty({ anyOf }, words);
+}
+
 /** @param items further schema of the elements */
 export function TextsProperty(items: object = {}, words: PropertyDocs = {}): PropertyDecorator {
   return defineProperty({ type: 'array', items: { type: 'string', ...items } }, words);

@@ -23,6 +23,10 @@ export type KeyedRequest = {
    * it.
    */
   subjectId?: number | undefined;
+  /** The people whom the response is about, where they are several. Erasing one of them erases it. */
+  subjectIds?: readonly number[];
+  /** Whether to release the key instead of saving the response, so that a repetition executes the request again. */
+  releasesKey?: boolean;
   /** Extra fields of the stored response, which only a replay returns. */
   storedOnlyFields?: Readonly<Record<string, unknown>>;
 };

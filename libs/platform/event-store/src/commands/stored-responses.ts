@@ -39,7 +39,10 @@ type Client = {
   query: (statement: { text: string; values: unknown[] }) => Promise<unknown>;
 };
 
-/** First byte of a response that is sealed with a person's key inside. No JSON text begins with it. */
+/**
+ * First byte of a response that is sealed with a person's key inside, which that person's id follows. What is sealed may
+ * begin with it again, with another person's key. No JSON text begins with it.
+ */
 const PERSONAL = 1;
 /** Length of that byte and the person's id. */
 const PERSONAL_BYTES = 9;
@@ -128,30 +131,46 @@ export class StoredResponses {
   }
 
   /**
-   * Encodes a response before the master key seals it. A success that is about a person is sealed with their own key
-   * first; a refusal holds no personal data. When the person was erased before, there is no sealed text.
+   * Encodes a response before the master key seals it. A success that is about people is sealed with the key of each of
+   * them first; a refusal holds no personal data. When one of them was erased before, there is no sealed text.
    */
   private async encode(
-    { key, status, subjectId }: KeyedRequest,
+    {
+      key,
+      status,
+      subjectId,
+      subjectIds = subjectId === undefined ? [] : [subjectId],
+    }: KeyedRequest,
     text: string,
     queryKeys: KeyQuery | undefined,
   ): Promise<Buffer> {
-    if (subjectId === undefined || text === '' || status >= 400) return Buffer.from(text);
-    const head = Buffer.alloc(PERSONAL_BYTES);
-    head.writeUInt8(PERSONAL);
-    head.writeBigUInt64BE(BigInt(subjectId), 1);
-    const sealed = await this.keys.sealText(subjectId, text, getSealContext(key), queryKeys);
-    return sealed ? Buffer.concat([head, sealed]) : head;
+    let encoded = Buffer.from(text);
+    if (text === '' || status >= 400) return encoded;
+    for (const id of subjectIds) {
+      const head = Buffer.alloc(PERSONAL_BYTES);
+      head.writeUInt8(PERSONAL);
+      head.writeBigUInt64BE(BigInt(id), 1);
+      const sealed = await this.keys.sealText(id, encoded, getSealContext(key), queryKeys);
+      if (!sealed) return head;
+      encoded = Buffer.concat([head, sealed]);
+    }
+    return encoded;
   }
 
-  /** Decodes a response; undefined when the person whom it is about was erased. */
+  /** Decodes a response; undefined when a person whom it is about was erased. */
   private async decode(key: Buffer, stored: Buffer): Promise<string | undefined> {
-    if (stored[0] !== PERSONAL) return stored.toString();
-    const subjectId = Number(stored.readBigUInt64BE(1));
-    const sealed = stored.subarray(PERSONAL_BYTES);
-    return sealed.length === 0
-      ? undefined
-      : this.keys.openText(subjectId, sealed, getSealContext(key));
+    let encoded = stored;
+    while (encoded[0] === PERSONAL) {
+      const subjectId = Number(encoded.readBigUInt64BE(1));
+      const sealed = encoded.subarray(PERSONAL_BYTES);
+      if (sealed.length === 0) return undefined;
+      const [opened] = await this.keys.openAll([
+        { subjectId, sealed, context: getSealContext(key) },
+      ]);
+      if (!opened) return undefined;
+      encoded = opened;
+    }
+    return encoded.toString();
   }
 
   /**

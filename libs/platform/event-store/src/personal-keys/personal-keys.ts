@@ -336,12 +336,12 @@ export class PersonalKeys {
   /** Seals a text about one person for one of our tables, outside events. */
   async sealText(
     subjectId: number,
-    text: string,
+    text: string | Buffer,
     context: string,
     queryKeys?: KeyQuery,
   ): Promise<Buffer | undefined> {
     const key = (await this.load([subjectId], queryKeys)).get(subjectId);
-    return key && seal(key, Buffer.from(text), context);
+    return key && seal(key, typeof text === 'string' ? Buffer.from(text) : text, context);
   }
 
   async openText(subjectId: number, sealed: Buffer, context: string): Promise<string | undefined> {

@@ -1,0 +1,126 @@
+import { Injectable } from '@nestjs/common';
+import { CommandBus } from '@nestjs/cqrs';
+import { Config } from '#configuration/config.js';
+import type { CommandContext } from '#kernel/aggregate.js';
+import { InvalidFieldsError, NotFoundError, UnavailableError } from '#kernel/errors.js';
+import { AccountTimeZones } from '#http/date-input.js';
+import { renderOperationError } from '#http/errors.filter.js';
+import { hasDate, readFields } from '#http/fields.pipe.js';
+import { BatchOperationDto, type BatchResultJson } from './batch.dto.js';
+import type { CardPath } from './card-holder.js';
+import { RedeemReward, StampCustomerCard } from './customer-card.commands.js';
+import { toActionDetails } from './customer-card.dto.js';
+import { CustomerCardsService } from './customer-cards.service.js';
+import { runInOrder } from './ordered-operations.js';
+
+/** Enough for the event store to commit many together, and few enough for others to have their turn in between. */
+const CONCURRENCY = 16;
+/** An operation that begins later might not end in time: the response would be there too late for its caller. */
+const BEGIN_WITHIN_MS = 5_000;
+
+/** An operation with the card that it is for, or why there is none. */
+type Target = { input: BatchOperationDto; path: CardPath } | { error: Error };
+
+/** Executes many stampings and redemptions, each as if it were a request of its own. */
+@Injectable()
+export class BatchesService {
+  constructor(
+    private readonly commands: CommandBus,
+    private readonly customerCards: CustomerCardsService,
+    private readonly timeZones: AccountTimeZones,
+    private readonly config: Config,
+  ) {}
+
+  /**
+   * Executes the operations. Those on one card, and those with one receipt number, follow each other in their order.
+   * @throws UnavailableError when nothing could be executed
+   */
+  async execute(context: CommandContext, operations: unknown[]): Promise<BatchResultJson[]> {
+    const endsAt = performance.now() + BEGIN_WITHIN_MS;
+    const timeZone = await this.findTimeZone(context, operations);
+    const targets = await Promise.all(
+      operations.map((operation) => this.findTarget(context, operation, timeZone)),
+    );
+    const { keyed, ...own } = context;
+    const results = await runInOrder(targets, {
+      getKeys,
+      concurrency: CONCURRENCY,
+      run: (target) => this.executeOne(own, target, endsAt),
+    });
+    if (keyed) {
+      keyed.subjectIds = listCustomers(targets);
+      keyed.releasesKey = results.some(({ status }) => status >= 500);
+    }
+    return results;
+  }
+
+  /** Finds the time zone of dates in place of times, if there are any. */
+  private async findTimeZone(
+    { accountId }: CommandContext,
+    operations: unknown[],
+  ): Promise<string | undefined> {
+    const hasDates = operations.some((operation) => hasDate(BatchOperationDto, operation));
+    return hasDates ? this.timeZones.getTimeZone(accountId) : undefined;
+  }
+
+  private async findTarget(
+    { accountId }: CommandContext,
+    operation: unknown,
+    timeZone: string | undefined,
+  ): Promise<Target> {
+    try {
+      const input = readOperation(operation, timeZone);
+      const { customer_card_id, code } = input;
+      const id =
+        customer_card_id ?? (await this.customerCards.getPathByCode(accountId, code ?? '')).id;
+      return { input, path: await this.customerCards.getPath(accountId, id) };
+    } catch (error) {
+      if (error instanceof InvalidFieldsError || error instanceof NotFoundError) return { error };
+      throw error;
+    }
+  }
+
+  private async executeOne(
+    context: CommandContext,
+    target: Target,
+    endsAt: number,
+  ): Promise<BatchResultJson> {
+    try {
+      if ('error' in target) throw target.error;
+      if (performance.now() > endsAt) throw new UnavailableError('The database is too slow');
+      const { body } = await this.commands.execute(createCommand(context, target));
+      return { status: 200, body };
+    } catch (error) {
+      return renderOperationError(error, context.requestId, this.config.publicUrl);
+    }
+  }
+}
+
+function readOperation(operation: unknown, timeZone: string | undefined): BatchOperationDto {
+  if (typeof operation !== 'object' || operation === null || Array.isArray(operation)) {
+    throw new InvalidFieldsError({ base: ['The operation must be a JSON object'] });
+  }
+  return readFields(BatchOperationDto, operation as Record<string, unknown>, timeZone);
+}
+
+function getKeys(target: Target): string[] {
+  if ('error' in target) return [];
+  const { input, path } = target;
+  return [`card ${path.id}`, `${input.operation} ${input.external_ref}`];
+}
+
+function createCommand(
+  context: CommandContext,
+  { input, path }: Exclude<Target, { error: Error }>,
+): StampCustomerCard | RedeemReward {
+  const details = toActionDetails(input);
+  return input.operation === 'stamp'
+    ? new StampCustomerCard(context, path, { ...details, stamps: input.stamps ?? 0 })
+    : new RedeemReward(context, path, { ...details, rewardId: input.reward_id ?? 0 });
+}
+
+function listCustomers(targets: Target[]): number[] {
+  return [
+    ...new Set(targets.flatMap((target) => ('path' in target ? [target.path.customerId] : []))),
+  ];
+}

@@ -1,0 +1,57 @@
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import type { BatchResultsJson } from '#stamping/batch.dto.js';
+import type { CustomerCardDetailJson } from '#stamping/customer-card.dto.js';
+import { enrol } from './support/fixtures/enrolled-customer.js';
+import { eventually } from './support/jest/eventually.js';
+import { startSecondApi } from './support/services/second-api.js';
+import { startService, type Client, type Service } from './support/services/service.js';
+
+let service: Service;
+let store: Client;
+
+beforeAll(async () => {
+  service = await startService();
+  store = await service.newStore();
+});
+afterAll(() => service.stop());
+
+const post = (operations: object[], headers: Record<string, string>, client = store) =>
+  client.send<BatchResultsJson>('POST', `${store.store}/batch`, { operations }, headers);
+
+describe('a batch whose process is killed', () => {
+  it('adds every stamp once when it is sent again, with the same Idempotency-Key as well', async () => {
+    const { program, second } = await startSecondApi(service, store);
+    const cards = await Promise.all([enrol(store), enrol(store)]);
+    const balances = () =>
+      Promise.all(
+        cards.map(
+          async ({ path }) => (await store.get<CustomerCardDetailJson>(path)).body.stamps_count,
+        ),
+      );
+    const operations = Array.from({ length: 100 }, (_, i) => ({
+      operation: 'stamp',
+      customer_card_id: cards[i % 2]?.customerCard.id,
+      stamps: 1,
+      external_ref: `killed-${i}`,
+    }));
+    const key = { 'idempotency-key': 'killed' };
+    const killed = post(operations, key, second).then(
+      () => 'responded',
+      () => 'cut',
+    );
+    const [count = 0] = await eventually(balances, ([first = 0]) => first > 2);
+    await program.kill('SIGKILL');
+    expect([await killed, count < 50]).toEqual(['cut', true]);
+
+    const whole = await post(operations, {});
+    expect(whole.body.results.map(({ status }) => status)).toEqual(operations.map(() => 200));
+    expect(await balances()).toEqual([50, 50]);
+    const keyed = await eventually(
+      () => post(operations, key),
+      ({ status }) => status !== 409,
+      15_000,
+    );
+    expect([keyed.status, keyed.body]).toEqual([200, whole.body]);
+    expect(await balances()).toEqual([50, 50]);
+  });
+});
