@@ -11,10 +11,16 @@ export function renderRolesPage(): string {
     .sort((one, other) => one.order - other.order)
     .map(({ name }) => name);
   const sections = [...names, undefined].map((tag) => {
-    const operations = OPERATIONS.filter((operation) => endpoints.get(operation)?.tag === tag);
+    const operations = OPERATIONS.filter((operation) => findTag(operation) === tag);
     return `### ${tag ?? 'The console'}\n\n${renderTable(operations)}`;
   });
   return `${text}\n${sections.join('\n\n')}\n`;
+}
+
+/** Finds the tag of an operation, or of the one that a right belongs to; undefined for those of the console. */
+function findTag(operation: Operation): string | undefined {
+  const [name = ''] = operation.split('.');
+  return endpoints.get(name)?.tag;
 }
 
 function renderTable(operations: Operation[]): string {

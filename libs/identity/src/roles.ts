@@ -7,8 +7,8 @@ export type Role = (typeof ROLES)[number];
 
 /**
  * Lists the lowest role for each operation; those above it may do it too. The operations of the API have the names of
- * the OpenAPI document; those that only the console has are called `<records>.<verb>`. The tables
- * of docs/roles.md are generated from it.
+ * the OpenAPI document; those that only the console has are called `<records>.<verb>`, and a right that an operation checks
+ * itself `<operation>.<right>`. The tables of docs/roles.md are generated from it.
  */
 const MIN_ROLE = {
   getStatus: 'staff',
@@ -47,7 +47,8 @@ const MIN_ROLE = {
   explainCustomerCard: 'staff',
   getWallet: 'staff',
   adjustCustomerCard: 'manager',
-  reverseCardEvent: 'manager',
+  reverseCardEvent: 'staff',
+  'reverseCardEvent.any': 'manager',
 
   listRewards: 'staff',
   getReward: 'staff',

@@ -5,7 +5,12 @@ import { CommandPipeline } from '#event-store/commands/handle-command.js';
 import { PersonalKeys } from '#event-store/personal-keys/personal-keys.js';
 import { toStreamName, type LoadedReadModel } from '#event-store/read-models/read-models.js';
 import type { CardPath } from './card-holder.js';
-import { adjust, createAlreadyReversedError, reverse } from './corrections.js';
+import {
+  adjust,
+  assertStaffMayReverse,
+  createAlreadyReversedError,
+  reverse,
+} from './corrections.js';
 import { CorrectionsService } from './corrections.service.js';
 import { customerCard, type CustomerCard } from './customer-card.js';
 import { loadCardTemplate } from './customer-card.commands.js';
@@ -60,6 +65,8 @@ export class ReverseCardEvent extends Command<CustomerCardDetailJson> {
     /** As webhooks show it. */
     readonly eventId: string,
     readonly reason: string,
+    /** The user, if they may only reverse what they have just done themselves. */
+    readonly staffId?: number,
   ) {
     super();
   }
@@ -76,23 +83,24 @@ export class ReverseCardEventHandler implements ICommandHandler<ReverseCardEvent
   ) {}
 
   async execute(command: ReverseCardEvent): Promise<CustomerCardDetailJson> {
-    const { context, path, reason } = command;
+    const { context, path, reason, staffId } = command;
     try {
       return await this.pipeline.handleCommand({
         readModel: customerCardReadModel,
         id: path.id,
         context,
         load: (loaded) => this.loadReversal(command, loaded),
-        decide: (card, { template, event, locked, claim, isReversed }) => ({
-          events: reverse(card, template, {
+        decide: (card, { template, event, locked, claim, isReversed, isOwn }, now) => {
+          if (staffId !== undefined) assertStaffMayReverse(event, isOwn, now);
+          const events = reverse(card, template, {
             customerId: path.customerId,
             reason,
             event,
             locked,
             isReversed,
-          }),
-          claims: [claim],
-        }),
+          });
+          return { events, claims: [claim] };
+        },
         respond: ({ state, inputs: { template, passInstalled }, now }) =>
           toCustomerCardDetailJson(
             state,
@@ -106,7 +114,7 @@ export class ReverseCardEventHandler implements ICommandHandler<ReverseCardEvent
   }
 
   private async loadReversal(
-    { context: { accountId }, path, eventId }: ReverseCardEvent,
+    { context: { accountId }, path, eventId, staffId }: ReverseCardEvent,
     loaded: LoadedReadModel<CustomerCard> | undefined,
   ) {
     const { template, passInstalled } = await loadCardTemplate(
@@ -120,7 +128,9 @@ export class ReverseCardEventHandler implements ICommandHandler<ReverseCardEvent
     const claim = this.keys.createClaim(accountId, REVERSAL, event.id, stream);
     const revision = loaded?.head.revision ?? -1;
     const isReversed = await this.corrections.isClaimed(accountId, claim, revision);
-    return { template, passInstalled, event, locked, claim, isReversed };
+    const isOwn =
+      staffId !== undefined && (await this.corrections.isUser(event.meta.actor, staffId));
+    return { template, passInstalled, event, locked, claim, isReversed, isOwn };
   }
 }
 

@@ -1,7 +1,7 @@
 import { Body, Controller, Param, Post } from '@nestjs/common';
 import { CommandBus } from '@nestjs/cqrs';
 import type { CommandContext } from '#kernel/aggregate.js';
-import { Context } from '#http/caller.js';
+import { Authenticated, Authenticator, Context, type Caller } from '#http/caller.js';
 import { Endpoint } from '#http/endpoint.js';
 import { createRecordLookup } from '#http/record.js';
 import { AdjustCustomerCard, ReverseCardEvent } from './corrections.commands.js';
@@ -19,7 +19,10 @@ const CARD_EVENT = createRecordLookup(CorrectionsService, (corrections, accountI
 
 @Controller('/api/v1/accounts/:account_id/customers/:customer_id/customer_cards/:id')
 export class CorrectionsController {
-  constructor(private readonly commands: CommandBus) {}
+  constructor(
+    private readonly commands: CommandBus,
+    private readonly authenticator: Authenticator,
+  ) {}
 
   @Post('adjust')
   @Endpoint({
@@ -50,20 +53,24 @@ export class CorrectionsController {
     tag: 'Customer cards',
     summary: 'Undo an event of a customer card',
     description:
-      'Of a stamping, a redemption or an adjustment, and once only: takes the stamps off again, or gives back those that were spent. Sends stamp.removed, or stamp.earned with the source adjustment and reward.unlocked for each reward whose threshold is reached. A reversed stamping no longer counts towards the limits; its receipt number stays used up.',
+      'Of a stamping, a redemption or an adjustment, and once only: takes the stamps off again, or gives back those that were spent. Sends stamp.removed, or stamp.earned with the source adjustment and reward.unlocked for each reward whose threshold is reached. A reversed stamping no longer counts towards the limits; its receipt number stays used up. Staff may only reverse what they did themselves, within ten minutes.',
     path: ['account_id', 'customer_id', 'id', EVENT_ID],
     status: 200,
     response: CustomerCardDetailJson,
-    errors: [404, 422],
+    errors: [403, 404, 422],
     record: CARD_EVENT,
   })
   async reverse(
     @Context() context: CommandContext,
+    @Authenticated() caller: Caller,
     @Param() { event_id: eventId, ...path }: EventPath,
     @Body() { reason }: ReverseDto,
   ): Promise<CustomerCardDetailJson> {
+    const { accountId } = context;
+    const refusal = await this.authenticator.findRefusal(caller, accountId, 'reverseCardEvent.any');
+    const staffId = refusal === null ? undefined : caller.principalId;
     return this.commands.execute(
-      new ReverseCardEvent(context, parseCardPath(path), eventId, reason),
+      new ReverseCardEvent(context, parseCardPath(path), eventId, reason, staffId),
     );
   }
 }

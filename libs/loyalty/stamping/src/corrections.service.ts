@@ -1,6 +1,6 @@
 import { Injectable } from '@nestjs/common';
 import { Pool } from 'pg';
-import type { RecordedEvent } from '#kernel/aggregate.js';
+import type { Actor, RecordedEvent } from '#kernel/aggregate.js';
 import { NotFoundError } from '#kernel/errors.js';
 import { parsePublicEventId } from '#kernel/public-id.js';
 import { query } from '#database/connection.js';
@@ -55,6 +55,17 @@ export class CorrectionsService {
       eventId && (await this.events.findEvent(toStreamName(customerCard, id), eventId));
     if (!stored) throw new NotFoundError('Event');
     return stored;
+  }
+
+  /** Tells whether an actor is this user, on a page or with any of their tokens. */
+  async isUser({ type, id }: Actor, userId: number): Promise<boolean> {
+    if (type !== 'token') return type === 'user' && id === userId;
+    const rows = await query(this.pool, {
+      name: 'corrections_find_token_of_user',
+      text: 'select 1 from api_tokens where id = $1 and user_id = $2',
+      values: [id, userId],
+    });
+    return rows.length > 0;
   }
 
   /**

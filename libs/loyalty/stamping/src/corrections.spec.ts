@@ -1,8 +1,8 @@
 import { describe, expect, it } from '@jest/globals';
-import { NotFoundError } from '#kernel/errors.js';
+import { ForbiddenError, NotFoundError } from '#kernel/errors.js';
 import { AT, scenario } from '../../../../test/support/fixtures/aggregate-scenario.js';
 import { absorbCard, giveBackStamps, mergeCard, restoreCard } from './card-merging.js';
-import { adjust, reverse } from './corrections.js';
+import { adjust, assertStaffMayReverse, reverse } from './corrections.js';
 import { customerCard, stamp, type CustomerCard, type Template } from './customer-card.js';
 import type { CustomerCardEvent, StampSource, UnlockedReward } from './customer-card.events.js';
 
@@ -328,6 +328,28 @@ describe('reverse', () => {
     scenario(customerCard, cardIssued, stampsEarned(1))
       .when(reversing(stampsEarned(1), { customerId: 8 }))
       .thenThrows(NotFoundError);
+  });
+});
+
+describe('assertStaffMayReverse', () => {
+  const recordedAt = Date.parse(AT);
+  const afterMs =
+    (ms: number, isOwn = true) =>
+    () =>
+      assertStaffMayReverse({ meta: { recordedAt: AT } }, isOwn, new Date(recordedAt + ms));
+
+  it('allows what the user did themselves for ten minutes, to the millisecond', () => {
+    expect(afterMs(0)).not.toThrow();
+    expect(afterMs(600_000)).not.toThrow();
+    expect(afterMs(600_001)).toThrow(ForbiddenError);
+  });
+
+  it('allows it when another process, whose clock is ahead, recorded it', () => {
+    expect(afterMs(-500)).not.toThrow();
+  });
+
+  it('refuses what somebody else did', () => {
+    expect(afterMs(0, false)).toThrow(ForbiddenError);
   });
 });
 

@@ -1,5 +1,5 @@
 import type { RecordedEvent } from '#kernel/aggregate.js';
-import { RejectedError } from '#kernel/errors.js';
+import { ForbiddenError, RejectedError } from '#kernel/errors.js';
 import {
   NO_DETAILS,
   getHeldCard,
@@ -104,6 +104,27 @@ function assertReversible({ data }: StampsEarned | StampsRemoved): void {
     { base: ['This event is itself a reversal'] },
     'validation_failed',
     'Adjust the balance instead.',
+  );
+}
+
+/** How long staff may reverse what they did themselves. */
+const OWN_REVERSAL_MINUTES = 10;
+
+/**
+ * Checks that staff may reverse an event. What counts is when it was recorded: a client says itself when it happened.
+ * @param isOwn whether the same user caused it, with whichever token
+ * @throws ForbiddenError
+ */
+export function assertStaffMayReverse(
+  { meta }: { meta: { recordedAt: string } },
+  isOwn: boolean,
+  now: Date,
+): void {
+  const endsAt = Date.parse(meta.recordedAt) + OWN_REVERSAL_MINUTES * 60_000;
+  if (isOwn && now.getTime() <= endsAt) return;
+  throw new ForbiddenError(
+    `Staff may only reverse what they did themselves, within ${OWN_REVERSAL_MINUTES} minutes`,
+    'Have a manager or an owner of the account reverse it.',
   );
 }
 

@@ -34,7 +34,7 @@ export type EndpointSpec = {
   /** DTO class of the response; in brackets for a list. */
   response?: Type | [Type];
   /** Errors that do not follow from the method, the token and the limits. A 422 follows from `Prefer` everywhere. */
-  errors?: (404 | 422)[];
+  errors?: (403 | 404 | 422)[];
   /** Looks up the path's record: a missing one (404) is reported before field errors (422), see CONV-38. */
   record?: RecordLookup;
   /** Whether the operation needs no token. */
