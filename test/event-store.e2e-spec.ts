@@ -2,7 +2,12 @@ import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/glob
 import pg from 'pg';
 import { createDataSource, getPool } from '#database/data-source.js';
 import { event, eventStoreContract, newStream } from '#event-store/port/event-store.contract.js';
-import { ConflictError, type Head, type StoredEvent } from '#event-store/port/event-store.js';
+import {
+  ClaimTakenError,
+  ConflictError,
+  type Head,
+  type StoredEvent,
+} from '#event-store/port/event-store.js';
 import { isAfter } from '#event-store/port/position.js';
 import { PostgresEventStore } from '#event-store/postgres/postgres-event-store.js';
 import { testConfig, createTestDatabase, type TestDatabase } from './support/database/database.js';
@@ -39,6 +44,60 @@ describe('the PostgreSQL event store', () => {
 
   const append = (stream: string, type = 'A') =>
     store.commit({ accountId: 1, writes: [{ stream, expected: null, events: [event(type)] }] });
+
+  /** Commits to new streams at once, each with a claim on one of the values. @returns which of them succeeded */
+  async function claimTogether(values: string[]): Promise<boolean[]> {
+    const results = await Promise.allSettled(
+      values.map((value) => {
+        const stream = newStream();
+        const claim = { kind: 'receipt', value: Buffer.from(value), stream };
+        const writes = [{ stream, expected: null, events: [event('A')] }];
+        return store.commit({ accountId: 1, writes, claims: [claim] });
+      }),
+    );
+    const errors = results.flatMap((one) =>
+      one.status === 'rejected' ? [one.reason as unknown] : [],
+    );
+    expect(errors.filter((error) => !(error instanceof ClaimTakenError))).toEqual([]);
+    return results.map(({ status }) => status === 'fulfilled');
+  }
+
+  it('commits claims together, and lets only the second of two with the same value fail', async () => {
+    const values = Array.from({ length: 200 }, (_, i) => `value ${i}`);
+    expect(await claimTogether(values)).toEqual(values.map(() => true));
+    const again = values.map((_, i) => (i % 50 === 7 ? `value ${i}` : `other ${i}`));
+    expect(await claimTogether(again)).toEqual(values.map((_, i) => i % 50 !== 7));
+    const twice = values.map((_, i) => `twice ${Math.floor(i / 2)}`);
+    const won = await claimTogether(twice);
+    for (let i = 0; i < twice.length; i += 2)
+      expect([won[i], won[i + 1]].sort()).toEqual([false, true]);
+    const { rows } = await database.query<{ claims: number; streams: number }>(
+      `select count(*)::int as claims, count(distinct stream_id)::int as streams
+       from es.claims where kind = 'receipt'`,
+    );
+    const count = 200 + 196 + 100;
+    expect(rows).toEqual([{ claims: count, streams: count }]);
+  });
+
+  it('claims nothing for a stream that has moved, when others are committed with it', async () => {
+    const moved = newStream();
+    await append(moved);
+    const results = await Promise.allSettled(
+      Array.from({ length: 100 }, (_, i) => {
+        const stream = i % 10 === 3 ? moved : newStream();
+        const claim = { kind: 'moved', value: Buffer.from(`moved ${i}`), stream };
+        const writes = [{ stream, expected: null, events: [event('A')] }];
+        return store.commit({ accountId: 1, writes, claims: [claim] });
+      }),
+    );
+    expect(results.map(({ status }) => status)).toEqual(
+      results.map((_, i) => (i % 10 === 3 ? 'rejected' : 'fulfilled')),
+    );
+    const { rows } = await database.query<{ claims: number }>(
+      `select count(*)::int as claims from es.claims where kind = 'moved'`,
+    );
+    expect(rows).toEqual([{ claims: 90 }]);
+  });
 
   let hangUp: () => Promise<void> = async () => undefined;
   afterEach(async () => {

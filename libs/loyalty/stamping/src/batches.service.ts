@@ -13,8 +13,8 @@ import { toActionDetails } from './customer-card.dto.js';
 import { CustomerCardsService } from './customer-cards.service.js';
 import { runInOrder } from './ordered-operations.js';
 
-/** Enough for the event store to commit many together, and few enough for others to have their turn in between. */
-const CONCURRENCY = 16;
+/** As many as the event store commits together; the rest of a batch waits, so that others have their turn in between. */
+const CONCURRENCY = 64;
 /** An operation that begins later might not end in time: the response would be there too late for its caller. */
 const BEGIN_WITHIN_MS = 5_000;
 

@@ -55,15 +55,14 @@ export function toCommitArguments(
       if (row) rows.push({ accountId: a, stream: s, head, row });
     }
   });
-  const [commit] = commits;
   const [tables, rowList] = toReadModelArguments(rows);
   return [
     JSON.stringify(heads),
     JSON.stringify(events),
     tables,
     rowList,
-    commit ? toClaimArgument(commit, commit.claims) : null,
-    commit ? toClaimArgument(commit, commit.releases) : null,
+    renderClaims(commits.flatMap((commit) => toClaimRows(commit, commit.claims))),
+    renderClaims(commits.flatMap((commit) => toClaimRows(commit, commit.releases))),
     atomic,
     toResponseArgument(commits.flatMap(({ responses = [] }) => responses)),
   ];
@@ -159,20 +158,24 @@ export function createEraseStatement(
 
 /** Builds the argument of `es.take_claims`, each claim with the revision at which its stream got it. */
 export function toClaimArgument(commit: Commit, claims: Commit['claims']): string | null {
-  if (!claims?.length) return null;
-  const revisions = new Map(
-    commit.writes.map(({ stream, expected, events }) => [
-      stream,
-      (expected?.revision ?? -1) + events.length,
-    ]),
-  );
-  return JSON.stringify(
-    claims.map((claim) => ({
-      a: commit.accountId,
-      k: claim.kind,
-      v: claim.value.toString('hex'),
-      s: claim.stream,
-      r: revisions.get(claim.stream) ?? 0,
-    })),
-  );
+  return renderClaims(toClaimRows(commit, claims));
+}
+
+function renderClaims(rows: object[]): string | null {
+  return rows.length > 0 ? JSON.stringify(rows) : null;
+}
+
+function toClaimRows(commit: Commit, claims: Commit['claims'] = []): object[] {
+  return claims.map((claim) => ({
+    a: commit.accountId,
+    k: claim.kind,
+    v: claim.value.toString('hex'),
+    s: claim.stream,
+    r: getLastRevision(commit, claim.stream),
+  }));
+}
+
+function getLastRevision({ writes }: Commit, stream: string): number {
+  const write = writes.find((one) => one.stream === stream);
+  return write ? (write.expected?.revision ?? -1) + write.events.length : 0;
 }

@@ -216,14 +216,19 @@ export class PostgresEventStore extends EventStore implements OnModuleInit, OnAp
     }
   }
 
-  /** Commits independent commits in one transaction. Rejects those that lost a race; the others succeed. */
+  /**
+   * Commits independent commits in one transaction. Rejects those that lost a race or whose claim is taken; the others
+   * succeed. With claims it is all or nothing, because nobody may claim for a stream that has moved; after that each is
+   * committed alone.
+   */
   private async commitGroup(group: Commit[]): Promise<PromiseSettledResult<Head[]>[]> {
     const deadline = performance.now() + SETTLE_WITHIN_MS;
     let isUnknown = false;
     let refusal: UnavailableError | undefined;
-    if (group.length > 1) {
+    const claims = group.flatMap((commit) => toClaimKeys(commit));
+    if (group.length > 1 && new Set(claims).size === claims.length) {
       try {
-        return await this.append(group, false);
+        return await this.append(group, claims.length > 0);
       } catch (error) {
         // Nothing was sent. Retrying each alone would add up their waiting times.
         if (error instanceof UnavailableError) throw error;
@@ -363,11 +368,16 @@ function isFulfilled({ status }: PromiseSettledResult<Head[]>): boolean {
   return status === 'fulfilled';
 }
 
-/** Tells whether a commit may share a transaction with others: it writes one stream and does nothing besides. */
+/** Tells whether a commit may share a transaction with others: it writes one stream, and at most claims values for it. */
 function isIndependent(commit: Commit): boolean {
-  const { writes, claims, releases, cap, erasures, sideEffects } = commit;
-  const hasExtras = [claims, releases, erasures, sideEffects].some((list) => list?.length);
+  const { writes, releases, cap, erasures, sideEffects } = commit;
+  const hasExtras = [releases, erasures, sideEffects].some((list) => list?.length);
   return writes.length === 1 && !hasExtras && !cap;
+}
+
+/** Lists what a commit claims. Two of a group must not claim the same: one statement would not notice. */
+function toClaimKeys({ accountId, claims = [] }: Commit): string[] {
+  return claims.map(({ kind, value }) => `${accountId} ${kind} ${value.toString('hex')}`);
 }
 
 /**
