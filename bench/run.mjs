@@ -11,6 +11,7 @@ const benches = {
     'memory of api and dispatcher, idle and busy, and how long they take to start on a history',
   stamps:
     'stamps per second and their latency, compared with CRUD services written for the purpose',
+  batch: 'what a batch of 100 stamps costs, compared with single requests',
   reads: 'cards, customers and rewards read per second, and what a read takes of the processors',
   customers: 'how long listing and searching take in a store with 200,000 customers',
   deliveries: 'signed webhook deliveries per second, compared with BullMQ and Graphile Worker',
