@@ -57,6 +57,7 @@ export const OPERATIONS: Operation[] = [
   { name: 'redeem at the same time', weight: 2, run: redeemTogether },
   { name: 'reverse at the same time', weight: 1, run: reverseTogether },
   { name: 'repeat at the same time', weight: 1, run: repeatTogether },
+  { name: 'stamp in a batch', weight: 4, run: stampInBatch },
   { name: 'stamp with dry_run', weight: 1, run: stampDryRun },
   { name: 'read a customer card', weight: 4, run: readCustomerCard },
   { name: 'merge', weight: 3, run: mergeTwo },
@@ -379,6 +380,38 @@ async function stampTogether(worker: Worker): Promise<boolean> {
   for (const request of requests) stamp(customerCard, Number(request.body.stamps), 'api');
   await Promise.all(requests.map((request) => worker.send(request)));
   await worker.expectFields(worker.getPath(customerCard), toCardJson(customerCard));
+  return true;
+}
+
+/**
+ * BATCH-08, BATCH-14. The stamps are all the same: what could not be executed follows in the repetition, after the
+ * others.
+ */
+async function stampInBatch(worker: Worker): Promise<boolean> {
+  const count = worker.random.between(2, 12);
+  const cards = Array.from({ length: count }, () => pickCard(worker)).filter(
+    (one) => one !== undefined,
+  );
+  if (cards.length === 0) return false;
+  const expected = cards.map((customerCard) => stamp(customerCard, 1, 'api')?.code ?? 'done');
+  const operations = cards.map(({ id }) => ({
+    operation: 'stamp',
+    customer_card_id: id,
+    stamps: 1,
+    external_ref: worker.createName('receipt'),
+  }));
+  const request = { method: 'POST', path: `${worker.store}/batch`, body: { operations } };
+  let outcomes: string[];
+  do {
+    const { results } = (await worker.send(request)).body as {
+      results: { status: number; body: Json }[];
+    };
+    outcomes = results.map(({ status, body }) => (status === 200 ? 'done' : String(body['code'])));
+  } while (outcomes.includes('unavailable'));
+  worker.expect(request, outcomes, expected);
+  for (const customerCard of new Set(cards)) {
+    await worker.expectFields(worker.getPath(customerCard), toCardJson(customerCard));
+  }
   return true;
 }
 
