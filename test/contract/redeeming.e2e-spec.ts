@@ -36,7 +36,7 @@ async function holding(stamps: number, rewards: number[]) {
 }
 
 describe('redeeming', () => {
-  it('REDEEM-01 Returns 200 `{success, redemption}`; the redemption has `id`, `reward_id`, `reward_name`, `stamps_spent`, `stamps_remaining`, `redeemed_at`, `external_ref`, `staff_ref`, `location_id`, `note` and `occurred_at`, which is the same as `redeemed_at`', async () => {
+  it('REDEEM-01 Returns 200 `{success, redemption, event_id}`; the redemption has `id`, `reward_id`, `reward_name`, `stamps_spent`, `stamps_remaining`, `redeemed_at`, `external_ref`, `staff_ref`, `location_id`, `note` and `occurred_at`, which is the same as `redeemed_at`', async () => {
     const { path, reward_id } = await holding(3, [3]);
     const { status, body } = await redeem(path, { reward_id });
     expect(status).toBe(200);
@@ -55,6 +55,7 @@ describe('redeeming', () => {
         note: null,
         occurred_at: body.redemption.redeemed_at,
       },
+      event_id: expect.stringMatching(/^evt_/),
     });
   });
 

@@ -104,6 +104,7 @@ describe('redemptions', () => {
         customer_card_id: customerCard.id,
         card_id: card.id,
         reversed_at: null,
+        event_id: expect.stringMatching(/^evt_/),
       },
     ]);
   });
@@ -267,6 +268,7 @@ describe('redemptions', () => {
           customer_card_id: one.customerCard.id,
           card_id: one.card.id,
           reversed_at: null,
+          event_id: expect.stringMatching(/^evt_/),
         },
       ]);
     }

@@ -1,7 +1,8 @@
+import { toPublicEventId } from '#kernel/public-id.js';
 import { IdentifierField, IntegerField, TimeField } from '#http/fields.js';
 import { Dto } from '#http/fields.pipe.js';
 import { PageQuery } from '#http/page.js';
-import { IntegerProperty, TimestampProperty } from '#http/response-fields.js';
+import { IntegerProperty, TextProperty, TimestampProperty } from '#http/response-fields.js';
 import { toRedemptionRecordJson, RedemptionRecordJson } from '#stamping/customer-card.dto.js';
 import type { RewardRedeemed } from '#stamping/customer-card.events.js';
 import type { DetailedEntry } from './history-entry.dto.js';
@@ -38,6 +39,11 @@ export class ListedRedemptionJson extends RedemptionRecordJson {
     description: 'When it was undone; null while it stands',
   })
   declare readonly reversed_at: string | null;
+  @TextProperty({
+    example: 'evt_01KJM3Z0Q8F7W2N4B6D8C0E1G3',
+    description: 'The id of its event, which reverse takes',
+  })
+  declare readonly event_id: string;
 }
 
 export function toRedemptionFilter(query: RedemptionListQuery): RedemptionFilter {
@@ -68,5 +74,6 @@ export function toListedRedemptionJson({
     customer_card_id: customerCardId,
     card_id: cardId,
     reversed_at: reversedAt,
+    event_id: toPublicEventId(entry.eventId),
   };
 }

@@ -8,6 +8,7 @@ import { createRecordLookup } from '#http/record.js';
 import type { CardPath } from './card-holder.js';
 import {
   CardActionQuery,
+  ChangedCustomerCardJson,
   CustomerCardDetailJson,
   RedeemDto,
   RedemptionJson,
@@ -64,7 +65,7 @@ export class ByCodeController {
       'As by id: sends stamp.earned, and reward.unlocked for each reward whose threshold is reached. The same external_ref again, by code or by id, repeats the first response and adds nothing.',
     path: ['account_id', CARD_CODE],
     status: 200,
-    response: CustomerCardDetailJson,
+    response: ChangedCustomerCardJson,
     errors: [404, 422],
     record: CUSTOMER_CARD,
   })
@@ -74,7 +75,7 @@ export class ByCodeController {
     @Query() { dry_run: dryRun }: CardActionQuery,
     @Body() body: StampDto,
     @Res({ passthrough: true }) reply: FastifyReply,
-  ): Promise<CustomerCardDetailJson> {
+  ): Promise<ChangedCustomerCardJson> {
     const path = await this.findPath(context, code);
     const command = createStampCommand({ context, path, dryRun, reply }, body);
     return unwrapResult(await this.commands.execute(command), reply);

@@ -13,8 +13,8 @@ import {
 } from './corrections.js';
 import { CorrectionsService } from './corrections.service.js';
 import { customerCard, type CustomerCard } from './customer-card.js';
-import { loadCardTemplate } from './customer-card.commands.js';
-import { toCustomerCardDetailJson, type CustomerCardDetailJson } from './customer-card.dto.js';
+import { findWrittenEvent, loadCardTemplate } from './customer-card.commands.js';
+import { toChangedCustomerCardJson, type ChangedCustomerCardJson } from './customer-card.dto.js';
 import { customerCardReadModel, REVERSAL } from './customer-card.entity.js';
 import { CustomerCardsService } from './customer-cards.service.js';
 import { TemplatesService } from './templates.service.js';
@@ -22,7 +22,7 @@ import { TemplatesService } from './templates.service.js';
 const NO_LOCATION = { locationId: null };
 
 /** Returns the card right after the correction. */
-export class AdjustCustomerCard extends Command<CustomerCardDetailJson> {
+export class AdjustCustomerCard extends Command<ChangedCustomerCardJson> {
   constructor(
     readonly context: CommandContext,
     readonly path: CardPath,
@@ -40,7 +40,7 @@ export class AdjustCustomerCardHandler implements ICommandHandler<AdjustCustomer
     private readonly customerCards: CustomerCardsService,
   ) {}
 
-  execute({ context, path, correction }: AdjustCustomerCard): Promise<CustomerCardDetailJson> {
+  execute({ context, path, correction }: AdjustCustomerCard): Promise<ChangedCustomerCardJson> {
     return this.pipeline.handleCommand({
       readModel: customerCardReadModel,
       id: path.id,
@@ -48,17 +48,18 @@ export class AdjustCustomerCardHandler implements ICommandHandler<AdjustCustomer
       load: (loaded) => loadCardTemplate(this.templates, loaded, path, NO_LOCATION),
       decide: (card, { template }) =>
         adjust(card, template, { ...correction, customerId: path.customerId }),
-      respond: ({ state, inputs: { template, passInstalled }, now }) =>
-        toCustomerCardDetailJson(
+      respond: ({ state, inputs: { template, passInstalled }, events, now }) =>
+        toChangedCustomerCardJson(
           state,
           this.customerCards.createRenderContext(template, now, passInstalled),
+          findWrittenEvent(context, events),
         ),
     });
   }
 }
 
 /** Returns the card right after the reversal. */
-export class ReverseCardEvent extends Command<CustomerCardDetailJson> {
+export class ReverseCardEvent extends Command<ChangedCustomerCardJson> {
   constructor(
     readonly context: CommandContext,
     readonly path: CardPath,
@@ -82,7 +83,7 @@ export class ReverseCardEventHandler implements ICommandHandler<ReverseCardEvent
     private readonly customerCards: CustomerCardsService,
   ) {}
 
-  async execute(command: ReverseCardEvent): Promise<CustomerCardDetailJson> {
+  async execute(command: ReverseCardEvent): Promise<ChangedCustomerCardJson> {
     const { context, path, reason, staffId } = command;
     try {
       return await this.pipeline.handleCommand({
@@ -101,10 +102,11 @@ export class ReverseCardEventHandler implements ICommandHandler<ReverseCardEvent
           });
           return { events, claims: [claim] };
         },
-        respond: ({ state, inputs: { template, passInstalled }, now }) =>
-          toCustomerCardDetailJson(
+        respond: ({ state, inputs: { template, passInstalled }, events, now }) =>
+          toChangedCustomerCardJson(
             state,
             this.customerCards.createRenderContext(template, now, passInstalled),
+            findWrittenEvent(context, events),
           ),
       });
     } catch (error) {

@@ -6,7 +6,7 @@ import { Endpoint } from '#http/endpoint.js';
 import { createRecordLookup } from '#http/record.js';
 import { AdjustCustomerCard, ReverseCardEvent } from './corrections.commands.js';
 import { CorrectionsService } from './corrections.service.js';
-import { AdjustDto, CustomerCardDetailJson, ReverseDto } from './customer-card.dto.js';
+import { AdjustDto, ChangedCustomerCardJson, ReverseDto } from './customer-card.dto.js';
 import { CUSTOMER_CARD, parseCardPath, type Path } from './customer-cards.controller.js';
 import { EVENT_ID } from './path-parameters.js';
 
@@ -33,7 +33,7 @@ export class CorrectionsController {
       'Adds or takes off stamps, for a reason that stands in the history. Sends stamp.earned with the source adjustment, and reward.unlocked for each reward whose threshold is reached, or stamp.removed. Works on expired cards too, and counts towards no limit.',
     path: ['account_id', 'customer_id', 'id'],
     status: 200,
-    response: CustomerCardDetailJson,
+    response: ChangedCustomerCardJson,
     errors: [404, 422],
     record: CUSTOMER_CARD,
   })
@@ -41,7 +41,7 @@ export class CorrectionsController {
     @Context() context: CommandContext,
     @Param() path: Path,
     @Body() { stamps, reason }: AdjustDto,
-  ): Promise<CustomerCardDetailJson> {
+  ): Promise<ChangedCustomerCardJson> {
     return this.commands.execute(
       new AdjustCustomerCard(context, parseCardPath(path), { stamps, reason }),
     );
@@ -56,7 +56,7 @@ export class CorrectionsController {
       'Of a stamping, a redemption or an adjustment, and once only: takes the stamps off again, or gives back those that were spent. Sends stamp.removed, or stamp.earned with the source adjustment and reward.unlocked for each reward whose threshold is reached. A reversed stamping no longer counts towards the limits; its receipt number stays used up. Staff may only reverse what they did themselves, within ten minutes.',
     path: ['account_id', 'customer_id', 'id', EVENT_ID],
     status: 200,
-    response: CustomerCardDetailJson,
+    response: ChangedCustomerCardJson,
     errors: [403, 404, 422],
     record: CARD_EVENT,
   })
@@ -65,7 +65,7 @@ export class CorrectionsController {
     @Authenticated() caller: Caller,
     @Param() { event_id: eventId, ...path }: EventPath,
     @Body() { reason }: ReverseDto,
-  ): Promise<CustomerCardDetailJson> {
+  ): Promise<ChangedCustomerCardJson> {
     const { accountId } = context;
     const refusal = await this.authenticator.findRefusal(caller, accountId, 'reverseCardEvent.any');
     const staffId = refusal === null ? undefined : caller.principalId;

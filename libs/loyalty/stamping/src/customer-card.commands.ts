@@ -1,7 +1,7 @@
 import { Command, CommandHandler, type ICommandHandler } from '@nestjs/cqrs';
 import { randomInt, randomUUID } from 'node:crypto';
 import { Pool } from 'pg';
-import type { CommandContext } from '#kernel/aggregate.js';
+import type { CommandContext, DomainEvent, RecordedEvent } from '#kernel/aggregate.js';
 import { NotFoundError, RejectedError, TakenError, UnavailableError } from '#kernel/errors.js';
 import { retryUntil } from '#kernel/retry-until.js';
 import { takeNextId, withNewId } from '#database/ids.js';
@@ -23,10 +23,13 @@ import {
   type Template,
 } from './customer-card.js';
 import {
+  toChangedCustomerCardJson,
   toCustomerCardDetailJson,
   toRedemptionJson,
+  type ChangedCustomerCardJson,
   type CustomerCardDetailJson,
   type RedemptionJson,
+  type WrittenEvent,
 } from './customer-card.dto.js';
 import { customerCardCap, customerCardReadModel, parseExtraValue } from './customer-card.entity.js';
 import type {
@@ -177,7 +180,7 @@ function retryWhileMerging<R>(enrol: () => Promise<R>): Promise<R> {
 }
 
 /** Returns the card right after the action. */
-export class StampCustomerCard extends Command<ActionResult<CustomerCardDetailJson>> {
+export class StampCustomerCard extends Command<ActionResult<ChangedCustomerCardJson>> {
   constructor(
     readonly context: CommandContext,
     readonly path: CardPath,
@@ -201,7 +204,7 @@ export class StampCustomerCardHandler implements ICommandHandler<StampCustomerCa
     context,
     path,
     action,
-  }: StampCustomerCard): Promise<ActionResult<CustomerCardDetailJson>> {
+  }: StampCustomerCard): Promise<ActionResult<ChangedCustomerCardJson>> {
     return applyToSurvivingCard(path, (at) => this.stamp(context, at, action));
   }
 
@@ -209,7 +212,7 @@ export class StampCustomerCardHandler implements ICommandHandler<StampCustomerCa
     context: CommandContext,
     path: CardPath,
     action: StampCustomerCard['action'],
-  ): Promise<ActionResult<CustomerCardDetailJson>> {
+  ): Promise<ActionResult<ChangedCustomerCardJson>> {
     const receipt = createReceipt(this.keys, context, 'stamp', path, action);
     return executeOnce(receipt, {
       findEarlier: async (used) => {
@@ -218,7 +221,7 @@ export class StampCustomerCardHandler implements ICommandHandler<StampCustomerCa
           type: 'StampsEarned',
           isSame: ({ data }) => data.stamps === action.stamps,
         });
-        return first && this.toJson(first.card, first, new Date());
+        return first && this.toJson(first.card, first, first.event, new Date());
       },
       execute: () =>
         this.pipeline.handleCommand({
@@ -232,7 +235,8 @@ export class StampCustomerCardHandler implements ICommandHandler<StampCustomerCa
               stamp(card, template, { ...action, customerId: path.customerId }, at),
               receipt,
             ),
-          respond: ({ state, inputs, now }) => this.toJson(state, inputs, now),
+          respond: ({ state, inputs, events, now }) =>
+            this.toJson(state, inputs, findWrittenEvent(context, events), now),
         }),
     });
   }
@@ -240,11 +244,13 @@ export class StampCustomerCardHandler implements ICommandHandler<StampCustomerCa
   private toJson(
     card: CustomerCard,
     { template, passInstalled }: ActionContext,
+    event: WrittenEvent,
     now: Date,
-  ): CustomerCardDetailJson {
-    return toCustomerCardDetailJson(
+  ): ChangedCustomerCardJson {
+    return toChangedCustomerCardJson(
       card,
       this.customerCards.createRenderContext(template, now, passInstalled),
+      event,
     );
   }
 }
@@ -286,7 +292,7 @@ export class RedeemRewardHandler implements ICommandHandler<RedeemReward> {
           type: 'RewardRedeemed',
           isSame: ({ data }) => data.rewardId === action.rewardId,
         });
-        return first && toRedemptionJson(first.card, first.event);
+        return first && toRedemptionJson(first.card, first.event, first.event);
       },
       execute: async () => {
         const redemptionId = await takeNextId(this.pool, 'redemptions');
@@ -310,7 +316,7 @@ export class RedeemRewardHandler implements ICommandHandler<RedeemReward> {
           respond: ({ state, events }) => {
             const event = events.find((recorded) => recorded.type === 'RewardRedeemed');
             if (!event) throw new Error('a redemption is always an event');
-            return toRedemptionJson(state, event);
+            return toRedemptionJson(state, event, context.dryRun ? null : event);
           },
         });
       },
@@ -339,6 +345,14 @@ async function applyToSurvivingCard<R>(
       at = error.into;
     }
   }
+}
+
+/** Finds the event of an action: the first that it wrote, before those that follow from it. */
+export function findWrittenEvent(
+  { dryRun }: CommandContext,
+  [event]: RecordedEvent<DomainEvent>[],
+): WrittenEvent {
+  return dryRun === true || !event ? null : event;
 }
 
 function createReceipt(

@@ -1,4 +1,5 @@
 import { NotEquals } from 'class-validator';
+import { toPublicEventId } from '#kernel/public-id.js';
 import {
   BooleanField,
   Field,
@@ -35,6 +36,17 @@ const DESCRIPTIONS = {
   reward_id: 'The reward.',
   id: 'The id.',
 };
+
+const EVENT_ID = {
+  example: 'evt_01KJM3Z0Q8F7W2N4B6D8C0E1G3',
+  description: 'The id of its event, which reverse takes; webhooks and the history show the same.',
+};
+/** A dry run has no event. */
+const WRITTEN_EVENT_ID = {
+  ...EVENT_ID,
+  nullable: true,
+  description: `${EVENT_ID.description} Null in a dry run.`,
+} as const;
 
 @Dto('CustomerCardInput', { example: { card_id: 2 } })
 export class EnrolDto {
@@ -180,6 +192,11 @@ export class CustomerCardDetailJson extends CustomerCardJson {
   declare readonly available_rewards: AvailableRewardJson[];
 }
 
+@Dto('ChangedCustomerCard')
+export class ChangedCustomerCardJson extends CustomerCardDetailJson {
+  @TextProperty(WRITTEN_EVENT_ID) declare readonly event_id: string | null;
+}
+
 @Dto('RedemptionRecord')
 export class RedemptionRecordJson {
   @IntegerProperty({ description: DESCRIPTIONS.id }) declare readonly id: number;
@@ -213,6 +230,7 @@ export class RedemptionJson {
   declare readonly success: true;
   @ObjectProperty(() => RedemptionRecordJson, { description: 'The redemption.' })
   declare readonly redemption: RedemptionRecordJson;
+  @TextProperty(WRITTEN_EVENT_ID) declare readonly event_id: string | null;
 }
 
 /** The render context of a customer card: all that its JSON depends on besides the card itself. */
@@ -265,9 +283,32 @@ function toAvailableRewardJson({ id, name, description, stampsRequired }: Milest
   return { id, name, description, stamps_required: stampsRequired };
 }
 
+/** The event that a request has written; null in a dry run. */
+export type WrittenEvent = { id: string } | null;
+
+export function toChangedCustomerCardJson(
+  card: CustomerCard,
+  renderContext: RenderContext,
+  event: WrittenEvent,
+): ChangedCustomerCardJson {
+  return { ...toCustomerCardDetailJson(card, renderContext), event_id: toWrittenEventId(event) };
+}
+
 /** @param card as the redemption left it */
-export function toRedemptionJson(card: CustomerCard, redeemed: Redeemed): RedemptionJson {
-  return { success: true, redemption: toRedemptionRecordJson(redeemed, card.stampsCount) };
+export function toRedemptionJson(
+  card: CustomerCard,
+  redeemed: Redeemed,
+  event: WrittenEvent,
+): RedemptionJson {
+  return {
+    success: true,
+    redemption: toRedemptionRecordJson(redeemed, card.stampsCount),
+    event_id: toWrittenEventId(event),
+  };
+}
+
+function toWrittenEventId(event: WrittenEvent): string | null {
+  return event && toPublicEventId(event.id);
 }
 
 type Redeemed = Pick<RewardRedeemed, 'data'> & { meta: { occurredAt: string } };

@@ -13,6 +13,7 @@ import { EnrolCustomer, RedeemReward, StampCustomerCard } from './customer-card.
 import {
   toActionDetails,
   CardActionQuery,
+  ChangedCustomerCardJson,
   CustomerCardDetailJson,
   CustomerCardJson,
   EnrolDto,
@@ -126,7 +127,7 @@ export class CustomerCardsController {
       'Sends stamp.earned, and reward.unlocked for each reward whose threshold is reached. The same external_ref again repeats the first response and adds nothing.',
     path: ['account_id', 'customer_id', 'id'],
     status: 200,
-    response: CustomerCardDetailJson,
+    response: ChangedCustomerCardJson,
     errors: [404, 422],
     record: CUSTOMER_CARD,
   })
@@ -136,7 +137,7 @@ export class CustomerCardsController {
     @Query() { dry_run: dryRun }: CardActionQuery,
     @Body() body: StampDto,
     @Res({ passthrough: true }) reply: FastifyReply,
-  ): Promise<CustomerCardDetailJson> {
+  ): Promise<ChangedCustomerCardJson> {
     const command = createStampCommand({ context, path: parseCardPath(path), dryRun, reply }, body);
     return unwrapResult(await this.commands.execute(command), reply);
   }
