@@ -70,7 +70,7 @@ describe('events of several versions in one stream', () => {
     expect(await readVersions(card.id)).toEqual([
       ['CustomerCardIssued', 1, undefined],
       ['StampsEarned', 1, undefined],
-      ['StampsEarned', 2, expect.any(Number)],
+      ['StampsEarned', 3, expect.any(Number)],
       ['RewardUnlocked', 1, undefined],
       ['RewardUnlocked', 1, undefined],
     ]);
@@ -100,7 +100,7 @@ describe('events of several versions in one stream', () => {
     const { customer, customerCard: card } = await enrol(store);
     const data = { customerId: customer.id, ...DETAILS, stamps: 1, source: 'api' };
     await expect(append(card.id, 'StampsEarned', 9, data)).rejects.toThrow(
-      /is a StampsEarned of version 9, and this program knows only version 2: upgrade it/,
+      /is a StampsEarned of version 9, and this program knows only version 3: upgrade it/,
     );
     const { code, output } = await verify();
     expect(output).toContain('is a StampsEarned of version 9');

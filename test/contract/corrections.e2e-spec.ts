@@ -343,7 +343,7 @@ describe('reversing', () => {
     expect(await balance(path)).toBe(1);
   });
 
-  it('FIX-22 The receipt number of a reversed stamping stays used up: it repeats the first response', async () => {
+  it('FIX-22 On the same card the receipt number of a reversed stamping repeats the first response', async () => {
     const { path } = await enrol(store);
     const receipt = { external_ref: 'R-22' };
     const first = await stamp(path, 5, receipt);

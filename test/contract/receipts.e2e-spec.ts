@@ -1,19 +1,27 @@
-import { beforeAll, describe, expect, it } from '@jest/globals';
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import type { HistoryEntryJson } from '#history/history-entry.dto.js';
 import type { ListedRedemptionJson } from '#history/redemption.dto.js';
 import type { ChangedCustomerCardJson, RedemptionJson } from '#stamping/customer-card.dto.js';
-import { useSharedService, type ContractClient } from '../support/http/contract.js';
+import type { EnvelopeJson } from '#public-events/event-feed.dto.js';
+import { expectRefused, useService, type ContractClient } from '../support/http/contract.js';
+import { eventually } from '../support/jest/eventually.js';
+import type { Program } from '../support/services/program.js';
+import { startDispatcher } from '../support/services/webhook-dispatcher.js';
 import { enrol } from '../support/fixtures/enrolled-customer.js';
 
-const service = useSharedService();
+const service = useService();
 let store: ContractClient;
+let dispatcher: Program;
 
 beforeAll(async () => {
   store = await service.newStore();
+  dispatcher = await startDispatcher(service.running);
 });
+afterAll(() => dispatcher.kill('SIGTERM'));
 
 const REASON = 'Wrong card';
 const EVENT_ID = /^evt_/;
+const ZERO_WIDTH = '\u200B';
 
 let receipts = 0;
 const newReceipt = () => `receipts-${++receipts}`;
@@ -26,6 +34,10 @@ const adjust = (path: string, body: object, client = store) =>
   client.post<ChangedCustomerCardJson>(`${path}/adjust`, { stamps: 1, reason: REASON, ...body });
 const reverse = (path: string, eventId: string | null) =>
   store.post<ChangedCustomerCardJson>(`${path}/events/${eventId}/reverse`, { reason: REASON });
+const balance = async (path: string) =>
+  (await store.get<ChangedCustomerCardJson>(path)).body.stamps_count;
+const expectTaken = (answer: Awaited<ReturnType<typeof stamp>>) =>
+  expectRefused(answer, 'external_ref', 'taken');
 const byCode = ({ code }: { code: string }) => `${store.store}/customer_cards/by_code/${code}`;
 
 describe('event_id', () => {
@@ -83,5 +95,245 @@ describe('event_id', () => {
       null,
       null,
     ]);
+  });
+});
+
+describe('the receipt number of an adjustment', () => {
+  it('RECEIPT-04 `adjust` accepts `external_ref`: repeated with the same card and `stamps` it returns the first result with `Idempotent-Replayed: true`, and changes nothing', async () => {
+    for (const stamps of [3, -2]) {
+      const { path } = await enrol(store, { card: { initial_stamps: 5 } });
+      const external_ref = newReceipt();
+      const first = await adjust(path, { stamps, external_ref });
+      await adjust(path, { stamps: 1 });
+      const again = await adjust(path, { stamps, external_ref, reason: 'once more' });
+      expect([again.status, again.body]).toEqual([200, first.body]);
+      const replayed = [first, again].map(({ headers }) => headers.get('idempotent-replayed'));
+      expect(replayed).toEqual([null, 'true']);
+      expect(await balance(path)).toBe(5 + stamps + 1);
+    }
+  });
+
+  it('RECEIPT-05 The receipt number of an adjustment with other `stamps` or another card is 422 `external_ref`, code `taken`', async () => {
+    const { path } = await enrol(store, { card: { initial_stamps: 5 } });
+    const other = await enrol(store);
+    const external_ref = newReceipt();
+    await adjust(path, { stamps: 2, external_ref });
+    for (const stamps of [1, -2]) expectTaken(await adjust(path, { stamps, external_ref }));
+    expectTaken(await adjust(other.path, { stamps: 2, external_ref }));
+    expectRefused(await adjust(path, { external_ref: 'x'.repeat(256) }), 'external_ref');
+    expect([await balance(path), await balance(other.path)]).toEqual([7, 0]);
+  });
+
+  it('RECEIPT-06 It is independent of stampings and redemptions, and used up only by an adjustment that succeeds', async () => {
+    const { path, rewards } = await enrol(store, { rewards: [2] });
+    const external_ref = newReceipt();
+    expectRefused(await adjust(path, { stamps: -1, external_ref }), 'base', 'insufficient_stamps');
+    expect((await adjust(path, { stamps: 1, external_ref })).status).toBe(200);
+    expect((await stamp(path, { stamps: 1, external_ref })).body.stamps_count).toBe(2);
+    const redeemed = await redeem(path, { reward_id: rewards[0]?.id, external_ref });
+    expect(redeemed.body.redemption.stamps_remaining).toBe(0);
+  });
+
+  it('RECEIPT-07 Many simultaneous adjustments with the same `external_ref` count once, and all get the same response', async () => {
+    const { path } = await enrol(store);
+    const external_ref = newReceipt();
+    const answers = await Promise.all(
+      Array.from({ length: 20 }, () => adjust(path, { stamps: 2, external_ref })),
+    );
+    for (const { status, body } of answers) expect([status, body]).toEqual([200, answers[0]?.body]);
+    expect(await balance(path)).toBe(2);
+  });
+
+  it('RECEIPT-08 The history and the events show the receipt number of an adjustment', async () => {
+    const { path } = await enrol(store);
+    const external_ref = newReceipt();
+    const added = await adjust(path, { stamps: 2, external_ref });
+    const removed = await adjust(path, { stamps: -1, external_ref: `${external_ref}-2` });
+    const { body: entries } = await store.get<HistoryEntryJson[]>(`${path}/events?limit=2`);
+    const listed = entries.map((entry) => [entry.id, entry.external_ref, entry.note]);
+    expect(listed).toEqual([
+      [removed.body.event_id, `${external_ref}-2`, REASON],
+      [added.body.event_id, external_ref, REASON],
+    ]);
+    const events = await eventually(
+      async () => {
+        const { body } = await store.get<EnvelopeJson[]>(`${store.store}/events?limit=250`);
+        return body.filter(({ id }) => listed.some(([entry]) => entry === id));
+      },
+      ({ length }) => length === 2,
+    );
+    expect(events.map(({ type, data }) => [type, data['external_ref']])).toEqual([
+      ['stamp.earned', external_ref],
+      ['stamp.removed', `${external_ref}-2`],
+    ]);
+  });
+});
+
+describe('filters', () => {
+  /** A receipt with a stamping, a redemption and an adjustment, and others around it. */
+  async function used(client = store) {
+    const { path, rewards, customer } = await enrol(client, { rewards: [3] });
+    const external_ref = newReceipt();
+    await stamp(path, { stamps: 1, external_ref: newReceipt() }, client);
+    const stamped = await stamp(path, { stamps: 9, external_ref }, client);
+    const reward_id = rewards[0]?.id;
+    const redeemed = await redeem(path, { reward_id, external_ref }, client);
+    await redeem(path, { reward_id, external_ref: newReceipt() }, client);
+    const adjusted = await adjust(path, { stamps: -1, external_ref }, client);
+    await stamp(path, {}, client);
+    const ids = [stamped, redeemed, adjusted].map(({ body }) => body.event_id);
+    return { path, customer, external_ref, ids, redemption: redeemed.body.redemption.id };
+  }
+  const listIds = async (path: string) =>
+    (await store.get<{ id: string | number }[]>(path)).body.map(({ id }) => id);
+  /** Waits for the feed, which lags a little behind. */
+  const listOnceSent = (path: string, count: number) =>
+    eventually(
+      () => listIds(path),
+      ({ length }) => length === count,
+    );
+  const at = (list: string, external_ref: string, more = '') =>
+    `${list}?external_ref=${encodeURIComponent(external_ref)}${more}`;
+
+  it('RECEIPT-09 `external_ref` filters both lists of the history, the feed and the redemptions: it finds exactly what has this receipt number', async () => {
+    const { path, external_ref, ids, redemption } = await used();
+    const own = await service.newStore();
+    const elsewhere = await enrol(own);
+    await stamp(elsewhere.path, { external_ref }, own);
+    const newest = ids.toReversed();
+    expect(await listIds(at(`${store.store}/history`, external_ref))).toEqual(newest);
+    expect(await listIds(at(`${path}/events`, external_ref))).toEqual(newest);
+    expect(await listIds(at(`${store.store}/redemptions`, external_ref))).toEqual([redemption]);
+    expect(await listOnceSent(at(`${store.store}/events`, external_ref), ids.length)).toEqual(ids);
+  });
+
+  it('RECEIPT-10 It can be combined with the other filters; of a number that nothing has the list is empty, and one longer than 255 is 422 `external_ref`', async () => {
+    const { path, external_ref, ids, customer } = await used();
+    const other = await enrol(store);
+    const { store: root } = store;
+    const history = (more: string) => at(`${root}/history`, external_ref, more);
+    expect(await listIds(history('&type=reward.redeemed'))).toEqual([ids[1]]);
+    expect(await listIds(history(`&customer_id=${other.customer.id}`))).toEqual([]);
+    expect(await listIds(at(`${other.path}/events`, external_ref))).toEqual([]);
+    const redemptions = at(`${root}/redemptions`, external_ref, `&customer_id=${customer.id}`);
+    expect(await listIds(redemptions)).toHaveLength(1);
+    const first = await store.get<HistoryEntryJson[]>(history('&limit=2'));
+    expect(first.body.map(({ id }) => id)).toEqual([ids[2], ids[1]]);
+    const next = /<[^>]*(\/api[^>]*)>; rel="next"/.exec(first.headers.get('link') ?? '')?.[1] ?? '';
+    expect(await listIds(next)).toEqual([ids[0]]);
+    expect(await listOnceSent(at(`${root}/events`, external_ref, '&limit=3'), 3)).toEqual(ids);
+    expect(await listIds(at(`${root}/events`, external_ref, `&after=${ids[0]}`))).toEqual([
+      ids[1],
+      ids[2],
+    ]);
+    expect(await listIds(at(`${root}/events`, external_ref, '&type=stamp.removed'))).toEqual([
+      ids[2],
+    ]);
+    for (const list of [
+      `${root}/history`,
+      `${path}/events`,
+      `${root}/events`,
+      `${root}/redemptions`,
+    ]) {
+      expect(await listIds(at(list, newReceipt()))).toEqual([]);
+      expectRefused(await store.get(at(list, 'x'.repeat(256))), 'external_ref');
+    }
+  });
+
+  it('RECEIPT-11 Invisible characters and white space around a receipt number do not count, in filters as in requests', async () => {
+    const { path } = await enrol(store);
+    const external_ref = newReceipt();
+    const hidden = ` ${external_ref.slice(0, 3)}${ZERO_WIDTH}${external_ref.slice(3)}\t`;
+    const first = await stamp(path, { external_ref: hidden });
+    expect((await stamp(path, { external_ref })).body).toEqual(first.body);
+    const ids = [first.body.event_id];
+    for (const one of [hidden, external_ref]) {
+      expect(await listIds(at(`${store.store}/history`, one))).toEqual(ids);
+      expect(await listIds(at(`${path}/events`, one))).toEqual(ids);
+    }
+    expect(await listOnceSent(at(`${store.store}/events`, hidden), ids.length)).toEqual(ids);
+  });
+});
+
+describe('a receipt number after a reversal', () => {
+  it('RECEIPT-12 After a reversal its receipt number may be used again on another customer card', async () => {
+    const { path, rewards, card } = await enrol(store, { rewards: [3] });
+    const other = await enrol(store, { card: { initial_stamps: 3 } });
+    const external_ref = newReceipt();
+    const stamped = await stamp(path, { stamps: 5, external_ref });
+    const adjusted = await adjust(path, { stamps: 2, external_ref });
+    const redeemed = await redeem(path, { reward_id: rewards[0]?.id, external_ref });
+    const { body: own } = await store.post<{ id: number }>(`${store.store}/rewards`, {
+      reward: { card_id: other.card.id, name: 'Cake', stamps_required: 3 },
+    });
+    expect(card.id).not.toBe(other.card.id);
+    const again = () => [
+      () => stamp(other.path, { stamps: 5, external_ref }),
+      () => adjust(other.path, { stamps: 2, external_ref }),
+      () => store.post(`${other.path}/redeem`, { reward_id: own.id, external_ref }),
+    ];
+    for (const repeat of again()) expectRefused(await repeat(), 'external_ref', 'taken');
+    for (const { body } of [redeemed, adjusted, stamped]) {
+      expect((await reverse(path, body.event_id)).status).toBe(200);
+    }
+    for (const repeat of again()) {
+      const first = await repeat();
+      expect([first.status, first.headers.get('idempotent-replayed')]).toEqual([200, null]);
+      const second = await repeat();
+      expect([second.status, second.body]).toEqual([200, first.body]);
+      expect(second.headers.get('idempotent-replayed')).toBe('true');
+    }
+    expect([await balance(path), await balance(other.path)]).toEqual([0, 7]);
+  });
+
+  it('RECEIPT-13 On the same card a repetition still returns the first result', async () => {
+    const [one, two, three] = [await enrol(store), await enrol(store), await enrol(store)];
+    const body = { stamps: 2, external_ref: newReceipt() };
+    const first = await stamp(one.path, body);
+    await reverse(one.path, first.body.event_id);
+    const second = await stamp(two.path, body);
+    for (const [path, result] of [
+      [one.path, first],
+      [two.path, second],
+    ] as const) {
+      const again = await stamp(path, body);
+      expect([again.status, again.body]).toEqual([200, result.body]);
+      expect(again.headers.get('idempotent-replayed')).toBe('true');
+      expectTaken(await stamp(path, { ...body, stamps: 1 }));
+    }
+    expectTaken(await stamp(three.path, body));
+    const balances = [one, two, three].map(({ path }) => balance(path));
+    expect(await Promise.all(balances)).toEqual([0, 2, 0]);
+    const { body: existing } = await stamp(three.path, body);
+    expect(existing).toMatchObject({ existing: { id: two.customerCard.id } });
+  });
+
+  it('RECEIPT-14 Of many simultaneous requests that use it again for different cards exactly one wins; the others are 422 `external_ref`, code `taken`', async () => {
+    const { path } = await enrol(store);
+    const body = { stamps: 2, external_ref: newReceipt() };
+    const { event_id } = (await stamp(path, body)).body;
+    await reverse(path, event_id);
+    const others = await Promise.all(Array.from({ length: 8 }, () => enrol(store)));
+    const answers = await Promise.all(others.map((other) => stamp(other.path, body)));
+    expect(answers.filter(({ status }) => status === 200)).toHaveLength(1);
+    for (const answer of answers) if (answer.status !== 200) expectTaken(answer);
+    const balances = await Promise.all(others.map((other) => balance(other.path)));
+    expect(balances.reduce((sum, one) => sum + one, 0)).toBe(2);
+  });
+
+  it('RECEIPT-15 A receipt number is used at most ten times in this way; then it is 422 `external_ref`, code `taken`', async () => {
+    const cards = [];
+    for (let i = 0; i < 11; i++) cards.push(await enrol(store));
+    const body = { stamps: 1, external_ref: newReceipt() };
+    for (const { path } of cards.slice(0, 10)) {
+      const { status, body: stamped } = await stamp(path, body);
+      expect(status).toBe(200);
+      await reverse(path, stamped.event_id);
+    }
+    expectTaken(await stamp(cards[10]?.path ?? '', body));
+    const listed = await store.get<HistoryEntryJson[]>(
+      `${store.store}/history?external_ref=${body.external_ref}`,
+    );
+    expect(listed.body).toHaveLength(10);
   });
 });

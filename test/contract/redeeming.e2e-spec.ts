@@ -202,7 +202,7 @@ describe('redeeming with a receipt number', () => {
     expect(await balance(path)).toBe(9);
   });
 
-  it('REDEEM-17 The same `external_ref` with another reward or card is 422 `external_ref`, code `taken`', async () => {
+  it('REDEEM-17 The same `external_ref` with another reward or card is 422 `external_ref`, code `taken`, on another card until the redemption is reversed (RECEIPT-12)', async () => {
     const { path, reward_id, rewards } = await holding(10, [3, 4]);
     const external_ref = `other ${path}`;
     await redeem(path, { reward_id, external_ref });

@@ -201,7 +201,7 @@ describe('stamping with a receipt number', () => {
     expect(await balance(path)).toBe(2);
   });
 
-  it('STAMP-18 The same `external_ref` on another card of the store is 422 `external_ref`, code `taken`', async () => {
+  it('STAMP-18 The same `external_ref` on another card of the store is 422 `external_ref`, code `taken`, until the stamping is reversed (RECEIPT-12)', async () => {
     const [one, two] = [await enrol(store), await enrol(store)];
     const external_ref = `card ${one.path}`;
     await stamp(one.path, { external_ref });

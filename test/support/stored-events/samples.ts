@@ -101,6 +101,7 @@ const personal: PersonalFields = {
 const details = {
   locationId: 3,
   staffRef: 'till 2',
+  receiptUse: 1,
   externalRef: 'receipt 1',
   silent: true,
   personal: { note: 'oat milk' },

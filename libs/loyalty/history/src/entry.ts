@@ -38,6 +38,12 @@ export type InheritedFields = {
   balance: number | null;
 };
 
+/** An entry with its event, still sealed. */
+export type EntryWithEvent = { entry: HistoryEntry; event?: StoredEvent };
+
+/** Entries that the table does not have yet, newest first. @property end the last number in the table */
+export type Tail = { tail: Required<EntryWithEvent>[]; end: number };
+
 /** The end of the entries so far. */
 export type End = { seq: number; latestRecordedAt: string };
 

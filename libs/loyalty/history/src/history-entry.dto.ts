@@ -1,7 +1,14 @@
 import { Matches } from 'class-validator';
 import type { Actor, Channel, EventMeta } from '#kernel/aggregate.js';
 import { toPublicEventId } from '#kernel/public-id.js';
-import { Field, IntegerField, OneOfField, TextField, TimeField } from '#http/fields.js';
+import {
+  Field,
+  IdentifierField,
+  IntegerField,
+  OneOfField,
+  TextField,
+  TimeField,
+} from '#http/fields.js';
 import { Dto } from '#http/fields.pipe.js';
 import { PageQuery } from '#http/page.js';
 import {
@@ -30,6 +37,8 @@ export class CardEventsQuery extends PageQuery {
     description: 'Only entries of this type; of a type that there is none of, an empty list',
   })
   declare readonly type: string | null;
+  @IdentifierField({ optional: true, description: 'Only entries with exactly this receipt number' })
+  declare readonly external_ref: string | null;
   @TimeField({ optional: true, description: 'Recorded at or after this time' })
   declare readonly from: Date | null;
   @TimeField({ optional: true, moment: 'next', description: 'Recorded before this time' })

@@ -111,11 +111,11 @@ export class HistoryController {
 
   private async listPage(
     accountId: number,
-    { limit, cursor }: CardEventsQuery,
+    { limit, cursor, external_ref: externalRef }: CardEventsQuery,
     filter: ReturnType<typeof toHistoryFilter>,
     pages: PageReader,
   ): Promise<HistoryEntryJson[]> {
-    const find = await this.history.list(accountId, filter);
+    const find = await this.history.list(accountId, filter, externalRef);
     const entries = await pages.getPage(
       { limit: limit ?? DEFAULT_PAGE_SIZE, cursor },
       async (range) =>

@@ -6,6 +6,7 @@ import { ExplanationService } from './explanation.service.js';
 import { HistoryController } from './history.controller.js';
 import { HistoryService } from './history.service.js';
 import { HistoryTable } from './history-table.service.js';
+import { ReceiptEntries } from './receipt-entries.service.js';
 import { RedemptionsController } from './redemptions.controller.js';
 import { RedemptionsService } from './redemptions.service.js';
 
@@ -13,6 +14,6 @@ import { RedemptionsService } from './redemptions.service.js';
 @Module({
   imports: [AuditModule, CustomerCardReadsModule],
   controllers: [HistoryController, RedemptionsController, AuditController],
-  providers: [ExplanationService, HistoryService, RedemptionsService, HistoryTable],
+  providers: [ExplanationService, HistoryService, ReceiptEntries, RedemptionsService, HistoryTable],
 })
 export class HistoryModule {}

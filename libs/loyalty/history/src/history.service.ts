@@ -8,7 +8,7 @@ import { PersonalKeys } from '#event-store/personal-keys/personal-keys.js';
 import { isAfter } from '#event-store/port/position.js';
 import type { CursorKey, PageRange } from '#http/page.js';
 import { ActorNames } from './actor-names.service.js';
-import { NO_ENTRIES, type HistoryEntry } from './entry.js';
+import { NO_ENTRIES, type EntryWithEvent, type HistoryEntry, type Tail } from './entry.js';
 import type { DecodedEvent, DetailedEntry } from './history-entry.dto.js';
 import {
   createHistoryQuery,
@@ -19,6 +19,7 @@ import {
   type HistoryFilter,
 } from './history-query.js';
 import { toEntry, ENTRY_COLUMNS, HistoryTable, type EntryRow } from './history-table.service.js';
+import { ReceiptEntries } from './receipt-entries.service.js';
 
 /** Limits the events that a list of a whole store adds from the log when the table lags behind. */
 const TAIL = 500;
@@ -56,12 +57,6 @@ const REVERSED = {
   text: 'select reverses, event_id, recorded_at from history where reverses = any ($1)',
 };
 
-/** An entry with its event, still sealed. */
-export type EntryWithEvent = { entry: HistoryEntry; event?: StoredEvent };
-
-/** Entries that the table does not have yet, newest first. @property end the last number in the table */
-export type Tail = { tail: Required<EntryWithEvent>[]; end: number };
-
 /** One list, at one moment: what is in the table, and what follows it in the log. */
 type Listing = {
   accountId: number;
@@ -83,17 +78,31 @@ export class HistoryService {
     private readonly types: EventTypes,
     private readonly keys: PersonalKeys,
     private readonly names: ActorNames,
+    private readonly receipts: ReceiptEntries,
   ) {}
 
-  /** @returns what finds the elements of one page after another */
+  /**
+   * @param externalRef only entries with this receipt number
+   * @returns what finds the elements of one page after another
+   */
   async list(
     accountId: number,
     filter: HistoryFilter,
+    externalRef: string | null,
   ): Promise<(range: PageRange) => Promise<DetailedEntry[]>> {
     const { tail, end } =
       filter.customerCardId === null
         ? await this.readTailOfLog(accountId)
         : await this.readTailOfStream(accountId, `customer_card-${filter.customerCardId}`);
+    if (externalRef !== null) {
+      const entries = await this.receipts.find(accountId, externalRef, { tail, end });
+      const matching = entries.filter(({ entry }) => matchesFilter(filter, entry));
+      return ({ after, limit }) =>
+        this.addDetails(
+          matching.filter(({ entry }) => !after || isBefore(entry, after)).slice(0, limit),
+          tail,
+        );
+    }
     const { low, high } = await this.findBounds(filter, end);
     const listing = { accountId, filter, low, high, tail };
     return ({ after, limit }) => this.readPage(listing, after, limit);

@@ -18,7 +18,7 @@ export class RedemptionListQuery extends PageQuery {
   declare readonly reward_id: number | null;
   @IntegerField({ min: 1, optional: true, description: 'Only those at this location' })
   declare readonly location_id: number | null;
-  @IdentifierField({ optional: true, description: 'Only the one with exactly this receipt number' })
+  @IdentifierField({ optional: true, description: 'Only those with exactly this receipt number' })
   declare readonly external_ref: string | null;
   @TimeField({ optional: true, description: 'Redeemed at or after this time' })
   declare readonly from: Date | null;

@@ -13,20 +13,30 @@ import {
 } from './corrections.js';
 import { CorrectionsService } from './corrections.service.js';
 import { customerCard, type CustomerCard } from './customer-card.js';
-import { findWrittenEvent, loadCardTemplate } from './customer-card.commands.js';
-import { toChangedCustomerCardJson, type ChangedCustomerCardJson } from './customer-card.dto.js';
+import {
+  findWrittenEvent,
+  loadCardTemplate,
+  type ActionContext,
+} from './customer-card.commands.js';
+import {
+  toChangedCustomerCardJson,
+  type ChangedCustomerCardJson,
+  type WrittenEvent,
+} from './customer-card.dto.js';
 import { customerCardReadModel, REVERSAL } from './customer-card.entity.js';
+import type { StampsEarned, StampsRemoved } from './customer-card.events.js';
 import { CustomerCardsService } from './customer-cards.service.js';
+import { ReceiptsService, type ActionResult } from './receipts.service.js';
 import { TemplatesService } from './templates.service.js';
 
 const NO_LOCATION = { locationId: null };
 
 /** Returns the card right after the correction. */
-export class AdjustCustomerCard extends Command<ChangedCustomerCardJson> {
+export class AdjustCustomerCard extends Command<ActionResult<ChangedCustomerCardJson>> {
   constructor(
     readonly context: CommandContext,
     readonly path: CardPath,
-    readonly correction: { stamps: number; reason: string },
+    readonly correction: { stamps: number; reason: string; externalRef: string | null },
   ) {
     super();
   }
@@ -37,24 +47,56 @@ export class AdjustCustomerCardHandler implements ICommandHandler<AdjustCustomer
   constructor(
     private readonly pipeline: CommandPipeline,
     private readonly templates: TemplatesService,
+    private readonly receipts: ReceiptsService,
     private readonly customerCards: CustomerCardsService,
   ) {}
 
-  execute({ context, path, correction }: AdjustCustomerCard): Promise<ChangedCustomerCardJson> {
-    return this.pipeline.handleCommand({
-      readModel: customerCardReadModel,
-      id: path.id,
+  execute({
+    context,
+    path,
+    correction,
+  }: AdjustCustomerCard): Promise<ActionResult<ChangedCustomerCardJson>> {
+    const { stamps, externalRef } = correction;
+    return this.receipts.executeOnce<StampsEarned | StampsRemoved, ChangedCustomerCardJson>(
       context,
-      load: (loaded) => loadCardTemplate(this.templates, loaded, path, NO_LOCATION),
-      decide: (card, { template }) =>
-        adjust(card, template, { ...correction, customerId: path.customerId }),
-      respond: ({ state, inputs: { template, passInstalled }, events, now }) =>
-        toChangedCustomerCardJson(
-          state,
-          this.customerCards.createRenderContext(template, now, passInstalled),
-          findWrittenEvent(context, events),
-        ),
-    });
+      path,
+      {
+        operation: 'adjust',
+        externalRef,
+        isSame: (event) => customerCard.balanceChange?.(event) === stamps,
+        repeat: (first) => this.toJson(first.card, first, first.event, new Date()),
+        execute: ({ details, claims }) =>
+          this.pipeline.handleCommand({
+            readModel: customerCardReadModel,
+            id: path.id,
+            context,
+            load: (loaded) => loadCardTemplate(this.templates, loaded, path, NO_LOCATION),
+            decide: (card, { template }) => ({
+              events: adjust(card, template, {
+                ...correction,
+                ...details,
+                customerId: path.customerId,
+              }),
+              claims,
+            }),
+            respond: ({ state, inputs, events, now }) =>
+              this.toJson(state, inputs, findWrittenEvent(context, events), now),
+          }),
+      },
+    );
+  }
+
+  private toJson(
+    card: CustomerCard,
+    { template, passInstalled }: ActionContext,
+    event: WrittenEvent,
+    now: Date,
+  ): ChangedCustomerCardJson {
+    return toChangedCustomerCardJson(
+      card,
+      this.customerCards.createRenderContext(template, now, passInstalled),
+      event,
+    );
   }
 }
 

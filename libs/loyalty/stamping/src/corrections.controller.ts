@@ -1,5 +1,6 @@
-import { Body, Controller, Param, Post } from '@nestjs/common';
+import { Body, Controller, Param, Post, Res } from '@nestjs/common';
 import { CommandBus } from '@nestjs/cqrs';
+import type { FastifyReply } from 'fastify';
 import type { CommandContext } from '#kernel/aggregate.js';
 import { Authenticated, Authenticator, Context, type Caller } from '#http/caller.js';
 import { Endpoint } from '#http/endpoint.js';
@@ -7,7 +8,12 @@ import { createRecordLookup } from '#http/record.js';
 import { AdjustCustomerCard, ReverseCardEvent } from './corrections.commands.js';
 import { CorrectionsService } from './corrections.service.js';
 import { AdjustDto, ChangedCustomerCardJson, ReverseDto } from './customer-card.dto.js';
-import { CUSTOMER_CARD, parseCardPath, type Path } from './customer-cards.controller.js';
+import {
+  CUSTOMER_CARD,
+  parseCardPath,
+  unwrapResult,
+  type Path,
+} from './customer-cards.controller.js';
 import { EVENT_ID } from './path-parameters.js';
 
 type EventPath = Path & { event_id: string };
@@ -30,7 +36,7 @@ export class CorrectionsController {
     tag: 'Customer cards',
     summary: 'Correct a balance',
     description:
-      'Adds or takes off stamps, for a reason that stands in the history. Sends stamp.earned with the source adjustment, and reward.unlocked for each reward whose threshold is reached, or stamp.removed. Works on expired cards too, and counts towards no limit.',
+      'Adds or takes off stamps, for a reason that stands in the history. Sends stamp.earned with the source adjustment, and reward.unlocked for each reward whose threshold is reached, or stamp.removed. Works on expired cards too, and counts towards no limit. The same external_ref again repeats the first response and adds nothing.',
     path: ['account_id', 'customer_id', 'id'],
     status: 200,
     response: ChangedCustomerCardJson,
@@ -40,11 +46,12 @@ export class CorrectionsController {
   async adjust(
     @Context() context: CommandContext,
     @Param() path: Path,
-    @Body() { stamps, reason }: AdjustDto,
+    @Body() { stamps, reason, external_ref: externalRef }: AdjustDto,
+    @Res({ passthrough: true }) reply: FastifyReply,
   ): Promise<ChangedCustomerCardJson> {
-    return this.commands.execute(
-      new AdjustCustomerCard(context, parseCardPath(path), { stamps, reason }),
-    );
+    const correction = { stamps, reason, externalRef };
+    const command = new AdjustCustomerCard(context, parseCardPath(path), correction);
+    return unwrapResult(await this.commands.execute(command), reply);
   }
 
   @Post('events/:event_id/reverse')
@@ -53,7 +60,7 @@ export class CorrectionsController {
     tag: 'Customer cards',
     summary: 'Undo an event of a customer card',
     description:
-      'Of a stamping, a redemption or an adjustment, and once only: takes the stamps off again, or gives back those that were spent. Sends stamp.removed, or stamp.earned with the source adjustment and reward.unlocked for each reward whose threshold is reached. A reversed stamping no longer counts towards the limits; its receipt number stays used up. Staff may only reverse what they did themselves, within ten minutes.',
+      'Of a stamping, a redemption or an adjustment, and once only: takes the stamps off again, or gives back those that were spent. Sends stamp.removed, or stamp.earned with the source adjustment and reward.unlocked for each reward whose threshold is reached. A reversed stamping no longer counts towards the limits. Its receipt number may be used again on another customer card; on the same one it repeats the first response. Staff may only reverse what they did themselves, within ten minutes.',
     path: ['account_id', 'customer_id', 'id', EVENT_ID],
     status: 200,
     response: ChangedCustomerCardJson,

@@ -33,6 +33,7 @@ const plain = {
   locationId: null,
   staffRef: null,
   externalRef: null,
+  receiptUse: 0,
   silent: false,
   personal: null,
 };
@@ -83,7 +84,7 @@ type State = CustomerCard | undefined;
 const adjusting =
   (stamps: number, on: Template = template, customerId = 7) =>
   (state: State) =>
-    adjust(state, on, { customerId, stamps, reason: REASON });
+    adjust(state, on, { customerId, stamps, reason: REASON, externalRef: null, receiptUse: 0 });
 
 const meta = {
   accountId: 1,

@@ -8,7 +8,9 @@ import {
   type Template,
 } from './customer-card.js';
 import type {
+  ActionDetails,
   CustomerCardEvent,
+  ReceiptDetails,
   StampsEarned,
   StampsRemoved,
   UnlockedReward,
@@ -28,7 +30,10 @@ export type Adjust = {
   /** Signed, not 0. */
   stamps: number;
   reason: string;
-};
+} & Receipt;
+
+/** The receipt number of an adjustment; a reversal has none. */
+type Receipt = Pick<ActionDetails, 'externalRef'> & ReceiptDetails;
 
 /**
  * Puts a balance right. An expired or archived card can be corrected as well: what went wrong before the end can only
@@ -37,12 +42,12 @@ export type Adjust = {
 export function adjust(
   state: CustomerCard | undefined,
   template: Template,
-  { customerId, stamps, reason }: Adjust,
+  { customerId, stamps, ...correction }: Adjust,
 ): CustomerCardEvent[] {
   const card = getHeldCard(state, customerId);
   return stamps > 0
-    ? addStamps(card, template, { stamps, reason })
-    : [takeOffStamps(card, { stamps: -stamps, reason })];
+    ? addStamps(card, template, { stamps, ...correction })
+    : [takeOffStamps(card, { stamps: -stamps, ...correction })];
 }
 
 export type Reverse = {
@@ -132,7 +137,7 @@ export function createAlreadyReversedError(): RejectedError {
   return new RejectedError({ base: ['This event was already reversed'] });
 }
 
-type Correction = { stamps: number; reason: string; reverses?: string | null };
+type Correction = { stamps: number; reason: string; reverses?: string | null } & Partial<Receipt>;
 
 function addStamps(
   card: CustomerCard,
@@ -174,10 +179,11 @@ function takeOffStamps(
 
 function createDetails(
   { customerId }: CustomerCard,
-  { reason, reverses = null }: Omit<Correction, 'stamps'>,
+  { reason, reverses = null, ...receipt }: Omit<Correction, 'stamps'>,
 ) {
   return {
     ...NO_DETAILS,
+    ...receipt,
     customerId,
     source: 'adjustment',
     silent: false,

@@ -7,7 +7,6 @@ import { retryUntil } from '#kernel/retry-until.js';
 import { takeNextId, withNewId } from '#database/ids.js';
 import { CapReachedError } from '#event-store/port/caps.js';
 import { ClaimTakenError, type Claim } from '#event-store/port/event-store.js';
-import type { Decision } from '#event-store/commands/command-plan.js';
 import { CommandPipeline } from '#event-store/commands/handle-command.js';
 import { PersonalKeys } from '#event-store/personal-keys/personal-keys.js';
 import { toStreamName, type LoadedReadModel } from '#event-store/read-models/read-models.js';
@@ -39,12 +38,7 @@ import type {
   StampsEarned,
 } from './customer-card.events.js';
 import { CustomerCardsService } from './customer-cards.service.js';
-import {
-  executeOnce,
-  ReceiptsService,
-  type ActionResult,
-  type Receipt,
-} from './receipts.service.js';
+import { ReceiptsService, type ActionResult } from './receipts.service.js';
 import { TemplatesService } from './templates.service.js';
 
 const CODE_ALPHABET = '23456789ABCDEFGHJKLMNPQRSTUVWXYZ';
@@ -195,7 +189,6 @@ export class StampCustomerCardHandler implements ICommandHandler<StampCustomerCa
   constructor(
     private readonly pipeline: CommandPipeline,
     private readonly templates: TemplatesService,
-    private readonly keys: PersonalKeys,
     private readonly receipts: ReceiptsService,
     private readonly customerCards: CustomerCardsService,
   ) {}
@@ -213,28 +206,27 @@ export class StampCustomerCardHandler implements ICommandHandler<StampCustomerCa
     path: CardPath,
     action: StampCustomerCard['action'],
   ): Promise<ActionResult<ChangedCustomerCardJson>> {
-    const receipt = createReceipt(this.keys, context, 'stamp', path, action);
-    return executeOnce(receipt, {
-      findEarlier: async (used) => {
-        const first = await this.receipts.find<StampsEarned>(context, path, {
-          ...used,
-          type: 'StampsEarned',
-          isSame: ({ data }) => data.stamps === action.stamps,
-        });
-        return first && this.toJson(first.card, first, first.event, new Date());
-      },
-      execute: () =>
+    return this.receipts.executeOnce<StampsEarned, ChangedCustomerCardJson>(context, path, {
+      operation: 'stamp',
+      externalRef: action.externalRef,
+      isSame: ({ data }) => data.stamps === action.stamps,
+      repeat: (first) => this.toJson(first.card, first, first.event, new Date()),
+      execute: ({ details, claims }) =>
         this.pipeline.handleCommand({
           readModel: customerCardReadModel,
           id: path.id,
           context: { ...context, channel: action.source },
           occurredAt: action.occurredAt,
           load: (loaded) => loadCardTemplate(this.templates, loaded, path, action),
-          decide: (card, { template }, at) =>
-            withClaim(
-              stamp(card, template, { ...action, customerId: path.customerId }, at),
-              receipt,
+          decide: (card, { template }, at) => ({
+            events: stamp(
+              card,
+              template,
+              { ...action, ...details, customerId: path.customerId },
+              at,
             ),
+            claims,
+          }),
           respond: ({ state, inputs, events, now }) =>
             this.toJson(state, inputs, findWrittenEvent(context, events), now),
         }),
@@ -270,7 +262,6 @@ export class RedeemRewardHandler implements ICommandHandler<RedeemReward> {
   constructor(
     private readonly pipeline: CommandPipeline,
     private readonly templates: TemplatesService,
-    private readonly keys: PersonalKeys,
     private readonly receipts: ReceiptsService,
     private readonly pool: Pool,
   ) {}
@@ -284,17 +275,12 @@ export class RedeemRewardHandler implements ICommandHandler<RedeemReward> {
     path: CardPath,
     action: RedeemReward['action'],
   ): Promise<ActionResult<RedemptionJson>> {
-    const receipt = createReceipt(this.keys, context, 'redeem', path, action);
-    return executeOnce(receipt, {
-      findEarlier: async (used) => {
-        const first = await this.receipts.find<RewardRedeemed>(context, path, {
-          ...used,
-          type: 'RewardRedeemed',
-          isSame: ({ data }) => data.rewardId === action.rewardId,
-        });
-        return first && toRedemptionJson(first.card, first.event, first.event);
-      },
-      execute: async () => {
+    return this.receipts.executeOnce<RewardRedeemed, RedemptionJson>(context, path, {
+      operation: 'redeem',
+      externalRef: action.externalRef,
+      isSame: ({ data }) => data.rewardId === action.rewardId,
+      repeat: (first) => toRedemptionJson(first.card, first.event, first.event),
+      execute: async ({ details, claims }) => {
         const redemptionId = await takeNextId(this.pool, 'redemptions');
         const { source, ...actionDetails } = action;
         return this.pipeline.handleCommand({
@@ -303,20 +289,19 @@ export class RedeemRewardHandler implements ICommandHandler<RedeemReward> {
           context: { ...context, channel: source },
           occurredAt: action.occurredAt,
           load: (loaded) => loadCardTemplate(this.templates, loaded, path, action),
-          decide: (card, { template }, at) =>
-            withClaim(
-              redeem(
-                card,
-                template,
-                { ...actionDetails, redemptionId, customerId: path.customerId },
-                at,
-              ),
-              receipt,
+          decide: (card, { template }, at) => ({
+            events: redeem(
+              card,
+              template,
+              { ...actionDetails, ...details, redemptionId, customerId: path.customerId },
+              at,
             ),
+            claims,
+          }),
           respond: ({ state, events }) => {
             const event = events.find((recorded) => recorded.type === 'RewardRedeemed');
             if (!event) throw new Error('a redemption is always an event');
-            return toRedemptionJson(state, event, context.dryRun ? null : event);
+            return toRedemptionJson(state, event, findWrittenEvent(context, [event]));
           },
         });
       },
@@ -353,26 +338,6 @@ export function findWrittenEvent(
   [event]: RecordedEvent<DomainEvent>[],
 ): WrittenEvent {
   return dryRun === true || !event ? null : event;
-}
-
-function createReceipt(
-  keys: PersonalKeys,
-  { accountId }: CommandContext,
-  operation: 'stamp' | 'redeem',
-  { id }: CardPath,
-  { externalRef }: ActionDetails,
-): Receipt | undefined {
-  if (externalRef === null) return undefined;
-  const stream = toStreamName(customerCard, id);
-  const claim = keys.createClaim(accountId, `${operation}_receipt`, externalRef, stream);
-  return { number: externalRef, claim };
-}
-
-function withClaim(
-  events: CustomerCardEvent[],
-  receipt: Receipt | undefined,
-): Decision<CustomerCardEvent> {
-  return receipt ? { events, claims: [receipt.claim] } : { events };
 }
 
 /** The context that an action is decided with and its response is rendered with. */

@@ -34,6 +34,8 @@ const DESCRIPTIONS = {
   location_id: 'The location where it happened.',
   staff_ref: 'The member of staff, by a name of your choice.',
   reward_id: 'The reward.',
+  external_ref:
+    'A receipt number, which counts once in a store: the same one again gets the first response. After a reversal it may be used again on another customer card.',
   id: 'The id.',
 };
 
@@ -82,11 +84,7 @@ export class ActionDetailsDto {
 }
 
 class CardActionDto extends ActionDetailsDto {
-  @IdentifierField({
-    optional: true,
-    description:
-      'A receipt number, which counts once in a store for ever: the same one again gets the first response.',
-  })
+  @IdentifierField({ optional: true, description: DESCRIPTIONS.external_ref })
   declare readonly external_ref: string | null;
 }
 
@@ -112,6 +110,8 @@ export class AdjustDto {
   )
   declare readonly stamps: number;
   @ReasonField() declare readonly reason: string;
+  @IdentifierField({ optional: true, description: DESCRIPTIONS.external_ref })
+  declare readonly external_ref: string | null;
 }
 
 @Dto('ReverseInput', { example: { reason: 'Stamped the wrong card' } })

@@ -8,17 +8,11 @@ import type {
 } from '#event-store/read-models/read-models.js';
 import { redecideCard } from './card-merging.js';
 import { customerCard, type CustomerCard } from './customer-card.js';
-import type {
-  ActionDetails,
-  CorrectionDetails,
-  CustomerCardEvent,
-} from './customer-card.events.js';
+import type { CorrectionDetails, CustomerCardEvent } from './customer-card.events.js';
+import { findReceiptValues } from './receipt-numbers.js';
 
 /** The kind of the claim that prevents a second reversal of an event. */
 export const REVERSAL = 'reversal';
-
-/** The kind of the claim on the receipt number of a redemption. */
-export const REDEEM_RECEIPT = 'redeem_receipt';
 
 /** SQL: whether the pass of a customer card is on a phone. */
 const passInstalled = (id: string): string => `exists (
@@ -73,7 +67,8 @@ export function parseExtraValue({
 }
 
 /** Finds the claims of an event, also for the command that moves a card to another customer. */
-export function findClaims({ type, data }: CustomerCardEvent, before?: CustomerCard): ClaimChanges {
+export function findClaims(event: CustomerCardEvent, before?: CustomerCard): ClaimChanges {
+  const { type, data } = event;
   switch (type) {
     case 'CustomerCardIssued':
       return {
@@ -83,11 +78,10 @@ export function findClaims({ type, data }: CustomerCardEvent, before?: CustomerC
         ],
       };
     case 'StampsEarned':
-      return { claims: [...receipt('stamp_receipt', data), ...reversal(data)] };
     case 'StampsRemoved':
-      return { claims: reversal(data) };
+      return { claims: [...findReceiptValues(event), ...reversal(data)] };
     case 'RewardRedeemed':
-      return { claims: receipt(REDEEM_RECEIPT, data) };
+      return { claims: findReceiptValues(event) };
     case 'CustomerCardMoved':
       // A card that was merged into another keeps what it holds: nobody can be enrolled on its behalf.
       if (!before || before.mergedInto) return {};
@@ -98,10 +92,6 @@ export function findClaims({ type, data }: CustomerCardEvent, before?: CustomerC
     default:
       return {};
   }
-}
-
-function receipt(kind: string, { externalRef }: ActionDetails): UniqueValue[] {
-  return externalRef === null ? [] : [{ kind, value: externalRef }];
 }
 
 /** Finds the claim that lets an event be reversed only once. */

@@ -12,6 +12,9 @@ export type ActionDetails = {
   personal: { note: string } | null;
 };
 
+/** Counts the uses of the event's receipt number before it, which were all reversed; 0 without a number. */
+export type ReceiptDetails = { receiptUse: number };
+
 export type StampSource = 'api' | 'pos' | 'app_scan' | 'welcome_bonus' | 'adjustment';
 
 export type CustomerCardIssued = {
@@ -28,10 +31,11 @@ export type CustomerCardIssued = {
 };
 
 /** The details of a correction: its reason is the note. */
-export type CorrectionDetails = ActionDetails & {
-  /** The id of the event that this one undoes; null when it undoes none. */
-  reverses: string | null;
-};
+export type CorrectionDetails = ActionDetails &
+  ReceiptDetails & {
+    /** The id of the event that this one undoes; null when it undoes none. */
+    reverses: string | null;
+  };
 
 export type StampsEarned = {
   type: 'StampsEarned';
@@ -81,6 +85,7 @@ export type RewardRedeemed = {
      */
     locked: number[];
   } & ActionDetails &
+    ReceiptDetails &
     DecidedWith<number>;
 };
 

@@ -40,6 +40,7 @@ const details = {
   locationId: null,
   staffRef: null,
   externalRef: null,
+  receiptUse: 0,
   silent: false,
   personal: null,
 };

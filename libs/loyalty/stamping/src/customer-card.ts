@@ -25,6 +25,7 @@ import { customerCardUpcasts } from './customer-card-upcasts.js';
 import type {
   ActionDetails,
   CustomerCardEvent,
+  ReceiptDetails,
   RewardRedeemed,
   StampsEarned,
   StampsRemoved,
@@ -86,8 +87,9 @@ export const NO_DETAILS = {
   locationId: null,
   staffRef: null,
   externalRef: null,
+  receiptUse: 0,
   personal: null,
-} as const satisfies Omit<ActionDetails, 'silent'>;
+} as const satisfies Omit<ActionDetails & ReceiptDetails, 'silent'>;
 
 export const customerCard: Aggregate<CustomerCard, CustomerCardEvent> = {
   name: 'customer_card',
@@ -260,13 +262,14 @@ export function issue(
   return [issued, welcome, ...createUnlocks(customerId, template.initialStamps, [], template)];
 }
 
-export type Stamp = ActionDetails & {
-  customerId: number;
-  stamps: number;
-  source: StampSource;
-  /** When it happened, if that is not now. */
-  occurredAt: Date | undefined;
-};
+export type Stamp = ActionDetails &
+  ReceiptDetails & {
+    customerId: number;
+    stamps: number;
+    source: StampSource;
+    /** When it happened, if that is not now. */
+    occurredAt: Date | undefined;
+  };
 
 export function stamp(
   state: CustomerCard | undefined,
@@ -287,12 +290,13 @@ export function stamp(
   ];
 }
 
-export type Redeem = ActionDetails & {
-  customerId: number;
-  redemptionId: number;
-  rewardId: number;
-  occurredAt: Date | undefined;
-};
+export type Redeem = ActionDetails &
+  ReceiptDetails & {
+    customerId: number;
+    redemptionId: number;
+    rewardId: number;
+    occurredAt: Date | undefined;
+  };
 
 export function redeem(
   state: CustomerCard | undefined,

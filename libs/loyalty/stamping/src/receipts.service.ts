@@ -1,11 +1,9 @@
 import { Injectable } from '@nestjs/common';
-import { Pool } from 'pg';
 import type { CommandContext, RecordedEvent } from '#kernel/aggregate.js';
 import { NotFoundError, TakenError, UnavailableError } from '#kernel/errors.js';
 import { RETRY, retryUntil } from '#kernel/retry-until.js';
-import { query } from '#database/connection.js';
 import { toRecorded } from '#event-store/port/codec.js';
-import { ClaimTakenError, EventStore, type Claim } from '#event-store/port/event-store.js';
+import { ClaimTakenError, type Claim, type StoredEvent } from '#event-store/port/event-store.js';
 import { PersonalKeys } from '#event-store/personal-keys/personal-keys.js';
 import {
   ReadModels,
@@ -16,24 +14,47 @@ import { ClaimHolders } from './claim-holders.service.js';
 import { CardMergedError, isHeldBy, type CardPath } from './card-holder.js';
 import { customerCard, type CustomerCard, type Template } from './customer-card.js';
 import { customerCardReadModel, parseExtraValue } from './customer-card.entity.js';
-import type { CustomerCardEvent, RewardRedeemed, StampsEarned } from './customer-card.events.js';
+import type { ReceiptDetails } from './customer-card.events.js';
+import { MAX_RECEIPT_USES, type ReceiptEvent, type ReceiptOperation } from './receipt-numbers.js';
+import { ReceiptUses, type ReceiptUse } from './receipt-uses.service.js';
 import { TemplatesService } from './templates.service.js';
 
 const SETTLE_TIMEOUT_MS = 10_000;
 const RETRY_MS = 50;
 const RETRY_TIMEOUT_MS = 10_000;
 
-export type Receipt = { number: string; claim: Claim };
-
 /** The result of an action, or of an earlier one with the same receipt number. */
 export type ActionResult<R> = { body: R; isRepeated: boolean };
 
-/** Finds the action that a receipt number (external_ref) was used for, in the history. */
+/** An action that a receipt number was used for, and the card after it. */
+export type EarlierAction<E extends ReceiptEvent> = {
+  event: RecordedEvent<E>;
+  card: CustomerCard;
+  template: Template;
+  passInstalled: boolean;
+};
+
+/** What an action adds to its event and its commit, so that its receipt number is used up. */
+export type ReceiptUsage = { details: ReceiptDetails; claims: Claim[] };
+
+const WITHOUT_RECEIPT: ReceiptUsage = { details: { receiptUse: 0 }, claims: [] };
+
+/** An action that happens once for its receipt number. */
+type OnceAction<E extends ReceiptEvent, R> = {
+  operation: ReceiptOperation;
+  externalRef: string | null;
+  /** Tells whether an earlier action is the same as this one. */
+  isSame: (event: RecordedEvent<E>) => boolean;
+  /** Renders the result of an earlier action. */
+  repeat: (earlier: EarlierAction<E>) => R;
+  execute: (usage: ReceiptUsage) => Promise<R>;
+};
+
+/** Lets an action happen once for its receipt number (external_ref). */
 @Injectable()
 export class ReceiptsService {
   constructor(
-    private readonly pool: Pool,
-    private readonly eventStore: EventStore,
+    private readonly uses: ReceiptUses,
     private readonly readModels: ReadModels,
     private readonly keys: PersonalKeys,
     private readonly templates: TemplatesService,
@@ -41,57 +62,133 @@ export class ReceiptsService {
   ) {}
 
   /**
-   * Finds the action that used the receipt number, and the card after it; undefined when it is unused. A commit to
-   * EventStoreDB claims the number before it appends: until the action is in the history, or the claim is free again,
-   * this waits.
+   * Executes an action once for its receipt number, forever: the number is looked up before any rule applies, and of two
+   * concurrent requests with the same number the second gets the result of the first. If the first wrote nothing, the
+   * number stays free.
+   * @throws UnavailableError when the number was taken and freed again for ten seconds
+   */
+  async executeOnce<E extends ReceiptEvent, R>(
+    context: CommandContext,
+    path: CardPath,
+    action: OnceAction<E, R>,
+  ): Promise<ActionResult<R>> {
+    const { externalRef } = action;
+    if (externalRef === null) {
+      return { body: await action.execute(WITHOUT_RECEIPT), isRepeated: false };
+    }
+    return retryUntil(
+      {
+        withinMs: RETRY_TIMEOUT_MS,
+        delayMs: 0,
+        isRetriable: (error) => error instanceof ClaimTakenError,
+      },
+      async () => {
+        const use = await this.find<E>(context, path, { ...action, externalRef });
+        if ('earlier' in use) return { body: action.repeat(use.earlier), isRepeated: true };
+        return { body: await action.execute(use), isRepeated: false };
+      },
+      (cause) => new UnavailableError('Others are using this external_ref right now', { cause }),
+    );
+  }
+
+  /**
+   * Finds the action that used the receipt number on this card, or how to use it: nobody has, or each use on another card
+   * was reversed. A commit to EventStoreDB claims the number before it appends: until the action is in the history, or the
+   * claim is free again, this waits.
    * @throws NotFoundError when the path names no customer card, CardMergedError when another one goes on for it
    * @throws TakenError when it was used on another card, or for something else
    * @throws UnavailableError when what happens to the claim is still open after ten seconds
    */
-  async find<E extends StampsEarned | RewardRedeemed>(
+  private async find<E extends ReceiptEvent>(
     { accountId }: CommandContext,
     path: CardPath,
-    receipt: { claim: Claim; number: string; type: E['type']; isSame: (event: E) => boolean },
-  ): Promise<
-    | { event: RecordedEvent<E>; card: CustomerCard; template: Template; passInstalled: boolean }
-    | undefined
-  > {
+    receipt: Pick<OnceAction<E, unknown>, 'operation' | 'isSame'> & { externalRef: string },
+  ): Promise<{ earlier: EarlierAction<E> } | ReceiptUsage> {
+    const { operation, externalRef } = receipt;
     const own = toStreamName(customerCard, path.id);
+    const toUsage = (index: number): ReceiptUsage => ({
+      details: { receiptUse: index },
+      claims: [this.uses.createClaim(accountId, externalRef, { operation, index, stream: own })],
+    });
     // A read model may lag behind and not show yet which card the other was merged into.
     let isFresh = false;
     return retryUntil(
       { withinMs: SETTLE_TIMEOUT_MS, delayMs: RETRY_MS },
       async () => {
-        const used = await this.findUse(accountId, receipt.claim);
-        if (!used) return undefined;
+        const first = await this.uses.findFirst(accountId, externalRef, operation);
+        if (!first) return toUsage(0);
         const current = await this.getCard(accountId, path, isFresh);
-        const stream = used.stream_id;
-        if (stream !== own && !(await this.isMergedInto(stream, path.id, isFresh))) {
-          if (!isFresh) {
-            isFresh = true;
-            return RETRY;
-          }
-          if (current.state.mergedInto) throw new CardMergedError(current.state.mergedInto);
-          throw await this.createTakenError(stream, 'was already used on another customer card');
+        const uses =
+          first.stream === own
+            ? [first]
+            : await this.uses.list(accountId, externalRef, [operation]);
+        const use = await this.findUseOfCard(uses, path.id, isFresh);
+        if (use) {
+          const earlier = await this.findEarlier<E>(use, externalRef, current);
+          if (!earlier) return RETRY;
+          if (receipt.isSame(earlier.event)) return { earlier };
+          throw await this.createTakenError(use.stream, 'was already used for something else');
         }
-        const then = await this.readModels.project(customerCard, stream, used.revision);
-        const event = await this.findLastEvent<E>(stream, used.revision, receipt.type);
-        if (then?.head.revision === used.revision && event?.data.externalRef === receipt.number) {
-          if (!receipt.isSame(event)) {
-            throw await this.createTakenError(stream, 'was already used for something else');
-          }
-          const { storeVersion, passInstalled } = parseExtraValue(current);
-          const template = await this.templates.getAtVersion(then.state.cardId, storeVersion);
-          return { event, card: then.state, template, passInstalled };
+        if (!isFresh) {
+          isFresh = true;
+          return RETRY;
         }
-        return RETRY;
+        if (current.state.mergedInto) throw new CardMergedError(current.state.mergedInto);
+        const last = uses.at(-1);
+        if (!last) return RETRY;
+        const reversal = await this.findReversal(accountId, last, externalRef);
+        if (reversal === 'pending') return RETRY;
+        if (reversal === undefined || uses.length >= MAX_RECEIPT_USES) {
+          throw await this.createTakenError(
+            last.stream,
+            'was already used on another customer card',
+          );
+        }
+        return toUsage(last.index + 1);
       },
       () => new UnavailableError('Another request with this external_ref has not been settled yet'),
     );
   }
 
+  /** Finds the use on this card itself, or else on one that was merged into it. */
+  private async findUseOfCard(
+    uses: ReceiptUse[],
+    id: number,
+    isFresh: boolean,
+  ): Promise<ReceiptUse | undefined> {
+    const own = uses.find(({ stream }) => stream === toStreamName(customerCard, id));
+    if (own) return own;
+    for (const use of uses) if (await this.isMergedInto(use.stream, id, isFresh)) return use;
+    return undefined;
+  }
+
+  /** @returns undefined while the action is not in the history yet */
+  private async findEarlier<E extends ReceiptEvent>(
+    use: ReceiptUse,
+    externalRef: string,
+    current: LoadedReadModel<CustomerCard>,
+  ): Promise<EarlierAction<E> | undefined> {
+    const then = await this.readModels.project(customerCard, use.stream, use.revision);
+    const stored = await this.uses.findEvent(use, externalRef);
+    const [opened] = stored ? await this.keys.openEvents([stored]) : [];
+    if (!opened || then?.head.revision !== use.revision) return undefined;
+    const { storeVersion, passInstalled } = parseExtraValue(current);
+    const template = await this.templates.getAtVersion(then.state.cardId, storeVersion);
+    const event = toRecorded<E>(customerCard, opened);
+    return { event, card: then.state, template, passInstalled };
+  }
+
+  private async findReversal(
+    accountId: number,
+    use: ReceiptUse,
+    externalRef: string,
+  ): Promise<StoredEvent | 'pending' | undefined> {
+    const event = await this.uses.findEvent(use, externalRef);
+    return event ? this.uses.findReversal(accountId, event) : 'pending';
+  }
+
   private async createTakenError(stream: string, message: string): Promise<TakenError> {
-    const id = Number(stream.slice(customerCard.name.length + 1));
+    const id = parseCardId(stream);
     const existing = await this.holders.findSurvivor(
       customerCardReadModel,
       id,
@@ -104,25 +201,12 @@ export class ReceiptsService {
     );
   }
 
-  private async findUse(
-    accountId: number,
-    { kind, value }: Claim,
-  ): Promise<{ stream_id: string; revision: number } | undefined> {
-    const [used] = await query<{ stream_id: string; revision: number }>(this.pool, {
-      name: 'receipts_find',
-      text: `select stream_id, revision from es.claims
-             where account_id = $1 and kind = $2 and value = $3`,
-      values: [accountId, kind, value],
-    });
-    return used;
-  }
-
   /**
    * Tells whether a record was merged into another one, directly or through others in turn. Read models that lag behind
    * may lead in a circle.
    */
   private async isMergedInto(stream: string, id: number, isFresh: boolean): Promise<boolean> {
-    let from = Number(stream.slice(customerCard.name.length + 1));
+    let from = parseCardId(stream);
     for (const visited = new Set<number>(); from !== id;) {
       const card = await this.readModels.load(customerCardReadModel, from, isFresh);
       if (!card?.state.mergedInto || visited.has(from)) return false;
@@ -143,47 +227,9 @@ export class ReceiptsService {
     if (isFresh) throw new NotFoundError('Customer card');
     return this.getCard(accountId, { customerId, id }, true);
   }
-
-  private async findLastEvent<E extends CustomerCardEvent>(
-    stream: string,
-    revision: number,
-    type: E['type'],
-  ): Promise<RecordedEvent<E> | undefined> {
-    const range = { from: revision, direction: 'backwards' } as const;
-    for await (const stored of this.eventStore.readStream(stream, range)) {
-      if (stored.type !== type) continue;
-      const [event] = await this.keys.openEvents([stored]);
-      return event && toRecorded<E>(customerCard, event);
-    }
-    return undefined;
-  }
 }
 
-/**
- * Executes an action once for its receipt number, forever: the number is looked up before any rule applies, and of two
- * concurrent requests with the same number the second gets the result of the first. If the first wrote nothing, the
- * number stays free.
- * @throws UnavailableError when the number was taken and freed again for ten seconds
- */
-export async function executeOnce<R>(
-  receipt: Receipt | undefined,
-  {
-    findEarlier,
-    execute,
-  }: { findEarlier: (used: Receipt) => Promise<R | undefined>; execute: () => Promise<R> },
-): Promise<ActionResult<R>> {
-  if (!receipt) return { body: await execute(), isRepeated: false };
-  return retryUntil(
-    {
-      withinMs: RETRY_TIMEOUT_MS,
-      delayMs: 0,
-      isRetriable: (error) => error instanceof ClaimTakenError,
-    },
-    async () => {
-      const first = await findEarlier(receipt);
-      if (first) return { body: first, isRepeated: true };
-      return { body: await execute(), isRepeated: false };
-    },
-    (cause) => new UnavailableError('Others are using this external_ref right now', { cause }),
-  );
+/** Parses the id of a customer card from the name of its stream. */
+export function parseCardId(stream: string): number {
+  return Number(stream.slice(customerCard.name.length + 1));
 }

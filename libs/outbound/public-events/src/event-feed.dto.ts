@@ -1,4 +1,4 @@
-import { IntegerField, OneOfField, TextField } from '#http/fields.js';
+import { IdentifierField, IntegerField, OneOfField, TextField } from '#http/fields.js';
 import { Dto } from '#http/fields.pipe.js';
 import {
   IntegerProperty,
@@ -23,6 +23,9 @@ export class FeedQuery {
 
   @OneOfField(PUBLIC_EVENTS, { optional: true, description: 'Only events of this type.' })
   declare readonly type: PublicEventType | null;
+
+  @IdentifierField({ optional: true, description: 'Only events with exactly this receipt number.' })
+  declare readonly external_ref: string | null;
 
   @IntegerField({
     min: 1,

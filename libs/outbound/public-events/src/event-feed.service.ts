@@ -1,7 +1,9 @@
 import { Injectable } from '@nestjs/common';
 import { Pool } from 'pg';
+import { toPublicEventId } from '#kernel/public-id.js';
 import { query } from '#database/connection.js';
 import { readPage } from '#http/page-by-bytes.js';
+import { ReceiptUses } from '#stamping/receipt-uses.service.js';
 import { EventBodies, type PublicEventRef } from './event-bodies.service.js';
 import { type PublicEventType } from './public-events.js';
 
@@ -17,6 +19,10 @@ const INITIAL_COUNT = 16;
 
 const FIND_POSITION = `select seq from webhook_events where event_id = $1 and account_id = $2`;
 
+/** The start of a query by ids; `offset 0` ends it, or the planner may walk through all events of the store instead. */
+const SELECT_BY_ID =
+  'select seq, event_id, customer_id, account_id, type from webhook_events where event_id = any (';
+
 /** `text` is null when the event's partition was dropped. */
 type RenderedRef = { ref: PublicEventRef; text: Buffer | null };
 
@@ -26,28 +32,41 @@ export class EventFeed {
   constructor(
     private readonly pool: Pool,
     private readonly bodies: EventBodies,
+    private readonly receipts: ReceiptUses,
   ) {}
 
   /**
    * Renders a page of events.
    * @param after the id of the last envelope seen; null starts at the oldest that is stored
    * @param types null means all
+   * @param externalRef only events with this receipt number; null means all
    * @param waitUntilLarge waits until the page may become large
    * @returns undefined when `after` is not a stored event of the store
    */
   async catchUp(
     accountId: number,
-    options: { after: string | null; types: PublicEventType[] | null; limit: number },
+    options: {
+      after: string | null;
+      types: PublicEventType[] | null;
+      externalRef: string | null;
+      limit: number;
+    },
     waitUntilLarge: () => Promise<void>,
   ): Promise<FeedPage | undefined> {
-    const { after, types, limit } = options;
+    const { after, types, externalRef, limit } = options;
     const position = after === null ? 0 : await this.findPosition(accountId, after);
     if (position === undefined) return undefined;
+    const values: unknown[] = [accountId, position, limit + 1];
+    const value = (parameter: unknown) => `$${values.push(parameter)}`;
+    const source =
+      externalRef === null
+        ? 'webhook_events'
+        : `(${SELECT_BY_ID} ${value(await this.findEventIds(accountId, externalRef))}::text[]) offset 0) e`;
     const rows = await query<{ seq: number; event_id: string; customer_id: number }>(this.pool, {
-      text: `select seq, event_id, customer_id from webhook_events
-             where account_id = $1 and seq > $2 ${types === null ? '' : 'and type = any ($4)'}
+      text: `select seq, event_id, customer_id from ${source}
+             where account_id = $1 and seq > $2 ${types === null ? '' : `and type = any (${value(types)})`}
              order by seq limit $3`,
-      values: [accountId, position, limit + 1, ...(types === null ? [] : [types])],
+      values,
     });
     const refs = rows.map((row): PublicEventRef => ({
       seq: row.seq,
@@ -80,6 +99,11 @@ export class EventFeed {
       }
       return { ref, text: typeof text === 'string' ? null : text };
     });
+  }
+
+  private async findEventIds(accountId: number, externalRef: string): Promise<string[]> {
+    const events = await this.receipts.listEvents(accountId, externalRef);
+    return events.map(({ id }) => toPublicEventId(id));
   }
 
   private async findPosition(accountId: number, eventId: string): Promise<number | undefined> {

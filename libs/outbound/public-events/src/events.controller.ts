@@ -40,11 +40,16 @@ export class EventsController {
   })
   async list(
     @Context() { accountId }: CommandContext,
-    @Query() { after, type, limit }: FeedQuery,
+    @Query() { after, type, external_ref: externalRef, limit }: FeedQuery,
     @Req() request: AuthenticatedRequest,
     @Res({ passthrough: true }) reply: FastifyReply,
   ): Promise<Buffer | Readable> {
-    const options = { after, types: type === null ? null : [type], limit: limit ?? DEFAULT_LIMIT };
+    const options = {
+      after,
+      types: type === null ? null : [type],
+      externalRef,
+      limit: limit ?? DEFAULT_LIMIT,
+    };
     const page = await this.feed.catchUp(accountId, options, () =>
       this.largeResponses.acquire(request, reply),
     );

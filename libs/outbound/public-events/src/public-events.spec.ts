@@ -83,6 +83,7 @@ const ACTION_DETAILS = {
   locationId: 5,
   staffRef: 'till 2',
   externalRef: 'R-1',
+  receiptUse: 0,
   silent: false,
   personal: { note: 'oat milk' },
 };
@@ -143,9 +144,9 @@ describe('public events', () => {
   });
 
   it('assertKnownTypes refuses an unknown version', () => {
-    const newer = { id: ID, type: 'StampsEarned', version: 3 };
+    const newer = { id: ID, type: 'StampsEarned', version: 4 };
     expect(() => assertKnownTypes(TYPES, [newer])).toThrow(
-      `does not know version 3 of the type StampsEarned of event ${ID}`,
+      `does not know version 4 of the type StampsEarned of event ${ID}`,
     );
   });
 
@@ -256,6 +257,7 @@ describe('public events', () => {
         locationId: null,
         staffRef: null,
         externalRef: null,
+        receiptUse: 0,
         reverses: ID,
         countedAt: META.occurredAt,
       },
