@@ -1,9 +1,16 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import type { CreatedCustomerJson } from '#customers/customer.dto.js';
 import type { HistoryEntryJson } from '#history/history-entry.dto.js';
 import type { ListedRedemptionJson } from '#history/redemption.dto.js';
 import type { ChangedCustomerCardJson, RedemptionJson } from '#stamping/customer-card.dto.js';
+import type { ReversedReceiptJson } from '#stamping/receipt-reversal.dto.js';
 import type { EnvelopeJson } from '#public-events/event-feed.dto.js';
-import { expectRefused, useService, type ContractClient } from '../support/http/contract.js';
+import {
+  expectFailure,
+  expectRefused,
+  useService,
+  type ContractClient,
+} from '../support/http/contract.js';
 import { eventually } from '../support/jest/eventually.js';
 import type { Program } from '../support/services/program.js';
 import { startDispatcher } from '../support/services/webhook-dispatcher.js';
@@ -335,5 +342,230 @@ describe('a receipt number after a reversal', () => {
       `${store.store}/history?external_ref=${body.external_ref}`,
     );
     expect(listed.body).toHaveLength(10);
+  });
+});
+
+describe('reversing a receipt', () => {
+  const reverseReceipt = (external_ref: unknown, headers: Record<string, string> = {}) =>
+    store.send<ReversedReceiptJson>(
+      'POST',
+      `${store.store}/receipts/reverse`,
+      { external_ref, reason: REASON },
+      headers,
+    );
+  /** Stamps a card and redeems from it with one receipt. */
+  async function used(initial_stamps = 0) {
+    const enrolled = await enrol(store, { rewards: [3], card: { initial_stamps } });
+    const { path, rewards } = enrolled;
+    const external_ref = newReceipt();
+    const stamped = await stamp(path, { stamps: 5, external_ref });
+    const redeemed = await redeem(path, { reward_id: rewards[0]?.id, external_ref });
+    const ids = [stamped, redeemed].map(({ body }) => body.event_id);
+    return { ...enrolled, external_ref, ids };
+  }
+  /** The changes of a card, oldest first. */
+  const listChanges = async (path: string) =>
+    (await store.get<HistoryEntryJson[]>(`${path}/events`)).body
+      .map(({ type, stamps, balance: after }) => [type, stamps, after])
+      .toReversed();
+
+  it('RECEIPT-16 It reverses every stamping and redemption with this number at once, and returns 200 `{reversed, customer_card}`: the ids of these events, and the card in the detail shape', async () => {
+    const { path, customerCard, external_ref, ids } = await used();
+    const { status, body } = await reverseReceipt(external_ref);
+    expect([status, body.reversed]).toEqual([200, ids]);
+    expect(Object.keys(body)).toEqual(['reversed', 'customer_card']);
+    expect(Object.keys(body.customer_card)).toEqual(Object.keys(customerCard));
+    expect(body.customer_card).toEqual((await store.get(path)).body);
+    expect(body.customer_card.stamps_count).toBe(0);
+    const { body: entries } = await store.get<HistoryEntryJson[]>(`${path}/events`);
+    const reversals = entries.filter(({ reverses }) => reverses !== null);
+    expect(reversals.map(({ reverses, note }) => [reverses, note]).sort()).toEqual(
+      ids.map((id) => [id, REASON]).sort(),
+    );
+  });
+
+  it('RECEIPT-17 It sends what reversing each of them sends', async () => {
+    const spent = await used();
+    await reverseReceipt(spent.external_ref);
+    // Only with what the redemption gives back does the card hold enough to take the stamps off.
+    expect((await listChanges(spent.path)).slice(4)).toEqual([
+      ['stamp.earned', 3, 5],
+      ['reward.unlocked', null, 5],
+      ['stamp.removed', -5, 0],
+    ]);
+    const covered = await used(4);
+    await reverseReceipt(covered.external_ref);
+    expect((await listChanges(covered.path)).slice(5)).toEqual([
+      ['stamp.removed', -5, 1],
+      ['stamp.earned', 3, 4],
+    ]);
+  });
+
+  it('RECEIPT-18 Repeated, it returns the same response with `Idempotent-Replayed: true`, and reverses nothing', async () => {
+    const { path, external_ref } = await used();
+    const first = await reverseReceipt(external_ref);
+    await stamp(path, { stamps: 2 });
+    const again = await reverseReceipt(`${external_ref}${ZERO_WIDTH} `);
+    expect([again.status, again.body]).toEqual([200, first.body]);
+    const replayed = [first, again].map(({ headers }) => headers.get('idempotent-replayed'));
+    expect(replayed).toEqual([null, 'true']);
+    expect(await balance(path)).toBe(2);
+  });
+
+  it('RECEIPT-19 What was reversed before stays as it is, and only the rest is reversed', async () => {
+    const { path, external_ref, ids } = await used(1);
+    const [stamped, redeemed] = ids;
+    await reverse(path, redeemed ?? null);
+    const first = await reverseReceipt(external_ref);
+    expect(first.body.reversed).toEqual([stamped]);
+    expect((await reverseReceipt(external_ref)).body).toEqual(first.body);
+    expect(await balance(path)).toBe(1);
+    const single = await used();
+    for (const id of single.ids.toReversed()) await reverse(single.path, id);
+    const again = await reverseReceipt(single.external_ref);
+    expect([again.status, again.body.reversed]).toEqual([200, [single.ids[0]]]);
+    expect(again.headers.get('idempotent-replayed')).toBe('true');
+  });
+
+  it('RECEIPT-20 A receipt that was stamped on one card and redeemed on another is reversed on both; `customer_card` is the one that was stamped', async () => {
+    const one = await enrol(store);
+    const two = await enrol(store, { rewards: [3], card: { initial_stamps: 4 } });
+    const external_ref = newReceipt();
+    const redemption = { reward_id: two.rewards[0]?.id, external_ref };
+    const redeemed = await redeem(two.path, redemption);
+    const stamped = await stamp(one.path, { stamps: 2, external_ref });
+    const first = await reverseReceipt(external_ref);
+    expect(first.body).toMatchObject({
+      reversed: [stamped.body.event_id, redeemed.body.event_id],
+      customer_card: { id: one.customerCard.id, stamps_count: 0 },
+    });
+    expect([await balance(one.path), await balance(two.path)]).toEqual([0, 4]);
+    expect((await reverseReceipt(external_ref)).body).toEqual(first.body);
+  });
+
+  it('RECEIPT-21 If its stamps are spent it is 422 `base`, code `insufficient_stamps`, and nothing is reversed', async () => {
+    const one = await enrol(store, { rewards: [3] });
+    const two = await enrol(store, { rewards: [3], card: { initial_stamps: 4 } });
+    const external_ref = newReceipt();
+    await stamp(one.path, { stamps: 3, external_ref });
+    await redeem(two.path, { reward_id: two.rewards[0]?.id, external_ref });
+    const later = await redeem(one.path, { reward_id: one.rewards[0]?.id });
+    expectRefused(await reverseReceipt(external_ref), 'base', 'insufficient_stamps');
+    expect([await balance(one.path), await balance(two.path)]).toEqual([0, 1]);
+    await reverse(one.path, later.body.event_id);
+    expect((await reverseReceipt(external_ref)).body.reversed).toHaveLength(2);
+    expect([await balance(one.path), await balance(two.path)]).toEqual([0, 4]);
+  });
+
+  it('RECEIPT-22 A number without a stamping or redemption in the store is 404', async () => {
+    const foreign = await service.newStore();
+    const elsewhere = await enrol(foreign);
+    const external_ref = newReceipt();
+    await stamp(elsewhere.path, { external_ref }, foreign);
+    expectFailure(await reverseReceipt(external_ref), 404, 'not_found');
+    expectFailure(await reverseReceipt(newReceipt()), 404, 'not_found');
+    const { path } = await enrol(store);
+    await adjust(path, { external_ref });
+    expectFailure(await reverseReceipt(external_ref), 404, 'not_found');
+  });
+
+  it('RECEIPT-23 `external_ref` that is missing, blank or longer than 255 is 422 `external_ref`; `reason` is checked as in `reverse`', async () => {
+    const { external_ref, path } = await used();
+    for (const invalid of [undefined, null, '', ' ', ZERO_WIDTH, 'x'.repeat(256), {}]) {
+      expectRefused(await reverseReceipt(invalid), 'external_ref');
+    }
+    const url = `${store.store}/receipts/reverse`;
+    for (const reason of [undefined, null, ' ', 'x'.repeat(501), 5]) {
+      expectRefused(await store.post(url, { external_ref, reason }), 'reason');
+    }
+    expectRefused(await store.post(url), ['external_ref', 'reason']);
+    expect(await balance(path)).toBe(2);
+  });
+
+  it('RECEIPT-24 An adjustment with the same number stays', async () => {
+    const { path, external_ref, ids } = await used();
+    await adjust(path, { stamps: 2, external_ref });
+    const { body } = await reverseReceipt(external_ref);
+    expect([body.reversed, body.customer_card.stamps_count]).toEqual([ids, 2]);
+  });
+
+  it('RECEIPT-25 Of many simultaneous requests one reverses the receipt, and all get the same response', async () => {
+    const { path, external_ref } = await used();
+    const two = await enrol(store, { rewards: [3], card: { initial_stamps: 4 } });
+    const answers = await Promise.all(
+      Array.from({ length: 10 }, () => reverseReceipt(external_ref)),
+    );
+    for (const { status, body } of answers) expect([status, body]).toEqual([200, answers[0]?.body]);
+    const replayed = answers.filter(({ headers }) => headers.has('idempotent-replayed'));
+    expect(replayed).toHaveLength(9);
+    expect(await balance(path)).toBe(0);
+    const both = newReceipt();
+    await stamp(path, { stamps: 2, external_ref: both });
+    await redeem(two.path, { reward_id: two.rewards[0]?.id, external_ref: both });
+    const busy = await Promise.all([
+      ...Array.from({ length: 5 }, () => reverseReceipt(both)),
+      ...Array.from({ length: 5 }, () => stamp(two.path, {})),
+    ]);
+    expect(busy.map(({ status }) => status)).toEqual(busy.map(() => 200));
+    expect([await balance(path), await balance(two.path)]).toEqual([0, 9]);
+  });
+
+  it('RECEIPT-26 If the number was used again on another card, the last use is reversed', async () => {
+    const one = await enrol(store);
+    const two = await enrol(store);
+    const body = { stamps: 2, external_ref: newReceipt() };
+    const first = await stamp(one.path, body);
+    await reverseReceipt(body.external_ref);
+    const second = await stamp(two.path, body);
+    expect(second.status).toBe(200);
+    const { body: reversed } = await reverseReceipt(body.external_ref);
+    expect(reversed).toMatchObject({
+      reversed: [second.body.event_id],
+      customer_card: { id: two.customerCard.id, stamps_count: 0 },
+    });
+    expect((await reverseReceipt(body.external_ref)).body).toEqual(reversed);
+    expect((await stamp(one.path, body)).body).toEqual(first.body);
+    expect([await balance(one.path), await balance(two.path)]).toEqual([0, 0]);
+  });
+
+  it('RECEIPT-27 On a card that was merged into another one it is 422 `base`, code `customer_merged`, and of an erased customer `customer_erased`', async () => {
+    const one = await enrol(store);
+    const { body: two } = await store.post<CreatedCustomerJson>(`${store.store}/customers`, {
+      customer: { first_name: 'Anna', email: 'anna.receipt27@example.com' },
+      card_id: one.card.id,
+    });
+    const other = `${store.store}/customers/${two.id}/customer_cards/${two.customer_card?.id}`;
+    const external_ref = newReceipt();
+    await stamp(other, { stamps: 2, external_ref });
+    const change = (action: string) =>
+      store.post(`${store.store}/customers/${one.customer.id}/${action}`, {
+        from_customer_id: two.id,
+      });
+    expect((await change('merge')).status).toBe(200);
+    const merged = await reverseReceipt(external_ref);
+    expectRefused(merged, 'base', 'customer_merged');
+    expect(merged.body).toMatchObject({ resolution: expect.stringMatching(/Unmerge/) });
+    expect((await change('unmerge')).status).toBe(200);
+    expect((await reverseReceipt(external_ref)).body.customer_card.stamps_count).toBe(0);
+    const later = newReceipt();
+    await stamp(one.path, { external_ref: later });
+    await store.post(`${store.store}/customers/${one.customer.id}/erase`);
+    expectRefused(await reverseReceipt(later), 'base', 'customer_erased');
+    expect(await balance(one.path)).toBe(1);
+  });
+
+  it('RECEIPT-28 It accepts an `Idempotency-Key`', async () => {
+    const { path, external_ref } = await used();
+    const key = { 'idempotency-key': external_ref };
+    const first = await reverseReceipt(external_ref, key);
+    const again = await reverseReceipt(external_ref, key);
+    const byReceipt = await reverseReceipt(external_ref, {
+      'idempotency-key': `${external_ref}-2`,
+    });
+    for (const { status, body, headers } of [again, byReceipt]) {
+      expect([status, body]).toEqual([200, first.body]);
+      expect(headers.get('idempotent-replayed')).toBe('true');
+    }
+    expect(await balance(path)).toBe(0);
   });
 });

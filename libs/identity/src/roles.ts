@@ -49,6 +49,7 @@ const MIN_ROLE = {
   adjustCustomerCard: 'manager',
   reverseCardEvent: 'staff',
   'reverseCardEvent.any': 'manager',
+  reverseReceipt: 'manager',
 
   listRewards: 'staff',
   getReward: 'staff',

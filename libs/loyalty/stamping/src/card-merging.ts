@@ -102,6 +102,13 @@ export function redecideCard({
         );
         return absorbCard(state, { id, stamps, unlocked }, template);
       }
+      case 'StampsEarned': {
+        // Of a merge, which decides it. A reversal comes alone, and gives back what a receipt had redeemed.
+        if (event.data.reverses === null) break;
+        const { customerId, stampsCount, unlocked } = state;
+        const balance = stampsCount + event.data.stamps;
+        return [event, ...createUnlocks(customerId, balance, unlocked, template)];
+      }
       case 'CustomerCardUnmerged':
         return giveBackStamps(state, event.data.restoredId, event.data.stamps + event.data.missing);
       case 'CustomerCardRestored': {

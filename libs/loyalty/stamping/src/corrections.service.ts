@@ -30,7 +30,13 @@ export class CorrectionsService {
     id: number,
     publicId: string,
   ): Promise<{ event: RecordedEvent<CustomerCardEvent>; locked: UnlockedReward[] }> {
-    const stored = await this.getStored(id, publicId);
+    return this.toReversible(await this.getStored(id, publicId));
+  }
+
+  /** Decodes an event that is to be reversed, and finds what it has locked if it is a redemption. */
+  async toReversible(
+    stored: StoredEvent,
+  ): Promise<{ event: RecordedEvent<CustomerCardEvent>; locked: UnlockedReward[] }> {
     const event = toRecorded<CustomerCardEvent>(customerCard, stored);
     if (event.type !== 'RewardRedeemed' || event.data.locked.length === 0) {
       return { event, locked: [] };

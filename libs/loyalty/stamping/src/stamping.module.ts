@@ -8,17 +8,26 @@ import { CorrectionsService } from './corrections.service.js';
 import { customerCardHandlers } from './customer-card.commands.js';
 import { CustomerCardReadsModule } from './customer-card-reads.module.js';
 import { CustomerCardsController } from './customer-cards.controller.js';
+import { receiptReversalHandlers } from './receipt-reversal.commands.js';
+import { ReceiptsController } from './receipts.controller.js';
 import { ReceiptsService } from './receipts.service.js';
 
 @Module({
   imports: [CustomerCardReadsModule],
-  controllers: [CustomerCardsController, ByCodeController, CorrectionsController, BatchController],
+  controllers: [
+    CustomerCardsController,
+    ByCodeController,
+    CorrectionsController,
+    ReceiptsController,
+    BatchController,
+  ],
   providers: [
     BatchesService,
     ReceiptsService,
     CorrectionsService,
     ...customerCardHandlers,
     ...correctionHandlers,
+    ...receiptReversalHandlers,
   ],
   exports: [CustomerCardReadsModule],
 })

@@ -1,0 +1,35 @@
+import { Body, Controller, Post, Res } from '@nestjs/common';
+import { CommandBus } from '@nestjs/cqrs';
+import type { FastifyReply } from 'fastify';
+import type { CommandContext } from '#kernel/aggregate.js';
+import { Context } from '#http/caller.js';
+import { Endpoint } from '#http/endpoint.js';
+import { unwrapResult } from './customer-cards.controller.js';
+import { ReverseReceipt } from './receipt-reversal.commands.js';
+import { ReversedReceiptJson, ReverseReceiptDto } from './receipt-reversal.dto.js';
+
+@Controller('/api/v1/accounts/:account_id/receipts')
+export class ReceiptsController {
+  constructor(private readonly commands: CommandBus) {}
+
+  @Post('reverse')
+  @Endpoint({
+    id: 'reverseReceipt',
+    tag: 'Customer cards',
+    summary: 'Undo what a receipt has done',
+    description:
+      'Reverses every stamping and redemption with this receipt number (external_ref) at once, or none. Sends what reversing each of them sends. Repeated, it returns the first response. Adjustments stay.',
+    path: ['account_id'],
+    status: 200,
+    response: ReversedReceiptJson,
+    errors: [404, 422],
+  })
+  async reverse(
+    @Context() context: CommandContext,
+    @Body() { external_ref: externalRef, reason }: ReverseReceiptDto,
+    @Res({ passthrough: true }) reply: FastifyReply,
+  ): Promise<ReversedReceiptJson> {
+    const command = new ReverseReceipt(context, externalRef, reason);
+    return unwrapResult(await this.commands.execute(command), reply);
+  }
+}
