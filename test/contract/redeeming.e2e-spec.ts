@@ -331,6 +331,15 @@ describe('an unlocked reward', () => {
     await stamp(path, 1);
     expect((await redeem(path, { reward_id })).body.redemption.stamps_spent).toBe(4);
   });
+
+  it('REDEEM-29 Many simultaneous requests with the same `external_ref` count once, and all get the same response, even if the balance covers only one', async () => {
+    const { path, reward_id } = await holding(4, [3]);
+    const body = { reward_id, external_ref: 'redeem-29' };
+    const answers = await Promise.all(Array.from({ length: 20 }, () => redeem(path, body)));
+    for (const answer of answers)
+      expect([answer.status, answer.body]).toEqual([200, answers[0]?.body]);
+    expect(await balance(path)).toBe(1);
+  });
 });
 
 describe('a dry run', () => {

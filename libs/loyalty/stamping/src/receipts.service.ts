@@ -1,6 +1,6 @@
 import { Injectable } from '@nestjs/common';
 import type { CommandContext, RecordedEvent } from '#kernel/aggregate.js';
-import { NotFoundError, TakenError, UnavailableError } from '#kernel/errors.js';
+import { NotFoundError, RejectedError, TakenError, UnavailableError } from '#kernel/errors.js';
 import { RETRY, retryUntil } from '#kernel/retry-until.js';
 import { toRecorded } from '#event-store/port/codec.js';
 import { ClaimTakenError, type Claim, type StoredEvent } from '#event-store/port/event-store.js';
@@ -85,7 +85,15 @@ export class ReceiptsService {
       async () => {
         const use = await this.find<E>(context, path, { ...action, externalRef });
         if ('earlier' in use) return { body: action.repeat(use.earlier), isRepeated: true };
-        return { body: await action.execute(use), isRepeated: false };
+        try {
+          return { body: await action.execute(use), isRepeated: false };
+        } catch (error) {
+          if (!(error instanceof RejectedError)) throw error;
+          // The rules may refuse it only because the same request has just succeeded, such as for the last stamps.
+          const used = await this.find<E>(context, path, { ...action, externalRef });
+          if (!('earlier' in used)) throw error;
+          return { body: action.repeat(used.earlier), isRepeated: true };
+        }
       },
       (cause) => new UnavailableError('Others are using this external_ref right now', { cause }),
     );
