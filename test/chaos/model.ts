@@ -181,6 +181,52 @@ export function reverse(customerCard: CustomerCard, sequence: number): Refusal |
   return undefined;
 }
 
+/** An event of a customer card that a receipt number was used for. */
+export type ReceiptUse = { customerCard: CustomerCard; sequence: number };
+
+/** What a receipt number was last used for, and every card that it was used on. */
+export type ReceiptNumber = {
+  number: string;
+  stamping: ReceiptUse | undefined;
+  redemption: ReceiptUse | undefined;
+  stampedCards: Set<CustomerCard>;
+};
+
+/** Lists what a receipt reverses: of both cards, the one that was stamped is the first. */
+export function listStandingUses({ stamping, redemption }: ReceiptNumber): ReceiptUse[] {
+  return [stamping, redemption].filter(
+    (use): use is ReceiptUse => use !== undefined && !isReversed(use),
+  );
+}
+
+export function isReversed({ customerCard, sequence }: ReceiptUse): boolean {
+  return customerCard.reversed.has(sequence);
+}
+
+/** RECEIPT-16, RECEIPT-17, RECEIPT-21, RECEIPT-27 */
+export function reverseReceipt(receipt: ReceiptNumber): Refusal | undefined {
+  const uses = listStandingUses(receipt);
+  for (const customerCard of new Set(uses.map((use) => use.customerCard))) {
+    if (customerCard.closedInto) return refuse('customer_merged');
+    const own = uses.filter((use) => use.customerCard === customerCard);
+    const change = own.reduce((sum, use) => sum + getChange(use), 0);
+    if (customerCard.count < change) return refuse('insufficient_stamps');
+  }
+  const isCovered = uses.every((use) => use.customerCard.count >= getChange(use));
+  for (const { customerCard, sequence } of isCovered ? uses : uses.toReversed()) {
+    const refusal = reverse(customerCard, sequence);
+    if (refusal) throw new Error(`event ${sequence} cannot be reversed: ${refusal.code}`);
+  }
+  return undefined;
+}
+
+function getChange({ customerCard, sequence }: ReceiptUse): number {
+  const event = customerCard.events[sequence];
+  if (event?.type === 'stamp.earned') return event.stamps;
+  if (event?.type === 'reward.redeemed') return -event.spent;
+  throw new Error(`event ${sequence} has no receipt`);
+}
+
 /** Refuses changes of erased (ERASE-07) and merged (MERGE-21) customers. */
 export function findChangeRefusal(customer: Customer): Refusal | undefined {
   if (customer.erased) return refuse('customer_erased');

@@ -9,13 +9,17 @@ import {
   redeem,
   findChangeRefusal,
   findEnrolmentRefusal,
+  isReversed,
+  listStandingUses,
   reverse,
+  reverseReceipt,
   stamp,
   sumStamps,
   unmerge,
   type Card,
   type Customer,
   type CustomerCard,
+  type ReceiptNumber,
   type Refusal,
   type Reward,
 } from './model.js';
@@ -32,6 +36,8 @@ export type Operation = {
 
 const PAST = '2020-01-01T00:00:00.000Z';
 const MAX_RECORDS = { cards: 6, rewards: 6, simple: 12 };
+/** RECEIPT-15 */
+const MAX_RECEIPT_USES = 10;
 const INVALID: Refusal = { status: 422, code: 'validation_failed' };
 const ALREADY_USED: Refusal = { status: 422, code: 'taken' };
 const NOT_FOUND: Refusal = { status: 404, code: 'not_found' };
@@ -50,6 +56,9 @@ export const OPERATIONS: Operation[] = [
   { name: 'stamp', weight: 30, run: stampCard },
   { name: 'stamp by receipt', weight: 8, run: stampByReceipt },
   { name: 'repeat a receipt', weight: 4, run: repeatReceipt },
+  { name: 'reverse a receipt', weight: 4, run: reverseOneReceipt },
+  { name: 'use a receipt on another card', weight: 3, run: reuseReceipt },
+  { name: 'adjust by receipt', weight: 3, run: adjustByReceipt },
   { name: 'redeem', weight: 14, run: redeemReward },
   { name: 'adjust', weight: 6, run: adjustCard },
   { name: 'reverse', weight: 6, run: reverseEvent },
@@ -267,14 +276,106 @@ async function stampByReceipt(worker: Worker): Promise<boolean> {
   const customerCard = pickCard(worker);
   if (!customerCard) return false;
   const stamps = worker.random.between(1, 4);
-  const body = { stamps, external_ref: worker.createName('receipt') };
+  const receipt: ReceiptNumber = {
+    number: worker.createName('receipt'),
+    stamping: undefined,
+    redemption: undefined,
+    stampedCards: new Set(),
+  };
+  if (await stampWithReceipt(worker, receipt, customerCard, stamps)) {
+    worker.receiptNumbers.push(receipt);
+  }
+  return true;
+}
+
+/** @returns whether the card was stamped */
+async function stampWithReceipt(
+  worker: Worker,
+  receipt: ReceiptNumber,
+  customerCard: CustomerCard,
+  stamps: number,
+): Promise<boolean> {
+  const body = { stamps, external_ref: receipt.number };
   const request = { method: 'POST', path: `${worker.getPath(customerCard)}/stamp`, body };
+  const sequence = customerCard.events.length;
   const refusal = stamp(customerCard, stamps, 'api');
+  const response = (await worker.send(request, refusal)).body as Json;
+  if (refusal) return false;
+  worker.expectCard(customerCard, response, request.path);
+  addReceipt(worker, { request, response, card: customerCard.id });
+  receipt.stamping = { customerCard, sequence };
+  receipt.stampedCards.add(customerCard);
+  worker.reversedReceipts.delete(receipt);
+  return true;
+}
+
+function addReceipt(worker: Worker, receipt: Worker['receipts'][number]): void {
+  worker.receipts.push(receipt);
+  if (worker.receipts.length > 200) worker.receipts.shift();
+}
+
+/** RECEIPT-12, RECEIPT-15, STAMP-18 */
+async function reuseReceipt(worker: Worker): Promise<boolean> {
+  const receipt = worker.random.pick(worker.receiptNumbers);
+  const customerCard = worker.random.pick(
+    worker.customerCards.filter(({ wasMerged }) => !wasMerged),
+  );
+  if (!receipt?.stamping || !customerCard || receipt.stampedCards.has(customerCard)) return false;
+  if (isReversed(receipt.stamping) && receipt.stampedCards.size < MAX_RECEIPT_USES) {
+    await stampWithReceipt(worker, receipt, customerCard, worker.random.between(1, 4));
+    return true;
+  }
+  const body = { stamps: 1, external_ref: receipt.number };
+  const request = { method: 'POST', path: `${worker.getPath(customerCard)}/stamp`, body };
+  await worker.send(request, ALREADY_USED);
+  return true;
+}
+
+/** RECEIPT-16 to RECEIPT-27 */
+async function reverseOneReceipt(worker: Worker): Promise<boolean> {
+  const receipt = worker.random.pick(worker.receiptNumbers);
+  const uses = [receipt?.stamping, receipt?.redemption];
+  if (!receipt || uses.some((use) => use?.customerCard.customer.erased)) return false;
+  const path = `${worker.store}/receipts/reverse`;
+  const body = { external_ref: receipt.number, reason: 'a void sale' };
+  const request = { method: 'POST', path, body };
+  const cards = listStandingUses(receipt).map(({ customerCard }) => customerCard);
+  if (cards.length === 0) {
+    const { body: repeated } = await worker.send(request);
+    const first = worker.reversedReceipts.get(receipt);
+    if (first)
+      worker.expect(request, summarizeReversal(repeated as Json), summarizeReversal(first));
+    return true;
+  }
+  const refusal = reverseReceipt(receipt);
+  const response = (await worker.send(request, refusal)).body as Json;
+  if (refusal) return true;
+  worker.expect(request, (response['reversed'] as string[]).length, cards.length);
+  worker.reversedReceipts.set(receipt, response);
+  const [first] = cards;
+  if (first) worker.expectCard(first, response['customer_card'] as Json, path);
+  for (const customerCard of cards) {
+    await worker.expectFields(worker.getPath(customerCard), toCardJson(customerCard));
+  }
+  return true;
+}
+
+function summarizeReversal({ reversed, customer_card: customerCard }: Json): unknown {
+  return [reversed, (customerCard as Json)['stamps_count']];
+}
+
+/** RECEIPT-04, RECEIPT-05 */
+async function adjustByReceipt(worker: Worker): Promise<boolean> {
+  const customerCard = pickCard(worker);
+  if (!customerCard) return false;
+  const stamps = worker.random.between(1, 5) * (worker.random.chance(0.5) ? 1 : -1);
+  const body = { stamps, reason: 'counted again', external_ref: worker.createName('receipt') };
+  const request = { method: 'POST', path: `${worker.getPath(customerCard)}/adjust`, body };
+  const refusal = adjust(customerCard, stamps);
   const response = (await worker.send(request, refusal)).body as Json;
   if (refusal) return true;
   worker.expectCard(customerCard, response, request.path);
-  worker.receipts.push({ request, response, card: customerCard.id });
-  if (worker.receipts.length > 200) worker.receipts.shift();
+  addReceipt(worker, { request, response, card: customerCard.id });
   return true;
 }
 
@@ -306,12 +407,19 @@ async function redeemReward(worker: Worker): Promise<boolean> {
     if (!refusal) expectRedemption(worker, customerCard, reward, body);
     return true;
   }
-  const body = { reward_id: reward.id, external_ref: worker.createName('receipt') };
-  const request = { method: 'POST', path, body };
+  // A receipt that stamps were given for, on this card or another one, or a new one.
+  const receipt = worker.random.chance(0.7)
+    ? worker.random.pick(worker.receiptNumbers.filter((one) => !one.redemption))
+    : undefined;
+  const external_ref = receipt?.number ?? worker.createName('receipt');
+  const request = { method: 'POST', path, body: { reward_id: reward.id, external_ref } };
   const response = (await worker.send(request, refusal)).body as Json;
   if (refusal) return true;
   expectRedemption(worker, customerCard, reward, response);
-  worker.receipts.push({ request, response, card: customerCard.id });
+  addReceipt(worker, { request, response, card: customerCard.id });
+  if (!receipt) return true;
+  receipt.redemption = { customerCard, sequence: customerCard.events.length - 1 };
+  worker.reversedReceipts.delete(receipt);
   return true;
 }
 

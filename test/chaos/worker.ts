@@ -13,6 +13,7 @@ import {
   type Card,
   type Customer,
   type CustomerCard,
+  type ReceiptNumber,
   type Refusal,
 } from './model.js';
 import type { Random } from './random.js';
@@ -41,6 +42,9 @@ export class Worker {
   readonly cards: Card[] = [];
   readonly customers: Customer[] = [];
   readonly receipts: Receipt[] = [];
+  readonly receiptNumbers: ReceiptNumber[] = [];
+  /** The response to the reversal of a receipt, until the number is used again. */
+  readonly reversedReceipts = new Map<ReceiptNumber, Json>();
   readonly simpleRecords: SimpleRecord[] = [];
   readonly passes: Pass[] = [];
   /** The last requests, for debugging a difference. */
