@@ -1,6 +1,7 @@
 import { afterAll, afterEach, beforeAll, expect, it } from '@jest/globals';
 import type { CustomerJson } from '#customers/customer.dto.js';
 import type { CustomerCardDetailJson } from '#stamping/customer-card.dto.js';
+import type { ReversedReceiptJson } from '#stamping/receipt-reversal.dto.js';
 import type { RewardJson } from '#rewards/reward.dto.js';
 import { createTestEnvironment } from '../support/database/database.js';
 import { startEventStoreDb, type EventStoreDb } from '../support/emulators/eventstoredb/server.mjs';
@@ -11,7 +12,7 @@ import { Client, startService, type Service } from '../support/services/service.
 import { enrol } from '../support/fixtures/enrolled-customer.js';
 
 /**
- * A merge of which only the first event is in EventStoreDB: the process that was writing it has died, and clients go on
+ * A merge, or the reversal of a receipt, of which only the first event is in EventStoreDB: the process that was writing it has died, and clients go on
  * stamping both cards until another process finishes it.
  */
 
@@ -41,15 +42,17 @@ const countIntents = async () =>
 const read = async (path: string) => (await store.get<CustomerJson>(path)).body;
 
 /** Kills another api once it has appended the first event of its merge. */
-async function mergeAndDie(path: string, action: string, from: number): Promise<void> {
+const mergeAndDie = (path: string, action: string, from: number) =>
+  sendAndDie(`${path}/${action}`, { from_customer_id: from });
+
+/** Kills another api once it has appended the first event of its commit. */
+async function sendAndDie(path: string, body: object): Promise<void> {
   const secondApi = await startSecondApi(service, store);
   program = secondApi.program;
   const { second } = secondApi;
   const before = server.appended;
   server.fault.delayResponses(3_000);
-  const lostRequest = second
-    .post(`${path}/${action}`, { from_customer_id: from })
-    .catch(() => undefined);
+  const lostRequest = second.post(path, body).catch(() => undefined);
   await eventually(
     () => server.appended,
     (appended) => appended > before,
@@ -130,6 +133,36 @@ it(
       [enrolment.body.id, 1],
     ]);
     expect((await read(String(from))).merged_into).toBeNull();
+    await verify();
+  },
+  SLOW,
+);
+
+it(
+  'the reversal of a receipt whose process died after its first event gives the other card its stamps back',
+  async () => {
+    const stamped = await enrol(store);
+    const redeemed = await enrol(store, { rewards: [3], card: { initial_stamps: 4 } });
+    const external_ref = 'voided';
+    await store.post(`${stamped.path}/stamp`, { stamps: 2, external_ref });
+    const redemption = { reward_id: redeemed.rewards[0]?.id, external_ref };
+    expect((await store.post(`${redeemed.path}/redeem`, redemption)).status).toBe(200);
+
+    const path = `${store.store}/receipts/reverse`;
+    const body = { external_ref, reason: 'A void sale' };
+    await sendAndDie(path, body);
+    expect((await store.post(`${redeemed.path}/stamp`, { stamps: 1 })).status).toBe(200);
+    await recover();
+    const balance = async (of: string) =>
+      (await store.get<CustomerCardDetailJson>(of)).body.stamps_count;
+    expect([await balance(stamped.path), await balance(redeemed.path)]).toEqual([0, 5]);
+    const again = await store.post<ReversedReceiptJson>(path, body);
+    expect([again.status, again.headers.get('idempotent-replayed')]).toEqual([200, 'true']);
+    expect(again.body.reversed).toHaveLength(2);
+    expect(again.body.customer_card).toMatchObject({
+      id: stamped.customerCard.id,
+      stamps_count: 0,
+    });
     await verify();
   },
   SLOW,
