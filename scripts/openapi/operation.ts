@@ -155,19 +155,17 @@ function createResponses(
     ...(writes ? ['Idempotent-Replayed'] : []),
     ...(isDryRun ? ['X-Dry-Run'] : []),
   ];
+  const createSuccess = (description: string | undefined) => ({
+    description,
+    headers: createHeaderRefs(headers),
+    ...(schema && {
+      content: { 'application/json': { schema, example: schemas.example(schema, 'output') } },
+    }),
+  });
+  const { otherStatus } = spec;
   return Object.fromEntries([
-    [
-      spec.status,
-      {
-        description: success?.description,
-        headers: createHeaderRefs(headers),
-        ...(schema && {
-          content: {
-            'application/json': { schema, example: schemas.example(schema, 'output') },
-          },
-        }),
-      },
-    ],
+    [spec.status, createSuccess(success?.description)],
+    ...(otherStatus ? [[otherStatus.status, createSuccess(otherStatus.description)]] : []),
     ...statuses
       .filter((status) => NAMED_FAILURES.has(status))
       .map((status) => [status, createResponseRef(REFUSALS[Number(status)]?.name)]),

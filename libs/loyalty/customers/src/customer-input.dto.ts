@@ -6,6 +6,7 @@ import {
   Field,
   IntegerField,
   MetadataField,
+  OneOfField,
   PastDateField,
   TextField,
   listKind,
@@ -31,6 +32,8 @@ const DESCRIPTIONS = {
 
 /** UTC+14 */
 const FURTHEST_EAST_MS = 14 * 60 * 60_000;
+
+const IF_EXISTS = ['error', 'return'] as const;
 
 const SOURCE = /^[a-z0-9_-]{1,64}$/;
 const MAX_REFERENCES = 100;
@@ -100,6 +103,12 @@ export class CustomerCreationDto extends CreateCustomerDto {
     description: 'true, with card_id: the wallet links are sent to the customer by e-mail or SMS.',
   })
   declare readonly send_card_links: boolean;
+  @OneOfField(IF_EXISTS, {
+    default: 'error',
+    description:
+      'What to do when a customer has the e-mail address, the phone number or one of the references: error refuses the request, return responds with that customer.',
+  })
+  declare readonly if_exists: (typeof IF_EXISTS)[number];
 }
 
 @Dto('CustomerChanges', {

@@ -64,7 +64,12 @@ export class CreateCustomerHandler implements ICommandHandler<CreateCustomer> {
   async execute(command: CreateCustomer): Promise<CreatedCustomerJson> {
     return executeWithClaims(this.holders, command.context, (request) =>
       retryUntilCodeIsFree(() =>
-        withNewId(this.pool, customerReadModel.table, (id) => this.create(id, command, request)),
+        withNewId(this.pool, customerReadModel.table, (id) => {
+          const { keyed } = command.context;
+          // An earlier try may have been for another id.
+          if (keyed) keyed.subjectId = id;
+          return this.create(id, command, request);
+        }),
       ),
     );
   }

@@ -1,5 +1,6 @@
-import { Body, Controller, Get, Param, Patch, Post, Query } from '@nestjs/common';
+import { Body, Controller, Get, Param, Patch, Post, Query, Res } from '@nestjs/common';
 import { CommandBus } from '@nestjs/cqrs';
+import type { FastifyReply } from 'fastify';
 import type { CommandContext } from '#kernel/aggregate.js';
 import { AsOfQuery } from '#http/as-of.js';
 import { Context } from '#http/caller.js';
@@ -17,6 +18,7 @@ import {
 } from './customer-input.dto.js';
 import { toCustomerFilter, CustomerListJson, CustomerListQuery } from './customer-list.dto.js';
 import { CustomersService } from './customers.service.js';
+import { FindOrCreateCustomer } from './find-or-create.commands.js';
 
 const CUSTOMER = createRecordLookup(CustomersService, (customers, accountId, { id = '' }) =>
   customers.get(accountId, parsePathId(id)),
@@ -83,19 +85,31 @@ export class CustomersController {
     tag: 'Customers',
     summary: 'Create a customer',
     description:
-      'With card_id, the customer is enrolled on that card at once. Sends customer.created, and what an enrolment sends.',
+      'With card_id, the customer is enrolled on that card at once. Sends customer.created, and what an enrolment sends. With if_exists `return` it may be sent again and again: there is one customer, who is created the first time.',
     path: ['account_id'],
     status: 201,
+    otherStatus: {
+      status: 200,
+      description: 'With if_exists `return`: the customer who was there already',
+    },
     response: CreatedCustomerJson,
     errors: [404, 422],
   })
   async create(
     @Context() context: CommandContext,
     @Body() body: CustomerCreationDto,
+    @Res({ passthrough: true }) reply: FastifyReply,
   ): Promise<CreatedCustomerJson> {
-    return this.commands.execute(
-      new CreateCustomer(context, toCustomerInput(body), body.card_id, body.send_card_links),
+    const creation = new CreateCustomer(
+      context,
+      toCustomerInput(body),
+      body.card_id,
+      body.send_card_links,
     );
+    if (body.if_exists === 'error') return this.commands.execute(creation);
+    const { customer, isNew } = await this.commands.execute(new FindOrCreateCustomer(creation));
+    if (!isNew) reply.status(200);
+    return customer;
   }
 
   @Patch(':id')

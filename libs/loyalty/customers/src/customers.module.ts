@@ -5,6 +5,7 @@ import { customerHandlers } from './customer.commands.js';
 import { EraseCustomerHandler } from './erasing.commands.js';
 import { CustomerExportController } from './customer-export.controller.js';
 import { CustomerExport } from './customer-export.service.js';
+import { FindOrCreateCustomerHandler } from './find-or-create.commands.js';
 import { CustomersController } from './customers.controller.js';
 import { MergingController } from './merging.controller.js';
 import { mergingHandlers } from './merging.commands.js';
@@ -23,6 +24,7 @@ import { StoreRegions } from './store-regions.service.js';
     ...customerHandlers,
     ...mergingHandlers,
     EraseCustomerHandler,
+    FindOrCreateCustomerHandler,
     RequestCardLinksHandler,
   ],
 })

@@ -42,6 +42,28 @@ export class ClaimHolders {
     return this.findSurvivor(rows, Number(claim.stream_id.slice(prefix.length)), mergedInto);
   }
 
+  /** Lists the records that hold any of these claims, each with the places of its claims in the list. */
+  async list(
+    accountId: number,
+    claims: Claim[],
+    { aggregate: { name } }: { aggregate: { name: string } },
+  ): Promise<{ id: number; places: number[] }[]> {
+    const rows = await query<{ stream_id: string; places: number[] }>(this.pool, {
+      name: 'claim_holders_list',
+      text: `select c.stream_id, array_agg(x.place::int - 1 order by x.place) as places
+             from unnest($2::text[], $3::bytea[]) with ordinality as x (kind, value, place)
+             join es.claims c on c.account_id = $1 and c.kind = x.kind and c.value = x.value
+             group by c.stream_id order by min(x.place)`,
+      values: [accountId, claims.map(({ kind }) => kind), claims.map(({ value }) => value)],
+    });
+    return rows
+      .filter(({ stream_id: stream }) => stream.startsWith(`${name}-`))
+      .map(({ stream_id: stream, places }) => ({
+        id: Number(stream.slice(name.length + 1)),
+        places,
+      }));
+  }
+
   /** Finds the record into which others were merged in turn. Read models that lag behind may lead in a circle. */
   async findSurvivor<S extends { accountId: number }, E extends DomainEvent>(
     rows: ReadModel<S, E>,

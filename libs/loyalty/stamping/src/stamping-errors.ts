@@ -36,6 +36,13 @@ export const STAMPING_ERRORS = {
       'Send the request to the customer who goes on, whom the message names, or unmerge the two first.',
     meaning: 'The customer was merged into another one: the message names the one that goes on.',
   },
+  ambiguous: {
+    status: 422,
+    advice:
+      'Merge the customers whom the message names if they are one person, or send fewer values.',
+    meaning:
+      'The e-mail address, phone number and references belong to different customers: the message names them.',
+  },
 } as const satisfies Record<string, ErrorEntry>;
 
 /** Creates the rejection of a command to a customer or their card. */

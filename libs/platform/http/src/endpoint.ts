@@ -27,6 +27,8 @@ export type EndpointSpec = {
   description?: string;
   path?: PathParameter[];
   status: 200 | 201 | 204;
+  /** A second status with the same body, and when it is sent. */
+  otherStatus?: { status: 200; description: string };
   /** Describes a body that is a picture, see `TakesPicture`. */
   picture?: string;
   /** Runtime expression for the address to which the operation lets events be sent. */
