@@ -165,7 +165,11 @@ export function createClient(options: ClientOptions): InkpadClient {
     ]),
   );
   const iterate = (id: OperationId, params?: AnyParams) =>
-    elements((query) => send(id, { ...params, query: { ...params?.query, ...query } }));
+    elements(
+      (query) => send(id, { ...params, query: { ...params?.query, ...query } }),
+      // By id, so that nobody is missing or comes twice because others are created meanwhile.
+      id === 'listCustomers' ? { cursor: '' } : {},
+    );
   return { ...calls, iterate } as unknown as InkpadClient;
 }
 
@@ -187,18 +191,13 @@ function createApiPromise(done: Promise<Done>): ApiPromise<unknown> {
 
 async function* elements(
   page: (query: Record<string, unknown>) => Promise<Done>,
+  first: Record<string, unknown>,
 ): AsyncGenerator<unknown, void, undefined> {
-  let query: Record<string, unknown> | undefined = {};
+  let query: Record<string, unknown> | undefined = first;
   while (query) {
     const { body, headers }: Done = await page(query);
-    if (Array.isArray(body)) {
-      yield* body;
-      query = nextOf(headers.get('link'));
-    } else {
-      const { customers, pagination } = body as Schemas['CustomerList'];
-      yield* customers;
-      query = pagination.page < pagination.pages ? { page: pagination.page + 1 } : undefined;
-    }
+    yield* Array.isArray(body) ? body : (body as Schemas['CustomerList']).customers;
+    query = nextOf(headers.get('link'));
   }
 }
 

@@ -284,15 +284,22 @@ test('follows the pages of a list to its end', async () => {
   assert.equal(requests[1].url, '/api/v1/accounts/1/cards?scope=all&limit=2&cursor=Mg');
 });
 
-test('follows the numbered pages of customers', async () => {
-  answers = [1, 2].map((page) => ({
-    json: { customers: [{ id: page }], pagination: { page, pages: 2, items: 1, count: 2 } },
-  }));
+test('lists customers by cursor, each exactly once', async () => {
+  const link = '</api/v1/accounts/1/customers?cursor=Mg>; rel="next"';
+  const pagination = { page: null, pages: null, items: 1, count: 2 };
+  answers = [
+    { headers: { link }, json: { customers: [{ id: 1 }], pagination } },
+    { json: { customers: [{ id: 2 }], pagination } },
+  ];
   const seen = [];
   for await (const one of client().iterate('listCustomers', { path: { account_id: 1 } })) {
     seen.push(one.id);
   }
   assert.deepEqual(seen, [1, 2]);
+  assert.deepEqual(
+    requests.map(({ url }) => url),
+    ['', 'Mg'].map((cursor) => `/api/v1/accounts/1/customers?cursor=${cursor}`),
+  );
 });
 
 test('returns the headers of a result with it', async () => {

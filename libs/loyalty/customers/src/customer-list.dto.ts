@@ -1,5 +1,7 @@
 import { removeInvisible } from '#kernel/text.js';
+import { isBlank } from '#http/conversions.js';
 import {
+  Check,
   Field,
   IdentifierField,
   IntegerField,
@@ -29,6 +31,12 @@ const PAGE_SIZE = { default: 20, max: 100 };
   'source',
   ({ source, external_id }) => external_id === null || source !== null,
   'is required together with external_id',
+)
+@FieldsRule<CustomerListQuery>(
+  ['page', 'cursor'],
+  'page',
+  ({ page, cursor }) => page === 1 || cursor === undefined,
+  'cannot be combined with cursor',
 )
 export class CustomerListQuery {
   @IdentifierField({
@@ -79,6 +87,20 @@ export class CustomerListQuery {
 
   @Field(
     {
+      schema: { type: 'string', maxLength: 1024 },
+      convert: (value) => (value !== undefined && isBlank(value) ? '' : value),
+      validators: [Check((value) => (typeof value === 'string' ? undefined : 'must be a string'))],
+    },
+    {
+      omittable: true,
+      description:
+        'In place of page: blank for the first page, by id, then as given by the Link header. Nobody is missing or listed twice because others are created, merged or erased meanwhile',
+    },
+  )
+  declare readonly cursor?: string;
+
+  @Field(
+    {
       ...integerKind(),
       finish: (items: number) => Math.min(PAGE_SIZE.max, Math.max(1, items)),
     },
@@ -93,14 +115,25 @@ class PaginationJson {
   declare readonly count: number;
   @IntegerProperty({ example: 20, description: 'The page size in force.' })
   declare readonly items: number;
-  @IntegerProperty({ description: 'The requested page, from 1.' }) declare readonly page: number;
-  @IntegerProperty({ description: 'The number of pages, at least 1.' })
-  declare readonly pages: number;
+  @IntegerProperty({
+    nullable: true,
+    example: 1,
+    description: 'The requested page, from 1; null with a cursor.',
+  })
+  declare readonly page: number | null;
+  @IntegerProperty({
+    nullable: true,
+    example: 1,
+    description: 'The number of pages, at least 1; null with a cursor.',
+  })
+  declare readonly pages: number | null;
 }
 
 @Dto('CustomerList')
 export class CustomerListJson {
-  @ObjectsProperty(() => CustomerJson, { description: 'The customers of this page, newest first.' })
+  @ObjectsProperty(() => CustomerJson, {
+    description: 'The customers of this page, newest first; with a cursor by id.',
+  })
   declare readonly customers: CustomerJson[];
   @ObjectProperty(() => PaginationJson, { description: 'The place of this page in the list.' })
   declare readonly pagination: PaginationJson;

@@ -5,6 +5,7 @@ import type { CommandContext } from '#kernel/aggregate.js';
 import { AsOfQuery } from '#http/as-of.js';
 import { Context } from '#http/caller.js';
 import { DeclaresTag, Endpoint } from '#http/endpoint.js';
+import { Paged, PageReader } from '#http/page.js';
 import { parsePathId } from '#http/path.js';
 import { createRecordLookup } from '#http/record.js';
 import { CreateCustomer, UpdateCustomer } from './customer.commands.js';
@@ -43,7 +44,7 @@ export class CustomersController {
     tag: 'Customers',
     summary: 'List or search customers',
     description:
-      'Newest first. Filters narrow each other down; those who are merged or erased are found by none.',
+      'Newest first, page by page. To read all of them, begin with a blank cursor and follow the Link header: then they come by id, each exactly once. Filters narrow each other down; those who are merged or erased are found by none.',
     path: ['account_id'],
     status: 200,
     response: CustomerListJson,
@@ -52,8 +53,15 @@ export class CustomersController {
   list(
     @Context() { accountId }: CommandContext,
     @Query() query: CustomerListQuery,
+    @Paged() pages: PageReader,
   ): Promise<CustomerListJson> {
-    return this.customers.list(accountId, toCustomerFilter(query), query);
+    const filter = toCustomerFilter(query);
+    const { cursor, items } = query;
+    if (cursor === undefined) return this.customers.list(accountId, filter, query);
+    const page = { limit: items, cursor: cursor === '' ? null : cursor };
+    return this.customers.listById(accountId, filter, items, (find) =>
+      pages.getPage(page, find, ({ id }) => [id]),
+    );
   }
 
   @Get(':id')

@@ -4,6 +4,7 @@ import { NotFoundError } from '#kernel/errors.js';
 import { query } from '#database/connection.js';
 import { PastStates } from '#event-store/log/past-states.service.js';
 import { PersonalKeys } from '#event-store/personal-keys/personal-keys.js';
+import type { PageRange } from '#http/page.js';
 import { CustomerCardsService } from '#stamping/customer-cards.service.js';
 import type { Customer, StoreRegion } from './customer.js';
 import { customerReadModel } from './customer.entity.js';
@@ -40,6 +41,58 @@ export class CustomersService {
     filter: CustomerFilter,
     { page, items }: { page: number; items: number },
   ): Promise<CustomerListJson> {
+    const { where, values, count } = await this.count(accountId, filter);
+    const skipped = (page - 1) * items;
+    const left = Math.max(0, count - skipped);
+    const [order, offset] =
+      skipped <= left ? ['desc', skipped] : ['asc', Math.max(0, left - items)];
+    const rows: CustomerRow[] =
+      left === 0
+        ? []
+        : await query<CustomerRow>(this.pool, {
+            // From the nearer end.
+            text: `${selectRows(
+              selectIds(where, count),
+              `order by m.id ${order} limit ${Math.min(items, left)} offset ${offset}`,
+            )} order by p.id desc`,
+            values,
+          });
+    return {
+      customers: await this.addCards(rows),
+      pagination: { count, items, page, pages: Math.max(1, Math.ceil(count / items)) },
+    };
+  }
+
+  /**
+   * Lists customers by id, each page after the last id of the one before. Ids never change, so nobody who exists
+   * throughout is missing or listed twice, whatever happens to others (SEARCH-34).
+   * @param readPage reads a page of what it is given
+   */
+  async listById(
+    accountId: number,
+    filter: CustomerFilter,
+    items: number,
+    readPage: (find: (range: PageRange) => Promise<CustomerJson[]>) => Promise<CustomerJson[]>,
+  ): Promise<CustomerListJson> {
+    const { where, values, count } = await this.count(accountId, filter);
+    const customers = await readPage(async ({ after, limit }) => {
+      const isAfter = `c.id > $${values.length + 1}`;
+      const rows = await query<CustomerRow>(this.pool, {
+        text: `${selectRows(
+          selectIds(`${where} and ${isAfter}`, count),
+          `order by m.id limit ${limit}`,
+        )} order by p.id`,
+        values: [...values, after?.[0] ?? 0],
+      });
+      return this.addCards(rows);
+    });
+    return { customers, pagination: { count, items, page: null, pages: null } };
+  }
+
+  private async count(
+    accountId: number,
+    filter: CustomerFilter,
+  ): Promise<{ where: string; values: unknown[]; count: number }> {
     const { phone, search } = filter;
     const country =
       phone === null && search === null ? null : (await this.regions.get(accountId)).country;
@@ -48,28 +101,7 @@ export class CustomersService {
       text: `select count(*) as count from customers c where ${where}`,
       values,
     });
-    const count = total?.count ?? 0;
-    const skipped = (page - 1) * items;
-    const left = Math.max(0, count - skipped);
-    // From the nearer end, and ids only, which come from an index; whole rows only for the page. If there are
-    // few, all are fetched (`offset 0` keeps the limit out of the plan): given the limit, PostgreSQL would
-    // rather scan the whole store in order.
-    const matching = `select c.id from customers c where ${where} ${count <= FEW_ROWS ? 'offset 0' : ''}`;
-    const [order, offset] =
-      skipped <= left ? ['desc', skipped] : ['asc', Math.max(0, left - items)];
-    const rows: CustomerRow[] =
-      left === 0
-        ? []
-        : await query<CustomerRow>(this.pool, {
-            text: `select p.state from customers p where p.id = any (array(
-               select m.id from (${matching}) m order by m.id ${order} limit ${Math.min(items, left)} offset ${offset}))
-             order by p.id desc`,
-            values,
-          });
-    return {
-      customers: await this.addCards(rows),
-      pagination: { count, items, page, pages: Math.max(1, Math.ceil(count / items)) },
-    };
+    return { where, values, count: total?.count ?? 0 };
   }
 
   /** @throws NotFoundError */
@@ -96,6 +128,19 @@ export class CustomersService {
     const cards = await this.customerCards.listByCustomer(rows.map(({ state }) => state.id));
     return rows.map(({ state }) => toCustomerJson(state, cards.get(state.id) ?? []));
   }
+}
+
+/**
+ * Selects ids, which come from an index. If there are few, all are fetched (`offset 0` keeps the limit of a page out of
+ * the plan): given the limit, PostgreSQL would rather scan the whole store in order.
+ */
+function selectIds(where: string, count: number): string {
+  return `select c.id from customers c where ${where} ${count <= FEW_ROWS ? 'offset 0' : ''}`;
+}
+
+/** Selects the whole rows of a page only. @param page its order and limit, of `m` */
+function selectRows(ids: string, page: string): string {
+  return `select p.state from customers p where p.id = any (array(select m.id from (${ids}) m ${page}))`;
 }
 
 /**
