@@ -287,16 +287,19 @@ class ClientTest(unittest.TestCase):
             self.requests[1]["path"], "/api/v1/accounts/1/cards?limit=2&cursor=Mg&scope=all"
         )
 
-    def test_follows_the_numbered_pages_of_customers(self) -> None:
+    def test_lists_customers_by_cursor_each_exactly_once(self) -> None:
+        link = '</api/v1/accounts/1/customers?cursor=Mg>; rel="next"'
         self.answer(
-            *[
-                {"json": {"customers": [{"id": page}], "pagination": {"page": page, "pages": 2}}}
-                for page in (1, 2)
-            ]
+            {"headers": {"link": link}, "json": {"customers": [{"id": 1}]}},
+            {"json": {"customers": [{"id": 2}]}},
         )
         client = self.client()
         seen = [one["id"] for one in client.iterate(client.list_customers, account_id=1)]
         self.assertEqual(seen, [1, 2])
+        self.assertEqual(
+            [request["path"] for request in self.requests],
+            [f"/api/v1/accounts/1/customers?cursor={cursor}" for cursor in ("", "Mg")],
+        )
 
     def test_returns_the_headers_of_a_result_with_it(self) -> None:
         headers = {

@@ -10,7 +10,15 @@ from typing import Any, ParamSpec, Self, TypeVar, overload
 
 from . import models
 from .async_operations import AsyncOperations
-from .connection import ApiResponse, Connection, last_response, record, recording, split_page
+from .connection import (
+    ApiResponse,
+    Connection,
+    last_response,
+    record,
+    recording,
+    split_page,
+    start_pages,
+)
 from .errors import InkpadError
 
 P = ParamSpec("P")
@@ -91,6 +99,7 @@ class AsyncInkpad(AsyncOperations):
         self, method: Callable[..., Awaitable[Any]], *args: Any, **kwargs: Any
     ) -> AsyncIterator[Any]:
         """Every element of a list: `async for card in inkpad.iterate(inkpad.list_cards)`."""
+        kwargs = start_pages(method, kwargs)
         while True:
             elements, following = split_page(await method(*args, **kwargs))
             for element in elements:

@@ -8,7 +8,15 @@ from types import TracebackType
 from typing import Any, ParamSpec, Self, TypeVar, overload
 
 from . import models
-from .connection import ApiResponse, Connection, last_response, record, recording, split_page
+from .connection import (
+    ApiResponse,
+    Connection,
+    last_response,
+    record,
+    recording,
+    split_page,
+    start_pages,
+)
 from .errors import InkpadError
 from .operations import Operations
 
@@ -88,6 +96,7 @@ class Inkpad(Operations):
 
     def iterate(self, method: Callable[..., Any], *args: Any, **kwargs: Any) -> Iterator[Any]:
         """Every element of a list, page after page: `iterate(inkpad.list_cards, account_id=1)`."""
+        kwargs = start_pages(method, kwargs)
         while True:
             elements, following = split_page(method(*args, **kwargs))
             yield from elements

@@ -36,6 +36,13 @@ class Page(list[T]):
     """What leads to the next page, if there is one."""
 
 
+class ObjectPage(dict[str, Any]):
+    """One page of a list within an object."""
+
+    next: dict[str, str] | None = None
+    """What leads to the next page, if there is one."""
+
+
 @dataclass(frozen=True)
 class ApiResponse(Generic[T]):
     """A successful response with its headers."""
@@ -214,13 +221,17 @@ def last_response(responses: list[ApiResponse[Any]]) -> ApiResponse[Any]:
     return responses[-1]
 
 
+def start_pages(method: Any, arguments: dict[str, Any]) -> dict[str, Any]:
+    """The arguments of the first page."""
+    if getattr(method, "__name__", None) != "list_customers":
+        return arguments
+    # By id, so that nobody is missing or comes twice because others are created meanwhile.
+    return {"cursor": "", **arguments}
+
+
 def split_page(page: Any) -> tuple[list[Any], dict[str, Any] | None]:
     """The elements of a page, and the arguments that lead to the next one."""
-    if isinstance(page, dict):
-        at = page["pagination"]
-        following = {"page": at["page"] + 1} if at["page"] < at["pages"] else None
-        return page["customers"], following
-    return page, page.next
+    return page["customers"] if isinstance(page, dict) else page, page.next
 
 
 def _read_response(request: Request, response: urllib3.BaseHTTPResponse) -> ApiResponse[Any]:
@@ -230,9 +241,7 @@ def _read_response(request: Request, response: urllib3.BaseHTTPResponse) -> ApiR
     body = response.data.decode() if is_text else _parse_json(response.data)
     request_id = response.headers.get("x-request-id")
     if 200 <= response.status < 300 and (body is not None or response.status == 204):
-        data = body
-        if isinstance(body, list):
-            data = _create_page(body, response.headers.get("link"))
+        data = _create_page(body, response.headers.get("link"))
         return ApiResponse(data, response.status, response.headers, request_id)
     raise _create_error(response, body)
 
@@ -311,8 +320,10 @@ def _parse_json(data: bytes) -> Any:
         return None
 
 
-def _create_page(elements: list[Any], link: str | None) -> Page[Any]:
-    page = Page(elements)
+def _create_page(body: Any, link: str | None) -> Any:
+    if not isinstance(body, list | dict):
+        return body
+    page = Page(body) if isinstance(body, list) else ObjectPage(body)
     # <…?limit=100&cursor=…>; rel="next" (RFC 8288)
     target = re.search(r'<([^>]*)>\s*;[^,]*rel="?next"?', link or "")
     if target:
