@@ -109,11 +109,15 @@ create table customers (
   merged_into bigint generated always as ((state -> 'mergedInto' ->> 'customerId')::bigint) stored,
   -- always 24 characters, so that the order of texts is that of times; no cast to a time is immutable
   updated_at text collate "C" generated always as (state ->> 'updatedAt') stored,
-  erased_at text generated always as (state ->> 'erasedAt') stored
+  erased_at text generated always as (state ->> 'erasedAt') stored,
+  -- of a date as YYYY-MM-DD
+  birthday_month smallint generated always as (substr(state ->> 'birthday', 6, 2)::smallint) stored
 ) with (
   fillfactor = 70, autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_insert_scale_factor = 0.02,
   autovacuum_analyze_scale_factor = 0.02
 );
+create index customers_birthday on customers (account_id, birthday_month, id)
+  where merged_into is null and erased_at is null;
 create index customers_projection_version on customers (projection_version);
 create index customers_live on customers (account_id, id)
   where merged_into is null;

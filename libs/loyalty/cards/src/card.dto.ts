@@ -15,6 +15,7 @@ import {
 } from '#http/fields.js';
 import { Dto } from '#http/fields.pipe.js';
 import { AsOfPageQuery } from '#http/as-of.js';
+import { UpdatedSinceField } from '#http/page.js';
 import {
   BooleanProperty,
   IntegerProperty,
@@ -205,7 +206,11 @@ export class CardListQuery extends AsOfPageQuery {
     { default: 'active', description: 'active, archived or all; blank or anything else: active' },
   )
   declare readonly scope: (typeof SCOPES)[number];
+
+  @UpdatedSinceField() declare readonly updated_since: Date | null;
 }
+
+export type CardFilter = { scope: CardListQuery['scope']; updatedSince: Date | null };
 
 @Dto('AuxiliaryField')
 class AuxiliaryFieldJson {

@@ -57,13 +57,14 @@ export class CardsController {
   })
   async list(
     @Context() { accountId }: CommandContext,
-    @Query() { scope, as_of: time, ...page }: CardListQuery,
+    @Query() { scope, updated_since: updatedSince, as_of: time, ...page }: CardListQuery,
     @Paged() pages: PageReader,
   ): Promise<CardJson[]> {
+    const filter = { scope, updatedSince };
     const key = ({ id }: CardJson) => [id];
     return time === null
-      ? pages.getPage(page, (range) => this.cards.list(accountId, scope, range), key)
-      : pages.getPageFrom(page, await this.cards.listPast(accountId, scope, time), key);
+      ? pages.getPage(page, (range) => this.cards.list(accountId, filter, range), key)
+      : pages.getPageFrom(page, await this.cards.listPast(accountId, filter, time), key);
   }
 
   @Get(':id')

@@ -11,9 +11,7 @@ import { PastCounts, type PastCount } from '#event-store/log/past-counts.service
 import type { PageRange } from '#http/page.js';
 import type { Card } from './card.js';
 import { cardReadModel } from './card.entity.js';
-import { toCardJson, type CardJson } from './card.dto.js';
-
-type Scope = 'active' | 'archived' | 'all';
+import { toCardJson, type CardFilter, type CardJson } from './card.dto.js';
 
 type CardRow = { state: Card; rewards: number; customer_cards: number };
 
@@ -33,14 +31,19 @@ export class CardsService {
     private readonly pastCounts: PastCounts,
   ) {}
 
-  async list(accountId: number, scope: Scope, { after, limit }: PageRange): Promise<CardJson[]> {
+  async list(
+    accountId: number,
+    { scope, updatedSince }: CardFilter,
+    { after, limit }: PageRange,
+  ): Promise<CardJson[]> {
     const rows = await query<CardRow>(this.pool, {
       name: 'cards_list',
       text: `${CARDS} where c.account_id = $1
          and ($2 = 'all' or (c.state ->> 'archivedAt' is null) = ($2 = 'active'))
-         and c.id > $3
-       order by c.id limit $4`,
-      values: [accountId, scope, after?.[0] ?? 0, limit],
+         and ($3::text is null or (c.state ->> 'updatedAt') collate "C" >= $3)
+         and c.id > $4
+       order by c.id limit $5`,
+      values: [accountId, scope, updatedSince?.toISOString() ?? null, after?.[0] ?? 0, limit],
     });
     return rows.map(toJson);
   }
@@ -66,7 +69,11 @@ export class CardsService {
   }
 
   /** Lists the cards as they were, by id. */
-  async listPast(accountId: number, scope: Scope, time: Date): Promise<CardJson[]> {
+  async listPast(
+    accountId: number,
+    { scope, updatedSince }: CardFilter,
+    time: Date,
+  ): Promise<CardJson[]> {
     const past = await this.pastStates.toMoment(time);
     const rows = await query<{ id: number }>(this.pool, {
       text: 'select id from cards where account_id = $1 order by id',
@@ -75,7 +82,9 @@ export class CardsService {
     const ids = rows.map(({ id }) => id);
     const cards = await this.pastStates.projectAll(cardReadModel, ids, past);
     const selected = cards.filter(
-      ({ archivedAt }) => scope === 'all' || (archivedAt === null) === (scope === 'active'),
+      ({ archivedAt, updatedAt }) =>
+        (scope === 'all' || (archivedAt === null) === (scope === 'active')) &&
+        (updatedSince === null || updatedAt >= updatedSince.toISOString()),
     );
     return this.addPastCounts(selected, past);
   }

@@ -11,6 +11,7 @@ import {
   type FieldKind,
 } from '#http/fields.js';
 import { Dto, FieldsRule } from '#http/fields.pipe.js';
+import { UpdatedSinceField } from '#http/page.js';
 import { IntegerProperty, ObjectProperty, ObjectsProperty } from '#http/response-fields.js';
 import { normalizeCardCode } from '#stamping/card-code.js';
 import { emailKind, phoneKind, readPartOfPhone } from './contact.js';
@@ -79,8 +80,31 @@ export class CustomerListQuery {
   @IdentifierField({ optional: true, description: 'The code of one of their cards, in any case' })
   declare readonly code: string | null;
 
-  @TimeField({ optional: true, description: 'Changed at or after this time' })
-  declare readonly updated_since: Date | null;
+  @UpdatedSinceField() declare readonly updated_since: Date | null;
+
+  @IntegerField({
+    min: 1,
+    max: 12,
+    optional: true,
+    description: 'Born in this month, from 1 for January',
+  })
+  declare readonly birthday_month: number | null;
+
+  @TimeField({
+    optional: true,
+    description: 'There before this time, and without a change to any of their cards since',
+  })
+  declare readonly inactive_since: Date | null;
+
+  @IntegerField({ min: 1, optional: true, description: 'Only those who have this card.' })
+  declare readonly card_id: number | null;
+
+  @IntegerField({
+    min: 1,
+    optional: true,
+    description: 'At least this many stamps: with card_id on that card, else on all together',
+  })
+  declare readonly min_stamps: number | null;
 
   @IntegerField({ min: 1, max: 1_000_000, default: 1, description: 'The page, from 1.' })
   declare readonly page: number;
@@ -149,6 +173,11 @@ export type CustomerFilter = {
   phone: string | null;
   code: string | null;
   updatedSince: Date | null;
+  /** From 1 for January. */
+  birthdayMonth: number | null;
+  inactiveSince: Date | null;
+  cardId: number | null;
+  minStamps: number | null;
 };
 
 export function toCustomerFilter(query: CustomerListQuery): CustomerFilter {
@@ -160,6 +189,10 @@ export function toCustomerFilter(query: CustomerListQuery): CustomerFilter {
     phone,
     code: code === null ? null : normalizeCardCode(code),
     updatedSince: updated_since,
+    birthdayMonth: query.birthday_month,
+    inactiveSince: query.inactive_since,
+    cardId: query.card_id,
+    minStamps: query.min_stamps,
   };
 }
 

@@ -5,6 +5,7 @@ import { query } from '#database/connection.js';
 import { PastStates } from '#event-store/log/past-states.service.js';
 import { PersonalKeys } from '#event-store/personal-keys/personal-keys.js';
 import type { PageRange } from '#http/page.js';
+import { hasCardChangedSince, selectHoldersOfStamps } from '#stamping/customer-card-filters.js';
 import { CustomerCardsService } from '#stamping/customer-cards.service.js';
 import type { Customer, StoreRegion } from './customer.js';
 import { customerReadModel } from './customer.entity.js';
@@ -155,14 +156,11 @@ function createCondition(
   const values: unknown[] = [accountId];
   const value = (parameter: unknown) => `$${values.push(parameter)}`;
   const conditions = ['c.account_id = $1'];
+  const properties = createPropertyConditions(filter, value);
   const isNarrow = Object.values(filter).some((part) => part !== null);
-  // Merged and erased customers have nothing left that a search compares, but a time of change, and cards.
-  if (!isNarrow || filter.updatedSince !== null) conditions.push('c.merged_into is null');
-  if (filter.updatedSince !== null) {
-    conditions.push(
-      `c.erased_at is null and c.updated_at >= ${value(filter.updatedSince.toISOString())}`,
-    );
-  }
+  // Merged and erased customers have nothing left that a search compares, but their other properties, and cards.
+  if (!isNarrow || properties.length > 0) conditions.push('c.merged_into is null');
+  if (properties.length > 0) conditions.push('c.erased_at is null', ...properties);
   if (filter.reference) conditions.push(isOneOf([selectHolders(filter.reference, value)]));
   if (filter.code !== null)
     conditions.push(isOneOf([selectCardHolders('k.code', filter.code, value)]));
@@ -178,6 +176,29 @@ type Placeholder = (parameter: unknown) => string;
 
 function isOneOf(selects: string[]): string {
   return `c.id = any (array(${selects.join(' union all ')}))`;
+}
+
+/** Selects customers by what several may have in common. */
+function createPropertyConditions(
+  { updatedSince, birthdayMonth, inactiveSince, cardId, minStamps }: CustomerFilter,
+  value: Placeholder,
+): string[] {
+  const conditions: string[] = [];
+  if (updatedSince !== null) {
+    conditions.push(`c.updated_at >= ${value(updatedSince.toISOString())}`);
+  }
+  if (birthdayMonth !== null) conditions.push(`c.birthday_month = ${value(birthdayMonth)}`);
+  if (cardId !== null || minStamps !== null) {
+    const holders = selectHoldersOfStamps({ cardId, minStamps }, value);
+    conditions.push(`c.id in (${holders})`);
+  }
+  if (inactiveSince !== null) {
+    const time = value(inactiveSince.toISOString());
+    conditions.push(
+      `(c.state ->> 'createdAt') collate "C" < ${time} and not ${hasCardChangedSince('c.id', time)}`,
+    );
+  }
+  return conditions;
 }
 
 function selectHolders(reference: object, value: Placeholder): string {

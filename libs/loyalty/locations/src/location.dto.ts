@@ -1,6 +1,7 @@
 import { IsObject } from 'class-validator';
 import { Field, NumberField, TextField, type FieldOptions } from '#http/fields.js';
 import { Dto } from '#http/fields.pipe.js';
+import { PageQuery, UpdatedSinceField } from '#http/page.js';
 import {
   IntegerProperty,
   NumberProperty,
@@ -66,6 +67,11 @@ export function toLocationChanges({ name, address, pin }: UpdateLocationDto): Lo
     ...(address !== undefined && { address }),
     ...(pin !== undefined && { pin }),
   };
+}
+
+@Dto('LocationListQuery')
+export class LocationListQuery extends PageQuery {
+  @UpdatedSinceField() declare readonly updated_since: Date | null;
 }
 
 @Dto('Location')

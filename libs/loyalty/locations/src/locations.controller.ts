@@ -3,13 +3,14 @@ import { CommandBus } from '@nestjs/cqrs';
 import type { CommandContext } from '#kernel/aggregate.js';
 import { Context } from '#http/caller.js';
 import { DeclaresTag, Endpoint } from '#http/endpoint.js';
-import { Paged, PageQuery, PageReader } from '#http/page.js';
+import { Paged, PageReader } from '#http/page.js';
 import { parsePathId } from '#http/path.js';
 import { createRecordLookup } from '#http/record.js';
 import { CreateLocation, DeleteLocation, UpdateLocation } from './location.commands.js';
 import {
   CreateLocationDto,
   LocationJson,
+  LocationListQuery,
   toLocationAttributes,
   toLocationChanges,
   UpdateLocationDto,
@@ -45,12 +46,12 @@ export class LocationsController {
   })
   list(
     @Context() { accountId }: CommandContext,
-    @Query() query: PageQuery,
+    @Query() { updated_since: updatedSince, ...page }: LocationListQuery,
     @Paged() pages: PageReader,
   ): Promise<LocationJson[]> {
     return pages.getPage(
-      query,
-      (range) => this.locations.list(accountId, range),
+      page,
+      (range) => this.locations.list(accountId, { ...range, updatedSince }),
       ({ id }) => [id],
     );
   }

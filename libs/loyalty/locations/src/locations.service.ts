@@ -8,20 +8,22 @@ import { toLocationJson, type LocationJson } from './location.dto.js';
 import type { Location } from './location.js';
 import { locationEntity, type LocationRecord } from './location.entity.js';
 
+type LocationSelection = PageRange & { updatedSince: Date | null };
+
 @Injectable()
 export class LocationsService {
   constructor(
     @InjectRepository(locationEntity) private readonly locations: Repository<LocationRecord>,
   ) {}
 
-  async list(accountId: number, range: PageRange): Promise<LocationJson[]> {
-    return (await this.listStates(accountId, range)).map(toLocationJson);
+  async list(accountId: number, selection: LocationSelection): Promise<LocationJson[]> {
+    return (await this.listStates(accountId, selection)).map(toLocationJson);
   }
 
-  /** Lists the locations as they are stored; all of them without a range. */
+  /** Lists the locations as they are stored; all of them without a selection. */
   async listStates(
     accountId: number,
-    { after, limit }: Partial<PageRange> = {},
+    { after, limit, updatedSince }: Partial<LocationSelection> = {},
   ): Promise<Location[]> {
     const query = this.locations
       .createQueryBuilder('l')
@@ -29,6 +31,11 @@ export class LocationsService {
       .andWhere('l.id > :after', { after: after?.[0] ?? 0 })
       .orderBy('l.id')
       .limit(limit ?? undefined);
+    if (updatedSince) {
+      query.andWhere(`(l.state ->> 'updatedAt') collate "C" >= :since`, {
+        since: updatedSince.toISOString(),
+      });
+    }
     return (await awaitQuery(query.getMany())).map(({ state }) => state);
   }
 

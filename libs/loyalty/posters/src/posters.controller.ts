@@ -41,12 +41,13 @@ export class PostersController {
   list(
     @Context() { accountId }: CommandContext,
     // The same filters and pages as for rewards.
-    @Query() { card_id: cardId, active, ...page }: RewardListQuery,
+    @Query() { card_id: cardId, active, updated_since, ...page }: RewardListQuery,
     @Paged() pages: PageReader,
   ): Promise<PosterJson[]> {
     return pages.getPage(
       page,
-      (range) => this.posters.list(accountId, { cardId, active }, range),
+      (range) =>
+        this.posters.list(accountId, { cardId, active, updatedSince: updated_since }, range),
       ({ id }) => [id],
     );
   }

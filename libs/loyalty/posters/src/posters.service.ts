@@ -21,7 +21,7 @@ export class PostersService {
 
   async list(
     accountId: number,
-    filter: { cardId: number | null; active: boolean | null },
+    filter: { cardId: number | null; active: boolean | null; updatedSince: Date | null },
     { after, limit }: PageRange,
   ): Promise<PosterJson[]> {
     const query = this.posters
@@ -33,6 +33,11 @@ export class PostersService {
     if (filter.cardId !== null) query.andWhere('p.card_id = :cardId', { cardId: filter.cardId });
     if (filter.active !== null) {
       query.andWhere("(p.state ->> 'active')::boolean = :active", { active: filter.active });
+    }
+    if (filter.updatedSince !== null) {
+      query.andWhere(`(p.state ->> 'updatedAt') collate "C" >= :since`, {
+        since: filter.updatedSince.toISOString(),
+      });
     }
     return (await awaitQuery(query.getMany())).map(({ state }) => this.toJson(state));
   }

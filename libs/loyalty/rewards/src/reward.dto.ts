@@ -1,6 +1,7 @@
 import { BooleanField, Field, IntegerField, TextField } from '#http/fields.js';
 import { Dto } from '#http/fields.pipe.js';
 import { AsOfPageQuery } from '#http/as-of.js';
+import { UpdatedSinceField } from '#http/page.js';
 import {
   BooleanProperty,
   IntegerProperty,
@@ -74,6 +75,8 @@ export class RewardListQuery extends AsOfPageQuery {
     },
   )
   declare readonly active: boolean | null;
+
+  @UpdatedSinceField() declare readonly updated_since: Date | null;
 }
 
 @Dto('Reward')

@@ -47,10 +47,10 @@ export class RewardsController {
   })
   async list(
     @Context() { accountId }: CommandContext,
-    @Query() { card_id: cardId, active, as_of: time, ...page }: RewardListQuery,
+    @Query() { card_id: cardId, active, updated_since, as_of: time, ...page }: RewardListQuery,
     @Paged() pages: PageReader,
   ): Promise<RewardJson[]> {
-    const filter = { cardId, active };
+    const filter = { cardId, active, updatedSince: updated_since };
     const key = (one: RewardJson) => [one.card_id, one.position, one.stamps_required, one.id];
     return time === null
       ? pages.getPage(page, (range) => this.rewards.list(accountId, filter, range), key)

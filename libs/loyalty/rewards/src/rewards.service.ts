@@ -10,7 +10,7 @@ import { toRewardJson, type RewardJson } from './reward.dto.js';
 
 type RewardRow = { state: Reward };
 
-type RewardFilter = { cardId: number | null; active: boolean | null };
+type RewardFilter = { cardId: number | null; active: boolean | null; updatedSince: Date | null };
 
 @Injectable()
 export class RewardsService {
@@ -30,11 +30,19 @@ export class RewardsService {
        where account_id = $1 and deleted_at is null
          and ($2::bigint is null or card_id = $2)
          and ($3::boolean is null or (state ->> 'active')::boolean = $3)
+         and ($4::text is null or (state ->> 'updatedAt') collate "C" >= $4)
          and (card_id, (state ->> 'position')::bigint, (state ->> 'stampsRequired')::bigint, id)
-           > ($4::bigint, $5::bigint, $6::bigint, $7::bigint)
+           > ($5::bigint, $6::bigint, $7::bigint, $8::bigint)
        order by card_id, (state ->> 'position')::bigint, (state ->> 'stampsRequired')::bigint, id
-       limit $8`,
-      values: [accountId, filter.cardId, filter.active, ...(after ?? [0, 0, 0, 0]), limit],
+       limit $9`,
+      values: [
+        accountId,
+        filter.cardId,
+        filter.active,
+        filter.updatedSince?.toISOString() ?? null,
+        ...(after ?? [0, 0, 0, 0]),
+        limit,
+      ],
     });
     return rows.map(({ state }) => toRewardJson(state));
   }
@@ -75,8 +83,10 @@ export class RewardsService {
     const rewards = await this.pastStates.projectAll(rewardReadModel, ids, past);
     return rewards
       .filter(
-        ({ deletedAt, active }) =>
-          deletedAt === null && (filter.active === null || active === filter.active),
+        ({ deletedAt, active, updatedAt }) =>
+          deletedAt === null &&
+          (filter.active === null || active === filter.active) &&
+          (filter.updatedSince === null || updatedAt >= filter.updatedSince.toISOString()),
       )
       .sort(
         (a, b) =>

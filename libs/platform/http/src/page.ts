@@ -10,7 +10,7 @@ import { InvalidFieldsError } from '#kernel/errors.js';
 import { open, seal } from '#kernel/sealing.js';
 import { MasterKeys } from '#database/master-keys.js';
 import type { AuthenticatedRequest } from './caller.js';
-import { IntegerField, TextField } from './fields.js';
+import { IntegerField, TextField, TimeField } from './fields.js';
 import { Dto } from './fields.pipe.js';
 import { LargeResponses } from './large-responses.js';
 import { readPage } from './page-by-bytes.js';
@@ -40,6 +40,10 @@ export class PageQuery {
   })
   declare readonly cursor: string | null;
 }
+
+/** Declares the filter of lists by the time of the last change; null: whenever that was. */
+export const UpdatedSinceField = (): PropertyDecorator =>
+  TimeField({ optional: true, description: 'Changed at or after this time' });
 
 /**
  * Sort key of an element, its id last. A cursor holds these values and not the element. So a list can continue

@@ -1,0 +1,32 @@
+/**
+ * Renders SQL that selects customers by their cards, those of the account $1 that were not merged into others. It reads all cards of the account or of the template once: an index on what each stamp changes would make stamping
+ * slower.
+ */
+
+const CARDS = `select k.customer_id from customer_cards k
+  where k.account_id = $1 and k.merged_into is null`;
+const STAMPS = `(k.state ->> 'stampsCount')::bigint`;
+
+/**
+ * Selects the customers who have a card of a template, or a number of stamps: on that card, or else on all together.
+ * @param value adds a parameter to the statement, and returns its placeholder
+ */
+export function selectHoldersOfStamps(
+  { cardId, minStamps }: { cardId: number | null; minStamps: number | null },
+  value: (parameter: unknown) => string,
+): string {
+  if (cardId === null) {
+    return `${CARDS} group by k.customer_id having sum(${STAMPS}) >= ${value(minStamps)}`;
+  }
+  const ofCard = `${CARDS} and k.card_id = ${value(cardId)}`;
+  return minStamps === null ? ofCard : `${ofCard} and ${STAMPS} >= ${value(minStamps)}`;
+}
+
+/**
+ * Renders the condition that a customer has a card that has changed at or after a time.
+ * @param customerId SQL of their id
+ * @param time a placeholder for its ISO 8601 text
+ */
+export function hasCardChangedSince(customerId: string, time: string): string {
+  return `exists (${CARDS} and k.customer_id = ${customerId} and (k.state ->> 'updatedAt') collate "C" >= ${time})`;
+}
