@@ -576,6 +576,22 @@ export function eventStoreContract(
         expect(await typesFrom(until)).toEqual([]);
       });
 
+      it('finds the revision that streams had at a position', async () => {
+        const [stream, later] = [newStream(), newStream()];
+        const [head] = await append(stream, null, event('A'), event('B'));
+        const until = await eventStore.head();
+        await append(stream, head ?? null, event('C'));
+        await append(later, null, event('A'));
+        const streams = [stream, later, newStream()];
+        expect(await eventStore.findRevisions(streams, until)).toEqual(new Map([[stream, 1]]));
+        expect(await eventStore.findRevisions(streams, await eventStore.head())).toEqual(
+          new Map([
+            [stream, 2],
+            [later, 0],
+          ]),
+        );
+      });
+
       it('shows every event of many writers once and each stream in order', async () => {
         const from = await eventStore.head();
         const streams = Array.from({ length: 16 }, newStream);

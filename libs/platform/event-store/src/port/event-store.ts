@@ -194,6 +194,9 @@ export type EventTime = EventRef & { id: string; position: Position; recordedAt:
 /** Maximum number of events of a stream that `readStreams` yields at once. */
 export const STREAM_BATCH_SIZE = 1_000;
 
+/** Maximum number of streams that `findRevisions` reads at the same time. */
+const REVISIONS_AT_ONCE = 16;
+
 export const BEGINNING: Position = { commit: 0n, prepare: 0n };
 
 /**
@@ -270,6 +273,26 @@ export abstract class EventStore {
       }
       if (batch.length > 0) yield batch;
     }
+  }
+
+  /**
+   * Finds the revision that each stream had at a position of the log (inclusive). Leaves out streams that had no event
+   * yet.
+   */
+  async findRevisions(streams: string[], until: Position): Promise<Map<string, number>> {
+    const revisions = new Map<string, number>();
+    for (let i = 0; i < streams.length; i += REVISIONS_AT_ONCE) {
+      await Promise.all(
+        streams.slice(i, i + REVISIONS_AT_ONCE).map(async (stream) => {
+          for await (const event of this.readStream(stream, { direction: 'backwards' })) {
+            if (isAfter(event.position, until)) continue;
+            revisions.set(stream, event.revision);
+            break;
+          }
+        }),
+      );
+    }
+    return revisions;
   }
 
   /** Reads single events, in no particular order. Leaves out those that do not exist. */

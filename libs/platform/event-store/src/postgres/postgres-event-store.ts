@@ -109,6 +109,10 @@ export class PostgresEventStore extends EventStore implements OnModuleInit, OnAp
     return this.reader.readFacts(streams, until);
   }
 
+  override findRevisions(streams: string[], until: Position): Promise<Map<string, number>> {
+    return this.reader.findRevisions(streams, until);
+  }
+
   override readEvents(refs: EventRef[]): Promise<StoredEvent[]> {
     return this.reader.readEvents(refs);
   }

@@ -211,7 +211,9 @@ export class PostgresReader {
   }
 
   async *readFacts(streams: string[], until: Position): AsyncIterable<UnpositionedEvent[]> {
-    for (const group of groupRanges(await this.findRangesUntil(streams, until))) {
+    const revisions = await this.findRevisions(streams, until);
+    const ranges = [...revisions].map(([stream, to]) => ({ stream, to }));
+    for (const group of groupRanges(ranges)) {
       const [first] = group;
       if (!first) continue;
       if (group.length === 1) yield* this.readLongFacts(first);
@@ -242,17 +244,16 @@ export class PostgresReader {
     }
   }
 
-  /** Finds the range of each stream up to a position. Leaves out streams without events up to there. */
-  private async findRangesUntil(
+  async findRevisions(
     streams: string[],
     { commit, prepare }: Position,
-  ): Promise<StreamRange[]> {
+  ): Promise<Map<string, number>> {
     const { rows } = await this.pool.query<{ stream_id: string; revision: number }>(REVISIONS_AT, [
       streams,
       commit.toString(),
       prepare.toString(),
     ]);
-    return rows.map(({ stream_id, revision }) => ({ stream: stream_id, to: revision }));
+    return new Map(rows.map(({ stream_id, revision }) => [stream_id, revision]));
   }
 
   private async readGroup(
