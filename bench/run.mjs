@@ -14,6 +14,8 @@ const benches = {
   batch: 'what a batch of 100 stamps costs, compared with single requests',
   reads: 'cards, customers and rewards read per second, and what a read takes of the processors',
   customers: 'how long listing and searching take in a store with 200,000 customers',
+  exports:
+    'how long all records of a store with 100,000 customers take to export, and how much memory',
   deliveries: 'signed webhook deliveries per second, compared with BullMQ and Graphile Worker',
   fairness: 'what a slow endpoint or a flooding store costs the deliveries of others',
   'long-card': 'what a stamp costs on a card with 5,000 stamps, compared with a new one',

@@ -161,6 +161,14 @@ function createResponses(
     ...(schema && {
       content: { 'application/json': { schema, example: schemas.example(schema, 'output') } },
     }),
+    ...(spec.file && {
+      content: Object.fromEntries(
+        Object.entries(spec.file).map(([type, example]) => [
+          type,
+          { schema: { type: 'string' }, example },
+        ]),
+      ),
+    }),
   });
   const { otherStatus } = spec;
   return Object.fromEntries([
@@ -208,7 +216,7 @@ function createSamples(
     body,
     picture: spec.picture !== undefined,
     open: spec.isPublic === true,
-    hasResponse: spec.response !== undefined,
+    hasResponse: spec.response !== undefined || spec.file !== undefined,
   };
   return [
     { lang: 'shell', label: 'curl', source: renderCurlSample(sample) },

@@ -19,6 +19,7 @@ import { PostersModule } from '#posters/posters.module.js';
 import { AccountsModule } from '#accounts/accounts.module.js';
 import { TransparencyModule } from '#transparency/transparency.module.js';
 import { HistoryModule } from '#history/history.module.js';
+import { ExportsModule } from '#exports/exports.module.js';
 import { SubscriptionsModule } from '#subscriptions/subscriptions.module.js';
 import { WalletStateModule } from '#passes/wallet-state.module.js';
 import { PublicImagesModule } from '#card-images/strip-images.module.js';
@@ -58,6 +59,7 @@ export class ApiModule {
         IdentityModule,
         AccountsModule,
         HistoryModule,
+        ExportsModule,
         CardsModule,
         RewardsModule,
         StampingModule,

@@ -74,6 +74,7 @@ const MIN_ROLE = {
   getEventProof: 'manager',
   listEvents: 'manager',
   listAudit: 'owner',
+  exportRecords: 'manager',
 
   listWebhookSubscriptions: 'owner',
   getWebhookSubscription: 'owner',

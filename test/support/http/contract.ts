@@ -116,6 +116,9 @@ function use<S extends Service>(start: () => Promise<S>) {
   };
 }
 
+const JSON_TYPE = /^application\/(problem[+])?json(;|$)/;
+const JSON_OR_FILE_TYPE = /^(application\/(json|x-ndjson)|text\/csv)(;|$)/;
+
 /** The document is the same for most files; compiling its schemas takes half a second. */
 const checkers = new Map<string, ReturnType<typeof createResponseChecker>>();
 
@@ -168,7 +171,9 @@ function findUsualProblems(
   if (status === 429 || status === 503) header('retry-after', /^[1-9]\d*$/);
   if (method === 'HEAD') return problems;
   if (status === 204) expectThat(text === '', 'a 204 has no body');
-  else header('content-type', /^application\/(problem[+])?json(;|$)/);
+  else if (status >= 300) header('content-type', JSON_TYPE);
+  // The document says of which operations the response is a file.
+  else header('content-type', JSON_OR_FILE_TYPE);
   if (status < 400) return problems;
   const failure = (body ?? {}) as Partial<Failure>;
   expectThat(isFilled(failure.error), 'error');

@@ -62,12 +62,15 @@ export class Client {
     });
     const text = await response.text();
     rememberExchange({ method, path, body, status: response.status, text });
-    const json = text !== '' && response.headers.get('content-type')?.includes('json');
+    const type = response.headers.get('content-type') ?? '';
+    const json = text !== '' && /[/+]json(;|$)/.test(type);
+    // A file is checked as the text that it is.
+    const file = /^(text\/csv|application\/x-ndjson)(;|$)/.test(type) ? text : undefined;
     return {
       status: response.status,
       headers: response.headers,
       text,
-      body: (json ? JSON.parse(text) : undefined) as T,
+      body: (json ? JSON.parse(text) : file) as T,
     };
   }
 

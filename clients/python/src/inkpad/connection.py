@@ -238,7 +238,7 @@ def _read_response(request: Request, response: urllib3.BaseHTTPResponse) -> ApiR
     media_type = response.headers.get("content-type", "").partition(";")[0].strip()
     # A proxy's page is no result either.
     is_text = request.accept != "application/json" and media_type in request.accept.split(", ")
-    body = response.data.decode() if is_text else _parse_json(response.data)
+    body = response.data.decode("utf-8-sig") if is_text else _parse_json(response.data)
     request_id = response.headers.get("x-request-id")
     if 200 <= response.status < 300 and (body is not None or response.status == 204):
         data = _create_page(body, response.headers.get("link"))

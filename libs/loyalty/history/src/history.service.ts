@@ -54,13 +54,16 @@ const ENDS = {
 
 const REVERSED = {
   name: 'history_reversed',
-  text: 'select reverses, event_id, recorded_at from history where reverses = any ($1)',
+  text: `select reverses, event_id, recorded_at from history
+         where reverses = any ($1) and seq <= coalesce($2, seq)`,
 };
 
 /** One list, at one moment: what is in the table, and what follows it in the log. */
 type Listing = {
   accountId: number;
   filter: HistoryFilter;
+  /** The last number in the table. */
+  end: number;
   /** The last number that is read from the table. */
   high: number;
   low: number;
@@ -104,7 +107,7 @@ export class HistoryService {
         );
     }
     const { low, high } = await this.findBounds(filter, end);
-    const listing = { accountId, filter, low, high, tail };
+    const listing = { accountId, filter, low, high, end, tail };
     return ({ after, limit }) => this.readPage(listing, after, limit);
   }
 
@@ -119,12 +122,13 @@ export class HistoryService {
   ): Promise<{ last: DetailedEntry[]; tail: HistoryEntry[] }> {
     const { tail, end } = await this.readTailOfStream(accountId, `customer_card-${id}`);
     const filter = { ...NO_FILTER, customerCardId: id };
-    const last = await this.readPage({ accountId, filter, low: 0, high: end, tail }, null, limit);
+    const listing = { accountId, filter, low: 0, high: end, end, tail };
+    const last = await this.readPage(listing, null, limit);
     return { last, tail: tail.map(({ entry }) => entry).toReversed() };
   }
 
   private async readPage(
-    { accountId, filter, low, high, tail }: Listing,
+    { accountId, filter, low, high, end, tail }: Listing,
     after: CursorKey | null,
     limit: number,
   ): Promise<DetailedEntry[]> {
@@ -141,13 +145,17 @@ export class HistoryService {
       );
       entries.push(...rows.map((row) => ({ entry: toEntry(row) })));
     }
-    return this.addDetails(entries, tail);
+    return this.addDetails(entries, tail, end);
   }
 
-  /** Adds the details that only the events have. */
+  /**
+   * Adds the details that only the events have.
+   * @param end the last number in the table, if what undid an entry later is to be left out
+   */
   async addDetails(
     entries: EntryWithEvent[],
     tail: EntryWithEvent[] = [],
+    end: number | null = null,
   ): Promise<DetailedEntry[]> {
     const missing = entries.flatMap(({ entry, event }) => (event ? [] : [entry]));
     const read = missing.length > 0 ? await this.eventStore.readEvents(missing) : [];
@@ -160,7 +168,7 @@ export class HistoryService {
     );
     const [names, reversed] = await Promise.all([
       this.names.findNames(events.map(({ meta }) => meta.actor)),
-      this.findReversals(entries, tail),
+      this.findReversals(entries, tail, end),
     ]);
     return entries.flatMap(({ entry }, i) => {
       const stored = events[i];
@@ -247,6 +255,7 @@ export class HistoryService {
   private async findReversals(
     entries: EntryWithEvent[],
     tail: EntryWithEvent[],
+    end: number | null,
   ): Promise<Map<string, { id: string; at: string }>> {
     // Only what changes a balance can be undone.
     const ids = entries.flatMap(({ entry }) => (entry.stamps === null ? [] : [entry.eventId]));
@@ -255,7 +264,7 @@ export class HistoryService {
         ? []
         : await query<{ reverses: string; event_id: string; recorded_at: Date }>(this.pool, {
             ...REVERSED,
-            values: [ids],
+            values: [ids, end],
           });
     const reversed = new Map(
       rows.map(({ reverses, event_id: id, recorded_at: at }) => [

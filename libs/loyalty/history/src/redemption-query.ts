@@ -15,6 +15,15 @@ export type RedemptionFilter = {
   to: Date | null;
 };
 
+export const NO_REDEMPTION_FILTER: RedemptionFilter = {
+  cardId: null,
+  customerId: null,
+  rewardId: null,
+  locationId: null,
+  from: null,
+  to: null,
+};
+
 export const REDEEMED = 'reward.redeemed';
 
 /** Each filter with its column, which leads an index with (occurred_at, position); the first that is given is used. */

@@ -50,7 +50,7 @@ export class RedemptionsService {
         ...rows.map((row) => ({ entry: toEntry(row) })),
       ];
       entries.sort(byAge);
-      return this.history.addDetails(entries.slice(0, limit), tail);
+      return this.history.addDetails(entries.slice(0, limit), tail, end);
     };
   }
 }

@@ -16,7 +16,9 @@ export type Tag = {
 const RECORD_ID = { type: 'integer', format: 'int64', example: 1 };
 
 /** A path parameter: an integer id by its name, or any other with its description. */
-export type PathParameter = string | { name: string; schema: object; description: string };
+export type PathParameter =
+  | string
+  | { name: string; schema: object; description: string; example?: string };
 
 export type EndpointSpec = {
   /** operationId, and the name of the client's method. */
@@ -33,6 +35,8 @@ export type EndpointSpec = {
   picture?: string;
   /** Runtime expression for the address to which the operation lets events be sent. */
   callback?: string;
+  /** Media types of a response that is a file of text, with an example of each. */
+  file?: Readonly<Record<string, string>>;
   /** DTO class of the response; in brackets for a list. */
   response?: Type | [Type];
   /** Errors that do not follow from the method, the token and the limits. A 422 follows from `Prefer` everywhere. */
@@ -73,7 +77,7 @@ export function Endpoint(spec: EndpointSpec): MethodDecorator {
       ),
       ApiResponse({
         status,
-        description: type ? 'Done' : 'Done, with no body',
+        description: type || spec.file ? 'Done' : 'Done, with no body',
         ...(type && { type, isArray: Array.isArray(response) }),
       }),
     ]),

@@ -30,3 +30,8 @@ export function negotiateEncoding(request: FastifyRequest): (typeof ENCODINGS)[n
   const accepted = new Negotiator(request).encodings([...ENCODINGS]);
   return ENCODINGS.find((encoding) => accepted.includes(encoding));
 }
+
+/** Tells whether the client takes responses that are compressed with gzip. */
+export function acceptsGzip(request: FastifyRequest): boolean {
+  return new Negotiator(request).encodings(['gzip', 'identity'])[0] === 'gzip';
+}

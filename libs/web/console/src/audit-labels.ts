@@ -41,6 +41,7 @@ const AUDIT_LABELS: Readonly<Record<string, string>> = {
   'webhook_subscription.replayed': 'Webhook events sent again',
   'webhook_delivery.redelivered': 'Webhook event sent again',
   'customer.exported': 'All data of a customer exported',
+  'store.exported': 'Data of the store exported',
   'card_message.sent_again': 'Card link sent again',
 };
 

@@ -1,0 +1,56 @@
+import { Injectable } from '@nestjs/common';
+import type { FastifyReply } from 'fastify';
+import { FairQueue } from '#kernel/fair-queue.js';
+import { UnavailableError } from '#kernel/errors.js';
+import { createOverdueCheck } from './overdue-check.js';
+
+/** Maximum numbers of exports at a time. One holds a page in memory, and no connection while its client reads. */
+const MAX_RUNNING = { total: 32, perAccount: 2 };
+/** Pages that are read at a time, of all exports together: they share the database with everything else. */
+const READING = { concurrency: 2, maxWaiting: MAX_RUNNING.perAccount, waitMs: 60_000 };
+const CHECK_INTERVAL_MS = 1_000;
+
+/** Limits how many exports run at once, so that those of one store slow neither other stores nor the other requests. */
+@Injectable()
+export class ExportPlaces {
+  private readonly running = new Map<number, number>();
+  private readonly reading = new FairQueue(READING);
+  private total = 0;
+
+  /**
+   * Takes a place until the response is closed. Closes it when its client stalls.
+   * @throws UnavailableError when the store, or all stores together, have as many exports as there may be
+   */
+  take(accountId: number, reply: FastifyReply): void {
+    const count = this.running.get(accountId) ?? 0;
+    if (count >= MAX_RUNNING.perAccount || this.total >= MAX_RUNNING.total) {
+      throw new UnavailableError('Too many exports are in progress');
+    }
+    if (reply.raw.closed) throw new UnavailableError('The client has disconnected');
+    this.running.set(accountId, count + 1);
+    this.total++;
+    const timer = this.watch(reply);
+    reply.raw.once('close', () => {
+      clearInterval(timer);
+      this.total--;
+      const left = (this.running.get(accountId) ?? 1) - 1;
+      if (left > 0) this.running.set(accountId, left);
+      else this.running.delete(accountId);
+    });
+  }
+
+  /** Reads a page in the store's turn. */
+  read<R>(accountId: number, work: () => Promise<R>): Promise<R> {
+    return this.reading.run(accountId, work);
+  }
+
+  private watch({ raw }: FastifyReply): NodeJS.Timeout {
+    const isOverdue = createOverdueCheck(performance.now());
+    const timer = setInterval(() => {
+      const sent = raw.socket?.bytesWritten ?? 0;
+      const now = performance.now();
+      if (isOverdue({ now, sent, isWaiting: raw.writableLength > 0 })) raw.destroy();
+    }, CHECK_INTERVAL_MS);
+    return timer.unref();
+  }
+}
