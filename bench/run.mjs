@@ -16,6 +16,7 @@ const benches = {
   customers: 'how long listing and searching take in a store with 200,000 customers',
   exports:
     'how long all records of a store with 100,000 customers take to export, and how much memory',
+  statistics: 'how long the statistics of a store with a million events take to read and to count',
   deliveries: 'signed webhook deliveries per second, compared with BullMQ and Graphile Worker',
   fairness: 'what a slow endpoint or a flooding store costs the deliveries of others',
   'long-card': 'what a stamp costs on a card with 5,000 stamps, compared with a new one',

@@ -23,6 +23,7 @@ import { CLAIMS, dropStagingTables } from '#event-store/verification/staging-tab
 import type { AnyReadModel } from '#event-store/read-models/read-models.js';
 import { Verification } from '#event-store/verification/verification.js';
 import { HistoryStagingBuilder } from '#history/history-staging.service.js';
+import { StatisticsVerification } from '#statistics/statistics-verification.service.js';
 import { readModels } from '../apps/read-models.js';
 import { Progress } from './progress.js';
 import { connectAsOwner } from './rebuild-client.js';
@@ -39,12 +40,18 @@ const YOUNG_MB = 64;
 
 setFlagsFromString('--no-parallel-scavenge');
 
-type RebuildTarget = { readModels: AnyReadModel[]; claims: boolean; history: boolean };
+type RebuildTarget = {
+  readModels: AnyReadModel[];
+  claims: boolean;
+  history: boolean;
+  statistics: boolean;
+};
 
 const HISTORY = 'history';
-const ALL: RebuildTarget = { readModels, claims: true, history: true };
+const STATISTICS = 'statistics';
+const ALL: RebuildTarget = { readModels, claims: true, history: true, statistics: true };
 const USAGE = `Usage: npm run rebuild [-- --check] [--table NAME]
-NAME is one of: ${[...readModels.map(({ table }) => table), CLAIMS.name, HISTORY].join(', ')}`;
+NAME is one of: ${[...readModels.map(({ table }) => table), CLAIMS.name, HISTORY, STATISTICS].join(', ')}`;
 
 /**
  * Rebuilds the read models, the claims and the history table from the log in staging tables, while the service runs. Prints
@@ -52,7 +59,11 @@ NAME is one of: ${[...readModels.map(({ table }) => table), CLAIMS.name, HISTORY
  */
 runScript(async () => {
   const { target, check } = parseTarget(process.argv.slice(2));
-  const differences = await withServices((app) => rebuild(app, target, check));
+  const differences = await withServices(async (app) => {
+    const count =
+      target.statistics && isOnlyStatistics(target) ? 0 : await rebuild(app, target, check);
+    return target.statistics ? count + (await rebuildStatistics(app, check)) : count;
+  });
   if (differences > 0) process.exitCode = 1;
 });
 
@@ -69,7 +80,7 @@ async function rebuild(
     const history = target.history
       ? new HistoryStagingBuilder(client, store, app.get(EventTypes))
       : null;
-    const plan: RebuildPlan = { ...target, history };
+    const plan: RebuildPlan = { readModels: target.readModels, claims: target.claims, history };
     const work = new Rebuild(client, store, rows, plan, readModels);
     await work.begin();
     const historyError = await fill(work, target);
@@ -95,12 +106,32 @@ async function rebuild(
   }
 }
 
+function isOnlyStatistics({ readModels: tables, claims, history }: RebuildTarget): boolean {
+  return tables.length === 0 && !claims && !history;
+}
+
+/** Counts the statistics anew from the history table, one store after another, where they differ from it. */
+async function rebuildStatistics(app: INestApplicationContext, check: boolean): Promise<number> {
+  console.error('comparing the statistics with the history table');
+  const { stores, errors } = await new StatisticsVerification(app.get(Pool)).verify(!check);
+  for (const error of errors.slice(0, EXAMPLES)) console.log(error);
+  const outcome = errors.length === 0 ? 'no difference' : `${errors.length} differences`;
+  console.log(`statistics: ${stores} stores, ${outcome}`);
+  return errors.length;
+}
+
 function parseTarget(args: string[]): { target: RebuildTarget; check: boolean } {
   const { check = false, table } = parseOptions(args);
   if (table === undefined) return { target: ALL, check };
   const tables = readModels.filter((rows) => rows.table === table);
-  const target = { readModels: tables, claims: table === CLAIMS.name, history: table === HISTORY };
-  if (tables.length === 0 && !target.claims && !target.history) throw new ConfigError(USAGE);
+  const target = {
+    readModels: tables,
+    claims: table === CLAIMS.name,
+    history: table === HISTORY,
+    statistics: table === STATISTICS,
+  };
+  if (tables.length === 0 && !target.claims && !target.history && !target.statistics)
+    throw new ConfigError(USAGE);
   return { target, check };
 }
 

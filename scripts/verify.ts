@@ -7,6 +7,7 @@ import type pg from 'pg';
 import { ConfigError } from '#kernel/config-error.js';
 import { readModels } from '../apps/read-models.js';
 import { HistoryVerification } from '#history/history-verification.service.js';
+import { StatisticsVerification } from '#statistics/statistics-verification.service.js';
 import type {
   IdRange,
   Verification,
@@ -28,8 +29,8 @@ const MAX_PRINTED = 50;
 type Sum = Omit<VerificationResult, 'differences'> & { differences: number };
 
 /**
- * Replays every event and checks every read model, hash, head and claim against the result, and the history table against
- * the order of the log. The service keeps running. Prints differences and exits 1 if there are any. `--repair` replaces
+ * Replays every event and checks every read model, hash, head and claim against the result, the history table against
+ * the order of the log, and the statistics against the history table. The service keeps running. Prints differences and exits 1 if there are any. `--repair` replaces
  * read models that do not match their events; `--checkpoints DIR` also checks the history against signed checkpoints.
  */
 runScript(async () => {
@@ -37,6 +38,7 @@ runScript(async () => {
   const reported = new Set<string>();
   let covered = '';
   let numbered = 0;
+  let storeCount = 0;
   const sum: Sum = { streams: 0, events: 0, differences: 0, outdated: 0, repaired: 0 };
   const add = (verified: Partial<VerificationResult>) => {
     const differences = (verified.differences ?? []).filter(
@@ -65,6 +67,10 @@ runScript(async () => {
     ]);
     numbered = events;
     add({ differences: errors });
+    // Afterwards, because they are counted from the history.
+    const statistics = await new StatisticsVerification(pool).verify(repair);
+    storeCount = statistics.stores;
+    add({ differences: statistics.errors });
     add(strays);
   });
   if (sum.outdated > 0) {
@@ -76,6 +82,7 @@ runScript(async () => {
     console.log(`${sum.repaired} read models were repaired: they now match their events`);
   if (covered !== '') console.log(covered);
   console.log(`${numbered} events of the log were compared with the history table`);
+  console.log(`the statistics of ${storeCount} stores were compared with the history table`);
   console.log(
     `${sum.streams} streams, ${sum.events} events: ${sum.differences === 0 ? 'every read model matches its events; every hash, head and claim is correct; the history is in order' : `${sum.differences} differences`}`,
   );

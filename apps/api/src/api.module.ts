@@ -20,6 +20,7 @@ import { AccountsModule } from '#accounts/accounts.module.js';
 import { TransparencyModule } from '#transparency/transparency.module.js';
 import { HistoryModule } from '#history/history.module.js';
 import { ExportsModule } from '#exports/exports.module.js';
+import { StatisticsModule } from '#statistics/statistics.module.js';
 import { SubscriptionsModule } from '#subscriptions/subscriptions.module.js';
 import { WalletStateModule } from '#passes/wallet-state.module.js';
 import { PublicImagesModule } from '#card-images/strip-images.module.js';
@@ -60,6 +61,7 @@ export class ApiModule {
         AccountsModule,
         HistoryModule,
         ExportsModule,
+        StatisticsModule,
         CardsModule,
         RewardsModule,
         StampingModule,

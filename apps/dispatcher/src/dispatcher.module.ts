@@ -7,6 +7,7 @@ import { RoleWarning } from '#operations/role-warning.js';
 import { Readiness } from '#operations/readiness.js';
 import { AddressUpkeep } from '#identity/address-upkeep.service.js';
 import { HistoryFillingModule } from '#history/history-filling.module.js';
+import { StatisticsFillingModule } from '#statistics/statistics-filling.module.js';
 import { PhoneNormalizationModule } from '#customers/phone-normalization.module.js';
 import { MessageDispatchModule } from '#messages/message-dispatch.module.js';
 import { TransparencyLogModule } from '#transparency/transparency-log.module.js';
@@ -37,6 +38,7 @@ export class DispatcherModule {
           subjects: customerSubjects,
         }),
         HistoryFillingModule,
+        StatisticsFillingModule,
         PhoneNormalizationModule,
         MessageDispatchModule,
         TransparencyLogModule,

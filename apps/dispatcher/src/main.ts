@@ -18,6 +18,7 @@ import { AddressUpkeep } from '#identity/address-upkeep.service.js';
 import { Reprojection } from '#event-store/read-models/reprojection.service.js';
 import { ReadModelCatchUp } from '#event-store/read-models/read-model-catch-up.subscription.js';
 import { HistorySubscription } from '#history/history.subscription.js';
+import { StatisticsSubscription } from '#statistics/statistics.subscription.js';
 import { PhoneNormalization } from '#customers/phone-normalization.service.js';
 import { CardMessagesFollower } from '#messages/card-messages.subscription.js';
 import { MessageDispatch } from '#messages/message-dispatch.service.js';
@@ -35,6 +36,22 @@ import { listenForHealth } from '#operations/health-listener.js';
 
 /** Shorter than the time a process has to stop (see stop.ts): the results of what was sent must still be recorded. */
 const FINISH_WITHIN_MS = 12_000;
+
+const FOLLOWERS = [
+  ReadModelCatchUp,
+  HistorySubscription,
+  StatisticsSubscription,
+  TransparencyLog,
+  LogTimesFollower,
+  Reprojection,
+  PhoneNormalization,
+  PassChanges,
+  DecoyCardCleanup,
+  AddressUpkeep,
+  CardMessagesFollower,
+  GeocodingSubscription,
+  RetirementNotices,
+];
 
 // Young garbage is collected all the time. One thread is faster at it than several, which would take the processor away
 // from the database.
@@ -74,20 +91,7 @@ async function run(config: Config): Promise<void> {
   const [messages, passes] = [app.get(MessageDispatch), app.get(PassDispatch)];
   for (const sending of [webhooks, messages, passes]) sending.start();
   const stopping = new AbortController();
-  const followers = [
-    ReadModelCatchUp,
-    HistorySubscription,
-    TransparencyLog,
-    LogTimesFollower,
-    Reprojection,
-    PhoneNormalization,
-    PassChanges,
-    DecoyCardCleanup,
-    AddressUpkeep,
-    CardMessagesFollower,
-    GeocodingSubscription,
-    RetirementNotices,
-  ].map((follower) => app.get(follower).run(stopping.signal));
+  const followers = FOLLOWERS.map((follower) => app.get(follower).run(stopping.signal));
   const checking = app
     .get(StartCheck)
     .reportReadModelsAhead(stopping.signal)

@@ -167,6 +167,9 @@ create table customer_cards (
   code text generated always as (state ->> 'code') stored,
   uuid uuid generated always as ((state ->> 'uuid')::uuid) stored,
   redeemed_reward_ids jsonb generated always as (state -> 'redeemedRewardIds') stored,
+  -- for sums over all of a store's cards
+  balance bigint generated always as ((state ->> 'stampsCount')::bigint) stored,
+  unlocked_count bigint generated always as (jsonb_array_length(state -> 'unlocked')) stored,
   merged_into bigint generated always as ((state -> 'mergedInto' ->> 'id')::bigint) stored
 ) with (fillfactor = 70);
 create index customer_cards_account on customer_cards (account_id, id);
@@ -262,7 +265,9 @@ create table history (
   reward_id bigint,
   stamps bigint,
   balance bigint,
-  reverses uuid
+  reverses uuid,
+  -- of stamps: how they came about
+  source text collate "C"
 );
 create index history_account on history (account_id, seq);
 create index history_actor on history (account_id, actor, seq);
@@ -297,3 +302,40 @@ create index history_reverses on history (reverses)
   where reverses is not null;
 create unique index history_stream on history (stream, revision);
 create index history_time on history (latest_recorded_at, seq);
+
+-- What happened in each hour of a store's days, for its statistics. A subscription counts it from the history.
+create table statistics_hours (
+  account_id bigint not null,
+  -- 0: all cards
+  card_id bigint not null,
+  -- 0: all locations
+  location_id bigint not null,
+  day date not null,
+  hour smallint not null,
+  visits bigint not null,
+  stamps bigint not null,
+  redemptions bigint not null,
+  -- customers of the store, or of the card
+  joined bigint not null,
+  -- customers who were here for the first time in a day, week or month, or at all. Each is counted in one hour, so that
+  -- the sum over an interval is their number
+  first_of_day bigint not null,
+  first_of_week bigint not null,
+  first_of_month bigint not null,
+  first_of_all bigint not null,
+  primary key (account_id, card_id, location_id, day, hour)
+) with (fillfactor = 70);
+
+-- The time zone by which each store was counted.
+create table statistics_stores (
+  account_id bigint primary key,
+  time_zone text not null,
+  -- the last entry of the history that was counted and is about the store
+  seq bigint not null
+);
+
+-- The last entry of the history that was counted.
+create table statistics_progress (
+  singleton boolean primary key default true check (singleton),
+  seq bigint not null
+);

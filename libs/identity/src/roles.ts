@@ -75,6 +75,7 @@ const MIN_ROLE = {
   listEvents: 'manager',
   listAudit: 'owner',
   exportRecords: 'manager',
+  getStatistics: 'manager',
 
   listWebhookSubscriptions: 'owner',
   getWebhookSubscription: 'owner',

@@ -35,6 +35,8 @@ const [
   { EventTypes },
   { HistoryTable },
   { HistorySubscription },
+  { StatisticsTable },
+  { StatisticsSubscription },
   ...modules
 ] = await Promise.all([
   import('@nestjs/cqrs'),
@@ -45,6 +47,8 @@ const [
   built('libs/platform/event-store/src/port/event-types.js'),
   built('libs/loyalty/history/src/history-table.service.js'),
   built('libs/loyalty/history/src/history.subscription.js'),
+  built('libs/loyalty/statistics/src/statistics-table.service.js'),
+  built('libs/loyalty/statistics/src/statistics.subscription.js'),
   built('libs/identity/src/identity.commands.js'),
   built('libs/identity/src/member.commands.js'),
   built('libs/identity/src/token.commands.js'),
@@ -65,8 +69,12 @@ await withServices(async (app) => {
     new HistoryTable(app.get(pg.Pool), app.get(EventTypes)),
     new LeaderLock(readConfig(process.env)),
   ).run(filling.signal);
+  const statistics = new StatisticsSubscription(
+    new StatisticsTable(app.get(pg.Pool)),
+    new LeaderLock(readConfig(process.env)),
+  ).run(filling.signal);
   process.send({ baseUrl: await baseUrl });
   await ended;
   filling.abort();
-  await history;
+  await Promise.all([history, statistics]);
 });

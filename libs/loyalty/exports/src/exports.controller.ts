@@ -68,9 +68,12 @@ export class ExportsController {
       'account_id',
       {
         name: 'file',
-        schema: { type: 'string', enum: EXPORT_FILES.map(({ name }) => name) },
+        schema: {
+          type: 'string',
+          enum: EXPORT_FILES.map(({ name }) => name),
+          example: 'customers.csv',
+        },
         description: 'What to export, and in which format.',
-        example: 'customers.csv',
       },
     ],
     status: 200,

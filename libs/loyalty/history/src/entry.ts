@@ -28,6 +28,8 @@ export type HistoryEntry = {
   stamps: number | null;
   /** The id of the stored event that this one undoes. */
   reverses: string | null;
+  /** Of stamps: how they came about. */
+  source: string | null;
 } & InheritedFields & { customerCardId: number | null };
 
 /** The fields that an entry of a stream passes on to the next. */
@@ -124,9 +126,14 @@ function createEntry(
     rewardId: readId('rewardId'),
     stamps,
     balance: aggregate.balanceChange ? (before?.balance ?? 0) + (stamps ?? 0) : null,
-    reverses: typeof data['reverses'] === 'string' ? data['reverses'] : null,
+    reverses: readString(data['reverses']),
+    source: stamps === null ? null : readString(data['source']),
     ...(own && { [own]: Number(stream.slice(stream.lastIndexOf('-') + 1)) }),
   };
+}
+
+function readString(value: unknown): string | null {
+  return typeof value === 'string' ? value : null;
 }
 
 function readNumber(value: unknown): number | null {

@@ -60,6 +60,7 @@ const COLUMNS: [string, string, (entry: HistoryEntry) => unknown][] = [
   ['stamps', 'bigint', ({ stamps }) => stamps],
   ['balance', 'bigint', ({ balance }) => balance],
   ['reverses', 'uuid', ({ reverses }) => reverses],
+  ['source', 'text', ({ source }) => source],
 ];
 
 export const ENTRY_COLUMNS = COLUMNS.map(([column]) => column).join(', ');
@@ -108,6 +109,7 @@ export type EntryRow = {
   stamps: number | null;
   balance: number | null;
   reverses: string | null;
+  source: string | null;
 };
 
 export function toEntry(row: EntryRow): HistoryEntry {
@@ -132,6 +134,7 @@ export function toEntry(row: EntryRow): HistoryEntry {
     stamps: row.stamps,
     balance: row.balance,
     reverses: row.reverses,
+    source: row.source,
   };
 }
 

@@ -16,9 +16,7 @@ export type Tag = {
 const RECORD_ID = { type: 'integer', format: 'int64', example: 1 };
 
 /** A path parameter: an integer id by its name, or any other with its description. */
-export type PathParameter =
-  | string
-  | { name: string; schema: object; description: string; example?: string };
+export type PathParameter = string | { name: string; schema: object; description: string };
 
 export type EndpointSpec = {
   /** operationId, and the name of the client's method. */

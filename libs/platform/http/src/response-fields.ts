@@ -79,6 +79,21 @@ export function IntegersProperty(words: PropertyDocs = {}): PropertyDecorator {
   return defineProperty({ type: 'array', items: { type: 'integer' } }, words);
 }
 
+/** Declares a list of lists of integers, of fixed lengths. */
+export function IntegerTableProperty(
+  rows: number,
+  columns: number,
+  words: PropertyDocs = {},
+): PropertyDecorator {
+  const numbers = {
+    type: 'array',
+    minItems: columns,
+    maxItems: columns,
+    items: { type: 'integer' },
+  };
+  return defineProperty({ type: 'array', minItems: rows, maxItems: rows, items: numbers }, words);
+}
+
 /** Declares messages by field. */
 export function FieldErrorsProperty(words: PropertyDocs = {}): PropertyDecorator {
   const messages = { type: 'array', items: { type: 'string' } };

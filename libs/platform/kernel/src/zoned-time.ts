@@ -38,6 +38,15 @@ export function renderZonedTime(time: string, timeZone: string): string {
 }
 
 /**
+ * Reads the clock of a time zone.
+ * @param at ms since 1970
+ */
+export function readLocalClock(timeZone: string, at: number): { day: string; hour: number } {
+  const clock = new Date(getClockMs(timeZone, at)).toISOString();
+  return { day: clock.slice(0, 10), hour: Number(clock.slice(11, 13)) };
+}
+
+/**
  * Finds the moment that a date means in a time zone: the first of its day, the last millisecond of it, or the first of
  * the day after. A day that the zone skipped begins and ends where the next one begins.
  * @param day YYYY-MM-DD, which exists in the calendar

@@ -1,0 +1,124 @@
+import { parseArgs } from 'node:util';
+import pg from 'pg';
+import { Refusal } from '../scripts/processes.mjs';
+import { StatisticsTable } from '../dist/libs/loyalty/statistics/src/statistics-table.service.js';
+import { StatisticsVerification } from '../dist/libs/loyalty/statistics/src/statistics-verification.service.js';
+import { fillCustomers } from './customers-fill.mjs';
+import { median, ms, spread, table, whole } from './figures.mjs';
+import { startInkpad } from './inkpad.mjs';
+import { onStage } from './stage.mjs';
+
+const MAX_MS = 300;
+const EVENTS_PER_CUSTOMER = 20;
+const YEARS = 2;
+/** As many of them are counted one after another. */
+const MAX_COUNTED = 100_000;
+
+/** @param {string[]} args @returns {Promise<number>} the exit code */
+export function run(args) {
+  const { values } = parseArgs({
+    args,
+    options: {
+      events: { type: 'string', default: '1000000' },
+      rounds: { type: 'string', default: '9' },
+    },
+  });
+  const [events, rounds] = [Number(values.events), Number(values.rounds)];
+  if (!Number.isInteger(events) || events < 1000 || !Number.isInteger(rounds) || rounds < 1) {
+    throw new Refusal('--events must be at least 1000 and --rounds at least 1');
+  }
+  return onStage((stage) => measure(stage, { events, rounds }));
+}
+
+async function measure(stage, { events, rounds }) {
+  const { url, accountId, port, token } = await startInkpad(stage, 'bench_statistics');
+  const [{ card_id: cardId }] = await stage.query(url, 'select min(id) as card_id from cards');
+  const customers = Math.ceil(events / EVENTS_PER_CUSTOMER);
+  console.error(`writing ${whole(customers)} customers and ${whole(events)} events …`);
+  await fillCustomers({ url, accountId, cardId, count: customers });
+  const last = Math.min(MAX_COUNTED, Math.floor(events / 2));
+  const earlier = events - last;
+  const history = { accountId, cardId, events };
+  await fillHistory(stage, url, { ...history, from: 1, to: earlier });
+  const pool = new pg.Pool({ connectionString: url });
+  const statistics = new StatisticsTable(pool);
+  const [{ time_zone: timeZone }] = await stage.query(url, 'select time_zone from accounts');
+  const recounting = await timed(() => statistics.replace(accountId, timeZone));
+  await stage.query(url, 'insert into statistics_progress (seq) select max(seq) from history');
+  await fillHistory(stage, url, { ...history, from: earlier + 1, to: events });
+  const counting = await timed(async () => {
+    while (await statistics.addNext());
+  });
+  const { errors } = await new StatisticsVerification(pool).verify(false);
+  if (errors.length > 0) throw new Error(errors[0]);
+  await pool.query('vacuum analyze statistics_hours');
+  const [{ bytes, hours }] = await stage.query(
+    url,
+    `select pg_total_relation_size('statistics_hours') as bytes, count(*) as hours from statistics_hours`,
+  );
+  await pool.end();
+  console.log(
+    `counted ${whole(last / (counting / 1000))} events a second, a store anew ${whole(earlier / (recounting / 1000))}; ${whole(hours)} hours take ${whole(bytes / 1024 / 1024)} MiB`,
+  );
+  const to = new Date().toISOString().slice(0, 10);
+  const ago = (days) => new Date(Date.now() - days * 86_400_000).toISOString().slice(0, 10);
+  const questions = [
+    { name: '30 days', query: {} },
+    { name: '366 days', query: { from: ago(365), to } },
+    { name: '104 weeks', query: { interval: 'week', from: ago(727), to } },
+    { name: '24 months', query: { interval: 'month', from: ago(700), to } },
+    { name: '366 days of a card', query: { from: ago(365), to, card_id: cardId } },
+    { name: '366 days at a location', query: { from: ago(365), to, location_id: 1 } },
+  ].map((question) => ({ ...question, times: [] }));
+  for (let round = 0; round < rounds; round++) {
+    for (const { query, times } of questions) {
+      const start = performance.now();
+      const response = await fetch(
+        `http://127.0.0.1:${port}/api/v1/accounts/${accountId}/statistics?${new URLSearchParams(query)}`,
+        { headers: { authorization: `Bearer ${token}` } },
+      );
+      const body = await response.json();
+      if (!response.ok) throw new Error(JSON.stringify(body));
+      times.push(performance.now() - start);
+    }
+  }
+  console.log(
+    table([
+      ['statistics of', 'ms, median (lowest-highest)'],
+      ...questions.map(({ name, times }) => [name, spread(times, ms)]),
+    ]),
+  );
+  const slow = questions.filter(({ times }) => median(times) > MAX_MS);
+  for (const { name, times } of slow) console.log(`FAIL: ${name}: ${ms(median(times))} ms`);
+  if (slow.length === 0) console.log(`PASS: each in at most ${MAX_MS} ms`);
+  return slow.length === 0 ? 0 : 1;
+}
+
+/** The stampings of two years as the history has them, at two locations and by day, in the order of the log. */
+async function fillHistory(stage, url, { accountId, cardId, events, from, to }) {
+  await stage.query(
+    url,
+    `insert into history (seq, event_id, stream, revision, position, account_id, name, recorded_at, latest_recorded_at,
+       occurred_at, channel, actor, customer_id, customer_card_id, card_id, location_id, stamps, balance, source)
+     select 1000000 + n, gen_random_uuid(), 'bench-' || n, 0, lpad(n::text, 20, '9'), $1,
+       case when n % 12 = 0 then 'reward.redeemed' else 'stamp.earned' end, at, at, at, 'pos', 'token:1',
+       k.customer_id, k.id, $2, 1 + n % 2, case when n % 12 = 0 then -10 else 1 end, 1,
+       case when n % 12 = 0 then null else 'pos' end
+     from generate_series($4::int, $5::int) n
+     cross join lateral (
+       select date_trunc('day', now() - interval '${YEARS} years' * (1 - n::float / $3))
+         + interval '8 hours' + interval '1 second' * (hashint4(n::int) & 36863) as at
+     ) t
+     join (select id, customer_id, row_number() over (order by id) - 1 as place from customer_cards where account_id = $1) k
+       on k.place = (hashint8(n) & 2147483647) % (select count(*) from customer_cards where account_id = $1)
+     order by n`,
+    [accountId, cardId, events, from, to],
+  );
+  await stage.query(url, 'analyze history');
+}
+
+async function timed(work) {
+  const start = performance.now();
+  await work();
+  return performance.now() - start;
+}

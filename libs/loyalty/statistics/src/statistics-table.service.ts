@@ -1,0 +1,333 @@
+import { Injectable } from '@nestjs/common';
+import { Pool } from 'pg';
+import { OvertakenError } from '#event-store/port/checkpoint.js';
+import { LocalClock } from './local-clock.js';
+import { addJoined, addVisits, COUNTS, HourCounts, type Visit } from './visits.js';
+
+/** Limits the entries and the customers that are read at a time. */
+const BATCH_SIZE = 2_000;
+const CUSTOMERS_BATCH_SIZE = 200;
+
+/** SQL over `h`, an entry of the history: whether it is a stamping or a redemption. */
+const IS_VISIT = `(h.name = 'reward.redeemed'
+  or h.name = 'stamp.earned' and h.reverses is null and h.source in ('api', 'pos', 'app_scan'))`;
+
+const IS_JOINED = `h.name in ('customer.created', 'customer_card.created')`;
+
+const PROGRESS = {
+  name: 'statistics_progress',
+  text: 'select coalesce((select seq from statistics_progress), -1) as seq',
+};
+
+/** Reads the next entries; one that undoes another is about the customer of that one. */
+const ENTRIES = {
+  name: 'statistics_entries',
+  text: `
+    select h.seq, h.account_id, h.name, h.card_id, h.occurred_at,
+      coalesce(r.customer_id, h.customer_id) as customer_id,
+      ${IS_VISIT} or r.seq is not null as is_visit, ${IS_JOINED} as is_joined
+    from (select * from history where seq > $1 order by seq limit ${BATCH_SIZE}) h
+    left join history r on r.event_id = h.reverses
+    order by h.seq`,
+};
+
+const VISITS = {
+  name: 'statistics_visits',
+  text: `
+    select h.customer_id, h.card_id, h.location_id, h.name, h.stamps, h.occurred_at, h.seq, r.seq as reversed_seq
+    from history h
+    left join history r on r.reverses = h.event_id
+    where h.customer_id = any ($1) and h.customer_id is not null and h.seq <= $2 and ${IS_VISIT}`,
+};
+
+const JOINED = {
+  name: 'statistics_joined',
+  text: `
+    select h.seq, h.name, h.card_id, h.occurred_at from history h
+    where h.account_id = $1 and ${IS_JOINED} and h.seq <= $2`,
+};
+
+/**
+ * The stores of a batch, with the time zone that they are counted by and the one that they have now. Where the row of a
+ * store is behind the log, it comes later, and the store is then counted anew.
+ */
+const STORES = {
+  name: 'statistics_stores',
+  text: `
+    select x.id, coalesce(a.time_zone, 'UTC') as time_zone, s.time_zone as counted_time_zone,
+      coalesce(s.seq, -1) as seq
+    from unnest($1::bigint[]) as x (id)
+    left join accounts a on a.id = x.id
+    left join statistics_stores s on s.account_id = x.id`,
+};
+
+const HOUR_COLUMNS = ['account_id', 'card_id', 'location_id', 'day', 'hour', ...COUNTS];
+const HOUR_TYPES = [
+  'bigint',
+  'bigint',
+  'bigint',
+  'date',
+  'smallint',
+  ...COUNTS.map(() => 'bigint'),
+];
+
+const renderHours = (first: number): string =>
+  `select x.* from unnest(${HOUR_TYPES.map((type, i) => `$${first + i}::${type}[]`).join(', ')}) as x`;
+
+/** One statement is one transaction: whoever was overtaken writes nothing. */
+const ADD = {
+  name: 'statistics_add',
+  text: `
+    with moved as (
+      insert into statistics_progress as p (seq) values ($2)
+      on conflict (singleton) do update set seq = excluded.seq where p.seq = $1
+      returning p.seq
+    ), stores as (
+      insert into statistics_stores as s (account_id, time_zone, seq)
+      select x.account_id, x.time_zone, $2 from unnest($3::bigint[], $4::text[]) as x (account_id, time_zone)
+      where exists (select from moved)
+      on conflict (account_id) do update set seq = excluded.seq
+    ), hours as (
+      insert into statistics_hours as h (${HOUR_COLUMNS.join(', ')})
+      select * from (${renderHours(5)}) n where exists (select from moved)
+      on conflict (account_id, card_id, location_id, day, hour) do update
+        set ${COUNTS.map((name) => `${name} = h.${name} + excluded.${name}`).join(', ')}
+    )
+    select from moved`,
+};
+
+const REPLACE_HOURS = `insert into statistics_hours (${HOUR_COLUMNS.join(', ')}) ${renderHours(1)}`;
+
+type EntryRow = {
+  seq: number;
+  account_id: number;
+  name: string;
+  card_id: number | null;
+  occurred_at: Date;
+  customer_id: number | null;
+  is_visit: boolean;
+  is_joined: boolean;
+};
+
+type VisitRow = {
+  customer_id: number;
+  card_id: number;
+  location_id: number | null;
+  name: string;
+  stamps: number | null;
+  occurred_at: Date;
+  seq: number;
+  reversed_seq: number | null;
+};
+
+export type CountedStore = { id: number; timeZone: string; seq: number };
+
+/**
+ * Counts what the history says, by the hours of each store's days. The counts up to an entry depend on nothing but the
+ * history up to there and the time zone, so whoever reads both can compute them anew.
+ */
+@Injectable()
+export class StatisticsTable {
+  constructor(private readonly pool: Pool) {}
+
+  /**
+   * Counts the next entries of the history.
+   * @returns whether there may be more
+   * @throws OvertakenError when another process has counted them, and then nothing is written
+   */
+  async addNext(): Promise<boolean> {
+    const [progress] = (await this.pool.query<{ seq: number }>(PROGRESS)).rows;
+    const from = progress?.seq ?? -1;
+    const { rows: entries } = await this.pool.query<EntryRow>({ ...ENTRIES, values: [from] });
+    const last = entries.at(-1);
+    if (!last) return false;
+    const isZoneChange = ({ name }: EntryRow) => name.startsWith('account.');
+    const relevant = entries.filter(
+      (entry) => entry.is_visit || entry.is_joined || isZoneChange(entry),
+    );
+    const stores = await this.findStores(relevant.map(({ account_id }) => account_id));
+    for (const store of stores.values()) {
+      const { countedTimeZone, timeZone, id } = store;
+      if (countedTimeZone === null || countedTimeZone === timeZone) continue;
+      store.seq = await this.replace(id, timeZone);
+    }
+    const left = relevant.filter(
+      ({ account_id, seq }) => seq > (stores.get(account_id)?.seq ?? seq),
+    );
+    await this.write({ from, to: last.seq }, await this.count(left, stores, from, last.seq));
+    return entries.length === BATCH_SIZE;
+  }
+
+  /** Counts everything of a store anew, up to an entry. */
+  async countAll(accountId: number, timeZone: string, upTo: number): Promise<HourCounts> {
+    const counts = new HourCounts();
+    const clock = new LocalClock(timeZone);
+    const { rows: joined } = await this.pool.query<EntryRow>({
+      ...JOINED,
+      values: [accountId, upTo],
+    });
+    for (const row of joined) addJoined(counts, toJoined(row), clock);
+    for (let after = 0; ;) {
+      const { rows } = await this.pool.query<{ id: number }>({
+        name: 'statistics_customers',
+        text: `select id from customers where account_id = $1 and id > $2 order by id limit ${CUSTOMERS_BATCH_SIZE}`,
+        values: [accountId, after],
+      });
+      const end = rows.at(-1);
+      if (!end) return counts;
+      after = end.id;
+      const visits = await this.findVisits(
+        rows.map(({ id }) => id),
+        upTo,
+      );
+      for (const own of visits.values()) addVisits(counts, own, clock, { after: -1, upTo });
+    }
+  }
+
+  /**
+   * Counts everything of a store anew and replaces what was counted. The subscription goes on behind the last entry that
+   * was counted here.
+   * @returns its number
+   */
+  async replace(accountId: number, timeZone: string): Promise<number> {
+    const { rows } = await this.pool.query<{ seq: number }>(
+      'select coalesce(max(seq), -1) as seq from history',
+    );
+    const seq = rows[0]?.seq ?? -1;
+    const counts = await this.countAll(accountId, timeZone, seq);
+    const client = await this.pool.connect();
+    try {
+      await client.query('begin');
+      await client.query('update statistics_progress set seq = least(seq, $1)', [seq]);
+      await client.query('delete from statistics_hours where account_id = $1', [accountId]);
+      await client.query(REPLACE_HOURS, toHourParameters(new Map([[accountId, counts]])));
+      await client.query(
+        `insert into statistics_stores as s (account_id, time_zone, seq) values ($1, $2, $3)
+         on conflict (account_id) do update set time_zone = excluded.time_zone, seq = excluded.seq`,
+        [accountId, timeZone, seq],
+      );
+      await client.query('commit');
+    } catch (error) {
+      await client.query('rollback').catch(() => undefined);
+      throw error;
+    } finally {
+      client.release();
+    }
+    return seq;
+  }
+
+  private async count(
+    entries: EntryRow[],
+    stores: Map<number, CountedStore>,
+    from: number,
+    to: number,
+  ): Promise<{ counts: Map<number, HourCounts>; stores: CountedStore[] }> {
+    const counts = new Map<number, HourCounts>();
+    const clocks = new Map<number, LocalClock>();
+    for (const { account_id: id } of entries) {
+      const store = stores.get(id);
+      if (!store) continue;
+      counts.set(id, new HourCounts());
+      clocks.set(id, new LocalClock(store.timeZone));
+    }
+    const accounts = new Map<number, number>();
+    for (const entry of entries) {
+      const [own, clock] = [counts.get(entry.account_id), clocks.get(entry.account_id)];
+      if (!own || !clock) continue;
+      if (entry.is_joined) addJoined(own, toJoined(entry), clock);
+      if (entry.is_visit && entry.customer_id !== null)
+        accounts.set(entry.customer_id, entry.account_id);
+    }
+    const visits = await this.findVisits([...accounts.keys()], to);
+    for (const [customerId, accountId] of accounts) {
+      const [own, clock] = [counts.get(accountId), clocks.get(accountId)];
+      if (!own || !clock) continue;
+      const after = Math.max(from, stores.get(accountId)?.seq ?? from);
+      const ownVisits = visits.get(customerId) ?? [];
+      addVisits(own, ownVisits, clock, { after, upTo: to });
+    }
+    return { counts, stores: [...stores.values()].filter(({ id }) => counts.has(id)) };
+  }
+
+  private async write(
+    { from, to }: { from: number; to: number },
+    { counts, stores }: Awaited<ReturnType<StatisticsTable['count']>>,
+  ): Promise<void> {
+    const { rowCount } = await this.pool.query({
+      ...ADD,
+      values: [
+        from,
+        to,
+        stores.map(({ id }) => id),
+        stores.map(({ timeZone }) => timeZone),
+        ...toHourParameters(counts),
+      ],
+    });
+    if (rowCount !== 1) throw new OvertakenError();
+  }
+
+  private async findStores(
+    ids: number[],
+  ): Promise<Map<number, CountedStore & { countedTimeZone: string | null }>> {
+    if (ids.length === 0) return new Map();
+    const { rows } = await this.pool.query<{
+      id: number;
+      time_zone: string;
+      counted_time_zone: string | null;
+      seq: number;
+    }>({ ...STORES, values: [[...new Set(ids)]] });
+    return new Map(
+      rows.map(({ id, time_zone: timeZone, counted_time_zone: countedTimeZone, seq }) => [
+        id,
+        { id, timeZone, countedTimeZone, seq },
+      ]),
+    );
+  }
+
+  private async findVisits(customerIds: number[], upTo: number): Promise<Map<number, Visit[]>> {
+    const visits = new Map<number, Visit[]>();
+    if (customerIds.length === 0) return visits;
+    const { rows } = await this.pool.query<VisitRow>({ ...VISITS, values: [customerIds, upTo] });
+    for (const row of rows) {
+      const visit = toVisit(row);
+      const own = visits.get(row.customer_id);
+      if (own) own.push(visit);
+      else visits.set(row.customer_id, [visit]);
+    }
+    return visits;
+  }
+}
+
+function toVisit(row: VisitRow): Visit {
+  const isRedemption = row.name === 'reward.redeemed';
+  return {
+    cardId: row.card_id,
+    locationId: row.location_id,
+    at: row.occurred_at.getTime(),
+    stamps: isRedemption ? 0 : (row.stamps ?? 0),
+    isRedemption,
+    seq: row.seq,
+    reversedSeq: row.reversed_seq,
+  };
+}
+
+/** A customer joins the store at first, and a card by being enrolled. */
+function toJoined({ name, card_id, occurred_at }: EntryRow): { cardId: number; at: number } {
+  return { cardId: name === 'customer.created' ? 0 : (card_id ?? 0), at: occurred_at.getTime() };
+}
+
+function toHourParameters(counts: Map<number, HourCounts>): unknown[] {
+  const hours = [...counts].flatMap(([accountId, own]) =>
+    own
+      .list()
+      .map(({ hour: { cardId, locationId, day, hour }, counts: numbers }) => [
+        accountId,
+        cardId,
+        locationId,
+        day,
+        hour,
+        ...numbers,
+      ]),
+  );
+  return HOUR_COLUMNS.map((_, i) => hours.map((hour) => hour[i]));
+}

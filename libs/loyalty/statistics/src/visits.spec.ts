@@ -1,0 +1,81 @@
+import { describe, expect, it } from '@jest/globals';
+import { LocalClock } from './local-clock.js';
+import { addVisits, COUNTS, HourCounts, type Count, type Visit } from './visits.js';
+
+const BERLIN = new LocalClock('Europe/Berlin');
+
+let serial = 0;
+const visit = (at: string, more: Partial<Visit> = {}): Visit => ({
+  cardId: 1,
+  locationId: null,
+  at: Date.parse(at),
+  stamps: 1,
+  isRedemption: false,
+  seq: ++serial,
+  reversedSeq: null,
+  ...more,
+});
+
+function count(visits: Visit[], upTo = serial + 1): [string, Partial<Record<Count, number>>][] {
+  const counts = new HourCounts();
+  addVisits(counts, visits, BERLIN, { after: -1, upTo });
+  return counts.list().map(({ hour, counts: numbers }) => {
+    const entries = COUNTS.map((name, i) => [name, numbers[i] ?? 0] as const);
+    return [
+      `${hour.cardId}/${hour.locationId} ${hour.day} ${hour.hour}`,
+      Object.fromEntries(entries.filter(([, number]) => number !== 0)),
+    ];
+  });
+}
+
+const FIRST = { first_of_day: 1, first_of_week: 1, first_of_month: 1, first_of_all: 1 };
+
+describe('the visits of a customer', () => {
+  it('count in the hours of the store, for the store and the card', () => {
+    const [all, ofCard] = count([visit('2026-03-28T23:30:00Z', { stamps: 3 })]);
+    expect(all).toEqual(['0/0 2026-03-29 0', { visits: 1, stamps: 3, ...FIRST }]);
+    expect(ofCard).toEqual(['1/0 2026-03-29 0', { visits: 1, stamps: 3, ...FIRST }]);
+  });
+
+  it('count for their location too, alone and with the card', () => {
+    const places = count([visit('2026-03-28T10:00:00Z', { locationId: 5 })]);
+    expect(places.map(([place]) => place.split(' ')[0])).toEqual(['0/0', '1/0', '0/5', '1/5']);
+  });
+
+  it('count the customer once a day, week and month', () => {
+    const hours = count([
+      visit('2026-03-30T10:00:00Z'),
+      visit('2026-03-30T11:00:00Z'),
+      visit('2026-04-01T10:00:00Z'),
+      visit('2026-04-06T10:00:00Z'),
+    ]).filter(([place]) => place.startsWith('0/0'));
+    expect(hours.map(([, numbers]) => numbers)).toEqual([
+      { visits: 1, stamps: 1, ...FIRST },
+      { visits: 1, stamps: 1 },
+      { visits: 1, stamps: 1, first_of_day: 1, first_of_month: 1 },
+      { visits: 1, stamps: 1, first_of_day: 1, first_of_week: 1 },
+    ]);
+  });
+
+  it('count no more once they are undone, and the next one is the first', () => {
+    const undone = visit('2026-03-30T10:00:00Z', { reversedSeq: 1_000 });
+    const next = visit('2026-03-30T12:00:00Z', { isRedemption: true, stamps: 0 });
+    expect(count([undone, next], 999)).toHaveLength(4);
+    expect(count([undone, next], 1_000)).toEqual([
+      ['0/0 2026-03-30 14', { visits: 1, redemptions: 1, ...FIRST }],
+      ['1/0 2026-03-30 14', { visits: 1, redemptions: 1, ...FIRST }],
+    ]);
+  });
+
+  it('that came late take over from those that had been the first', () => {
+    const visits = [visit('2026-03-30T10:00:00Z'), visit('2026-03-30T08:00:00Z')];
+    const counts = new HourCounts();
+    const [after = 0, upTo = 0] = visits.map(({ seq }) => seq);
+    addVisits(counts, visits, BERLIN, { after, upTo });
+    const changes = counts.list().filter(({ hour }) => hour.cardId === 0);
+    expect(changes.map(({ hour, counts: numbers }) => [hour.hour, numbers])).toEqual([
+      [10, [1, 1, 0, 0, 1, 1, 1, 1]],
+      [12, [0, 0, 0, 0, -1, -1, -1, -1]],
+    ]);
+  });
+});

@@ -1,0 +1,144 @@
+import type { LocalClock, LocalTime } from './local-clock.js';
+
+/** A stamping or a redemption of a customer. */
+export type Visit = {
+  cardId: number;
+  locationId: number | null;
+  /** When it happened, in ms since 1970. */
+  at: number;
+  /** 0 for a redemption. */
+  stamps: number;
+  isRedemption: boolean;
+  /** Its number in the history. */
+  seq: number;
+  /** The number of the entry that undid it. */
+  reversedSeq: number | null;
+};
+
+/** All counts of an hour, by card and location. They can be added up over any days. */
+export const COUNTS = [
+  'visits',
+  'stamps',
+  'redemptions',
+  'joined',
+  // Customers whose first visit of the day, week or month, or at all, it was.
+  'first_of_day',
+  'first_of_week',
+  'first_of_month',
+  'first_of_all',
+] as const;
+
+export type Count = (typeof COUNTS)[number];
+
+/** @property cardId 0: all cards @property locationId 0: all locations */
+export type Place = { cardId: number; locationId: number };
+
+export type Hour = Place & { day: string; hour: number };
+
+/** Counts by hour. */
+export class HourCounts {
+  private readonly byKey = new Map<string, { hour: Hour; counts: number[] }>();
+
+  /** @param changes in the order of `COUNTS` */
+  add({ cardId, locationId, day, hour }: Hour, changes: number[]): void {
+    const key = `${cardId} ${locationId} ${day} ${hour}`;
+    const one = this.byKey.get(key);
+    if (one) changes.forEach((by, i) => (one.counts[i] = (one.counts[i] ?? 0) + by));
+    else this.byKey.set(key, { hour: { cardId, locationId, day, hour }, counts: [...changes] });
+  }
+
+  /** Lists the hours with their counts in the order of `COUNTS`; those with nothing but zeros are left out. */
+  list(): { hour: Hour; counts: number[] }[] {
+    return [...this.byKey.values()].filter(({ counts }) => counts.some((count) => count !== 0));
+  }
+}
+
+/**
+ * The entries of the history by which counts change.
+ * @property after the number of the last entry that was counted; -1: none was
+ * @property upTo the number of the last entry that is to be counted
+ */
+export type Step = { after: number; upTo: number };
+
+/** What came last at a place, among the visits before a step and among those after it. */
+type Last = { before: LocalTime | null; now: LocalTime | null };
+
+/**
+ * Adds what a step changes about the visits of one customer. A customer is counted once for a day, week or month: in the
+ * hour of their first visit in it, so that counts of hours add up to numbers of customers.
+ * @param visits all of the customer's, in any order
+ */
+export function addVisits(
+  counts: HourCounts,
+  visits: Visit[],
+  clock: LocalClock,
+  { after, upTo }: Step,
+): void {
+  const lasts = new Map<string, Last>();
+  const inOrder = visits.toSorted((one, other) => one.at - other.at || one.seq - other.seq);
+  for (const visit of inOrder) {
+    const [was, is] = [isCounted(visit, after), isCounted(visit, upTo)];
+    if (!was && !is) continue;
+    const time = clock.read(visit.at);
+    for (const place of listPlaces(visit)) {
+      const key = `${place.cardId} ${place.locationId}`;
+      let last = lasts.get(key);
+      if (!last) lasts.set(key, (last = { before: null, now: null }));
+      if (was !== is || last.before !== last.now) {
+        const before = was ? countVisit(visit, time, last.before) : NOTHING;
+        const now = is ? countVisit(visit, time, last.now) : NOTHING;
+        const changes = now.map((count, i) => count - (before[i] ?? 0));
+        if (changes.some((by) => by !== 0)) counts.add({ ...place, ...time }, changes);
+      }
+      if (was) last.before = time;
+      if (is) last.now = time;
+    }
+  }
+}
+
+const NOTHING = COUNTS.map(() => 0);
+
+/** Tells whether a visit had been recorded by a number, and not been undone. */
+function isCounted({ seq, reversedSeq }: Visit, upTo: number): boolean {
+  return seq <= upTo && (reversedSeq === null || reversedSeq > upTo);
+}
+
+/** @param last the visit before it at the same place */
+function countVisit(
+  { isRedemption, stamps }: Visit,
+  { day, week, month }: LocalTime,
+  last: LocalTime | null,
+): number[] {
+  const counts: Record<Count, number> = {
+    visits: 1,
+    stamps: isRedemption ? 0 : stamps,
+    redemptions: Number(isRedemption),
+    joined: 0,
+    first_of_day: Number(day !== last?.day),
+    first_of_week: Number(week !== last?.week),
+    first_of_month: Number(month !== last?.month),
+    first_of_all: Number(last === null),
+  };
+  return COUNTS.map((name) => counts[name]);
+}
+
+/** Lists what a visit counts for: the store, its card, its location, and both together. */
+function listPlaces({ cardId, locationId }: Visit): Place[] {
+  const places = [
+    { cardId: 0, locationId: 0 },
+    { cardId, locationId: 0 },
+  ];
+  if (locationId === null) return places;
+  return [...places, { cardId: 0, locationId }, { cardId, locationId }];
+}
+
+const ONE_JOINED = COUNTS.map((name) => Number(name === 'joined'));
+
+/** Adds a customer who joined the store, or got a card. */
+export function addJoined(
+  counts: HourCounts,
+  { cardId, at }: { cardId: number; at: number },
+  clock: LocalClock,
+): void {
+  counts.add({ cardId, locationId: 0, ...clock.read(at) }, ONE_JOINED);
+}

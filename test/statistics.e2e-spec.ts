@@ -1,0 +1,304 @@
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { randomUUID } from 'node:crypto';
+import { Pool } from 'pg';
+import { StatisticsTable } from '#statistics/statistics-table.service.js';
+import { StatisticsVerification } from '#statistics/statistics-verification.service.js';
+import { StatisticsService } from '#statistics/statistics.service.js';
+import { startService, type Client, type LocalService } from './support/services/service.js';
+
+/** Counts histories of random visits, and compares with a model that looks at every one of them. */
+
+type Entry = {
+  seq: number;
+  eventId: string;
+  customerId: number;
+  cardId: number;
+  locationId: number | null;
+  name: string;
+  source: string | null;
+  stamps: number;
+  at: number;
+  reverses: string | null;
+};
+
+const HOUR_MS = 60 * 60_000;
+const DAY_MS = 24 * HOUR_MS;
+/** Around both changes of the clock in Europe. */
+const BEGIN = Date.parse('2025-03-01T00:00:00Z');
+const DAYS = 300;
+const NOW = new Date(BEGIN + DAYS * DAY_MS);
+const INTERVALS = ['day', 'week', 'month'] as const;
+
+let service: LocalService;
+let pool: Pool;
+let table: StatisticsTable;
+let seq: number;
+
+beforeAll(async () => {
+  service = await startService();
+  pool = service.app.get(Pool);
+  table = new StatisticsTable(pool);
+  seq = 1_000_000;
+});
+afterAll(() => service.stop());
+
+/** Repeatable, so that a failure can be looked at again. */
+function createRandom(seed: number): (below: number) => number {
+  let state = seed;
+  return (below) => {
+    state = (Math.imul(state, 1_664_525) + 1_013_904_223) >>> 0;
+    return Math.floor((state / 2 ** 32) * below);
+  };
+}
+
+class RandomHistory {
+  readonly entries: Entry[] = [];
+  private readonly random: (below: number) => number;
+
+  constructor(
+    readonly store: Client,
+    seed: number,
+    private readonly customerIds: number[],
+  ) {
+    this.random = createRandom(seed);
+  }
+
+  /** Adds entries, of which some undo earlier ones, and few are in the order in which they happened. */
+  async add(count: number): Promise<void> {
+    const added: Entry[] = [];
+    for (let i = 0; i < count; i++) {
+      const entry = this.next();
+      added.push(entry);
+      this.entries.push(entry);
+    }
+    const columns = (values: (entry: Entry) => unknown) => added.map(values);
+    await pool.query(
+      `insert into history (seq, event_id, stream, revision, position, account_id, name, recorded_at, latest_recorded_at,
+         occurred_at, channel, actor, customer_id, customer_card_id, card_id, location_id, stamps, reverses, source)
+       select x.seq, x.event_id, 'random-' || x.seq, 0, lpad(x.seq::text, 20, '9'), $1, x.name, $2, $2, x.at, 'api', 'token:1',
+         x.customer_id, x.customer_id, x.card_id, x.location_id, x.stamps, x.reverses, x.source
+       from unnest($3::bigint[], $4::uuid[], $5::text[], $6::timestamptz[], $7::bigint[], $8::bigint[], $9::bigint[],
+         $10::bigint[], $11::uuid[], $12::text[])
+         as x (seq, event_id, name, at, customer_id, card_id, location_id, stamps, reverses, source)`,
+      [
+        this.store.accountId,
+        NOW,
+        columns((one) => one.seq),
+        columns((one) => one.eventId),
+        columns((one) => one.name),
+        columns((one) => new Date(one.at)),
+        columns((one) => one.customerId),
+        columns((one) => one.cardId),
+        columns((one) => one.locationId),
+        columns((one) => one.stamps),
+        columns((one) => one.reverses),
+        columns((one) => one.source),
+      ],
+    );
+  }
+
+  private next(): Entry {
+    const { random } = this;
+    const customerId = this.customerIds[random(this.customerIds.length)] ?? 0;
+    const at = BEGIN + random(DAYS * 24 * 60) * 60_000;
+    const plain = {
+      seq: ++seq,
+      eventId: randomUUID(),
+      customerId,
+      cardId: 1 + random(3),
+      locationId: random(2) === 0 ? null : 1 + random(2),
+      at,
+      reverses: null,
+    };
+    const stamps = 1 + random(4);
+    const kind = random(10);
+    const undone = this.entries[random(Math.max(1, this.entries.length))];
+    if (kind === 0 && undone?.reverses === null && !this.isUndone(undone)) {
+      const { customerId: of, cardId } = undone;
+      const name = undone.stamps > 0 ? 'stamp.removed' : 'stamp.earned';
+      return {
+        ...plain,
+        customerId: of,
+        cardId,
+        locationId: null,
+        name,
+        source: 'adjustment',
+        stamps: -undone.stamps,
+        reverses: undone.eventId,
+      };
+    }
+    if (kind === 1) return { ...plain, name: 'stamp.earned', source: 'welcome_bonus', stamps };
+    if (kind === 2) return { ...plain, name: 'stamp.earned', source: 'adjustment', stamps };
+    if (kind < 5) return { ...plain, name: 'reward.redeemed', source: null, stamps: -stamps };
+    return { ...plain, name: 'stamp.earned', source: kind < 7 ? 'pos' : 'api', stamps };
+  }
+
+  isUndone({ eventId }: Entry): boolean {
+    return this.entries.some(({ reverses }) => reverses === eventId);
+  }
+
+  /** Lists what counts. */
+  listVisits(): Entry[] {
+    const undone = new Set(this.entries.map(({ reverses }) => reverses));
+    return this.entries.filter(
+      ({ name, source, reverses, eventId }) =>
+        reverses === null &&
+        !undone.has(eventId) &&
+        (name === 'reward.redeemed' || source === 'pos' || source === 'api'),
+    );
+  }
+}
+
+const clocks = new Map<string, { day: string; hour: number }>();
+
+/** @returns YYYY-MM-DD and the hour, by another formatter than the one under test */
+function readClock(timeZone: string, at: number): { day: string; hour: number } {
+  const key = `${timeZone} ${at}`;
+  const cached = clocks.get(key);
+  if (cached) return cached;
+  const text = new Date(at).toLocaleString('sv-SE', { timeZone });
+  const clock = { day: text.slice(0, 10), hour: Number(text.slice(11, 13)) };
+  clocks.set(key, clock);
+  return clock;
+}
+
+function model(
+  history: RandomHistory,
+  timeZone: string,
+  { start, end }: { start: string; end: string },
+  { cardId, locationId }: { cardId: number | null; locationId: number | null },
+) {
+  const visits = history
+    .listVisits()
+    .filter((visit) => cardId === null || visit.cardId === cardId)
+    .filter((visit) => locationId === null || visit.locationId === locationId)
+    .map((visit) => ({ ...visit, ...readClock(timeZone, visit.at) }));
+  const within = visits.filter(({ day }) => day >= start && day < end);
+  const before = new Set(visits.filter(({ day }) => day < start).map((visit) => visit.customerId));
+  const active = new Set(within.map((visit) => visit.customerId));
+  const isRedemption = ({ name }: { name: string }) => name === 'reward.redeemed';
+  return {
+    stamps: within.reduce((sum, one) => sum + (isRedemption(one) ? 0 : one.stamps), 0),
+    redemptions: within.filter(isRedemption).length,
+    active_customers: active.size,
+    returning_customers: [...active].filter((id) => before.has(id)).length,
+    visits: within,
+  };
+}
+
+async function expectCounts(history: RandomHistory, timeZone: string): Promise<void> {
+  const statistics = new StatisticsService(pool);
+  for (const interval of INTERVALS) {
+    for (const cardId of [null, 2]) {
+      for (const locationId of [null, 1]) {
+        const filter = { interval, cardId, locationId, from: new Date(BEGIN), to: NOW };
+        const { series, by_hour, to } = await statistics.get(history.store.accountId, filter, NOW);
+        expect(series.length).toBeGreaterThan(9);
+        const hours = Array.from({ length: 7 }, () => Array.from({ length: 24 }, () => 0));
+        for (const [i, { new_customers: _, start, ...counts }] of series.entries()) {
+          const end = series[i + 1]?.start ?? `${to}~`;
+          const { visits, ...expected } = model(history, timeZone, { start, end }, filter);
+          expect({ interval, cardId, locationId, start, ...counts }).toEqual({
+            interval,
+            cardId,
+            locationId,
+            start,
+            ...expected,
+          });
+          for (const { day, hour } of visits) {
+            const row = hours[(new Date(`${day}T00:00:00Z`).getUTCDay() + 6) % 7];
+            if (row) row[hour] = (row[hour] ?? 0) + 1;
+          }
+        }
+        expect(by_hour).toEqual(hours);
+      }
+    }
+  }
+}
+
+const countAll = async () => {
+  while (await table.addNext());
+};
+
+async function newHistory(seed: number, timeZone: string): Promise<RandomHistory> {
+  const store = await service.newStore({ timeZone });
+  const { rows } = await pool.query<{ id: number }>(
+    `insert into customers (id, account_id, revision, hash, projection_version, state)
+     select nextval('customers_id'), $1, 0, '', 1, '{}' from generate_series(1, 12) returning id`,
+    [store.accountId],
+  );
+  return new RandomHistory(
+    store,
+    seed,
+    rows.map(({ id }) => id),
+  );
+}
+
+describe('the statistics', () => {
+  it.each([
+    [1, 'Europe/Berlin'],
+    [2, 'America/St_Johns'],
+    [3, 'Pacific/Apia'],
+  ])(
+    'agree with a model that looks at every visit, after each part of history %i in %s',
+    async (seed, timeZone) => {
+      const history = await newHistory(seed, timeZone);
+      for (const count of [1, 30, 200]) {
+        await history.add(count);
+        await countAll();
+        await expectCounts(history, timeZone);
+      }
+    },
+    120_000,
+  );
+
+  it('count everything anew when a store moves to another time zone', async () => {
+    const history = await newHistory(4, 'Europe/Berlin');
+    await history.add(150);
+    await countAll();
+    await pool.query(
+      `update accounts set state = jsonb_set(state, '{timeZone}', '"Asia/Tokyo"') where id = $1`,
+      [history.store.accountId],
+    );
+    await history.add(50);
+    await countAll();
+    await expectCounts(history, 'Asia/Tokyo');
+  }, 120_000);
+
+  it('are counted once when two processes count at the same time', async () => {
+    const history = await newHistory(5, 'Europe/Berlin');
+    await history.add(100);
+    const results = await Promise.allSettled([table.addNext(), table.addNext(), table.addNext()]);
+    expect(results.some(({ status }) => status === 'fulfilled')).toBe(true);
+    await countAll();
+    await expectCounts(history, 'Europe/Berlin');
+  }, 120_000);
+
+  it('are found to differ from the history, and are repaired', async () => {
+    const history = await newHistory(6, 'Europe/Berlin');
+    await history.add(100);
+    await countAll();
+    const verification = new StatisticsVerification(pool);
+    expect((await verification.verify(false)).errors).toEqual([]);
+    await pool.query(
+      `update statistics_hours set stamps = stamps + 1
+       where (account_id, card_id, location_id, day, hour) in (
+         select account_id, card_id, location_id, day, hour from statistics_hours where account_id = $1 limit 1)`,
+      [history.store.accountId],
+    );
+    await pool.query(
+      `delete from statistics_hours where (account_id, card_id, location_id, day, hour) in (
+         select account_id, card_id, location_id, day, hour from statistics_hours where account_id = $1 and card_id = 2 limit 1)`,
+      [history.store.accountId],
+    );
+    const { errors } = await verification.verify(false);
+    expect(errors.length).toBeGreaterThan(0);
+    expect(errors[0]).toContain(`account ${history.store.accountId}`);
+    await verification.verify(true);
+    expect((await verification.verify(false)).errors).toEqual([]);
+    await history.add(40);
+    await countAll();
+    await expectCounts(history, 'Europe/Berlin');
+    expect((await verification.verify(false)).errors).toEqual([]);
+  }, 120_000);
+});
