@@ -3,6 +3,7 @@ import type { PlainTable, ReadModel } from '#event-store/read-models/read-models
 import { accountReadModel } from '#accounts/account.entity.js';
 import { cardReadModel } from '#cards/card.entity.js';
 import { customerReadModel } from '#customers/customer.entity.js';
+import { importTable } from '#imports/import.entity.js';
 import { locationReadModel } from '#locations/location.entity.js';
 import { posterReadModel } from '#posters/poster.entity.js';
 import { rewardReadModel } from '#rewards/reward.entity.js';
@@ -21,4 +22,4 @@ export const readModels = [
 ].map((readModel) => readModel as unknown as ReadModel<{ accountId: number }, DomainEvent>);
 
 /** Lists the tables that are not made from events and may be older than the events after a restore. */
-export const plainTables: PlainTable[] = [webhookSubscriptionTable];
+export const plainTables: PlainTable[] = [webhookSubscriptionTable, importTable];

@@ -11,7 +11,8 @@ const root = path.dirname(path.dirname(fileURLToPath(import.meta.url)));
 
 const PLATFORM = 'libs/platform/';
 
-const ALSO_OF_PLATFORM = new Set(['accounts', 'exports', 'history', 'statistics']);
+// `import` is a keyword of the language.
+const ALSO_OF_PLATFORM = new Set(['accounts', 'exports', 'history', 'imports', 'statistics']);
 /** The names of the loyalty contexts, but for those that the platform has too, and further words. */
 const PRODUCT_WORDS = new Set([
   ...fs

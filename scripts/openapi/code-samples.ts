@@ -11,6 +11,8 @@ export type SampleRequest = {
   body: unknown;
   /** The body is a picture. */
   picture: boolean;
+  /** The body is a text file. */
+  file: boolean;
   open: boolean;
   hasResponse: boolean;
 };
@@ -22,6 +24,7 @@ export function renderCurlSample({
   query,
   body,
   picture,
+  file,
   open,
 }: SampleRequest): string {
   const search = new URLSearchParams(
@@ -34,6 +37,7 @@ export function renderCurlSample({
       ? []
       : ["-H 'Content-Type: application/json'", `-d '${quoteForShell(JSON.stringify(body))}'`]),
     ...(picture ? ["-H 'Content-Type: image/png'", '--data-binary @strip.png'] : []),
+    ...(file ? ["-H 'Content-Type: text/csv'", '--data-binary @customers.csv'] : []),
   ];
   return lines.join(' \\\n  ');
 }
@@ -44,6 +48,8 @@ const PICTURE = `new Blob(
     { type: 'image/png' },
   )`;
 
+const FILE = `new Blob(['First name,E-mail\\nAnna,anna@example.com\\n'], { type: 'text/csv' })`;
+
 /** Renders the sample with the client of clients/typescript. */
 export function renderTypescriptSample({
   id,
@@ -51,6 +57,7 @@ export function renderTypescriptSample({
   query,
   body,
   picture,
+  file,
   hasResponse,
 }: SampleRequest): string {
   const params = Object.entries({
@@ -61,6 +68,7 @@ export function renderTypescriptSample({
   const parameters = [
     ...params.map(([name, value]) => `  ${name}: ${renderTypescriptLiteral(value)},\n`),
     ...(picture ? [`  body: ${PICTURE},\n`] : []),
+    ...(file ? [`  body: ${FILE},\n`] : []),
   ].join('');
   return `import { createClient } from '@inkpad/client';
 
@@ -78,6 +86,7 @@ export function renderPythonSample({
   query,
   body,
   picture,
+  file,
   hasResponse,
 }: SampleRequest): string {
   const ids = Object.entries({ ...path, ...query }).map(
@@ -87,6 +96,7 @@ export function renderPythonSample({
     ...ids,
     ...(body === undefined ? [] : [`body=${renderPythonLiteral(body)}`]),
     ...(picture ? ['body=open("strip.png", "rb").read()'] : []),
+    ...(file ? ['body=open("customers.csv", "rb").read()'] : []),
   ].map((one) => `    ${one},\n`);
   return `import os
 

@@ -114,14 +114,7 @@ export function createOperation(
         content: { 'application/json': { schema: body, example } },
       },
     }),
-    ...(spec.picture && {
-      requestBody: {
-        required: true,
-        description: spec.picture,
-        // Generators know no media type of pictures.
-        content: { 'application/octet-stream': { schema: { type: 'string', format: 'binary' } } },
-      },
-    }),
+    ...createBinaryBody(spec.picture ?? spec.file),
     responses: createResponses(spec, operation, schemas, {
       writes,
       isForSome: findRequiredRoles(spec.id) !== null,
@@ -130,6 +123,13 @@ export function createOperation(
     ...(spec.callback !== undefined && { callbacks: createCallback(spec.callback, schemas) }),
     'x-codeSamples': createSamples(spec, { ...route, method }, parameters, example),
   };
+}
+
+/** Creates the body of an operation that takes a picture or a file. Generators know no media type of these. */
+function createBinaryBody(description: string | undefined): OpenApiObject {
+  if (description === undefined) return {};
+  const content = { 'application/octet-stream': { schema: { type: 'string', format: 'binary' } } };
+  return { requestBody: { required: true, description, content } };
 }
 
 function createResponses(
@@ -159,11 +159,16 @@ function createResponses(
     description,
     headers: createHeaderRefs(headers),
     ...(schema && {
-      content: { 'application/json': { schema, example: schemas.example(schema, 'output') } },
+      content: {
+        'application/json': { schema, example: schemas.example(schema, 'output') },
+        ...(spec.alternative !== undefined && {
+          [spec.alternative]: { schema: { type: 'string' } },
+        }),
+      },
     }),
-    ...(spec.file && {
+    ...(spec.download && {
       content: Object.fromEntries(
-        Object.entries(spec.file).map(([type, example]) => [
+        Object.entries(spec.download).map(([type, example]) => [
           type,
           { schema: { type: 'string' }, example },
         ]),
@@ -215,8 +220,9 @@ function createSamples(
     query: collectExamples(parameters.filter((one) => one.in === 'query')),
     body,
     picture: spec.picture !== undefined,
+    file: spec.file !== undefined,
     open: spec.isPublic === true,
-    hasResponse: spec.response !== undefined || spec.file !== undefined,
+    hasResponse: spec.response !== undefined || spec.download !== undefined,
   };
   return [
     { lang: 'shell', label: 'curl', source: renderCurlSample(sample) },

@@ -17,6 +17,7 @@ import { CustomersModule } from '#customers/customers.module.js';
 import { LocationsModule } from '#locations/locations.module.js';
 import { PostersModule } from '#posters/posters.module.js';
 import { AccountsModule } from '#accounts/accounts.module.js';
+import { ImportsModule } from '#imports/imports.module.js';
 import { TransparencyModule } from '#transparency/transparency.module.js';
 import { HistoryModule } from '#history/history.module.js';
 import { ExportsModule } from '#exports/exports.module.js';
@@ -68,6 +69,7 @@ export class ApiModule {
         CustomersModule,
         LocationsModule,
         PostersModule,
+        ImportsModule,
         TransparencyModule,
         SubscriptionsModule,
         WalletStateModule,

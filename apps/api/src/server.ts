@@ -37,6 +37,7 @@ import { RateLimits } from '#http/rate-limit.js';
 import { requireRecord } from '#http/record.js';
 import { installBodyChecks } from '#http/request-bodies.js';
 import type { Counts } from '#http/throttler-storage.js';
+import { installFileParser } from '#http/file-bodies.js';
 import { installFormParser } from '#http/form-parsing.js';
 import { installPictureParser } from '#http/picture-bodies.js';
 import { ConsoleGuard } from '#pages/console-guard.service.js';
@@ -88,6 +89,7 @@ export async function createServer(
   installBodyChecks(server);
   readBodies(server);
   installPictureParser(server);
+  installFileParser(server);
   installFormParser(server);
   serveDocs(server, config);
   closeIdleConnections(server);
@@ -177,7 +179,7 @@ function assertHost(server: FastifyInstance): void {
   });
 }
 
-/** JSON, and pictures or forms where a route takes them; an empty body counts as none. */
+/** JSON, and pictures, text files or forms where a route takes them; an empty body counts as none. */
 function readBodies(server: FastifyInstance): void {
   server.removeContentTypeParser(['text/plain', 'application/json']);
   const parse = server.getDefaultJsonParser('remove', 'remove');

@@ -9,6 +9,7 @@ import { AddressUpkeep } from '#identity/address-upkeep.service.js';
 import { HistoryFillingModule } from '#history/history-filling.module.js';
 import { StatisticsFillingModule } from '#statistics/statistics-filling.module.js';
 import { PhoneNormalizationModule } from '#customers/phone-normalization.module.js';
+import { ImportDispatchModule } from '#imports/import-dispatch.module.js';
 import { MessageDispatchModule } from '#messages/message-dispatch.module.js';
 import { TransparencyLogModule } from '#transparency/transparency-log.module.js';
 import { PassDispatchModule } from '#passes/pass-dispatch.module.js';
@@ -40,6 +41,7 @@ export class DispatcherModule {
         HistoryFillingModule,
         StatisticsFillingModule,
         PhoneNormalizationModule,
+        ImportDispatchModule,
         MessageDispatchModule,
         TransparencyLogModule,
         DispatchModule,

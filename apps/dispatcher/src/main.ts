@@ -20,6 +20,7 @@ import { ReadModelCatchUp } from '#event-store/read-models/read-model-catch-up.s
 import { HistorySubscription } from '#history/history.subscription.js';
 import { StatisticsSubscription } from '#statistics/statistics.subscription.js';
 import { PhoneNormalization } from '#customers/phone-normalization.service.js';
+import { ImportDispatch } from '#imports/import-dispatch.service.js';
 import { CardMessagesFollower } from '#messages/card-messages.subscription.js';
 import { MessageDispatch } from '#messages/message-dispatch.service.js';
 import { RetirementNotices } from '#messages/retirement-notices.service.js';
@@ -37,6 +38,7 @@ import { listenForHealth } from '#operations/health-listener.js';
 /** Shorter than the time a process has to stop (see stop.ts): the results of what was sent must still be recorded. */
 const FINISH_WITHIN_MS = 12_000;
 
+/** What runs until the process has to stop. */
 const FOLLOWERS = [
   ReadModelCatchUp,
   HistorySubscription,
@@ -51,7 +53,8 @@ const FOLLOWERS = [
   CardMessagesFollower,
   GeocodingSubscription,
   RetirementNotices,
-];
+  ImportDispatch,
+] as const;
 
 // Young garbage is collected all the time. One thread is faster at it than several, which would take the processor away
 // from the database.

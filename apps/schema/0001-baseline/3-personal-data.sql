@@ -62,6 +62,11 @@ begin
   insert into es.erasures (subject_id, account_id)
   select id, p_account from unnest(p_subjects) as id
   on conflict do nothing;
+  -- what an uploaded file says about them
+  update public.import_rows
+  set sealed = null, state = case when state = 'pending' then 'failed' else state end,
+    errors = coalesce(errors, jsonb_build_object('base', jsonb_build_array('The customer was erased')))
+  where customer_id = any (p_subjects) and sealed is not null;
   if cardinality(p_subjects) > 0 then perform public.raise_account_versions(array[p_account]); end if;
 end $$;
 

@@ -339,3 +339,71 @@ create table statistics_progress (
   singleton boolean primary key default true check (singleton),
   seq bigint not null
 );
+
+create sequence imports_id as bigint;
+
+-- Files of customers that somebody has uploaded. Also the queue of what is to be done with them.
+create table imports (
+  id bigint primary key,
+  account_id bigint not null,
+  -- the card that the customers are enrolled on
+  card_id bigint,
+  state text not null
+    check (state in ('checking', 'ready', 'running', 'done', 'failed', 'undoing', 'undone')),
+  -- waits for a start after the check
+  dry_run boolean not null,
+  format text not null check (format in ('csv', 'ndjson')),
+  encoding text not null,
+  separator text,
+  -- [{name, field}] in the order of the file
+  columns jsonb not null,
+  date_order text check (date_order in ('dmy', 'mdy')),
+  -- compressed and sealed; gone once its rows are in import_rows
+  file bytea,
+  rows_total int not null,
+  rows_done int not null default 0,
+  created int not null default 0,
+  updated int not null default 0,
+  unchanged int not null default 0,
+  failed int not null default 0,
+  undone int not null default 0,
+  refused int not null default 0,
+  -- why the whole import failed
+  error text,
+  -- who asked for what is done now
+  actor jsonb not null,
+  created_at timestamptz not null,
+  started_at timestamptz,
+  finished_at timestamptz,
+  updated_at timestamptz not null,
+  -- when the rows were deleted
+  rows_deleted_at timestamptz,
+  attempts int not null default 0,
+  -- null: nothing to do; during an attempt the end of the lease
+  due_at timestamptz,
+  reason text
+) with (fillfactor = 70);
+create index imports_account on imports (account_id, id);
+create index imports_due on imports (account_id, due_at)
+  where due_at is not null;
+create index imports_kept on imports (created_at)
+  where rows_deleted_at is null;
+
+-- The rows of such a file.
+create table import_rows (
+  import_id bigint not null,
+  -- as spreadsheets count
+  row int not null,
+  state text not null
+    check (state in ('pending', 'created', 'updated', 'unchanged', 'failed', 'undone', 'refused')),
+  -- the cells; gone once they are applied
+  sealed bytea,
+  -- messages by field, which repeat nothing personal
+  errors jsonb,
+  customer_id bigint,
+  customer_card_id bigint,
+  primary key (import_id, row)
+) with (fillfactor = 70);
+create index import_rows_state on import_rows (import_id, state, row);
+create index import_rows_customer on import_rows (customer_id)
+  where customer_id is not null and sealed is not null;

@@ -70,6 +70,13 @@ const MIN_ROLE = {
   updatePoster: 'manager',
   deletePoster: 'manager',
 
+  listImports: 'manager',
+  getImport: 'manager',
+  createImport: 'manager',
+  listImportRows: 'manager',
+  startImport: 'manager',
+  undoImport: 'manager',
+
   listHistory: 'manager',
   getEventProof: 'manager',
   listEvents: 'manager',

@@ -9,6 +9,7 @@ import { CommandPipeline } from '#event-store/commands/handle-command.js';
 import { PersonalKeys } from '#event-store/personal-keys/personal-keys.js';
 import { toStreamName } from '#event-store/read-models/read-models.js';
 import { ClaimHolders } from '#stamping/claim-holders.service.js';
+import type { BroughtAlong } from '#stamping/carry-over.js';
 import { createEnrolment, retryUntilCodeIsFree } from '#stamping/customer-card.commands.js';
 import type { CustomerCard } from '#stamping/customer-card.js';
 import {
@@ -44,6 +45,7 @@ export class CreateCustomer extends Command<CreatedCustomerJson> {
     readonly sendCardLinks: boolean,
     /** Of a form: what the person has agreed to there. */
     readonly agreed: AgreedTexts | null = null,
+    readonly broughtAlong: BroughtAlong = {},
   ) {
     super();
   }
@@ -76,7 +78,7 @@ export class CreateCustomerHandler implements ICommandHandler<CreateCustomer> {
 
   private async create(
     id: number,
-    { context: requestContext, input, cardId, sendCardLinks, agreed }: CreateCustomer,
+    { context: requestContext, input, cardId, sendCardLinks, agreed, broughtAlong }: CreateCustomer,
     request: RequestedClaims,
   ): Promise<CreatedCustomerJson> {
     const { accountId, channel } = requestContext;
@@ -101,6 +103,7 @@ export class CreateCustomerHandler implements ICommandHandler<CreateCustomer> {
                 { id: customerCardId, accountId, customerId: id },
                 template,
                 now,
+                broughtAlong,
               )
             : undefined;
         const { marketingConsent, smsConsent, ...personal } = input;

@@ -77,7 +77,7 @@ export class ExportsController {
       },
     ],
     status: 200,
-    file: {
+    download: {
       'text/csv': renderExample('customers.csv'),
       'application/x-ndjson': renderExample('customers.ndjson'),
     },

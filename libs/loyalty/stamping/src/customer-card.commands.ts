@@ -12,6 +12,7 @@ import { PersonalKeys } from '#event-store/personal-keys/personal-keys.js';
 import { toStreamName, type LoadedReadModel } from '#event-store/read-models/read-models.js';
 import { ClaimHolders } from './claim-holders.service.js';
 import { CardMergedError, isHeldBy, type CardPath } from './card-holder.js';
+import { carryOverToNewCard, type BroughtAlong } from './carry-over.js';
 import {
   customerCard,
   issue,
@@ -56,6 +57,7 @@ export class EnrolCustomer extends Command<CustomerCardDetailJson> {
     readonly context: CommandContext,
     readonly customerId: number,
     readonly cardId: number,
+    readonly broughtAlong: BroughtAlong = {},
   ) {
     super();
   }
@@ -72,8 +74,14 @@ export class EnrolCustomerHandler implements ICommandHandler<EnrolCustomer> {
     private readonly pool: Pool,
   ) {}
 
-  async execute({ context, customerId, cardId }: EnrolCustomer): Promise<CustomerCardDetailJson> {
+  async execute({
+    context,
+    customerId,
+    cardId,
+    broughtAlong,
+  }: EnrolCustomer): Promise<CustomerCardDetailJson> {
     const { accountId } = context;
+    const ids = { accountId, customerId };
     try {
       return await retryWhileMerging(() =>
         withNewId(this.pool, customerCardReadModel.table, (id) =>
@@ -87,7 +95,7 @@ export class EnrolCustomerHandler implements ICommandHandler<EnrolCustomer> {
               return this.templates.get(accountId, cardId);
             },
             decide: (_state, template, now) => ({
-              ...createEnrolment(this.keys, { id, accountId, customerId }, template, now),
+              ...createEnrolment(this.keys, { id, ...ids }, template, now, broughtAlong),
               cap: { kind: customerCardCap, owner: customerId, id, max: UNLIMITED },
             }),
             respond: ({ state, inputs: template, now }) =>
@@ -100,7 +108,7 @@ export class EnrolCustomerHandler implements ICommandHandler<EnrolCustomer> {
       );
     } catch (error) {
       if (!(error instanceof ClaimTakenError)) throw error;
-      const claim = createEnrolmentClaim(this.keys, { accountId, customerId }, cardId, '');
+      const claim = createEnrolmentClaim(this.keys, ids, cardId, '');
       const id = await this.holders.find(accountId, [claim], {
         rows: customerCardReadModel,
         mergedInto: ({ mergedInto }) => mergedInto?.id,
@@ -129,12 +137,13 @@ export function createEnrolment(
   ids: { id: number; accountId: number; customerId: number },
   template: Template,
   now: Date,
+  { code = drawCode(), carryOver }: BroughtAlong = {},
 ): { events: CustomerCardEvent[]; claims: Claim[] } {
   assertOpenForEnrolment(template, now);
-  const code = drawCode();
   const stream = toStreamName(customerCard, ids.id);
+  const issued = issue({ ...ids, uuid: randomUUID(), code }, template);
   return {
-    events: issue({ ...ids, uuid: randomUUID(), code }, template),
+    events: carryOverToNewCard(issued, template, { ...ids, carryOver }, now),
     claims: [
       keys.createClaim(ids.accountId, 'card_code', code, stream),
       createEnrolmentClaim(keys, ids, template.cardId, stream),

@@ -43,6 +43,7 @@ export const DATA_KEY_PURPOSES = [
   'sign-in failures',
   'audit repetitions',
   'daily counts',
+  'uploaded files',
 ] as const;
 
 export type DataKeyPurpose = (typeof DATA_KEY_PURPOSES)[number];

@@ -26,7 +26,7 @@ export type EndpointSpec = {
   summary: string;
   description?: string;
   path?: PathParameter[];
-  status: 200 | 201 | 204;
+  status: 200 | 201 | 202 | 204;
   /** A second status with the same body, and when it is sent. */
   otherStatus?: { status: 200; description: string };
   /** Describes a body that is a picture, see `TakesPicture`. */
@@ -34,7 +34,11 @@ export type EndpointSpec = {
   /** Runtime expression for the address to which the operation lets events be sent. */
   callback?: string;
   /** Media types of a response that is a file of text, with an example of each. */
-  file?: Readonly<Record<string, string>>;
+  download?: Readonly<Record<string, string>>;
+  /** Describes a body that is a text file, see `TakesFile`. */
+  file?: string;
+  /** Media type of the response for callers who prefer it to JSON. */
+  alternative?: string;
   /** DTO class of the response; in brackets for a list. */
   response?: Type | [Type];
   /** Errors that do not follow from the method, the token and the limits. A 422 follows from `Prefer` everywhere. */

@@ -13,14 +13,14 @@ const SIGNATURES: Record<PictureType, RegExp> = {
 };
 
 /** The media type of any bytes, which clients from generators send: the bytes tell what they are. */
-const UNNAMED = 'application/octet-stream';
+export const UNNAMED = 'application/octet-stream';
 
 /** Unregistered name that some programs use for a JPEG. */
 const MISNAMED_JPEG = 'image/jpg';
 
 const MAX_BYTES = 2 * 1024 * 1024;
 
-type BodyConfig = { body?: 'picture'; bodyLimit?: number };
+type BodyConfig = { body?: string; bodyLimit?: number };
 
 /** Declares that the body is a picture instead of JSON: a Buffer, or undefined when there is none. */
 export function TakesPicture(): MethodDecorator {
@@ -33,7 +33,9 @@ export function installPictureParser(server: FastifyInstance): void {
   server.addHook('preParsing', (request, _reply, _body, done) => {
     if (!hasBody(request)) return done();
     // What is no picture, on a route that takes none, is left to the parser of JSON.
-    if (takesPicture(request) ? mayBePicture(request) : !mayBePicture(request)) return done();
+    const isUnnamed = getMediaType(request) === UNNAMED;
+    const isPicture = getPictureType(request) !== undefined;
+    if (isUnnamed ? takesBytes(request) : takesPicture(request) === isPicture) return done();
     throw new errorCodes.FST_ERR_CTP_INVALID_MEDIA_TYPE(request.headers['content-type'] ?? 'none');
   });
   server.addContentTypeParser(
@@ -56,19 +58,20 @@ export function findPictureType(bytes: Buffer): PictureType | undefined {
   return PICTURE_TYPES.find((type) => SIGNATURES[type].test(start));
 }
 
-function mayBePicture(request: FastifyRequest): boolean {
-  return getMediaType(request) === UNNAMED || getPictureType(request) !== undefined;
-}
-
 function getPictureType(request: FastifyRequest): PictureType | undefined {
   const mediaType = getMediaType(request);
   return PICTURE_TYPES.find((type) => type === mediaType);
 }
 
 /** Returns the media type of the body, without parameters. */
-function getMediaType({ headers }: FastifyRequest): string | undefined {
+export function getMediaType({ headers }: FastifyRequest): string | undefined {
   const mediaType = headers['content-type']?.split(';', 1)[0]?.trim().toLowerCase();
   return mediaType === MISNAMED_JPEG ? 'image/jpeg' : mediaType;
+}
+
+/** Tells whether the body is a picture or another file. */
+function takesBytes({ routeOptions }: FastifyRequest): boolean {
+  return (routeOptions.config as BodyConfig).body !== undefined;
 }
 
 function takesPicture({ routeOptions }: FastifyRequest): boolean {

@@ -1,0 +1,99 @@
+import type { Actor } from '#kernel/aggregate.js';
+import { RejectedError } from '#kernel/errors.js';
+import type { DateOrder } from './birthdays.js';
+import type { ImportColumn } from './import-columns.js';
+import type { ImportFormat } from './import-file.js';
+import type { Encoding, Separator } from './text-encoding.js';
+
+export const IMPORT_STATES = ['checking', 'ready', 'running', 'done', 'failed', 'undone'] as const;
+export type ImportState = (typeof IMPORT_STATES)[number];
+
+/** `undoing` is shown as `running`. */
+export type StoredState = ImportState | 'undoing';
+
+export const ROW_STATES = [
+  'pending',
+  'created',
+  'updated',
+  'unchanged',
+  'failed',
+  'undone',
+  'refused',
+] as const;
+export type RowState = (typeof ROW_STATES)[number];
+
+/** How long the rows of an import are kept, so that it can be undone. */
+export const KEPT_DAYS = 30;
+
+/** How many rows came to which end. */
+export type RowCounts = Record<
+  'done' | 'created' | 'updated' | 'unchanged' | 'failed' | 'undone' | 'refused',
+  number
+>;
+
+/** A file of customers that is imported. */
+export type CustomerImport = {
+  id: number;
+  accountId: number;
+  cardId: number | null;
+  state: StoredState;
+  dryRun: boolean;
+  format: ImportFormat;
+  encoding: Encoding;
+  separator: Separator | null;
+  columns: ImportColumn[];
+  dateOrder: DateOrder | null;
+  rowsTotal: number;
+  counts: RowCounts;
+  error: string | null;
+  actor: Actor;
+  createdAt: Date;
+  startedAt: Date | null;
+  finishedAt: Date | null;
+  updatedAt: Date;
+  rowsDeletedAt: Date | null;
+};
+
+/** Begins the request ids of all that an import does, so that its history tells what it did. */
+export function createRequestIdPrefix(importId: number): string {
+  return `import-${importId}-`;
+}
+
+/** Starts an import whose check is done. @returns false when it has been started already */
+export function startImport({ state }: CustomerImport): boolean {
+  if (state === 'running' || state === 'done') return false;
+  if (state === 'ready') return true;
+  throw new RejectedError(
+    { base: [`The import is ${DESCRIPTIONS[state]}, so it cannot be started`] },
+    'validation_failed',
+    state === 'checking'
+      ? 'Wait until its state is ready.'
+      : 'Upload the file again to import it again.',
+  );
+}
+
+/** Undoes an import that is done. @returns false when that has been asked for already */
+export function undoImport({ state, startedAt, rowsDeletedAt }: CustomerImport): boolean {
+  if (state === 'undoing' || state === 'undone') return false;
+  if (rowsDeletedAt !== null) {
+    throw new RejectedError({
+      base: [`The import is older than ${KEPT_DAYS} days, so it cannot be undone`],
+    });
+  }
+  if (state === 'done' || (state === 'failed' && startedAt !== null)) return true;
+  throw new RejectedError(
+    { base: [`The import is ${DESCRIPTIONS[state]}, so there is nothing to undo`] },
+    'validation_failed',
+    'Wait until its state is done.',
+  );
+}
+
+const DESCRIPTIONS: Record<StoredState, string> = {
+  checking: 'still being checked',
+  ready: 'not started',
+  running: 'still running',
+  done: 'done',
+  failed: 'failed',
+  undoing: 'being undone',
+  undone: 'undone',
+};

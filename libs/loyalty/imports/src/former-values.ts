@@ -1,0 +1,37 @@
+import type { FieldErrors } from '#kernel/errors.js';
+import type { Customer, CustomerChanges } from '#customers/customer.js';
+
+/** The fields that a row can change, by their names in the API. References stay: they are never removed. */
+const FIELDS = {
+  first_name: 'firstName',
+  last_name: 'lastName',
+  email: 'email',
+  phone: 'phone',
+  birthday: 'birthday',
+  marketing_consent: 'marketingConsent',
+  sms_consent: 'smsConsent',
+} as const;
+
+export type FormerValues =
+  | { changes: CustomerChanges; errors?: never }
+  | { changes?: never; errors: FieldErrors };
+
+/**
+ * Finds the changes that give a customer the values from before an import.
+ * @returns errors for values that somebody has changed since
+ */
+export function findFormerValues(
+  before: Customer,
+  after: Customer,
+  current: Customer,
+): FormerValues {
+  const changed = Object.entries(FIELDS).filter(([, name]) => before[name] !== after[name]);
+  const isRestored = changed.every(([, name]) => current[name] === before[name]);
+  if (isRestored) return { changes: {} };
+  const later = changed.filter(([, name]) => current[name] !== after[name]);
+  if (later.length > 0) {
+    const message = 'was changed since the import';
+    return { errors: Object.fromEntries(later.map(([field]) => [field, [message]])) };
+  }
+  return { changes: Object.fromEntries(changed.map(([, name]) => [name, before[name]])) };
+}

@@ -1,0 +1,273 @@
+import { Injectable } from '@nestjs/common';
+import { CommandBus } from '@nestjs/cqrs';
+import type { CommandContext } from '#kernel/aggregate.js';
+import { NotFoundError, RejectedError, TakenError, type FieldErrors } from '#kernel/errors.js';
+import { toRecorded } from '#event-store/port/codec.js';
+import { EventStore, type StoredEvent } from '#event-store/port/event-store.js';
+import { toStreamName } from '#event-store/read-models/read-models.js';
+import { CarryStampsOver } from '#stamping/carry-over.commands.js';
+import { CARRY_OVER_CHANNEL, type BroughtAlong } from '#stamping/carry-over.js';
+import { customerCard } from '#stamping/customer-card.js';
+import { EnrolCustomer } from '#stamping/customer-card.commands.js';
+import type { CustomerCardJson } from '#stamping/customer-card.dto.js';
+import { CustomerCardsService } from '#stamping/customer-cards.service.js';
+import { CreateCustomer, UpdateCustomer } from '#customers/customer.commands.js';
+import {
+  customer,
+  type Customer,
+  type CustomerChanges,
+  type StoreRegion,
+} from '#customers/customer.js';
+import type { CustomerEvent } from '#customers/customer.events.js';
+import type { CustomerInput } from '#customers/customer-input.dto.js';
+import { StoreRegions } from '#customers/store-regions.service.js';
+import { CustomerMatches, type Match } from './customer-matches.service.js';
+import { createRequestIdPrefix, type CustomerImport } from './customer-import.js';
+import { findRowErrors } from './import-checking.service.js';
+import { readEntry, type ImportEntry } from './import-row.dto.js';
+import { ImportRows, type RowResult, type StoredRow } from './import-rows.service.js';
+import { runConcurrently } from './row-concurrency.js';
+
+const BATCH_SIZE = 256;
+/** Commits of different customers are grouped; more at once would take turns from the commands of others. */
+const CONCURRENCY = 16;
+const MAX_TRIES = 3;
+const CLOCKS_DIFFER_MS = 60_000;
+
+type PendingRow = { row: number; entry: ImportEntry; match: Match };
+
+/** The customer that a row has led to. */
+type Applied = Pick<RowResult, 'state' | 'customerId' | 'customerCardId'>;
+
+/**
+ * Applies rows with the commands of the API. Whatever a row did before a process was killed, it finds again: by the
+ * customer's unique values, by their card, by the stamps that the card's history has from imports.
+ */
+@Injectable()
+export class ImportApplying {
+  constructor(
+    private readonly commands: CommandBus,
+    private readonly eventStore: EventStore,
+    private readonly rows: ImportRows,
+    private readonly regions: StoreRegions,
+    private readonly customerCards: CustomerCardsService,
+    private readonly matches: CustomerMatches,
+  ) {}
+
+  /** Applies the next rows. @returns false when none was left */
+  async applyBatch(running: CustomerImport): Promise<boolean> {
+    const stored = await this.rows.listNext(running.id, ['pending'], BATCH_SIZE);
+    if (stored.length === 0) return false;
+    const region = await this.regions.get(running.accountId);
+    const { pending, failed } = readRows(running, stored);
+    const matches = await this.matches.find(
+      running.accountId,
+      region,
+      pending.map(({ entry }) => entry),
+    );
+    const results: RowResult[] = failed;
+    const work = pending.map((row, i) => ({ ...row, match: matches[i] ?? EMPTY_MATCH }));
+    try {
+      await runConcurrently(work, CONCURRENCY, async (row) => {
+        results.push(await this.applyRow(running, region, row));
+      });
+    } finally {
+      await this.rows.record(running.id, ['pending'], results);
+    }
+    return true;
+  }
+
+  private async applyRow(
+    running: CustomerImport,
+    region: StoreRegion,
+    { row, entry, match }: PendingRow,
+  ): Promise<RowResult> {
+    const [matched] = match.customers;
+    const fail = (errors: FieldErrors): RowResult => ({
+      row,
+      state: 'failed',
+      errors,
+      customerId: matched?.id ?? null,
+      customerCardId: null,
+    });
+    try {
+      const applied = await this.apply(running, region, { row, entry, match });
+      return 'errors' in applied ? fail(applied.errors) : { row, errors: null, ...applied };
+    } catch (error) {
+      if (error instanceof RejectedError) return fail(error.errors);
+      if (error instanceof NotFoundError) return fail({ base: [error.message] });
+      throw error;
+    }
+  }
+
+  /** Others may create or enrol the customer meanwhile: then they are found, and updated. */
+  private async apply(
+    running: CustomerImport,
+    region: StoreRegion,
+    { row, entry, match: firstMatch }: PendingRow,
+  ): Promise<Applied | { errors: FieldErrors }> {
+    const { accountId, cardId, actor, id } = running;
+    const requestId = `${createRequestIdPrefix(id)}${row}`;
+    const context = { accountId, actor, channel: CARRY_OVER_CHANNEL, requestId };
+    for (let match = firstMatch, tries = 1; ; tries++) {
+      const errors = findRowErrors(entry, match, region);
+      if (errors) return { errors };
+      const [existing] = match.customers;
+      try {
+        if (existing) {
+          const cards = await this.customerCards.listByCustomer([existing.id]);
+          const person = { existing, cards: cards.get(existing.id) ?? [] };
+          return await this.update(context, running, person, entry);
+        }
+        const created = await this.commands.execute(
+          new CreateCustomer(
+            context,
+            toInput(entry.changes),
+            cardId,
+            false,
+            null,
+            toBroughtAlong(running, entry),
+          ),
+        );
+        const customerCardId = created.customer_card?.id ?? null;
+        return { state: 'created', customerId: created.id, customerCardId };
+      } catch (error) {
+        if (!(error instanceof TakenError) || tries === MAX_TRIES) throw error;
+      }
+      [match = EMPTY_MATCH] = await this.matches.find(accountId, region, [entry]);
+    }
+  }
+
+  /**
+   * Updates a customer who exists. The card comes first: what it refuses leaves the whole row undone. A history is read
+   * only if it may hold what this row did before a process was killed, or a consent that was withdrawn.
+   */
+  private async update(
+    context: CommandContext,
+    running: CustomerImport,
+    { existing, cards }: { existing: Customer; cards: CustomerCardJson[] },
+    entry: ImportEntry,
+  ): Promise<Applied> {
+    const card = await this.updateCard(context, running, { existing, cards }, entry);
+    const history =
+      isRecent(running, existing.updatedAt) || givesConsent(existing, entry)
+        ? await this.readHistory(toStreamName(customer, existing.id))
+        : [];
+    const isOwn = ({ meta }: StoredEvent) => meta.requestId === context.requestId;
+    const wasCreatedHere = history[0] !== undefined && isOwn(history[0]);
+    const changes = wasCreatedHere ? entry.changes : withoutWithdrawn(entry.changes, history);
+    const updated = await this.commands.execute(new UpdateCustomer(context, existing.id, changes));
+    const hasChanged =
+      card.hasChanged || updated.updated_at !== existing.updatedAt || history.some(isOwn);
+    return {
+      state: wasCreatedHere ? 'created' : hasChanged ? 'updated' : 'unchanged',
+      customerId: existing.id,
+      customerCardId: card.id,
+    };
+  }
+
+  /** Enrols the customer, or carries stamps over to the card that they have. */
+  private async updateCard(
+    context: CommandContext,
+    running: CustomerImport,
+    { existing, cards }: { existing: Customer; cards: CustomerCardJson[] },
+    entry: ImportEntry,
+  ): Promise<{ id: number | null; hasChanged: boolean }> {
+    const { cardId } = running;
+    if (cardId === null) return { id: null, hasChanged: false };
+    const card = cards.find((one) => one.card_id === cardId);
+    const broughtAlong = toBroughtAlong(running, entry);
+    if (!card) {
+      const command = new EnrolCustomer(context, existing.id, cardId, broughtAlong);
+      return { id: (await this.commands.execute(command)).id, hasChanged: true };
+    }
+    if (entry.code !== null && entry.code !== card.code) {
+      throw new RejectedError({ code: ['differs from the code of the customer’s card'] });
+    }
+    const path = { customerId: existing.id, id: card.id };
+    const { carryOver } = broughtAlong;
+    const hasChanged =
+      carryOver !== undefined &&
+      (await this.commands.execute(new CarryStampsOver(context, path, carryOver)));
+    if (hasChanged || !isRecent(running, card.updated_at)) return { id: card.id, hasChanged };
+    const history = await this.readHistory(toStreamName(customerCard, card.id));
+    const isOwn = ({ meta }: StoredEvent) => meta.requestId === context.requestId;
+    return { id: card.id, hasChanged: history.some(isOwn) };
+  }
+
+  private async readHistory(stream: string): Promise<StoredEvent[]> {
+    const events: StoredEvent[] = [];
+    for await (const event of this.eventStore.readStream(stream)) events.push(event);
+    return events;
+  }
+}
+
+const EMPTY_MATCH: Match = { keys: [], customers: [], codeHolderId: null };
+
+function readRows(
+  { columns, dateOrder }: CustomerImport,
+  stored: StoredRow[],
+): { pending: { row: number; entry: ImportEntry }[]; failed: RowResult[] } {
+  const pending: { row: number; entry: ImportEntry }[] = [];
+  const failed: RowResult[] = [];
+  for (const { row, cells, customerId } of stored) {
+    const { entry, errors } = readEntry(cells ?? [], columns, dateOrder);
+    if (entry) pending.push({ row, entry });
+    else failed.push({ row, state: 'failed', errors, customerId, customerCardId: null });
+  }
+  return { pending, failed };
+}
+
+function toBroughtAlong({ id }: CustomerImport, { code, stamps }: ImportEntry): BroughtAlong {
+  return {
+    ...(code !== null && { code }),
+    ...(stamps !== null && { carryOver: { stamps, reason: `Import ${id}` } }),
+  };
+}
+
+/** Tells whether the import may have changed it: the clocks of processes differ by less than a minute. */
+function isRecent({ startedAt, createdAt }: CustomerImport, updatedAt: string): boolean {
+  return Date.parse(updatedAt) >= (startedAt ?? createdAt).getTime() - CLOCKS_DIFFER_MS;
+}
+
+/** Tells whether the row gives a consent that the customer does not have, and may have withdrawn. */
+function givesConsent(existing: Customer, { changes }: ImportEntry): boolean {
+  return (
+    (changes.marketingConsent === true && !existing.marketingConsent) ||
+    (changes.smsConsent === true && !existing.smsConsent)
+  );
+}
+
+/** Leaves out consents that the customer had given once and withdrew: a file may be older than that. */
+export function withoutWithdrawn(
+  changes: CustomerChanges,
+  history: readonly StoredEvent[],
+): CustomerChanges {
+  const { marketingConsent, smsConsent, ...others } = changes;
+  const isWithdrawn = (name: 'marketingConsent' | 'smsConsent') => {
+    const values = history
+      .map((event) => toRecorded<CustomerEvent>(customer, event).data)
+      .flatMap((data) => (name in data ? [(data as Record<string, unknown>)[name]] : []));
+    return values.at(-1) === false && values.includes(true);
+  };
+  return {
+    ...others,
+    ...(marketingConsent !== undefined &&
+      !(marketingConsent && isWithdrawn('marketingConsent')) && { marketingConsent }),
+    ...(smsConsent !== undefined && !(smsConsent && isWithdrawn('smsConsent')) && { smsConsent }),
+  };
+}
+
+function toInput(changes: CustomerChanges): CustomerInput {
+  return {
+    firstName: changes.firstName ?? '',
+    lastName: changes.lastName ?? null,
+    email: changes.email ?? null,
+    phone: changes.phone ?? null,
+    birthday: changes.birthday ?? null,
+    metadata: {},
+    externalReferences: changes.externalReferences ?? [],
+    marketingConsent: changes.marketingConsent ?? false,
+    smsConsent: changes.smsConsent ?? false,
+  };
+}

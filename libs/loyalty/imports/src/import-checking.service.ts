@@ -1,0 +1,154 @@
+import { promisify } from 'node:util';
+import { inflateRaw } from 'node:zlib';
+import { Injectable } from '@nestjs/common';
+import { Pool } from 'pg';
+import { getLocalDay } from '#kernel/day.js';
+import type { FieldErrors } from '#kernel/errors.js';
+import type { Job } from '#database/job-queue.js';
+import { StoreRegions } from '#customers/store-regions.service.js';
+import type { StoreRegion } from '#customers/customer.js';
+import { CustomerMatches, type Match } from './customer-matches.service.js';
+import type { CustomerImport } from './customer-import.js';
+import { readFile, type FileRow } from './import-file.js';
+import { ImportQueue, type QueuedImport } from './import-queue.service.js';
+import { readEntry, type ImportEntry } from './import-row.dto.js';
+import { ImportRows, type NewRow } from './import-rows.service.js';
+
+const BATCH_SIZE = 500;
+
+const decompress = promisify(inflateRaw);
+
+/** A row that can be applied, as far as is known before. */
+type CheckedRow = FileRow & { entry: ImportEntry };
+
+type Counts = { created: number; updated: number; failed: number };
+
+/** What the rows before have said: a second row about one customer is an error, because their order has no meaning. */
+type Seen = { rowsByKey: Map<string, number>; rowsByCustomer: Map<number, number> };
+
+/** Checks the rows of an import, and stores them one by one. */
+@Injectable()
+export class ImportChecking {
+  constructor(
+    private readonly pool: Pool,
+    private readonly rows: ImportRows,
+    private readonly queue: ImportQueue,
+    private readonly regions: StoreRegions,
+    private readonly matches: CustomerMatches,
+  ) {}
+
+  /** Checks all rows. Done again after a process was killed, it stores those that are missing. */
+  async check(job: Job<QueuedImport>, checked: CustomerImport): Promise<void> {
+    const { id, accountId, format } = checked;
+    const { rows: files } = await this.pool.query<{ file: Buffer | null }>({
+      name: 'imports_file',
+      text: 'select file from imports where id = $1',
+      values: [id],
+    });
+    const sealed = files[0]?.file;
+    if (!sealed) throw new Error(`import ${id} has no file`);
+    const bytes = (await decompress(this.rows.openFile(id, sealed))) as Buffer;
+    const { rows } = await readFile(bytes, format);
+    const region = await this.regions.get(accountId);
+    const seen: Seen = { rowsByKey: new Map(), rowsByCustomer: new Map() };
+    const counts: Counts = { created: 0, updated: 0, failed: 0 };
+    for (let at = 0; at < rows.length; at += BATCH_SIZE) {
+      const batch = rows.slice(at, at + BATCH_SIZE);
+      await this.rows.insert(id, await this.checkBatch(checked, region, batch, { seen, counts }));
+    }
+    await this.finish(job, checked, counts);
+  }
+
+  private async checkBatch(
+    { accountId, columns, dateOrder }: CustomerImport,
+    region: StoreRegion,
+    batch: FileRow[],
+    { seen, counts }: { seen: Seen; counts: Counts },
+  ): Promise<NewRow[]> {
+    const valid: CheckedRow[] = [];
+    const failed: NewRow[] = [];
+    for (const fileRow of batch) {
+      const { entry, errors } = readEntry(fileRow.cells, columns, dateOrder);
+      if (entry) valid.push({ ...fileRow, entry });
+      else failed.push({ ...fileRow, state: 'failed', errors, customerId: null });
+    }
+    const matches = await this.matches.find(
+      accountId,
+      region,
+      valid.map(({ entry }) => entry),
+    );
+    const matched = valid.map(({ entry, ...fileRow }, i): NewRow => {
+      const match = matches[i] ?? { keys: [], customers: [], codeHolderId: null };
+      const errors =
+        findRowErrors(entry, match, region) ?? findRepetition(fileRow.row, match, seen);
+      const [customer] = match.customers;
+      return {
+        ...fileRow,
+        state: errors ? 'failed' : 'pending',
+        errors,
+        customerId: match.customers.length === 1 ? (customer?.id ?? null) : null,
+      };
+    });
+    for (const { state, customerId } of matched) {
+      if (state !== 'failed') counts[customerId === null ? 'created' : 'updated']++;
+    }
+    const all = [...failed, ...matched];
+    counts.failed += all.filter(({ state }) => state === 'failed').length;
+    return all;
+  }
+
+  /** Stores the counts, and removes the file. The import then waits for a start, or goes on. */
+  private async finish(
+    job: Job<QueuedImport>,
+    { id, dryRun, rowsTotal }: CustomerImport,
+    { created, updated, failed }: Counts,
+  ): Promise<void> {
+    const isEntered = await this.queue.enter(job, dryRun ? 'ready' : 'running', { isDue: !dryRun });
+    if (!isEntered) return;
+    const counts = dryRun
+      ? { done: rowsTotal, created, updated }
+      : { done: failed, created: 0, updated: 0 };
+    await this.pool.query({
+      name: 'imports_checked',
+      text: `update imports set rows_done = $2, created = $3, updated = $4, failed = $5 where id = $1`,
+      values: [id, counts.done, counts.created, counts.updated, failed],
+    });
+  }
+}
+
+/** Finds why a row cannot be applied; null: it can. */
+export function findRowErrors(
+  { changes, code }: ImportEntry,
+  { customers, codeHolderId }: Omit<Match, 'keys'>,
+  { timeZone }: StoreRegion,
+): FieldErrors | null {
+  if (customers.length > 1) {
+    const ids = customers.map(({ id }) => id).sort((a, b) => a - b);
+    return { base: [`The row has values of different customers: ${ids.join(', ')}`] };
+  }
+  const [customer] = customers;
+  const errors: FieldErrors = {};
+  if (!customer) {
+    if (changes.firstName === undefined) errors['first_name'] = ['is required for a new customer'];
+    if (!changes.email && !changes.phone) {
+      errors['base'] = ['An e-mail address or a phone number is needed'];
+    }
+  }
+  if (changes.birthday && changes.birthday > getLocalDay(timeZone, Date.now())) {
+    errors['birthday'] = ['must not be in the future'];
+  }
+  if (code !== null && codeHolderId !== null && codeHolderId !== customer?.id) {
+    errors['code'] = ['is the code of another customer’s card'];
+  }
+  return Object.keys(errors).length > 0 ? errors : null;
+}
+
+function findRepetition(row: number, { keys, customers }: Match, seen: Seen): FieldErrors | null {
+  const earlier =
+    keys.map((key) => seen.rowsByKey.get(key)).find((one) => one !== undefined) ??
+    customers.map(({ id }) => seen.rowsByCustomer.get(id)).find((one) => one !== undefined);
+  if (earlier !== undefined) return { base: [`Row ${earlier} is about the same customer`] };
+  for (const key of keys) seen.rowsByKey.set(key, row);
+  for (const { id } of customers) seen.rowsByCustomer.set(id, row);
+  return null;
+}

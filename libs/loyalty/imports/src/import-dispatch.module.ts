@@ -1,0 +1,43 @@
+import { Module } from '@nestjs/common';
+import { TypeOrmModule } from '@nestjs/typeorm';
+import { CarryStampsOverHandler } from '#stamping/carry-over.commands.js';
+import { ReverseCardEventHandler } from '#stamping/corrections.commands.js';
+import { CorrectionsService } from '#stamping/corrections.service.js';
+import { EnrolCustomerHandler } from '#stamping/customer-card.commands.js';
+import { CustomerCardReadsModule } from '#stamping/customer-card-reads.module.js';
+import { customerHandlers } from '#customers/customer.commands.js';
+import { EraseCustomerHandler } from '#customers/erasing.commands.js';
+import { StoreRegions } from '#customers/store-regions.service.js';
+import { CustomerMatches } from './customer-matches.service.js';
+import { ImportApplying } from './import-applying.service.js';
+import { ImportChecking } from './import-checking.service.js';
+import { ImportDispatch } from './import-dispatch.service.js';
+import { ImportQueue } from './import-queue.service.js';
+import { ImportRetention } from './import-retention.service.js';
+import { ImportRows } from './import-rows.service.js';
+import { ImportUndoing } from './import-undoing.service.js';
+import { ImportRecord } from './import.entity.js';
+
+/** Works on imports, in the dispatcher, with the commands of the API. */
+@Module({
+  imports: [TypeOrmModule.forFeature([ImportRecord]), CustomerCardReadsModule],
+  providers: [
+    ImportDispatch,
+    ImportQueue,
+    ImportChecking,
+    ImportApplying,
+    ImportUndoing,
+    ImportRetention,
+    ImportRows,
+    CustomerMatches,
+    StoreRegions,
+    CorrectionsService,
+    ...customerHandlers,
+    EnrolCustomerHandler,
+    CarryStampsOverHandler,
+    ReverseCardEventHandler,
+    EraseCustomerHandler,
+  ],
+  exports: [ImportDispatch],
+})
+export class ImportDispatchModule {}

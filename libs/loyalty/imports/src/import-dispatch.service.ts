@@ -1,0 +1,100 @@
+import { Injectable, Logger } from '@nestjs/common';
+import { InjectRepository } from '@nestjs/typeorm';
+import { Repository } from 'typeorm';
+import { getErrorMessage, InvalidFieldsError } from '#kernel/errors.js';
+import { isTransient } from '#database/connection.js';
+import type { Job, JobOutcome } from '#database/job-queue.js';
+import { JobRunner } from '#database/job-runner.js';
+import { ImportApplying } from './import-applying.service.js';
+import { ImportChecking } from './import-checking.service.js';
+import { ImportRecord, toImport } from './import.entity.js';
+import { ImportQueue, type QueuedImport } from './import-queue.service.js';
+import { ImportRetention } from './import-retention.service.js';
+import { ImportUndoing } from './import-undoing.service.js';
+
+/** Imports of different stores at once. */
+const CONCURRENCY = 2;
+/** Shorter than a lease, and than the time that a process has to stop. Then it is another store's turn. */
+const TURN_MS = 10_000;
+/** When another import of the store is being worked on. */
+const WAIT_MS = 1_000;
+
+/** Works on imports, in turns. */
+@Injectable()
+export class ImportDispatch {
+  private readonly log = new Logger('imports');
+  private readonly runner = new JobRunner(this.log);
+  /**
+   * The stores whose imports this process is working on. Two of one store would carry stamps over to the same card at
+   * once, which the card's queue of commands would decide on the same history.
+   */
+  private readonly busyAccounts = new Set<number>();
+
+  constructor(
+    private readonly queue: ImportQueue,
+    private readonly checking: ImportChecking,
+    private readonly applying: ImportApplying,
+    private readonly undoing: ImportUndoing,
+    private readonly retention: ImportRetention,
+    @InjectRepository(ImportRecord) private readonly imports: Repository<ImportRecord>,
+  ) {}
+
+  /** Runs until the signal aborts, and then to the end of the turns. */
+  async run(signal: AbortSignal): Promise<void> {
+    this.runner.start<QueuedImport>({
+      queue: this.queue,
+      concurrency: CONCURRENCY,
+      claim: (limit) => this.queue.claim(limit),
+      describeFailure: ({ id }) => `import ${id} came to a halt`,
+      attempt: (job) => this.attempt(job, signal),
+    });
+    await this.retention.run(signal);
+    await this.runner.stop(TURN_MS);
+  }
+
+  private async attempt(job: Job<QueuedImport>, signal: AbortSignal): Promise<JobOutcome | void> {
+    const { accountId } = job;
+    if (this.busyAccounts.has(accountId)) return this.queue.endTurn(job, WAIT_MS);
+    this.busyAccounts.add(accountId);
+    try {
+      return await this.takeTurn(job, signal);
+    } catch (error) {
+      if (isTransient(error)) return { kind: 'failed', error: 'The database is unavailable' };
+      if (error instanceof InvalidFieldsError)
+        return { kind: 'refused', error: getErrorMessage(error) };
+      this.log.error(
+        `import ${job.id}: ${getErrorMessage(error)}`,
+        error instanceof Error ? error.stack : undefined,
+      );
+      return { kind: 'failed', error: 'An internal error' };
+    } finally {
+      this.busyAccounts.delete(accountId);
+    }
+  }
+
+  private async takeTurn(job: Job<QueuedImport>, signal: AbortSignal): Promise<void> {
+    const row = await this.imports.findOneBy({ id: job.id });
+    if (!row) return;
+    const current = toImport(row);
+    if (current.state === 'checking') return this.checking.check(job, current);
+    const isUndo = current.state === 'undoing';
+    const work = isUndo
+      ? () => this.undoing.undoBatch(current)
+      : () => this.applying.applyBatch(current);
+    const isDone = await workForOneTurn(work, signal);
+    if (!isDone) return this.queue.endTurn(job);
+    await this.queue.enter(job, isUndo ? 'undone' : 'done', { isDue: false });
+    this.log.log(`import ${current.id} ${isUndo ? 'undone' : 'done'}`, {
+      account_id: current.accountId,
+    });
+  }
+}
+
+/** @returns whether nothing is left to do */
+async function workForOneTurn(work: () => Promise<boolean>, signal: AbortSignal): Promise<boolean> {
+  const endsAt = performance.now() + TURN_MS;
+  while (performance.now() < endsAt && !signal.aborted) {
+    if (!(await work())) return true;
+  }
+  return false;
+}

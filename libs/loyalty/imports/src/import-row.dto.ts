@@ -1,0 +1,121 @@
+import { InvalidFieldsError, type FieldErrors } from '#kernel/errors.js';
+import { Check, Field, IntegerField, textKind } from '#http/fields.js';
+import { Dto, readFields } from '#http/fields.pipe.js';
+import { normalizeNumber } from '#kernel/text.js';
+import { normalizeCardCode } from '#stamping/card-code.js';
+import { isCardCode } from '#stamping/carry-over.js';
+import { MAX_ADJUSTMENT } from '#stamping/corrections.js';
+import type { CustomerChanges } from '#customers/customer.js';
+import { toCustomerChanges, UpdateCustomerDto } from '#customers/customer-input.dto.js';
+import { parseBirthday, type DateOrder } from './birthdays.js';
+import { IMPORT_FIELDS, type ImportColumn, type ImportField } from './import-columns.js';
+
+/** The system that external ids are of, if no column names it. */
+const DEFAULT_SOURCE = 'import';
+
+/** How people write yes and no, in the languages of the headers. */
+const YES = new Set('1 true yes y x ja j wahr oui o vrai si s verdadero'.split(' '));
+const NO = new Set('0 false no n nein falsch non faux falso'.split(' '));
+
+/** The fields of a row that are not the customer's own. */
+@Dto('ImportCardFields')
+class CardFieldsDto {
+  @IntegerField({ min: 0, max: MAX_ADJUSTMENT, optional: true })
+  declare readonly stamps: number | null;
+  @Field(
+    textKind(
+      64,
+      Check((text: string) =>
+        isCardCode(normalizeCardCode(text)) ? undefined : 'must be a card code of 8 characters',
+      ),
+    ),
+    { optional: true },
+  )
+  declare readonly code: string | null;
+}
+
+/** What a row says about a customer; a field that is blank there is not in it. */
+export type ImportEntry = {
+  changes: CustomerChanges;
+  /** Null: the row says nothing about stamps. */
+  stamps: number | null;
+  code: string | null;
+};
+
+export type EntryResult =
+  | { entry: ImportEntry; errors?: never }
+  | { entry?: never; errors: FieldErrors };
+
+/** Reads a row as the API reads a customer. */
+export function readEntry(
+  cells: readonly string[],
+  columns: readonly ImportColumn[],
+  order: DateOrder | null,
+): EntryResult {
+  const texts = collectTexts(cells, columns);
+  const errors: FieldErrors = {};
+  const birthday = texts.birthday && parseBirthday(normalizeNumber(texts.birthday), order);
+  if (texts.birthday !== undefined && birthday === undefined) {
+    errors['birthday'] = ['must be a date such as 2000-12-31 or 31.12.2000'];
+  }
+  const { external_id: externalId, external_source: source = DEFAULT_SOURCE } = texts;
+  const input = {
+    ...pick(texts, ['first_name', 'last_name', 'email', 'phone']),
+    ...(birthday !== undefined && { birthday }),
+    ...toConsents(texts, errors),
+    ...(externalId !== undefined && {
+      external_references: [{ source: source.toLowerCase(), external_id: externalId }],
+    }),
+  };
+  const changes = collectErrors(errors, () => readFields(UpdateCustomerDto, input));
+  const ofCard = collectErrors(errors, () =>
+    readFields(CardFieldsDto, pick(texts, ['stamps', 'code'])),
+  );
+  if (!changes || !ofCard || Object.keys(errors).length > 0) return { errors };
+  return {
+    entry: {
+      changes: toCustomerChanges(changes),
+      stamps: ofCard.stamps,
+      code: ofCard.code === null ? null : normalizeCardCode(ofCard.code),
+    },
+  };
+}
+
+type Texts = Partial<Record<ImportField, string>>;
+
+function collectTexts(cells: readonly string[], columns: readonly ImportColumn[]): Texts {
+  const texts: Texts = {};
+  for (const [i, { field }] of columns.entries()) {
+    const text = cells[i] ?? '';
+    if (field !== null && text !== '') texts[field] = text;
+  }
+  return texts;
+}
+
+function pick(texts: Texts, fields: readonly (typeof IMPORT_FIELDS)[number][]): Texts {
+  return Object.fromEntries(
+    fields.flatMap((field) => (texts[field] === undefined ? [] : [[field, texts[field]]])),
+  );
+}
+
+function toConsents(texts: Texts, errors: FieldErrors): Record<string, boolean> {
+  const consents: Record<string, boolean> = {};
+  for (const field of ['marketing_consent', 'sms_consent'] as const) {
+    const text = texts[field]?.normalize('NFKD').replaceAll(/\p{M}/gu, '').toLowerCase();
+    if (text === undefined) continue;
+    if (YES.has(text) || NO.has(text)) consents[field] = YES.has(text);
+    else errors[field] = ['must be yes or no'];
+  }
+  return consents;
+}
+
+/** Adds the errors of invalid fields to those found so far, except where there is one already. */
+function collectErrors<R>(errors: FieldErrors, read: () => R): R | undefined {
+  try {
+    return read();
+  } catch (error) {
+    if (!(error instanceof InvalidFieldsError)) throw error;
+    for (const [field, messages] of Object.entries(error.errors)) errors[field] ??= messages;
+    return undefined;
+  }
+}

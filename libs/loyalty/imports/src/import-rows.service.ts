@@ -1,0 +1,171 @@
+import { Injectable } from '@nestjs/common';
+import { Pool } from 'pg';
+import type { FieldErrors } from '#kernel/errors.js';
+import { open, seal } from '#kernel/sealing.js';
+import { query } from '#database/connection.js';
+import { MasterKeys } from '#database/master-keys.js';
+import type { PageRange } from '#http/page.js';
+import type { RowState } from './customer-import.js';
+
+export type NewRow = {
+  row: number;
+  cells: string[];
+  state: RowState;
+  errors: FieldErrors | null;
+  customerId: number | null;
+};
+
+/** @property cells null: deleted */
+export type StoredRow = Omit<NewRow, 'cells'> & {
+  cells: string[] | null;
+  customerCardId: number | null;
+};
+
+/** What became of a row. */
+export type RowResult = Omit<StoredRow, 'cells'>;
+
+type Row = {
+  row: number;
+  state: RowState;
+  sealed: Buffer | null;
+  errors: FieldErrors | null;
+  customer_id: number | null;
+  customer_card_id: number | null;
+};
+
+const COLUMNS = 'row, state, sealed, errors, customer_id, customer_card_id';
+
+/** Records results of rows that are still in a former state, and counts them, so that none is counted twice. */
+const RECORD = {
+  name: 'import_rows_record',
+  text: `with recorded as (
+           update import_rows r
+           set state = x.state, errors = x.errors::jsonb, customer_id = x.customer_id,
+             customer_card_id = x.customer_card_id, sealed = case when x.state = 'failed' then r.sealed end
+           from unnest($3::int[], $4::text[], $5::text[], $6::bigint[], $7::bigint[])
+             as x (row, state, errors, customer_id, customer_card_id)
+           where r.import_id = $1 and r.row = x.row and r.state = any ($2)
+           returning r.state
+         ), counts as (
+           select count(*)::int as done, count(*) filter (where state = 'created')::int as created,
+             count(*) filter (where state = 'updated')::int as updated,
+             count(*) filter (where state = 'unchanged')::int as unchanged,
+             count(*) filter (where state = 'failed')::int as failed,
+             count(*) filter (where state = 'undone')::int as undone,
+             count(*) filter (where state = 'refused')::int as refused
+           from recorded
+         )
+         update imports i
+         set rows_done = i.rows_done + c.done, created = i.created + c.created, updated = i.updated + c.updated,
+           unchanged = i.unchanged + c.unchanged, failed = i.failed + c.failed, undone = i.undone + c.undone,
+           refused = i.refused + c.refused, updated_at = now()
+         from counts c where i.id = $1`,
+};
+
+/**
+ * Stores the rows of imports. Their cells are sealed with a data key, which no rotation changes: they are kept only
+ * until the row is applied, or for 30 days.
+ */
+@Injectable()
+export class ImportRows {
+  constructor(
+    private readonly pool: Pool,
+    private readonly keys: MasterKeys,
+  ) {}
+
+  sealFile(importId: number, bytes: Buffer): Buffer {
+    return seal(this.key, bytes, `import ${importId}`);
+  }
+
+  openFile(importId: number, sealed: Buffer): Buffer {
+    return open(this.key, sealed, `import ${importId}`);
+  }
+
+  /** Inserts rows, except those that an attempt before this one has inserted. */
+  async insert(importId: number, rows: NewRow[]): Promise<void> {
+    await this.pool.query({
+      name: 'import_rows_insert',
+      text: `insert into import_rows (import_id, row, state, sealed, errors, customer_id)
+             select $1, x.row, x.state, x.sealed, x.errors::jsonb, x.customer_id
+             from unnest($2::int[], $3::text[], $4::bytea[], $5::text[], $6::bigint[])
+               as x (row, state, sealed, errors, customer_id)
+             on conflict (import_id, row) do nothing`,
+      values: [
+        importId,
+        rows.map(({ row }) => row),
+        rows.map(({ state }) => state),
+        rows.map(({ row, cells }) => this.sealCells(importId, row, cells)),
+        rows.map(({ errors }) => errors && JSON.stringify(errors)),
+        rows.map(({ customerId }) => customerId),
+      ],
+    });
+  }
+
+  /** Lists the next rows in some states, in the order of the file. */
+  async listNext(importId: number, states: RowState[], limit: number): Promise<StoredRow[]> {
+    const { rows } = await this.pool.query<Row>({
+      name: 'import_rows_next',
+      text: `select x.* from unnest($2::text[]) as s (state)
+             cross join lateral (
+               select ${COLUMNS} from import_rows r
+               where r.import_id = $1 and r.state = s.state order by r.row limit $3
+             ) x
+             order by x.row limit $3`,
+      values: [importId, states, limit],
+    });
+    return rows.map((row) => this.toStored(importId, row));
+  }
+
+  async record(importId: number, from: RowState[], results: RowResult[]): Promise<void> {
+    if (results.length === 0) return;
+    await this.pool.query({
+      ...RECORD,
+      values: [
+        importId,
+        from,
+        results.map(({ row }) => row),
+        results.map(({ state }) => state),
+        results.map(({ errors }) => errors && JSON.stringify(errors)),
+        results.map(({ customerId }) => customerId),
+        results.map(({ customerCardId }) => customerCardId),
+      ],
+    });
+  }
+
+  /** Lists rows for the API. @param state null: in any */
+  async list(
+    importId: number,
+    state: RowState | null,
+    { after, limit }: PageRange,
+  ): Promise<StoredRow[]> {
+    const inState = state === null ? '' : 'and state = $4';
+    const rows = await query<Row>(this.pool, {
+      name: `import_rows_list${state === null ? '' : '_in_state'}`,
+      text: `select ${COLUMNS} from import_rows
+             where import_id = $1 and row > $2 ${inState} order by row limit $3`,
+      values: [importId, after?.[0] ?? 0, limit, ...(state === null ? [] : [state])],
+    });
+    return rows.map((row) => this.toStored(importId, row));
+  }
+
+  private sealCells(importId: number, row: number, cells: string[]): Buffer {
+    return seal(this.key, Buffer.from(JSON.stringify(cells)), `import ${importId} row ${row}`);
+  }
+
+  private toStored(importId: number, from: Row): StoredRow {
+    const { row, state, sealed, errors } = from;
+    const plain = sealed && open(this.key, sealed, `import ${importId} row ${row}`);
+    return {
+      row,
+      state,
+      errors,
+      cells: plain && (JSON.parse(plain.toString()) as string[]),
+      customerId: from.customer_id,
+      customerCardId: from.customer_card_id,
+    };
+  }
+
+  private get key(): Buffer {
+    return this.keys.getDataKey('uploaded files');
+  }
+}

@@ -1,0 +1,252 @@
+import { promisify } from 'node:util';
+import { deflateRaw } from 'node:zlib';
+import { Command, CommandHandler, type ICommandHandler } from '@nestjs/cqrs';
+import { Pool } from 'pg';
+import type { CommandContext } from '#kernel/aggregate.js';
+import { InvalidFieldsError } from '#kernel/errors.js';
+import { normalizeNumber } from '#kernel/text.js';
+import { IdTakenError, withNewId } from '#database/ids.js';
+import { checkCap } from '#event-store/port/caps.js';
+import { AuditedWrites } from '#event-store/commands/audited-writes.service.js';
+import { assertOpenForEnrolment } from '#stamping/customer-card.js';
+import { TemplatesService } from '#stamping/templates.service.js';
+import { findDateOrder, type DateOrder } from './birthdays.js';
+import { startImport, undoImport, type CustomerImport } from './customer-import.js';
+import { toImportJson, type ImportJson, type ImportQuery } from './import.dto.js';
+import { importCap, ImportRecord, importTable } from './import.entity.js';
+import {
+  listFieldsOfCards,
+  resolveColumns,
+  type ImportColumn,
+  type MappingRequest,
+} from './import-columns.js';
+import { createFileError, readFile, type ImportFile, type ImportFormat } from './import-file.js';
+import { ImportRows } from './import-rows.service.js';
+import { ImportsService } from './imports.service.js';
+
+const MAX_UNFINISHED_IMPORTS = 10;
+
+const compress = promisify(deflateRaw);
+
+export class CreateImport extends Command<ImportJson> {
+  constructor(
+    readonly context: CommandContext,
+    readonly upload: { bytes: Buffer; format: ImportFormat },
+    readonly options: ImportQuery,
+  ) {
+    super();
+  }
+}
+
+@CommandHandler(CreateImport)
+export class CreateImportHandler implements ICommandHandler<CreateImport> {
+  constructor(
+    private readonly writes: AuditedWrites,
+    private readonly templates: TemplatesService,
+    private readonly rows: ImportRows,
+    private readonly pool: Pool,
+  ) {}
+
+  /** @throws InvalidFieldsError for a file that cannot be imported as a whole */
+  async execute(command: CreateImport): Promise<ImportJson> {
+    const { context, upload, options } = command;
+    const { card_id: cardId } = options;
+    if (cardId !== null) {
+      assertOpenForEnrolment(await this.templates.get(context.accountId, cardId), new Date());
+    }
+    const file = await readFile(upload.bytes, upload.format);
+    if (file.rows.length === 0) throw createFileError('The file has no rows after its header');
+    const columns = chooseColumns(file, options.mapping ?? {});
+    const fieldsOfCards = listFieldsOfCards(columns);
+    if (cardId === null && fieldsOfCards.length > 0) {
+      const message = `is required, because the file has ${fieldsOfCards.join(' and ')}`;
+      throw new InvalidFieldsError({ card_id: [message] });
+    }
+    const dateOrder = options.date_order ?? chooseDateOrder(file, columns);
+    const compressed = await compress(upload.bytes, { level: 1 });
+    return withNewId(this.pool, importTable.table, (id) => {
+      const now = new Date();
+      const created: CustomerImport = {
+        id,
+        accountId: context.accountId,
+        cardId,
+        state: 'checking',
+        dryRun: options.dry_run,
+        format: upload.format,
+        encoding: file.encoding,
+        separator: file.separator,
+        columns,
+        dateOrder,
+        rowsTotal: file.rows.length,
+        counts: { done: 0, created: 0, updated: 0, unchanged: 0, failed: 0, undone: 0, refused: 0 },
+        error: null,
+        actor: context.actor,
+        createdAt: now,
+        startedAt: null,
+        finishedAt: null,
+        updatedAt: now,
+        rowsDeletedAt: null,
+      };
+      return this.insert(created, this.rows.sealFile(id, compressed), context);
+    });
+  }
+
+  private insert(
+    created: CustomerImport,
+    sealedFile: Buffer,
+    context: CommandContext,
+  ): Promise<ImportJson> {
+    const { id, accountId } = created;
+    return this.writes.write(context, async (transaction) => {
+      const { manager } = transaction;
+      const query = (text: string, values: unknown[]) => manager.query<unknown>(text, values);
+      const cap = { kind: importCap, owner: accountId, id, max: MAX_UNFINISHED_IMPORTS };
+      await checkCap(query, cap);
+      const inserted = await query(
+        `insert into imports (id, account_id, card_id, state, dry_run, format, encoding, separator, columns,
+           date_order, file, rows_total, actor, created_at, updated_at, due_at)
+         values ($1, $2, $3, 'checking', $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $13, now())
+         on conflict do nothing returning id`,
+        [
+          id,
+          accountId,
+          created.cardId,
+          created.dryRun,
+          created.format,
+          created.encoding,
+          created.separator,
+          JSON.stringify(created.columns),
+          created.dateOrder,
+          sealedFile,
+          created.rowsTotal,
+          JSON.stringify(created.actor),
+          created.createdAt,
+        ],
+      );
+      const isNew = (inserted as unknown[]).length === 1;
+      if (!isNew && !transaction.isRepeated) throw new IdTakenError(importTable.table, id);
+      if (isNew) {
+        const subject = { import_id: id, rows: created.rowsTotal, dry_run: created.dryRun };
+        await transaction.audit({ accountIds: [accountId], type: 'import.created', subject });
+      }
+      return toImportJson(created);
+    });
+  }
+}
+
+function chooseColumns({ headers }: ImportFile, mapping: MappingRequest): ImportColumn[] {
+  const { columns, errors } = resolveColumns(headers, mapping);
+  if (errors) throw new InvalidFieldsError({ mapping: errors });
+  return columns;
+}
+
+function chooseDateOrder({ rows }: ImportFile, columns: ImportColumn[]): DateOrder | null {
+  const at = columns.findIndex(({ field }) => field === 'birthday');
+  if (at < 0) return null;
+  const { order, error } = findDateOrder(
+    rows.map(({ row, cells }) => ({ row, text: normalizeNumber(cells[at] ?? '') })),
+  );
+  if (error !== undefined) {
+    const name = columns[at]?.name ?? '';
+    throw new InvalidFieldsError({ birthday: [`in the column ${name} ${error}`] });
+  }
+  return order;
+}
+
+export class StartImport extends Command<ImportJson> {
+  constructor(
+    readonly context: CommandContext,
+    readonly id: number,
+  ) {
+    super();
+  }
+}
+
+@CommandHandler(StartImport)
+export class StartImportHandler implements ICommandHandler<StartImport> {
+  constructor(
+    private readonly writes: AuditedWrites,
+    private readonly imports: ImportsService,
+  ) {}
+
+  /** Rows that failed in the check are done; the others are counted again as they are applied. */
+  execute({ context, id }: StartImport): Promise<ImportJson> {
+    return changeImport(this.writes, this.imports, context, id, {
+      type: 'import.started',
+      decide: startImport,
+      change: ({ counts }) => ({
+        state: 'running',
+        rows_done: counts.failed,
+        created: 0,
+        updated: 0,
+        unchanged: 0,
+        started_at: new Date(),
+      }),
+    });
+  }
+}
+
+export class UndoImport extends Command<ImportJson> {
+  constructor(
+    readonly context: CommandContext,
+    readonly id: number,
+  ) {
+    super();
+  }
+}
+
+@CommandHandler(UndoImport)
+export class UndoImportHandler implements ICommandHandler<UndoImport> {
+  constructor(
+    private readonly writes: AuditedWrites,
+    private readonly imports: ImportsService,
+  ) {}
+
+  /** Counts from the beginning: the rows that changed nothing are done. */
+  execute({ context, id }: UndoImport): Promise<ImportJson> {
+    return changeImport(this.writes, this.imports, context, id, {
+      type: 'import.undone',
+      decide: undoImport,
+      change: ({ rowsTotal, counts: { created, updated } }) => ({
+        state: 'undoing',
+        rows_done: rowsTotal - created - updated,
+        finished_at: null,
+      }),
+    });
+  }
+}
+
+/** Changes an import once: repeated, the request gets the import as it is. */
+function changeImport(
+  writes: AuditedWrites,
+  imports: ImportsService,
+  context: CommandContext,
+  id: number,
+  {
+    type,
+    decide,
+    change,
+  }: {
+    type: string;
+    decide: (current: CustomerImport) => boolean;
+    change: (current: CustomerImport) => Partial<ImportRecord>;
+  },
+): Promise<ImportJson> {
+  const { accountId } = context;
+  return writes.write(context, async (transaction) => {
+    const { manager } = transaction;
+    const current = await imports.lock(manager, accountId, id);
+    if (!decide(current)) return toImportJson(current);
+    const now = new Date();
+    await manager.update(
+      ImportRecord,
+      { id },
+      // TypeORM's type of a JSON column with an open record in it.
+      { ...change(current), actor: context.actor as never, updated_at: now, due_at: now },
+    );
+    await transaction.audit({ accountIds: [accountId], type, subject: { import_id: id } });
+    return toImportJson(await imports.lock(manager, accountId, id));
+  });
+}
+
+export const importHandlers = [CreateImportHandler, StartImportHandler, UndoImportHandler];

@@ -1,0 +1,15 @@
+import { Module } from '@nestjs/common';
+import { TypeOrmModule } from '@nestjs/typeorm';
+import { CustomerCardReadsModule } from '#stamping/customer-card-reads.module.js';
+import { importHandlers } from './import.commands.js';
+import { ImportRecord } from './import.entity.js';
+import { ImportRows } from './import-rows.service.js';
+import { ImportsController } from './imports.controller.js';
+import { ImportsService } from './imports.service.js';
+
+@Module({
+  imports: [TypeOrmModule.forFeature([ImportRecord]), CustomerCardReadsModule],
+  controllers: [ImportsController],
+  providers: [ImportsService, ImportRows, ...importHandlers],
+})
+export class ImportsModule {}

@@ -1,0 +1,66 @@
+import { errorCodes, type FastifyInstance, type FastifyRequest } from 'fastify';
+import { getMediaType, UNNAMED } from './picture-bodies.js';
+import { hasBody } from './request-bodies.js';
+import { setRouteConfig } from './route-config.js';
+
+const FILE_TYPES = ['text/csv', 'application/x-ndjson'] as const;
+export type FileType = (typeof FILE_TYPES)[number];
+
+/** The types under which programs send the same files: browsers on Windows take a CSV file for one of Excel. */
+const ALIASES: Record<FileType, readonly string[]> = {
+  'text/csv': [
+    'application/csv',
+    'application/vnd.ms-excel',
+    'text/tab-separated-values',
+    'text/plain',
+  ],
+  'application/x-ndjson': ['application/ndjson', 'application/jsonl', 'application/x-jsonlines'],
+};
+
+const TYPES = new Map(
+  FILE_TYPES.flatMap((type) => [type, ...ALIASES[type]].map((name) => [name, type] as const)),
+);
+
+type BodyConfig = { body?: string; bodyLimit?: number };
+
+/** Declares that the body is a text file instead of JSON: a Buffer, or undefined when there is none. */
+export function TakesFile(maxBytes: number): MethodDecorator {
+  const config: BodyConfig = { body: 'file', bodyLimit: maxBytes };
+  return setRouteConfig(config);
+}
+
+/** Parses text files. Media types that the route does not take are 415, before the body is read. */
+export function installFileParser(server: FastifyInstance): void {
+  server.addHook('preParsing', (request, _reply, _body, done) => {
+    // The parser of pictures decides about bytes without a type.
+    if (!hasBody(request) || getMediaType(request) === UNNAMED) return done();
+    if (takesFile(request) === (getFileType(request) !== undefined)) return done();
+    throw new errorCodes.FST_ERR_CTP_INVALID_MEDIA_TYPE(request.headers['content-type'] ?? 'none');
+  });
+  server.addContentTypeParser(
+    [...TYPES.keys()],
+    { parseAs: 'buffer' },
+    (_request: FastifyRequest, body: Buffer, done) => done(null, body),
+  );
+}
+
+/** Returns the uploaded file; without a body it is empty. */
+export function getFile(request: FastifyRequest): { type: FileType; bytes: Buffer } {
+  if (!takesFile(request)) throw new Error('the route does not declare that it takes files');
+  const bytes = Buffer.isBuffer(request.body) ? request.body : Buffer.alloc(0);
+  return { type: getFileType(request) ?? detectType(bytes), bytes };
+}
+
+/** Detects NDJSON by its first character, in whatever encoding. */
+function detectType(bytes: Buffer): FileType {
+  const start = bytes.subarray(0, 16).toString('latin1');
+  return /^[^\w"]*\{/.test(start) ? 'application/x-ndjson' : 'text/csv';
+}
+
+function getFileType(request: FastifyRequest): FileType | undefined {
+  return TYPES.get(getMediaType(request) ?? '');
+}
+
+function takesFile({ routeOptions }: FastifyRequest): boolean {
+  return (routeOptions.config as BodyConfig).body === 'file';
+}

@@ -1,0 +1,731 @@
+import { afterAll, beforeAll, expect, it } from '@jest/globals';
+import { CreateUser } from '#identity/identity.commands.js';
+import { AddMember } from '#identity/member.commands.js';
+import { CreateToken } from '#identity/token.commands.js';
+import type { CardJson } from '#cards/card.dto.js';
+import type { CustomerCardDetailJson } from '#stamping/customer-card.dto.js';
+import type { CustomerJson } from '#customers/customer.dto.js';
+import type { CustomerListJson } from '#customers/customer-list.dto.js';
+import type { HistoryEntryJson } from '#history/history-entry.dto.js';
+import type { ImportJson, ImportRowJson } from '#imports/import.dto.js';
+import { ImportRetention } from '#imports/import-retention.service.js';
+import { LeaderLock } from '#database/leader-lock.js';
+import { Pool } from 'pg';
+import {
+  expectFailure,
+  expectRefused,
+  useService,
+  type ContractClient,
+} from '../support/http/contract.js';
+import { eventually } from '../support/jest/eventually.js';
+import { newImportDispatch } from '../support/services/import-dispatcher.js';
+import { cli, type ApiResponse } from '../support/services/service.js';
+
+const service = useService();
+const stopping = new AbortController();
+let dispatch: Promise<void>;
+
+beforeAll(() => {
+  dispatch = newImportDispatch(service.running).run(stopping.signal);
+});
+afterAll(async () => {
+  stopping.abort();
+  await dispatch;
+});
+
+type Options = { query?: Record<string, string | number | boolean>; type?: string };
+
+function upload(
+  store: ContractClient,
+  file: string | Uint8Array,
+  { query = {}, type = 'text/csv' }: Options = {},
+): Promise<ApiResponse<ImportJson>> {
+  const search = new URLSearchParams(
+    Object.entries(query).map(([name, value]): [string, string] => [name, String(value)]),
+  );
+  const bytes = typeof file === 'string' ? new TextEncoder().encode(file) : file;
+  return store.send('POST', `${store.store}/imports?${search}`, new Uint8Array(bytes), {
+    'content-type': type,
+  });
+}
+
+async function waitFor(store: ContractClient, id: number, state?: string): Promise<ImportJson> {
+  const { body } = await eventually(
+    () => store.get<ImportJson>(`${store.store}/imports/${id}`),
+    ({ body: current }) =>
+      state === undefined
+        ? !['checking', 'running'].includes(current.state)
+        : current.state === state,
+  );
+  return body;
+}
+
+/** Imports a file, to its end. */
+async function importFile(
+  store: ContractClient,
+  file: string | Uint8Array,
+  options?: Options,
+): Promise<ImportJson> {
+  const response = await upload(store, file, options);
+  expect([response.status, response.text]).toEqual([202, expect.any(String)]);
+  return waitFor(store, response.body.id);
+}
+
+const counts = ({ state, created, updated, unchanged, failed }: ImportJson) => ({
+  state,
+  created,
+  updated,
+  unchanged,
+  failed,
+});
+
+const listRows = async (store: ContractClient, { id }: ImportJson, status?: string) =>
+  (
+    await store.get<ImportRowJson[]>(
+      `${store.store}/imports/${id}/rows${status === undefined ? '' : `?status=${status}`}`,
+    )
+  ).body;
+
+async function listCustomers(store: ContractClient): Promise<CustomerJson[]> {
+  const { body } = await store.get<CustomerListJson>(`${store.store}/customers?items=100`);
+  return body.customers.sort((a, b) => a.id - b.id);
+}
+
+const newCard = async (store: ContractClient, fields: object = {}) =>
+  (await store.post<CardJson>(`${store.store}/cards`, { card: { name: 'Coffee', ...fields } }))
+    .body;
+
+const addCustomer = async (store: ContractClient, customer: object) =>
+  (await store.post<CustomerJson>(`${store.store}/customers`, { customer })).body;
+
+async function undo(store: ContractClient, { id }: ImportJson): Promise<ImportJson> {
+  await store.post(`${store.store}/imports/${id}/undo`);
+  return waitFor(store, id, 'undone');
+}
+
+it('IMPORT-01 A file is 202 with the import, and then creates a customer for each row that names nobody known', async () => {
+  const store = await service.newStore();
+  const file = 'First name,Last name,Email\nAnna,Berg,anna@example.com\nBen,,ben@example.com\n';
+  const { status, body } = await upload(store, file);
+  expect([status, body.state, body.rows_total]).toEqual([202, 'checking', 2]);
+  const done = await waitFor(store, body.id);
+  expect(counts(done)).toEqual({
+    state: 'done',
+    created: 2,
+    updated: 0,
+    unchanged: 0,
+    failed: 0,
+  });
+  expect(done.rows_done).toBe(2);
+  const [anna, ben] = (await listCustomers(store)).sort((a, b) =>
+    a.first_name < b.first_name ? -1 : 1,
+  );
+  expect(anna).toMatchObject({ first_name: 'Anna', last_name: 'Berg', email: 'anna@example.com' });
+  expect(ben).toMatchObject({ first_name: 'Ben', last_name: null });
+  const rows = await listRows(store, done);
+  expect(rows.map(({ row, status: state, customer_id }) => [row, state, customer_id])).toEqual(
+    expect.arrayContaining([
+      [2, 'created', anna?.id],
+      [3, 'created', ben?.id],
+    ]),
+  );
+  const { body: all } = await store.get<ImportJson[]>(`${store.store}/imports`);
+  expect(all).toEqual([done]);
+});
+
+it('IMPORT-02 A row whose external id, e-mail address or phone number a customer has updates that customer', async () => {
+  const store = await service.newStore({ country: 'DE' });
+  const byEmail = await addCustomer(store, { first_name: 'Anna', email: 'anna@example.com' });
+  const byPhone = await addCustomer(store, { first_name: 'Ben', phone: '+4915112345678' });
+  const byReference = await addCustomer(store, {
+    first_name: 'Cem',
+    email: 'cem@example.com',
+    external_references: [{ source: 'till', external_id: 'A-17' }],
+  });
+  const done = await importFile(
+    store,
+    [
+      'first_name,last_name,email,phone,external_id,external_source',
+      ',Berg,ANNA@example.com,,,',
+      'Benjamin,,,0151 12345678,,',
+      ',Can,,,A-17,till',
+    ].join('\n'),
+  );
+  expect(counts(done)).toMatchObject({ state: 'done', created: 0, updated: 3, failed: 0 });
+  const [anna, ben, cem] = await listCustomers(store);
+  expect(anna).toMatchObject({ id: byEmail.id, first_name: 'Anna', last_name: 'Berg' });
+  expect(ben).toMatchObject({ id: byPhone.id, first_name: 'Benjamin', last_name: null });
+  expect(cem).toMatchObject({ id: byReference.id, first_name: 'Cem', last_name: 'Can' });
+});
+
+it('IMPORT-03 The same file again changes nothing', async () => {
+  const store = await service.newStore();
+  const { id: card_id } = await newCard(store, { initial_stamps: 1 });
+  const file =
+    'Vorname;E-Mail;Geburtstag;Newsletter;Kundennummer;Stempel;Kartencode\n' +
+    'Anna;anna@example.com;31.12.1990;ja;17;5;ABCD2345\nBen;ben@example.com;;;18;;\n';
+  const first = await importFile(store, file, { query: { card_id } });
+  expect(counts(first)).toMatchObject({ state: 'done', created: 2, failed: 0 });
+  const before = await listCustomers(store);
+  const history = await service.running.history();
+  const again = await importFile(store, file, { query: { card_id } });
+  expect(counts(again)).toEqual({
+    state: 'done',
+    created: 0,
+    updated: 0,
+    unchanged: 2,
+    failed: 0,
+  });
+  expect(await listCustomers(store)).toEqual(before);
+  expect(await service.running.history()).toHaveLength(history.length);
+});
+
+it('IMPORT-04 With `card_id`, customers are enrolled, and get the stamps of the file as an adjustment', async () => {
+  const store = await service.newStore();
+  const { id: card_id } = await newCard(store);
+  const existing = await addCustomer(store, { first_name: 'Ben', email: 'ben@example.com' });
+  const importStamps = (anna: number, ben: number) =>
+    importFile(
+      store,
+      `first_name,email,stamps\nAnna,anna@example.com,${anna}\n,ben@example.com,${ben}`,
+      { query: { card_id } },
+    );
+  const stamps = async () =>
+    (await listCustomers(store)).map(({ first_name, stamp_count }) => [first_name, stamp_count]);
+  await importStamps(7, 3);
+  expect((await stamps()).sort()).toEqual([
+    ['Anna', 7],
+    ['Ben', 3],
+  ]);
+  const [card] = (await store.get<CustomerJson>(`${store.store}/customers/${existing.id}`)).body
+    .customer_cards;
+  await store.post(`${store.store}/customers/${existing.id}/customer_cards/${card?.id}/stamp`, {
+    stamps: 2,
+  });
+  await importStamps(9, 1);
+  expect((await stamps()).sort()).toEqual([
+    ['Anna', 9],
+    ['Ben', 3],
+  ]);
+  const { body: events } = await store.get<HistoryEntryJson[]>(
+    `${store.store}/customers/${existing.id}/customer_cards/${card?.id}/events`,
+  );
+  expect(events.map(({ type, stamps: change }) => [type, change])).toEqual([
+    ['stamp.removed', -2],
+    ['stamp.earned', 2],
+    ['stamp.earned', 3],
+    ['customer_card.created', null],
+  ]);
+});
+
+it("IMPORT-05 In the history all of it has the channel `import`, the token that asked for it, and a `request_id` that begins with `import-` and the import's id", async () => {
+  const store = await service.newStore();
+  const { id: card_id } = await newCard(store);
+  const done = await importFile(store, 'first_name,email,stamps\nAnna,anna@example.com,2', {
+    query: { card_id },
+  });
+  const events = (await service.running.history()).filter(
+    ({ meta }) => meta.accountId === store.accountId && meta.channel === 'import',
+  );
+  expect(events.map(({ type, data, meta }) => [type, data['source'], meta.requestId])).toEqual([
+    ['CustomerCreated', 'import', `import-${done.id}-2`],
+    ['CustomerCardIssued', undefined, `import-${done.id}-2`],
+    ['StampsEarned', 'adjustment', `import-${done.id}-2`],
+  ]);
+  expect(events.map(({ meta }) => meta.actor.type)).toEqual(['token', 'token', 'token']);
+});
+
+it('IMPORT-06 With `dry_run` the import stops in the state `ready`, with the numbers of what it would do, and nothing is changed until it is started', async () => {
+  const store = await service.newStore();
+  await addCustomer(store, { first_name: 'Ben', email: 'ben@example.com' });
+  const file = 'first_name,email\nAnna,anna@example.com\nBenjamin,ben@example.com\nCem,none\n';
+  const ready = await importFile(store, file, { query: { dry_run: true } });
+  expect(counts(ready)).toEqual({
+    state: 'ready',
+    created: 1,
+    updated: 1,
+    unchanged: 0,
+    failed: 1,
+  });
+  expect((await listCustomers(store)).map(({ first_name }) => first_name)).toEqual(['Ben']);
+  expect((await listRows(store, ready)).map(({ status }) => status)).toEqual([
+    'pending',
+    'pending',
+    'failed',
+  ]);
+  const { status, body } = await store.post<ImportJson>(`${store.store}/imports/${ready.id}/start`);
+  expect([status, body.state]).toEqual([200, 'running']);
+  const done = await waitFor(store, ready.id, 'done');
+  expect([counts(done), done.rows_done]).toEqual([
+    { state: 'done', created: 1, updated: 1, unchanged: 0, failed: 1 },
+    3,
+  ]);
+  expect((await listCustomers(store)).map(({ first_name }) => first_name).sort()).toEqual([
+    'Anna',
+    'Benjamin',
+  ]);
+});
+
+it('IMPORT-07 A row with errors changes nothing and stops no other', async () => {
+  const store = await service.newStore();
+  const { id: card_id } = await newCard(store);
+  const file = [
+    'first_name,email,birthday,sms_consent,stamps',
+    'Anna,anna@example.com,,,',
+    '',
+    'Ben,ben(at)example.com,1990-02-30,perhaps,1001',
+    ',new@example.com,,,',
+    'Dora,,,,',
+    'Eve,eve@example.com,2999-01-01,,2',
+  ].join('\n');
+  const done = await importFile(store, file, { query: { card_id } });
+  expect(counts(done)).toMatchObject({ state: 'done', created: 1, failed: 4 });
+  const rows = await listRows(store, done, 'failed');
+  expect(rows.map(({ row, errors }) => [row, Object.keys(errors ?? {}).sort()])).toEqual([
+    [4, ['birthday', 'email', 'sms_consent', 'stamps']],
+    [5, ['first_name']],
+    [6, ['base']],
+    [7, ['birthday']],
+  ]);
+  expect(rows[0]?.data).toEqual({
+    first_name: 'Ben',
+    email: 'ben(at)example.com',
+    birthday: '1990-02-30',
+    sms_consent: 'perhaps',
+    stamps: '1001',
+  });
+  const { body: page, headers } = await store.get<ImportRowJson[]>(
+    `${store.store}/imports/${done.id}/rows?status=failed&limit=2`,
+  );
+  expect([page.map(({ row }) => row), headers.get('link')]).toEqual([
+    [4, 5],
+    expect.stringContaining('rel="next"'),
+  ]);
+  expectRefused(await store.get(`${store.store}/imports/${done.id}/rows?status=lost`), 'status');
+});
+
+it('IMPORT-08 With `Accept: text/csv` the rows are a file with the same columns and the errors, which can be corrected and imported again', async () => {
+  const store = await service.newStore();
+  const done = await importFile(
+    store,
+    'Vorname;E-Mail;Notiz\nAnna;anna(at)example.com;=1+1\nBen;ben@example.com;"a;b"\n',
+  );
+  const download = (query: string) =>
+    fetch(`${store.baseUrl}${store.store}/imports/${done.id}/rows${query}`, {
+      headers: { authorization: `Bearer ${store.token}`, accept: 'text/csv' },
+    });
+  const response = await download('?status=failed');
+  const bytes = new Uint8Array(await response.arrayBuffer());
+  expect([response.status, response.headers.get('content-type')]).toEqual([
+    200,
+    'text/csv; charset=utf-8',
+  ]);
+  expect(response.headers.get('content-disposition')).toBe(
+    `attachment; filename="import-${done.id}.csv"`,
+  );
+  expect(new TextDecoder('utf-8', { ignoreBOM: true }).decode(bytes)).toBe(
+    '\uFEFFVorname;E-Mail;Notiz;import_row;import_status;import_errors\r\n' +
+      "Anna;anna(at)example.com;'=1+1;2;failed;email must be an e-mail address\r\n",
+  );
+  const corrected = new TextDecoder().decode(bytes).replace('(at)', '@');
+  expect(counts(await importFile(store, corrected))).toMatchObject({ created: 1, failed: 0 });
+});
+
+it('IMPORT-09 CSV is read in UTF-8 with and without a byte order mark, UTF-16 and Windows-1252, separated by commas, semicolons or tabs', async () => {
+  const names = 'Vorname|E-Mail\nJürgen "Jo" Groß|jo@example.com\n';
+  const latin = (text: string) => Uint8Array.from(text, (one) => one.charCodeAt(0));
+  const wide = (text: string, mark: boolean) =>
+    Buffer.from(`${mark ? '\uFEFF' : ''}${text}`, 'utf16le');
+  const cases: [Uint8Array, string, string][] = [
+    [new TextEncoder().encode(names.replaceAll('|', ',')), 'utf-8', ','],
+    [new TextEncoder().encode(`\uFEFF${names.replaceAll('|', ';')}`), 'utf-8', ';'],
+    [wide(names.replaceAll('|', '\t'), true), 'utf-16le', '\t'],
+    [wide(names.replaceAll('|', '\t'), true).swap16(), 'utf-16be', '\t'],
+    [wide(names.replaceAll('|', ';'), false), 'utf-16le', ';'],
+    [latin(names.replaceAll('|', ';').replaceAll('\n', '\r\n')), 'windows-1252', ';'],
+    [latin(`sep=;\r\n${names.replaceAll('|', ';')}`), 'windows-1252', ';'],
+  ];
+  for (const [bytes, encoding, separator] of cases) {
+    const store = await service.newStore();
+    const done = await importFile(store, bytes);
+    expect([done.encoding, done.separator, done.created]).toEqual([encoding, separator, 1]);
+    expect((await listCustomers(store))[0]?.first_name).toBe('Jürgen "Jo" Groß');
+  }
+});
+
+it('IMPORT-10 Columns are recognized by headers in English, German, French and Spanish, and `mapping` overrides that', async () => {
+  const store = await service.newStore();
+  const fieldsOf = async (header: string, query: Options['query'] = {}) => {
+    const { body } = await upload(store, `${header}\nx@example.com\n`, {
+      query: { dry_run: true, ...query },
+    });
+    await waitFor(store, body.id);
+    await service.running.database.query(`update imports set state = 'failed' where id = $1`, [
+      body.id,
+    ]);
+    return body.columns.map(({ field }) => field);
+  };
+  expect(await fieldsOf('E-Mail-Adresse;Vorname;Name;Handynummer;Geburtsdatum;Bemerkung')).toEqual([
+    'email',
+    'first_name',
+    'last_name',
+    'phone',
+    'birthday',
+    null,
+  ]);
+  expect(await fieldsOf('Adresse e-mail,Prénom,Nom,Téléphone,Date de naissance')).toEqual([
+    'email',
+    'first_name',
+    'last_name',
+    'phone',
+    'birthday',
+  ]);
+  expect(await fieldsOf('Correo electrónico,Nombre,Apellidos,Móvil,Fecha de nacimiento')).toEqual([
+    'email',
+    'first_name',
+    'last_name',
+    'phone',
+    'birthday',
+  ]);
+  expect(await fieldsOf('EMAIL,Name')).toEqual(['email', 'first_name']);
+  const mapping = JSON.stringify({ A: 'email', Email: null, B: 'last_name' });
+  expect(await fieldsOf('A,Email,B,Last name,Vorname', { mapping })).toEqual([
+    'email',
+    null,
+    'last_name',
+    null,
+    'first_name',
+  ]);
+});
+
+it('IMPORT-11 A mapping that names an unknown column or field, two columns for one field, and a file without any of external id, e-mail address and phone number are 422 `mapping`', async () => {
+  const store = await service.newStore();
+  const refuse = async (header: string, mapping?: string) =>
+    expectRefused(
+      await upload(store, `${header}\nx@example.com`, {
+        query: mapping === undefined ? {} : { mapping },
+      }),
+      'mapping',
+    );
+  await refuse('email,name', '{"Phone":"phone"}');
+  await refuse('email,name', '{"name":"nickname"}');
+  await refuse('email,name', '{"email":"email","name":"email"}');
+  await refuse('email,name', '["email"]');
+  await refuse('email,name', '{');
+  await refuse('email,E-Mail');
+  await refuse('email,name,name');
+  await refuse('first_name,birthday');
+});
+
+it('IMPORT-12 Birthdays are read as 2000-12-31, 31.12.2000, 31/12/2000 and 12/31/2000', async () => {
+  const importDates = async (...dates: string[]) => {
+    const store = await service.newStore();
+    const lines = dates.map((date, i) => `P${i},p${i}@example.com,${date}`);
+    await importFile(store, ['first_name,email,birthday', ...lines].join('\n'));
+    const customers = await listCustomers(store);
+    return customers
+      .sort((a, b) => (a.first_name < b.first_name ? -1 : 1))
+      .map(({ birthday }) => birthday);
+  };
+  expect(await importDates('2000-12-31', '31.12.2000', '1.2.2000')).toEqual([
+    '2000-12-31',
+    '2000-12-31',
+    '2000-02-01',
+  ]);
+  expect(await importDates('31/12/2000', '01/02/2000')).toEqual(['2000-12-31', '2000-02-01']);
+  expect(await importDates('12/31/2000', '01/02/2000')).toEqual(['2000-12-31', '2000-01-02']);
+  expect(await importDates('05/05/2000')).toEqual(['2000-05-05']);
+});
+
+it('IMPORT-13 If no date of the column shows whether the day or the month comes first, it is 422 `birthday` and names a row, unless `date_order` says it', async () => {
+  const store = await service.newStore();
+  const file = 'first_name,email,birthday\nA,a@example.com,\nB,b@example.com,03/04/2000\n';
+  const response = await upload(store, file);
+  expectRefused(response, 'birthday');
+  expect(response.text).toContain('row 3');
+  const both = await upload(
+    store,
+    'first_name,email,birthday\nA,a@example.com,31/12/2000\nB,b@example.com,12/31/2000\n',
+  );
+  expectRefused(both, 'birthday');
+  expect(both.text).toMatch(/row 2.*row 3/);
+  const done = await importFile(store, file, { query: { date_order: 'mdy' } });
+  expect([done.created, done.date_order]).toEqual([2, 'mdy']);
+  expect((await listCustomers(store)).map(({ birthday }) => birthday)).toContain('2000-03-04');
+});
+
+it('IMPORT-14 A phone number that a spreadsheet has shortened, as in 1.51E+11, is an error of its row', async () => {
+  const store = await service.newStore();
+  const done = await importFile(
+    store,
+    'first_name;phone\nAnna;1,51E+11\nBen;1.51E+11\nCem;+49 151 12345678\n',
+  );
+  expect(counts(done)).toMatchObject({ created: 1, failed: 2 });
+  expect((await listRows(store, done, 'failed')).map(({ errors }) => errors)).toEqual([
+    { phone: ['looks like a spreadsheet has shortened it'] },
+    { phone: ['looks like a spreadsheet has shortened it'] },
+  ]);
+});
+
+it('IMPORT-15 A second row about the same customer is an error of that row', async () => {
+  const store = await service.newStore();
+  const existing = { first_name: 'Cem', email: 'cem@example.com', phone: '+4915112345678' };
+  await addCustomer(store, existing);
+  const done = await importFile(
+    store,
+    'first_name,email,phone\nAnna,anna@example.com,\nAnn,Anna@Example.com,\nC,cem@example.com,\nC,,+4915112345678\n',
+  );
+  expect(counts(done)).toMatchObject({ created: 1, updated: 1, failed: 2 });
+  expect((await listRows(store, done, 'failed')).map(({ row, errors }) => [row, errors])).toEqual([
+    [3, { base: ['Row 2 is about the same customer'] }],
+    [5, { base: ['Row 4 is about the same customer'] }],
+  ]);
+});
+
+it('IMPORT-16 A row whose values belong to different customers is an error of that row', async () => {
+  const store = await service.newStore();
+  const anna = await addCustomer(store, { first_name: 'Anna', email: 'anna@example.com' });
+  const ben = await addCustomer(store, { first_name: 'Ben', phone: '+4915112345678' });
+  const done = await importFile(store, 'email,phone\nanna@example.com,+4915112345678\n');
+  expect((await listRows(store, done)).map(({ status, errors }) => [status, errors])).toEqual([
+    ['failed', { base: [`The row has values of different customers: ${anna.id}, ${ben.id}`] }],
+  ]);
+});
+
+it('IMPORT-17 A file that cannot be read, has no rows or too many is 422 `base`, and one that is too large is 413', async () => {
+  const store = await service.newStore();
+  const refuse = async (file: string | Uint8Array, field = 'base', options?: Options) =>
+    expectRefused(await upload(store, file, options), field);
+  await refuse('');
+  await refuse('first_name,email\n');
+  await refuse('first_name,email\nAnna,a@example.com,more\n');
+  await refuse('first_name,email\n"Anna,a@example.com\n');
+  await refuse(Uint8Array.of(0xff, 0xfe, 0x00, 0xd8, 0x41));
+  await refuse(`email\n${'a@example.com\n'.repeat(50_001)}`);
+  await refuse('{"email":"a@example.com"}\n{', 'base', { type: 'application/x-ndjson' });
+  await refuse('{"email":["a@example.com"]}', 'base', { type: 'application/x-ndjson' });
+  await refuse('email,stamps\na@example.com,2\n', 'card_id');
+  const { id: card_id } = await newCard(store);
+  await store.post(`${store.store}/cards/${card_id}/archive`);
+  await refuse('email\na@example.com\n', 'card_id', { query: { card_id } });
+  const unknown = await upload(store, 'email\na@example.com\n', {
+    query: { card_id: 999_999_999 },
+  });
+  expectFailure(unknown, 404, 'not_found');
+  const large = await upload(store, new Uint8Array(20 * 1024 * 1024 + 1));
+  expectFailure(large, 413, 'payload_too_large');
+  const json = await upload(store, '{"email":"a@example.com"}', { type: 'application/json' });
+  expectFailure(json, 415, 'unsupported_media_type');
+  const elsewhere = await store.send('POST', `${store.store}/customers`, new Uint8Array([65]), {
+    'content-type': 'text/csv',
+  });
+  expectFailure(elsewhere, 415, 'unsupported_media_type');
+});
+
+it('IMPORT-18 NDJSON is read like CSV, with the keys as headers', async () => {
+  const store = await service.newStore();
+  const lines = [
+    { first_name: 'Anna', email: 'anna@example.com', marketing_consent: true, external_id: 17 },
+    { email: 'ben@example.com', first_name: 'Ben', phone: null },
+  ];
+  const done = await importFile(store, lines.map((line) => JSON.stringify(line)).join('\n'), {
+    type: 'application/x-ndjson',
+  });
+  expect([done.format, done.created, done.separator]).toEqual(['ndjson', 2, null]);
+  const anna = (await listCustomers(store)).find(({ first_name }) => first_name === 'Anna');
+  expect(anna).toMatchObject({
+    marketing_consent: true,
+    external_references: [{ source: 'import', external_id: '17' }],
+  });
+});
+
+it('IMPORT-19 A new card gets the `code` of its row', async () => {
+  const store = await service.newStore();
+  const { id: card_id } = await newCard(store);
+  const file =
+    'first_name,email,code\nAnna,anna@example.com,abcd2345\nBen,ben@example.com,O0\nCem,cem@example.com,\n';
+  const done = await importFile(store, file, { query: { card_id } });
+  expect(counts(done)).toMatchObject({ created: 2, failed: 1 });
+  const { body } = await store.get<CustomerCardDetailJson>(
+    `${store.store}/customer_cards/by_code/ABCD2345`,
+  );
+  expect(body.code).toBe('ABCD2345');
+  const other =
+    'first_name,email,code\nDora,dora@example.com,ABCD2345\n,cem@example.com,EFGH2345\n';
+  const again = await importFile(store, other, { query: { card_id } });
+  expect((await listRows(store, again)).map(({ errors }) => Object.keys(errors ?? {}))).toEqual([
+    ['code'],
+    ['code'],
+  ]);
+});
+
+it('IMPORT-20 A consent that a customer has withdrawn is not given again by a file', async () => {
+  const store = await service.newStore();
+  const withdrew = await addCustomer(store, {
+    first_name: 'Anna',
+    email: 'anna@example.com',
+    marketing_consent: true,
+  });
+  await store.patch(`${store.store}/customers/${withdrew.id}`, {
+    customer: { marketing_consent: false },
+  });
+  await addCustomer(store, { first_name: 'Ben', email: 'ben@example.com' });
+  const file = 'email,marketing_consent\nanna@example.com,yes\nben@example.com,yes\n';
+  expect(counts(await importFile(store, file))).toMatchObject({ updated: 1, unchanged: 1 });
+  expect((await listCustomers(store)).map((one) => one.marketing_consent)).toEqual([false, true]);
+});
+
+it('IMPORT-21 An undo erases the customers whom the import created, takes its stamps back, and restores the fields that it changed', async () => {
+  const store = await service.newStore();
+  const { id: card_id } = await newCard(store);
+  const existing = await addCustomer(store, {
+    first_name: 'Ben',
+    last_name: 'Busch',
+    email: 'ben@example.com',
+  });
+  const done = await importFile(
+    store,
+    'first_name,last_name,email,phone,stamps\nAnna,,anna@example.com,,5\nBenjamin,Berg,ben@example.com,+4915112345678,3\n',
+    { query: { card_id } },
+  );
+  expect(counts(done)).toMatchObject({ created: 1, updated: 1 });
+  const undone = await undo(store, done);
+  expect([undone.undone, undone.refused, undone.rows_done]).toEqual([2, 0, 2]);
+  const { body } = await store.get<CustomerJson>(`${store.store}/customers/${existing.id}`);
+  expect(body).toMatchObject({
+    first_name: 'Ben',
+    last_name: 'Busch',
+    phone: null,
+    stamp_count: 0,
+  });
+  const anna = (await listCustomers(store)).find(({ id }) => id !== existing.id);
+  expect(anna).toMatchObject({ first_name: 'Erased', email: null, stamp_count: 0 });
+  expect((await listRows(store, done)).map(({ status }) => status)).toEqual(['undone', 'undone']);
+  const again = await importFile(store, 'first_name,email,stamps\nAnna,anna@example.com,5\n', {
+    query: { card_id },
+  });
+  expect(counts(again)).toMatchObject({ created: 1, failed: 0 });
+});
+
+it('IMPORT-22 An undo leaves rows as they are whose customers were used since, and lists them with the status `refused`', async () => {
+  const store = await service.newStore();
+  const { id: card_id } = await newCard(store);
+  const existing = await addCustomer(store, { first_name: 'Cem', email: 'cem@example.com' });
+  const done = await importFile(
+    store,
+    'first_name,email,stamps\nAnna,anna@example.com,5\nBen,ben@example.com,5\nC,cem@example.com,1\n',
+    { query: { card_id } },
+  );
+  const anna = (await listCustomers(store)).find(({ first_name }) => first_name === 'Anna');
+  const card = anna?.customer_cards[0];
+  await store.post(`${store.store}/customers/${anna?.id}/customer_cards/${card?.id}/stamp`, {
+    stamps: 1,
+  });
+  await store.patch(`${store.store}/customers/${existing.id}`, {
+    customer: { first_name: 'Cemal' },
+  });
+  const undone = await undo(store, done);
+  expect([undone.undone, undone.refused]).toEqual([1, 2]);
+  const refused = await listRows(store, done, 'refused');
+  expect(refused.map(({ row, customer_id, errors }) => [row, customer_id, errors])).toEqual([
+    [2, anna?.id, { base: ['The customer was used since the import'] }],
+    [4, existing.id, { first_name: ['was changed since the import'] }],
+  ]);
+  const names = (await listCustomers(store)).map(({ first_name, stamp_count }) => [
+    first_name,
+    stamp_count,
+  ]);
+  expect(names.sort()).toEqual([
+    ['Anna', 6],
+    ['Cemal', 1],
+    ['Erased', 0],
+  ]);
+});
+
+it('IMPORT-23 Starting or undoing an import twice does so once', async () => {
+  const store = await service.newStore();
+  const ready = await importFile(store, 'first_name,email\nAnna,a@example.com\n', {
+    query: { dry_run: true },
+  });
+  const path = `${store.store}/imports/${ready.id}`;
+  expectRefused(await store.post(`${path}/undo`), 'base');
+  const started = await Promise.all([store.post(`${path}/start`), store.post(`${path}/start`)]);
+  expect(started.map(({ status }) => status)).toEqual([200, 200]);
+  await waitFor(store, ready.id, 'done');
+  expect((await store.post<ImportJson>(`${path}/start`)).body.state).toBe('done');
+  const undos = await Promise.all([store.post(`${path}/undo`), store.post(`${path}/undo`)]);
+  expect(undos.map(({ status }) => status)).toEqual([200, 200]);
+  const undone = await waitFor(store, ready.id, 'undone');
+  expect([undone.undone, (await store.post<ImportJson>(`${path}/undo`)).body]).toEqual([1, undone]);
+  expectRefused(await store.post(`${path}/start`), 'base');
+  const { body: audit } = await store.get<{ type: string }[]>(`${store.store}/audit`);
+  expect(audit.map(({ type }) => type).filter((type) => type.startsWith('import.'))).toEqual([
+    'import.undone',
+    'import.started',
+    'import.created',
+  ]);
+});
+
+it('IMPORT-24 Erasing a customer deletes the cells of their rows', async () => {
+  const store = await service.newStore();
+  const anna = await addCustomer(store, { first_name: 'Anna', email: 'anna@example.com' });
+  const file = 'first_name,email\nAnne,anna@example.com\nBen,none\n';
+  const ready = await importFile(store, file, { query: { dry_run: true } });
+  await store.post(`${store.store}/customers/${anna.id}/erase`);
+  expect((await listRows(store, ready)).map(({ status, data }) => [status, data])).toEqual([
+    ['failed', null],
+    ['failed', { first_name: 'Ben', email: 'none' }],
+  ]);
+  const pool = service.running.app.get(Pool);
+  const retention = new ImportRetention(pool, service.running.app.get(LeaderLock));
+  expect(await retention.deleteOldest()).toBe(false);
+  await pool.query(`update imports set created_at = now() - interval '31 days' where id = $1`, [
+    ready.id,
+  ]);
+  expect(await retention.deleteOldest()).toBe(true);
+  expect(await listRows(store, ready)).toEqual([]);
+  const { body } = await store.get<ImportJson>(`${store.store}/imports/${ready.id}`);
+  expect([body.state, body.error]).toEqual([
+    'failed',
+    'The import was not finished within 30 days',
+  ]);
+});
+
+it('IMPORT-25 A store has at most 10 unfinished imports; more are 422 `base`, code `limit_reached`', async () => {
+  const store = await service.newStore();
+  const query = { dry_run: true };
+  for (let i = 0; i < 10; i++) await upload(store, 'email\na@example.com\n', { query });
+  const refused = await upload(store, 'email\na@example.com\n', { query });
+  expectRefused(refused, 'base', 'limit_reached');
+});
+
+it('IMPORT-26 An import of another store is 404, and staff may use none of this', async () => {
+  const [store, other] = [await service.newStore(), await service.newStore()];
+  const { id } = await importFile(store, 'first_name,email\nAnna,a@example.com\n');
+  const path = `${other.store}/imports/${id}`;
+  for (const response of [
+    await other.get(path),
+    await other.get(`${path}/rows`),
+    await other.get(`${path}/rows?status=lost`),
+    await other.post(`${path}/start`),
+    await other.post(`${path}/undo`),
+  ]) {
+    expectFailure(response, 404, 'not_found');
+  }
+  expect((await other.get(`${other.store}/imports`)).body).toEqual([]);
+  const email = 'staff@imports.example';
+  await service.running.execute(new CreateUser(cli, email, 'Staff', 'correct horse'));
+  await service.running.execute(new AddMember(cli, store.accountId, email, 'staff'));
+  const { token } = await service.running.execute(new CreateToken(cli, email, 'staff'));
+  const staff = store.as(token);
+  for (const response of [
+    await upload(staff, 'first_name,email\nBen,b@example.com\n'),
+    await staff.get(`${store.store}/imports`),
+    await staff.get(`${store.store}/imports/${id}`),
+    await staff.get(`${store.store}/imports/${id}/rows`),
+    await staff.post(`${store.store}/imports/${id}/start`),
+    await staff.post(`${store.store}/imports/${id}/undo`),
+  ]) {
+    expectFailure(response, 403, 'forbidden');
+  }
+});

@@ -1,0 +1,53 @@
+import { CommandBus, type Command } from '@nestjs/cqrs';
+import { getRepositoryToken } from '@nestjs/typeorm';
+import { Pool } from 'pg';
+import type { Repository } from 'typeorm';
+import { LeaderLock } from '#database/leader-lock.js';
+import { EventStore } from '#event-store/port/event-store.js';
+import { CommandPipeline } from '#event-store/commands/handle-command.js';
+import { PersonalKeys } from '#event-store/personal-keys/personal-keys.js';
+import { ReadModels } from '#event-store/read-models/read-models.js';
+import { CarryStampsOver, CarryStampsOverHandler } from '#stamping/carry-over.commands.js';
+import { ClaimHolders } from '#stamping/claim-holders.service.js';
+import { CustomerCardsService } from '#stamping/customer-cards.service.js';
+import { TemplatesService } from '#stamping/templates.service.js';
+import { StoreRegions } from '#customers/store-regions.service.js';
+import { CustomerMatches } from '#imports/customer-matches.service.js';
+import { ImportApplying } from '#imports/import-applying.service.js';
+import { ImportChecking } from '#imports/import-checking.service.js';
+import { ImportDispatch } from '#imports/import-dispatch.service.js';
+import { ImportRecord } from '#imports/import.entity.js';
+import { ImportQueue } from '#imports/import-queue.service.js';
+import { ImportRetention } from '#imports/import-retention.service.js';
+import { ImportRows } from '#imports/import-rows.service.js';
+import { ImportUndoing } from '#imports/import-undoing.service.js';
+import type { LocalService } from './service.js';
+
+/** Creates the imports of a dispatcher, with the providers of a running api. */
+export function newImportDispatch(service: LocalService): ImportDispatch {
+  const get = <T>(type: abstract new (...args: never[]) => T): T =>
+    service.app.get<T>(type, { strict: false });
+  const pool = get(Pool);
+  const [eventStore, readModels, rows] = [get(EventStore), get(ReadModels), get(ImportRows)];
+  const carryOver = new CarryStampsOverHandler(
+    get(CommandPipeline),
+    get(TemplatesService),
+    eventStore,
+  );
+  const bus = get(CommandBus);
+  const execute = (command: Command<unknown>) =>
+    command instanceof CarryStampsOver ? carryOver.execute(command) : bus.execute(command);
+  const commands = { execute } as CommandBus;
+  const regions = new StoreRegions(pool);
+  const matches = new CustomerMatches(pool, get(PersonalKeys), readModels, get(ClaimHolders));
+  const queue = new ImportQueue(pool);
+  const customerCards = get(CustomerCardsService);
+  return new ImportDispatch(
+    queue,
+    new ImportChecking(pool, rows, queue, regions, matches),
+    new ImportApplying(commands, eventStore, rows, regions, customerCards, matches),
+    new ImportUndoing(commands, eventStore, readModels, customerCards, rows),
+    new ImportRetention(pool, get(LeaderLock)),
+    service.app.get<Repository<ImportRecord>>(getRepositoryToken(ImportRecord), { strict: false }),
+  );
+}
