@@ -671,6 +671,11 @@ it('IMPORT-24 Erasing a customer deletes the cells of their rows', async () => {
   const anna = await addCustomer(store, { first_name: 'Anna', email: 'anna@example.com' });
   const file = 'first_name,email\nAnne,anna@example.com\nBen,none\n';
   const ready = await importFile(store, file, { query: { dry_run: true } });
+  const { rows: files } = await service.running.database.query(
+    'select file from imports where id = $1',
+    [ready.id],
+  );
+  expect(files).toEqual([{ file: null }]);
   await store.post(`${store.store}/customers/${anna.id}/erase`);
   expect((await listRows(store, ready)).map(({ status, data }) => [status, data])).toEqual([
     ['failed', null],

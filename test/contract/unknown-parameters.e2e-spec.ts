@@ -152,9 +152,15 @@ describe('unknown parameters and fields', () => {
       const at = template.replace('{account_id}', String(store.accountId));
       const of = `${at.replaceAll(/\{\w+\}/g, '999999999')}?nobody=knows`;
       const isPicture = template.endsWith('/strip_image');
-      const hasBody = method !== 'GET' && !isPicture;
-      const sent = isPicture ? Buffer.from('PNG') : hasBody ? { knows: 'nobody' } : undefined;
-      const headers = { ...STRICT, ...(isPicture && { 'content-type': 'image/png' }) };
+      const isFile = method === 'POST' && template.endsWith('/imports');
+      const hasBody = method !== 'GET' && !isPicture && !isFile;
+      const bytes = Buffer.from(isPicture ? 'PNG' : 'email');
+      const sent = isPicture || isFile ? bytes : hasBody ? { knows: 'nobody' } : undefined;
+      const headers = {
+        ...STRICT,
+        ...(isPicture && { 'content-type': 'image/png' }),
+        ...(isFile && { 'content-type': 'text/csv' }),
+      };
       const answer = await store.send<Failure>(method, of, sent, headers);
       const what = `${method} ${template}`;
       expect([what, unknownIn(answer)]).toEqual([what, hasBody ? 'knows, nobody' : 'nobody']);

@@ -53,10 +53,17 @@ export class ImportChecking {
     const seen: Seen = { rowsByKey: new Map(), rowsByCustomer: new Map() };
     const counts: Counts = { created: 0, updated: 0, failed: 0 };
     for (let at = 0; at < rows.length; at += BATCH_SIZE) {
+      if (!(await this.queue.extendLease(job))) return;
       const batch = rows.slice(at, at + BATCH_SIZE);
       await this.rows.insert(id, await this.checkBatch(checked, region, batch, { seen, counts }));
     }
-    await this.finish(job, checked, counts);
+    await this.queue.finishCheck(
+      job,
+      checked.dryRun ? 'ready' : 'running',
+      checked.dryRun
+        ? { ...counts, done: rows.length }
+        : { ...counts, done: counts.failed, created: 0, updated: 0 },
+    );
   }
 
   private async checkBatch(
@@ -95,24 +102,6 @@ export class ImportChecking {
     const all = [...failed, ...matched];
     counts.failed += all.filter(({ state }) => state === 'failed').length;
     return all;
-  }
-
-  /** Stores the counts, and removes the file. The import then waits for a start, or goes on. */
-  private async finish(
-    job: Job<QueuedImport>,
-    { id, dryRun, rowsTotal }: CustomerImport,
-    { created, updated, failed }: Counts,
-  ): Promise<void> {
-    const isEntered = await this.queue.enter(job, dryRun ? 'ready' : 'running', { isDue: !dryRun });
-    if (!isEntered) return;
-    const counts = dryRun
-      ? { done: rowsTotal, created, updated }
-      : { done: failed, created: 0, updated: 0 };
-    await this.pool.query({
-      name: 'imports_checked',
-      text: `update imports set rows_done = $2, created = $3, updated = $4, failed = $5 where id = $1`,
-      values: [id, counts.done, counts.created, counts.updated, failed],
-    });
   }
 }
 

@@ -81,20 +81,14 @@ export class ImportDispatch {
     const work = isUndo
       ? () => this.undoing.undoBatch(current)
       : () => this.applying.applyBatch(current);
-    const isDone = await workForOneTurn(work, signal);
-    if (!isDone) return this.queue.endTurn(job);
-    await this.queue.enter(job, isUndo ? 'undone' : 'done', { isDue: false });
+    for (const endsAt = performance.now() + TURN_MS; ;) {
+      if (!(await this.queue.extendLease(job))) return;
+      if (!(await work())) break;
+      if (performance.now() > endsAt || signal.aborted) return this.queue.endTurn(job);
+    }
+    await this.queue.enter(job, isUndo ? 'undone' : 'done');
     this.log.log(`import ${current.id} ${isUndo ? 'undone' : 'done'}`, {
       account_id: current.accountId,
     });
   }
-}
-
-/** @returns whether nothing is left to do */
-async function workForOneTurn(work: () => Promise<boolean>, signal: AbortSignal): Promise<boolean> {
-  const endsAt = performance.now() + TURN_MS;
-  while (performance.now() < endsAt && !signal.aborted) {
-    if (!(await work())) return true;
-  }
-  return false;
 }

@@ -37,26 +37,53 @@ export class ImportQueue extends JobQueue<QueuedImport> {
   }
 
   /**
-   * Ends the work on an import in a state.
-   * @returns false when the lease has ended, and somebody else goes on
+   * Extends the lease of an attempt.
+   * @returns false when it has ended, and somebody else goes on
    */
-  async enter(
+  async extendLease(job: Job<QueuedImport>): Promise<boolean> {
+    const { rows } = await this.pool.query<{ lease_until: string }>({
+      name: 'imports_extend_lease',
+      text: `update imports set due_at = now() + interval '60 seconds'
+             where id = $1 and due_at = $2::timestamptz returning due_at::text as lease_until`,
+      values: [job.id, job.leaseUntil],
+    });
+    const [extended] = rows;
+    if (extended) job.leaseUntil = extended.lease_until;
+    return extended !== undefined;
+  }
+
+  /** Ends the check: stores its counts, and removes the file, whose rows are stored by now. */
+  async finishCheck(
     job: Job<QueuedImport>,
-    state: StoredState,
-    { isDue, error = null }: { isDue: boolean; error?: string | null },
-  ): Promise<boolean> {
+    state: 'ready' | 'running',
+    counts: Record<'done' | 'created' | 'updated' | 'failed', number>,
+  ): Promise<void> {
     const text = `
       update imports
-      set state = $1, due_at = case when $2 then now() end, error = $3, attempts = 0, updated_at = now(),
-        started_at = case when $1 = 'running' then coalesce(started_at, now()) else started_at end,
-        finished_at = case when $1 in ('done', 'failed', 'undone') then now() end
+      set state = $1, due_at = case when $1 = 'running' then now() end, file = null, attempts = 0,
+        rows_done = $2, created = $3, updated = $4, failed = $5, updated_at = now(),
+        started_at = case when $1 = 'running' then now() end
       where ${LEASED}`;
-    return (await this.change(job, 'enter', text, [state, isDue, error])) === 1;
+    const { done, created, updated, failed } = counts;
+    await this.change(job, 'finish_check', text, [state, done, created, updated, failed]);
+  }
+
+  /** Ends the work on an import. Changes nothing when the lease has ended: somebody else goes on. */
+  async enter(
+    job: Job<QueuedImport>,
+    state: 'done' | 'failed' | 'undone',
+    error: string | null = null,
+  ): Promise<void> {
+    const text = `
+      update imports
+      set state = $1, due_at = null, file = null, error = $2, attempts = 0, updated_at = now(), finished_at = now()
+      where ${LEASED}`;
+    await this.change(job, 'enter', text, [state, error]);
   }
 
   /** A job is never removed: it is an import, whose result stays. */
   override async finish(job: Job<QueuedImport>, outcome: JobOutcome): Promise<void> {
     const error = outcome.kind === 'done' ? null : outcome.error;
-    await this.enter(job, 'failed', { isDue: false, error });
+    await this.enter(job, 'failed', error);
   }
 }

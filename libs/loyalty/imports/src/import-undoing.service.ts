@@ -20,7 +20,8 @@ import { findFormerValues } from './former-values.js';
 import { ImportRows, type RowResult, type StoredRow } from './import-rows.service.js';
 import { runConcurrently } from './row-concurrency.js';
 
-const BATCH_SIZE = 100;
+/** An erasure takes up to five seconds after a process was killed, and a batch must end within its lease. */
+const BATCH_SIZE = 40;
 const CONCURRENCY = 8;
 
 const USED_SINCE: FieldErrors = { base: ['The customer was used since the import'] };

@@ -123,7 +123,7 @@ export const ERRORS = {
     status: 415,
     error: 'The body has a media type that this path does not accept',
     resolution:
-      'Send JSON with the header Content-Type: application/json; a picture as image/png, image/jpeg or image/webp.',
+      'Send JSON with the header Content-Type: application/json; a picture as image/png, image/jpeg or image/webp; a file as text/csv or application/x-ndjson.',
     meaning: "The path does not accept the body's media type.",
     response: 'NotJson',
   },
