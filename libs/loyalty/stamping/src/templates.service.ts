@@ -3,6 +3,7 @@ import { LRUCache } from 'lru-cache';
 import { Pool } from 'pg';
 import { NotFoundError } from '#kernel/errors.js';
 import { estimateBytes } from '#kernel/rough-bytes.js';
+import { Batcher } from '#database/batcher.js';
 import { query } from '#database/connection.js';
 import { renderAccountVersion } from '#database/account-version.js';
 import { PastStates, type PointInTime } from '#event-store/log/past-states.service.js';
@@ -26,6 +27,9 @@ type TemplateRow = {
 };
 
 const CACHE_BYTES = 16 * 1024 * 1024;
+/** Of loads that are asked for at once, such as those of an import, which are of one card. */
+const MAX_BATCHES = 2;
+const BATCH_SIZE = 100;
 
 /**
  * The version of a template that events name, over `c`, a card, and `a`, its store: grows with every write to its
@@ -58,6 +62,15 @@ export class TemplatesService {
     sizeCalculation: estimateBytes,
   });
 
+  private readonly loads = new Batcher<number, Versioned | undefined>(
+    MAX_BATCHES,
+    BATCH_SIZE,
+    async (ids) => {
+      const loaded = await this.load([...new Set(ids)]);
+      return ids.map((id) => ({ status: 'fulfilled', value: loaded.get(id) }));
+    },
+  );
+
   constructor(
     private readonly pool: Pool,
     private readonly pastStates: PastStates,
@@ -86,7 +99,7 @@ export class TemplatesService {
 
   /** Gets the template as of now. @throws NotFoundError when the store has no such card */
   async get(accountId: number, cardId: number): Promise<Template> {
-    const loaded = (await this.load([cardId])).get(cardId);
+    const loaded = await this.loads.add(cardId);
     if (loaded?.accountId !== accountId) throw new NotFoundError('Card');
     return loaded.template;
   }

@@ -1,10 +1,12 @@
 import { Logger } from '@nestjs/common';
 import type pg from 'pg';
 import { UnavailableError } from '#kernel/errors.js';
+import { Batcher } from './batcher.js';
 import { query } from './connection.js';
 
 const MAX_ATTEMPTS = 5;
 const SINGLE_STEPS = 10_000;
+const MAX_IDS = 100;
 
 /** Reports that a record of the table has this id already. Nothing was written. */
 export class IdTakenError extends Error {
@@ -23,12 +25,29 @@ export class IdTakenError extends Error {
  */
 export async function takeNextId(pool: pg.Pool, table: string): Promise<number> {
   const sequence = getSequence(table);
-  const [row] = await query<{ id: number }>(pool, {
+  const sequences = batchers.get(pool) ?? new Map<string, Batcher<undefined, number>>();
+  batchers.set(pool, sequences);
+  const batcher =
+    sequences.get(sequence) ??
+    new Batcher(1, MAX_IDS, (items) => takeNextIds(pool, sequence, items.length));
+  sequences.set(sequence, batcher);
+  return batcher.add(undefined);
+}
+
+/** Takes ids for callers that ask at once: a query for each costs as much as the rest of a small command. */
+const batchers = new WeakMap<pg.Pool, Map<string, Batcher<undefined, number>>>();
+
+async function takeNextIds(
+  pool: pg.Pool,
+  sequence: string,
+  count: number,
+): Promise<PromiseSettledResult<number>[]> {
+  const rows = await query<{ id: number }>(pool, {
     name: `next_${sequence}`,
-    text: `select nextval('${sequence}') as id`,
+    text: `select nextval('${sequence}') as id from generate_series(1, $1)`,
+    values: [count],
   });
-  if (!row) throw new Error(`${sequence} returned no id`);
-  return row.id;
+  return rows.map(({ id }) => ({ status: 'fulfilled', value: id }));
 }
 
 /**

@@ -10,6 +10,7 @@ import { IdTakenError } from '#database/ids.js';
 import { MasterKeys } from '#database/master-keys.js';
 import type { SealedColumn } from '#database/sealed-column.js';
 import type { Claim, NewEvent } from '../port/event-store.js';
+import { KeyCreations } from './key-creations.js';
 import { KnownErasures } from './known-erasures.js';
 import {
   openWithKey,
@@ -74,11 +75,15 @@ export class PersonalKeys {
     ttlResolution: 0,
   });
 
+  private readonly creations: KeyCreations;
+
   constructor(
     private readonly pool: Pool,
     private readonly masterKeys: MasterKeys,
     readonly subjects: Subjects,
-  ) {}
+  ) {
+    this.creations = new KeyCreations(pool);
+  }
 
   /**
    * Creates a key, before the person's first event. An unused key of a refused command does no harm.
@@ -87,13 +92,9 @@ export class PersonalKeys {
    */
   async create(subjectId: number, table: string): Promise<void> {
     const key = randomBytes(32);
-    const created = await query(this.pool, {
-      name: 'personal_keys_create',
-      text: `insert into personal_keys (subject_id, wrapped) values ($1, $2)
-             on conflict do nothing returning subject_id`,
-      values: [subjectId, this.masterKeys.seal(PURPOSE, key, getKeyContext(subjectId))],
-    });
-    if (created.length === 0) throw new IdTakenError(table, subjectId);
+    const wrapped = this.masterKeys.seal(PURPOSE, key, getKeyContext(subjectId));
+    const isCreated = await this.creations.insert(subjectId, wrapped);
+    if (!isCreated) throw new IdTakenError(table, subjectId);
     this.cache.set(subjectId, { current: key, previous: null, isRenewed: false });
   }
 
