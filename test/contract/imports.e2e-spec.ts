@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, expect, it } from '@jest/globals';
+import { beforeAll, expect, it } from '@jest/globals';
 import { CreateUser } from '#identity/identity.commands.js';
 import { AddMember } from '#identity/member.commands.js';
 import { CreateToken } from '#identity/token.commands.js';
@@ -23,14 +23,13 @@ import { cli, type ApiResponse } from '../support/services/service.js';
 
 const service = useService();
 const stopping = new AbortController();
-let dispatch: Promise<void>;
 
 beforeAll(() => {
-  dispatch = newImportDispatch(service.running).run(stopping.signal);
-});
-afterAll(async () => {
-  stopping.abort();
-  await dispatch;
+  const dispatch = newImportDispatch(service.running).run(stopping.signal);
+  service.running.onStop(() => {
+    stopping.abort();
+    return dispatch;
+  });
 });
 
 type Options = { query?: Record<string, string | number | boolean>; type?: string };
