@@ -3,7 +3,7 @@ import { deflateRaw } from 'node:zlib';
 import { Command, CommandHandler, type ICommandHandler } from '@nestjs/cqrs';
 import { Pool } from 'pg';
 import type { CommandContext } from '#kernel/aggregate.js';
-import { InvalidFieldsError } from '#kernel/errors.js';
+import { InvalidFieldsError, UnavailableError } from '#kernel/errors.js';
 import { normalizeNumber } from '#kernel/text.js';
 import { IdTakenError, withNewId } from '#database/ids.js';
 import { checkCap } from '#event-store/port/caps.js';
@@ -25,6 +25,8 @@ import { ImportRows } from './import-rows.service.js';
 import { ImportsService } from './imports.service.js';
 
 const MAX_UNFINISHED_IMPORTS = 10;
+/** Files that one process holds at once, of which it reads one at a time. */
+const MAX_FILES = 8;
 
 const compress = promisify(deflateRaw);
 
@@ -40,6 +42,9 @@ export class CreateImport extends Command<ImportJson> {
 
 @CommandHandler(CreateImport)
 export class CreateImportHandler implements ICommandHandler<CreateImport> {
+  private fileCount = 0;
+  private lastRead: Promise<unknown> = Promise.resolve();
+
   constructor(
     private readonly writes: AuditedWrites,
     private readonly templates: TemplatesService,
@@ -54,7 +59,7 @@ export class CreateImportHandler implements ICommandHandler<CreateImport> {
     if (cardId !== null) {
       assertOpenForEnrolment(await this.templates.get(context.accountId, cardId), new Date());
     }
-    const file = await readFile(upload.bytes, upload.format);
+    const file = await this.readInTurn(upload);
     if (file.rows.length === 0) throw createFileError('The file has no rows after its header');
     const columns = chooseColumns(file, options.mapping ?? {});
     const fieldsOfCards = listFieldsOfCards(columns);
@@ -89,6 +94,21 @@ export class CreateImportHandler implements ICommandHandler<CreateImport> {
       };
       return this.insert(created, this.rows.sealFile(id, compressed), context);
     });
+  }
+
+  /** Reads one file after another: the rows of a large one take several times its size. */
+  private async readInTurn({ bytes, format }: CreateImport['upload']): Promise<ImportFile> {
+    if (this.fileCount === MAX_FILES) {
+      throw new UnavailableError('Too many files are being read at once');
+    }
+    this.fileCount++;
+    const read = this.lastRead.then(() => readFile(bytes, format));
+    this.lastRead = read.catch(() => undefined);
+    try {
+      return await read;
+    } finally {
+      this.fileCount--;
+    }
   }
 
   private insert(
