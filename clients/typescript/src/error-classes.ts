@@ -7,7 +7,7 @@ export class UnauthorizedError extends InkpadError {
   declare readonly code: 'unauthorized';
 }
 
-/** 403: The role that the token has in the account does not allow this operation. */
+/** 403: The role that the token has in the account does not allow this operation, or the token may only read. */
 export class ForbiddenError extends InkpadError {
   declare readonly code: 'forbidden';
 }
@@ -127,6 +127,11 @@ export class CustomerMergedError extends InkpadError {
   declare readonly code: 'customer_merged';
 }
 
+/** 422: The e-mail address, phone number and references belong to different customers: the message names them. */
+export class AmbiguousError extends InkpadError {
+  declare readonly code: 'ambiguous';
+}
+
 /** No response came. */
 export class NoResponseError extends InkpadError {
   declare readonly code: 'no_response';
@@ -163,6 +168,7 @@ export const ERROR_CLASSES = {
   stamp_limit_reached: StampLimitReachedError,
   customer_erased: CustomerErasedError,
   customer_merged: CustomerMergedError,
+  ambiguous: AmbiguousError,
   no_response: NoResponseError,
   timed_out: TimedOutError,
 };

@@ -189,6 +189,48 @@ export interface paths {
     patch?: never;
     trace?: never;
   };
+  '/api/v1/accounts/{account_id}/exports/{file}': {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    /**
+     * Export all records of a kind
+     * @description All of them as they were at one moment, as CSV or as one JSON object a line. Cells that a spreadsheet would run have an apostrophe in front; JSON has every text as it is. The response is sent as it is read: it is complete if the connection ended properly.
+     *     For users with the role owner or manager.
+     */
+    get: operations['exportRecords'];
+    put?: never;
+    post?: never;
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
+  '/api/v1/accounts/{account_id}/statistics': {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    /**
+     * Show how a store is doing
+     * @description Stamps, redemptions and customers by day, week or month, in the time zone of the store. Changes are counted within seconds. What was undone is not counted: it is taken off the day on which it happened. Weeks begin on Monday. A range is extended to whole intervals: at most 366 days, 262 weeks or 120 months.
+     *     For users with the role owner or manager.
+     */
+    get: operations['getStatistics'];
+    put?: never;
+    post?: never;
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
   '/api/v1/accounts/{account_id}/cards': {
     parameters: {
       query?: never;
@@ -512,7 +554,7 @@ export interface paths {
     put?: never;
     /**
      * Correct a balance
-     * @description Adds or takes off stamps, for a reason that stands in the history. Sends stamp.earned with the source adjustment, and reward.unlocked for each reward whose threshold is reached, or stamp.removed. Works on expired cards too, and counts towards no limit.
+     * @description Adds or takes off stamps, for a reason that stands in the history. Sends stamp.earned with the source adjustment, and reward.unlocked for each reward whose threshold is reached, or stamp.removed. Works on expired cards too, and counts towards no limit. The same external_ref again repeats the first response and adds nothing.
      *     For users with the role owner or manager.
      */
     post: operations['adjustCustomerCard'];
@@ -533,10 +575,50 @@ export interface paths {
     put?: never;
     /**
      * Undo an event of a customer card
-     * @description Of a stamping, a redemption or an adjustment, and once only: takes the stamps off again, or gives back those that were spent. Sends stamp.removed, or stamp.earned with the source adjustment and reward.unlocked for each reward whose threshold is reached. A reversed stamping no longer counts towards the limits; its receipt number stays used up.
-     *     For users with the role owner or manager.
+     * @description Of a stamping, a redemption or an adjustment, and once only: takes the stamps off again, or gives back those that were spent. Sends stamp.removed, or stamp.earned with the source adjustment and reward.unlocked for each reward whose threshold is reached. A reversed stamping no longer counts towards the limits. Its receipt number may be used again on another customer card; on the same one it repeats the first response. Staff may only reverse what they did themselves, within ten minutes.
      */
     post: operations['reverseCardEvent'];
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
+  '/api/v1/accounts/{account_id}/receipts/reverse': {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    get?: never;
+    put?: never;
+    /**
+     * Undo what a receipt has done
+     * @description Reverses every stamping and redemption with this receipt number (external_ref) at once, or none. Sends what reversing each of them sends. Repeated, it returns the first response. Adjustments stay.
+     *     For users with the role owner or manager.
+     */
+    post: operations['reverseReceipt'];
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
+  '/api/v1/accounts/{account_id}/batch': {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    get?: never;
+    put?: never;
+    /**
+     * Stamp and redeem many times at once
+     * @description For clients that were offline: up to 100 operations, each with its receipt number. Each is decided and committed by itself, as if it were a request of its own, and has its own result. Those on one card are executed in their order. Sent again after a lost response, the batch adds nothing twice.
+     */
+    post: operations['executeBatch'];
     delete?: never;
     options?: never;
     head?: never;
@@ -552,13 +634,13 @@ export interface paths {
     };
     /**
      * List or search customers
-     * @description Newest first. Filters narrow each other down; those who are merged or erased are found by none.
+     * @description Newest first, page by page. To read all of them, begin with a blank cursor and follow the Link header: then they come by id, each exactly once. Filters narrow each other down; those who are merged or erased are found by none.
      */
     get: operations['listCustomers'];
     put?: never;
     /**
      * Create a customer
-     * @description With card_id, the customer is enrolled on that card at once. Sends customer.created, and what an enrolment sends.
+     * @description With card_id, the customer is enrolled on that card at once. Sends customer.created, and what an enrolment sends. With if_exists `return` it may be sent again and again: there is one customer, who is created the first time.
      */
     post: operations['createCustomer'];
     delete?: never;
@@ -785,6 +867,116 @@ export interface paths {
     patch: operations['updatePoster'];
     trace?: never;
   };
+  '/api/v1/accounts/{account_id}/imports': {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    /**
+     * List imports
+     * @description The imports of a store, newest first.
+     *     For users with the role owner or manager.
+     */
+    get: operations['listImports'];
+    put?: never;
+    /**
+     * Import a file of customers
+     * @description Each row updates the customer who has its external id, e-mail address or phone number, or creates one. The rows are checked first, then applied; with dry_run the import waits for a start in between. The same file again changes nothing.
+     *     For users with the role owner or manager.
+     */
+    post: operations['createImport'];
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
+  '/api/v1/accounts/{account_id}/imports/{id}': {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    /**
+     * Show an import
+     * @description Its state, and how many of its rows are done.
+     *     For users with the role owner or manager.
+     */
+    get: operations['getImport'];
+    put?: never;
+    post?: never;
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
+  '/api/v1/accounts/{account_id}/imports/{id}/rows': {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    /**
+     * List the rows of an import
+     * @description In the order of the file, each with its errors. With Accept: text/csv, all of them as a file that can be corrected and imported again.
+     *     For users with the role owner or manager.
+     */
+    get: operations['listImportRows'];
+    put?: never;
+    post?: never;
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
+  '/api/v1/accounts/{account_id}/imports/{id}/start': {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    get?: never;
+    put?: never;
+    /**
+     * Start an import that was checked
+     * @description Its rows are applied, except those with errors. Starting it again changes nothing.
+     *     For users with the role owner or manager.
+     */
+    post: operations['startImport'];
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
+  '/api/v1/accounts/{account_id}/imports/{id}/undo': {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    get?: never;
+    put?: never;
+    /**
+     * Undo an import
+     * @description Erases the customers whom it created, takes its stamps back, and restores what it changed. Rows that were used since stay as they are, and are in the state refused. Possible for 30 days.
+     *     For users with the role owner or manager.
+     */
+    post: operations['undoImport'];
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
   '/api/v1/accounts/{account_id}/history/{event_id}/proof': {
     parameters: {
       query?: never;
@@ -968,7 +1160,7 @@ export interface paths {
     patch?: never;
     trace?: never;
   };
-  '/api/v1/accounts/{account_id}/webhook_subscriptions/{subscription_id}/replay': {
+  '/api/v1/accounts/{account_id}/webhook_subscriptions/{id}/replay': {
     parameters: {
       query?: never;
       header?: never;
@@ -1200,6 +1392,8 @@ export interface components {
       stamps: number;
       /** @description Why, for the history */
       reason: string;
+      /** @description A receipt number, which counts once in a store: the same one again gets the first response. After a reversal it may be used again on another customer card. */
+      external_ref?: string | null;
     };
     ApiToken: {
       /** @description The name that its user gave it. */
@@ -1324,6 +1518,70 @@ export interface components {
        * @description The number of stamps it takes.
        */
       stamps_required: number;
+    };
+    BatchInput: {
+      /** @description What to do, in order. */
+      operations: components['schemas']['BatchOperation'][];
+    };
+    BatchOperation: {
+      /** @description true: the pass is updated without a message to its holder. Webhooks are sent all the same. Default: false. */
+      skip_notifications?: boolean | null;
+      /**
+       * Format: int64
+       * @description The location where it happened.
+       */
+      location_id?: number | null;
+      /** @description The member of staff, by a name of your choice. */
+      staff_ref?: string | null;
+      /**
+       * Format: date-time
+       * @description When it happened, for a client that was offline. A date without a time means the start of that day in the account’s time zone
+       */
+      occurred_at?: string | null;
+      /** @description A note for the history. It is personal, and gone once the customer is erased. */
+      note?: string | null;
+      /**
+       * @description pos: a point-of-sale system. It is shown in the history and in events. Default: api.
+       * @enum {string|null}
+       */
+      source?: 'api' | 'pos' | null;
+      /**
+       * @description What to do.
+       * @enum {string}
+       */
+      operation: 'stamp' | 'redeem';
+      /**
+       * Format: int64
+       * @description The customer card; or its code.
+       */
+      customer_card_id?: number | null;
+      /** @description The code of the customer card; or its id. */
+      code?: string | null;
+      /** @description Required for stamp: the number of stamps to add. */
+      stamps?: number | null;
+      /**
+       * Format: int64
+       * @description Required for redeem: the reward.
+       */
+      reward_id?: number | null;
+      /** @description A receipt number, which counts once in a store for ever: sent again, alone or in a batch, the same operation gets its first result. */
+      external_ref: string;
+    };
+    BatchResult: {
+      /**
+       * Format: int64
+       * @description The status that the operation would have had as a request of its own.
+       */
+      status: number;
+      /** @description The body that it would have had: of a stamping, of a redemption, or of an error. */
+      body:
+        | components['schemas']['ChangedCustomerCard']
+        | components['schemas']['Redemption']
+        | components['schemas']['ErrorResponse'];
+    };
+    BatchResults: {
+      /** @description One result for each operation, in the order of the operations. */
+      results: components['schemas']['BatchResult'][];
     };
     Card: {
       /**
@@ -1655,6 +1913,88 @@ export interface components {
        * @description How long after a stamping the next one is refused; null: not at all.
        */
       min_seconds_between_stamps?: number | null;
+    };
+    ChangedCustomerCard: {
+      /**
+       * Format: int64
+       * @description The id.
+       */
+      id: number;
+      /**
+       * Format: uuid
+       * @description The id in the addresses of its passes.
+       */
+      uuid: string;
+      /**
+       * Format: int64
+       * @description The card, which is a template.
+       */
+      card_id: number;
+      /** @description The name of the card. */
+      card_name: string;
+      /**
+       * @description active; completed, with stamps for a full card; or expired, which goes before both.
+       * @enum {string}
+       */
+      status: 'active' | 'completed' | 'expired';
+      /**
+       * Format: int64
+       * @description The stamps on the card.
+       */
+      stamps_count: number;
+      /**
+       * Format: int64
+       * @description The number of stamps missing to a full card, 0 beyond it.
+       */
+      stamps_remaining: number;
+      /**
+       * Format: int64
+       * @description How far it is to the next active reward, or else to a full card, rounded down.
+       */
+      progress_percentage: number;
+      /** @description Whether the customer has the card on a phone: in Apple Wallet, Google Wallet, or installed from its page */
+      pass_installed: boolean;
+      /**
+       * Format: uri
+       * @description The address at which the customer adds the card to Apple Wallet.
+       */
+      apple_wallet_url: string;
+      /**
+       * Format: uri
+       * @description The address at which the customer adds the card to Google Wallet.
+       */
+      google_wallet_url: string;
+      /**
+       * Format: date-time
+       * @description When the customer got the card.
+       */
+      issued_at: string;
+      /**
+       * Format: date-time
+       * @description When it was created.
+       */
+      created_at: string;
+      /**
+       * Format: date-time
+       * @description When it was last changed.
+       */
+      updated_at: string;
+      /** @description The content of the barcode */
+      code: string;
+      /**
+       * Format: int64
+       * @description The customer.
+       */
+      customer_id: number;
+      /**
+       * Format: int64
+       * @description The store.
+       */
+      account_id: number;
+      /** @description Active rewards that the balance covers, cheapest first, each with the stamps that it takes on this card. */
+      available_rewards: components['schemas']['AvailableReward'][];
+      /** @description The id of its event, which reverse takes; webhooks and the history show the same. Null in a dry run. */
+      event_id: string | null;
     };
     CreatedCustomer: {
       /**
@@ -2218,7 +2558,7 @@ export interface components {
       sms_consent?: boolean | null;
     };
     CustomerList: {
-      /** @description The customers of this page, newest first. */
+      /** @description The customers of this page, newest first; with a cursor by id. */
       customers: components['schemas']['Customer'][];
       /** @description The place of this page in the list. */
       pagination: components['schemas']['Pagination'];
@@ -2326,7 +2666,8 @@ export interface components {
         | 'card_expired'
         | 'stamp_limit_reached'
         | 'customer_erased'
-        | 'customer_merged';
+        | 'customer_merged'
+        | 'ambiguous';
       /** @description On 422: messages by field; base is for the whole record */
       errors?: {
         [key: string]: string[];
@@ -2639,6 +2980,165 @@ export interface components {
       /** @description The id of the entry that undid this one */
       reversed_by: string | null;
     };
+    Import: {
+      /**
+       * Format: int64
+       * @description The id.
+       */
+      id: number;
+      /**
+       * Format: int64
+       * @description The store.
+       */
+      account_id: number;
+      /**
+       * Format: int64
+       * @description The card that every customer of the file is enrolled on.
+       */
+      card_id: number | null;
+      /**
+       * @description ready: checked, and waits for a start; running: rows are applied, or taken back; failed: see error
+       * @enum {string}
+       */
+      state: 'checking' | 'ready' | 'running' | 'done' | 'failed' | 'undone';
+      /** @description Whether it waits for a start after the check. */
+      dry_run: boolean;
+      /**
+       * @description The format of the file.
+       * @enum {string}
+       */
+      format: 'csv' | 'ndjson';
+      /**
+       * @description The encoding of the file.
+       * @enum {string}
+       */
+      encoding: 'utf-8' | 'utf-16le' | 'utf-16be' | 'windows-1252';
+      /**
+       * @description What separates the cells of a CSV file.
+       * @enum {string|null}
+       */
+      separator: ',' | ';' | '\t' | null;
+      /** @description The columns of the file. */
+      columns: components['schemas']['ImportColumn'][];
+      /**
+       * @description The order of day and month in dates with slashes; null: there are none
+       * @enum {string|null}
+       */
+      date_order: 'dmy' | 'mdy' | null;
+      /**
+       * Format: int64
+       * @description The rows of the file, without blank ones.
+       */
+      rows_total: number;
+      /**
+       * Format: int64
+       * @description The rows that are checked, applied or taken back.
+       */
+      rows_done: number;
+      /**
+       * Format: int64
+       * @description Rows that created a customer; in the state ready, that will
+       */
+      created: number;
+      /**
+       * Format: int64
+       * @description Rows that changed a customer; in the state ready, that match one
+       */
+      updated: number;
+      /**
+       * Format: int64
+       * @description Rows of customers with whom nothing changed.
+       */
+      unchanged: number;
+      /**
+       * Format: int64
+       * @description Rows that changed nothing, because of their errors.
+       */
+      failed: number;
+      /**
+       * Format: int64
+       * @description Rows that an undo has taken back.
+       */
+      undone: number;
+      /**
+       * Format: int64
+       * @description Rows that an undo left as they are, because they were used since.
+       */
+      refused: number;
+      /** @description Why the whole import failed. */
+      error: string | null;
+      /**
+       * Format: date-time
+       * @description When it was created.
+       */
+      created_at: string;
+      /**
+       * Format: date-time
+       * @description When its first row was applied.
+       */
+      started_at: string | null;
+      /**
+       * Format: date-time
+       * @description When it came to its end.
+       */
+      finished_at: string | null;
+      /**
+       * Format: date-time
+       * @description When it was last changed.
+       */
+      updated_at: string;
+    };
+    ImportColumn: {
+      /** @description The header. */
+      name: string;
+      /**
+       * @description What the column holds; null: it is ignored
+       * @enum {string|null}
+       */
+      field:
+        | 'first_name'
+        | 'last_name'
+        | 'email'
+        | 'phone'
+        | 'birthday'
+        | 'marketing_consent'
+        | 'sms_consent'
+        | 'external_id'
+        | 'external_source'
+        | 'stamps'
+        | 'code'
+        | null;
+    };
+    ImportRow: {
+      /**
+       * Format: int64
+       * @description The row as spreadsheets count, the header being row 1; in NDJSON the line
+       */
+      row: number;
+      /**
+       * @description What became of it.
+       * @enum {string}
+       */
+      status: 'pending' | 'created' | 'updated' | 'unchanged' | 'failed' | 'undone' | 'refused';
+      /** @description Messages by field. */
+      errors: {
+        [key: string]: string[];
+      } | null;
+      /** @description The cells by header; null once the row was applied, its customer was erased, or 30 days have passed */
+      data: {
+        [key: string]: unknown;
+      } | null;
+      /**
+       * Format: int64
+       * @description The customer that the row is about.
+       */
+      customer_id: number | null;
+      /**
+       * Format: int64
+       * @description Their card.
+       */
+      customer_card_id: number | null;
+    };
     ListedRedemption: {
       /**
        * Format: int64
@@ -2703,6 +3203,8 @@ export interface components {
        * @description When it was undone; null while it stands
        */
       reversed_at: string | null;
+      /** @description The id of its event, which reverse takes */
+      event_id: string;
     };
     Location: {
       /**
@@ -2790,14 +3292,14 @@ export interface components {
       items: number;
       /**
        * Format: int64
-       * @description The requested page, from 1.
+       * @description The requested page, from 1; null with a cursor.
        */
-      page: number;
+      page: number | null;
       /**
        * Format: int64
-       * @description The number of pages, at least 1.
+       * @description The number of pages, at least 1; null with a cursor.
        */
-      pages: number;
+      pages: number | null;
     };
     Poster: {
       /**
@@ -2965,8 +3467,6 @@ export interface components {
       location_id?: number | null;
       /** @description The member of staff, by a name of your choice. */
       staff_ref?: string | null;
-      /** @description A receipt number, which counts once in a store for ever: the same one again gets the first response. */
-      external_ref?: string | null;
       /**
        * Format: date-time
        * @description When it happened, for a client that was offline. A date without a time means the start of that day in the account’s time zone
@@ -2979,6 +3479,8 @@ export interface components {
        * @enum {string|null}
        */
       source?: 'api' | 'pos' | null;
+      /** @description A receipt number, which counts once in a store: the same one again gets the first response. After a reversal it may be used again on another customer card. */
+      external_ref?: string | null;
       /**
        * Format: int64
        * @description The reward.
@@ -2990,6 +3492,8 @@ export interface components {
       success: boolean;
       /** @description The redemption. */
       redemption: components['schemas']['RedemptionRecord'];
+      /** @description The id of its event, which reverse takes; webhooks and the history show the same. Null in a dry run. */
+      event_id: string | null;
     };
     RedemptionRecord: {
       /**
@@ -3039,6 +3543,18 @@ export interface components {
     ReverseInput: {
       /** @description Why, for the history */
       reason: string;
+    };
+    ReverseReceiptInput: {
+      /** @description Why, for the history */
+      reason: string;
+      /** @description The receipt number */
+      external_ref: string;
+    };
+    ReversedReceipt: {
+      /** @description The ids of the events that were reversed: of the stamping, then the redemption. */
+      reversed: string[];
+      /** @description The customer card after it. If the receipt was used on two, the one that was stamped. */
+      customer_card: components['schemas']['CustomerCardDetail'];
     };
     Reward: {
       /**
@@ -3379,8 +3895,6 @@ export interface components {
       location_id?: number | null;
       /** @description The member of staff, by a name of your choice. */
       staff_ref?: string | null;
-      /** @description A receipt number, which counts once in a store for ever: the same one again gets the first response. */
-      external_ref?: string | null;
       /**
        * Format: date-time
        * @description When it happened, for a client that was offline. A date without a time means the start of that day in the account’s time zone
@@ -3393,6 +3907,8 @@ export interface components {
        * @enum {string|null}
        */
       source?: 'api' | 'pos' | null;
+      /** @description A receipt number, which counts once in a store: the same one again gets the first response. After a reversal it may be used again on another customer card. */
+      external_ref?: string | null;
       /** @description The number of stamps to add. */
       stamps: number;
     };
@@ -3485,6 +4001,75 @@ export interface components {
     StampRemovedWebhook:
       | components['schemas']['StampRemovedEvent']
       | components['schemas']['StampRemovedData'];
+    Statistics: {
+      /**
+       * Format: date
+       * @description The first day.
+       */
+      from: string;
+      /**
+       * Format: date
+       * @description The last day, inclusive.
+       */
+      to: string;
+      /**
+       * @description What an element of series is about.
+       * @enum {string}
+       */
+      interval: 'day' | 'week' | 'month';
+      /** @description The time zone of the days and hours. */
+      time_zone: string;
+      /** @description One element for each interval, oldest first, those without anything included. */
+      series: components['schemas']['StatisticsInterval'][];
+      /** @description What there is now, whatever from, to and location_id say. */
+      totals: components['schemas']['StatisticsTotals'];
+      /** @description Stampings and redemptions in all of the days together: by weekday, Monday first, and by hour. */
+      by_hour: number[][];
+    };
+    StatisticsInterval: {
+      /**
+       * Format: date
+       * @description The first day of it.
+       */
+      start: string;
+      /**
+       * Format: int64
+       * @description The stamps that stampings gave.
+       */
+      stamps: number;
+      /**
+       * Format: int64
+       * @description The number of redemptions.
+       */
+      redemptions: number;
+      /**
+       * Format: int64
+       * @description Customers who joined the store, or with card_id got the card, or with location_id were there for the first time.
+       */
+      new_customers: number;
+      /**
+       * Format: int64
+       * @description Customers who were stamped or redeemed a reward.
+       */
+      active_customers: number;
+      /**
+       * Format: int64
+       * @description Those of them who had been so before the interval.
+       */
+      returning_customers: number;
+    };
+    StatisticsTotals: {
+      /**
+       * Format: int64
+       * @description The stamps on all customer cards.
+       */
+      outstanding_stamps: number;
+      /**
+       * Format: int64
+       * @description The rewards that are unlocked on customer cards.
+       */
+      unlocked_rewards: number;
+    };
     Status: {
       /**
        * @description ok: the API is up.
@@ -4163,7 +4748,7 @@ export interface components {
         'application/json': components['schemas']['ErrorResponse'];
       };
     };
-    /** @description A field is not valid: errors says which and why. taken: Another record has this e-mail address, phone number, external reference, receipt number or enrolment: existing says which. limit_reached: There are as many of these records as there may be. idempotency_key_reused: The Idempotency-Key was already used with another body. insufficient_stamps: The customer card holds too few stamps for this. reward_inactive: The reward is not active. card_expired: The card has expired: it can be neither stamped nor redeemed. stamp_limit_reached: One of the card's stamping limits was reached. customer_erased: The customer was erased: nothing about them can be changed any more. customer_merged: The customer was merged into another one: the message names the one that goes on. */
+    /** @description A field is not valid: errors says which and why. taken: Another record has this e-mail address, phone number, external reference, receipt number or enrolment: existing says which. limit_reached: There are as many of these records as there may be. idempotency_key_reused: The Idempotency-Key was already used with another body. insufficient_stamps: The customer card holds too few stamps for this. reward_inactive: The reward is not active. card_expired: The card has expired: it can be neither stamped nor redeemed. stamp_limit_reached: One of the card's stamping limits was reached. customer_erased: The customer was erased: nothing about them can be changed any more. customer_merged: The customer was merged into another one: the message names the one that goes on. ambiguous: The e-mail address, phone number and references belong to different customers: the message names them. */
     Rejected: {
       headers: {
         [name: string]: unknown;
@@ -4382,6 +4967,8 @@ export interface operations {
         cursor?: string | null;
         /** @description Only entries of this type; of a type that there is none of, an empty list */
         type?: string | null;
+        /** @description Only entries with exactly this receipt number */
+        external_ref?: string | null;
         /** @description Recorded at or after this time. A date without a time means the start of that day in the account’s time zone */
         from?: string | null;
         /** @description Recorded before this time. A date without a time means the start of the next day in the account’s time zone */
@@ -4437,6 +5024,8 @@ export interface operations {
         cursor?: string | null;
         /** @description Only entries of this type; of a type that there is none of, an empty list */
         type?: string | null;
+        /** @description Only entries with exactly this receipt number */
+        external_ref?: string | null;
         /** @description Recorded at or after this time. A date without a time means the start of that day in the account’s time zone */
         from?: string | null;
         /** @description Recorded before this time. A date without a time means the start of the next day in the account’s time zone */
@@ -4524,7 +5113,7 @@ export interface operations {
         reward_id?: number | null;
         /** @description Only those at this location */
         location_id?: number | null;
-        /** @description Only the one with exactly this receipt number */
+        /** @description Only those with exactly this receipt number */
         external_ref?: string | null;
         /** @description Redeemed at or after this time. A date without a time means the start of that day in the account’s time zone */
         from?: string | null;
@@ -4605,6 +5194,92 @@ export interface operations {
       default: components['responses']['OtherFailure'];
     };
   };
+  exportRecords: {
+    parameters: {
+      query?: never;
+      header?: {
+        /** @description Is returned in the response and recorded in the history. Anything but 1 to 128 letters, digits, dots, underscores and hyphens is replaced. */
+        'X-Request-Id'?: components['parameters']['RequestId'];
+        /** @description handling=strict refuses a request that has a query parameter or a body field that the operation does not accept: 422 for each, and nothing happens. Otherwise they are ignored, and named in X-Unknown-Parameters. */
+        Prefer?: components['parameters']['Prefer'];
+      };
+      path: {
+        /** @description The id of one of the accounts that `GET /api/v1/accounts` lists. */
+        account_id: number;
+        /** @description What to export, and in which format. */
+        file:
+          | 'customers.csv'
+          | 'customers.ndjson'
+          | 'customer_cards.csv'
+          | 'customer_cards.ndjson'
+          | 'history.csv'
+          | 'history.ndjson'
+          | 'redemptions.csv'
+          | 'redemptions.ndjson';
+      };
+      cookie?: never;
+    };
+    requestBody?: never;
+    responses: {
+      /** @description Done, with no body */
+      200: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          'text/csv': string;
+          'application/x-ndjson': string;
+        };
+      };
+      403: components['responses']['Forbidden'];
+      404: components['responses']['NotFound'];
+      422: components['responses']['Rejected'];
+      default: components['responses']['OtherFailure'];
+    };
+  };
+  getStatistics: {
+    parameters: {
+      query?: {
+        /** @description The first day; by default 30 days, 12 weeks or 12 months ago. A date without a time means the start of that day in the account’s time zone */
+        from?: string | null;
+        /** @description The last day; by default today. A date without a time means the start of the next day in the account’s time zone */
+        to?: string | null;
+        /** @description What an element of series is about. */
+        interval?: 'day' | 'week' | 'month' | null;
+        /** @description Only what happened on this card. */
+        card_id?: number | null;
+        /** @description Only what happened at this location. */
+        location_id?: number | null;
+      };
+      header?: {
+        /** @description Is returned in the response and recorded in the history. Anything but 1 to 128 letters, digits, dots, underscores and hyphens is replaced. */
+        'X-Request-Id'?: components['parameters']['RequestId'];
+        /** @description handling=strict refuses a request that has a query parameter or a body field that the operation does not accept: 422 for each, and nothing happens. Otherwise they are ignored, and named in X-Unknown-Parameters. */
+        Prefer?: components['parameters']['Prefer'];
+      };
+      path: {
+        /** @description The id of one of the accounts that `GET /api/v1/accounts` lists. */
+        account_id: number;
+      };
+      cookie?: never;
+    };
+    requestBody?: never;
+    responses: {
+      /** @description Done */
+      200: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': components['schemas']['Statistics'];
+        };
+      };
+      403: components['responses']['Forbidden'];
+      404: components['responses']['NotFound'];
+      422: components['responses']['Rejected'];
+      default: components['responses']['OtherFailure'];
+    };
+  };
   listCards: {
     parameters: {
       query?: {
@@ -4616,6 +5291,8 @@ export interface operations {
         as_of?: string | null;
         /** @description active, archived or all; blank or anything else: active */
         scope?: string | null;
+        /** @description Changed at or after this time. A date without a time means the start of that day in the account’s time zone */
+        updated_since?: string | null;
       };
       header?: {
         /** @description Is returned in the response and recorded in the history. Anything but 1 to 128 letters, digits, dots, underscores and hyphens is replaced. */
@@ -4896,6 +5573,8 @@ export interface operations {
         card_id?: number | null;
         /** @description false or 0: only inactive; any other value: only active; blank: both */
         active?: string;
+        /** @description Changed at or after this time. A date without a time means the start of that day in the account’s time zone */
+        updated_since?: string | null;
       };
       header?: {
         /** @description Is returned in the response and recorded in the history. Anything but 1 to 128 letters, digits, dots, underscores and hyphens is replaced. */
@@ -5237,7 +5916,7 @@ export interface operations {
           [name: string]: unknown;
         };
         content: {
-          'application/json': components['schemas']['CustomerCardDetail'];
+          'application/json': components['schemas']['ChangedCustomerCard'];
         };
       };
       403: components['responses']['Forbidden'];
@@ -5360,7 +6039,7 @@ export interface operations {
           [name: string]: unknown;
         };
         content: {
-          'application/json': components['schemas']['CustomerCardDetail'];
+          'application/json': components['schemas']['ChangedCustomerCard'];
         };
       };
       403: components['responses']['Forbidden'];
@@ -5447,7 +6126,7 @@ export interface operations {
           [name: string]: unknown;
         };
         content: {
-          'application/json': components['schemas']['CustomerCardDetail'];
+          'application/json': components['schemas']['ChangedCustomerCard'];
         };
       };
       403: components['responses']['Forbidden'];
@@ -5492,7 +6171,88 @@ export interface operations {
           [name: string]: unknown;
         };
         content: {
-          'application/json': components['schemas']['CustomerCardDetail'];
+          'application/json': components['schemas']['ChangedCustomerCard'];
+        };
+      };
+      403: components['responses']['Forbidden'];
+      404: components['responses']['NotFound'];
+      409: components['responses']['InProgress'];
+      422: components['responses']['Rejected'];
+      default: components['responses']['OtherFailure'];
+    };
+  };
+  reverseReceipt: {
+    parameters: {
+      query?: never;
+      header?: {
+        /** @description Makes it safe to send the request again: within 24 hours, the same key with the same body gets the first response and changes nothing. 1 to 255 printable ASCII characters; use a new key for each new action. */
+        'Idempotency-Key'?: components['parameters']['IdempotencyKey'];
+        /** @description Is returned in the response and recorded in the history. Anything but 1 to 128 letters, digits, dots, underscores and hyphens is replaced. */
+        'X-Request-Id'?: components['parameters']['RequestId'];
+        /** @description handling=strict refuses a request that has a query parameter or a body field that the operation does not accept: 422 for each, and nothing happens. Otherwise they are ignored, and named in X-Unknown-Parameters. */
+        Prefer?: components['parameters']['Prefer'];
+      };
+      path: {
+        /** @description The id of one of the accounts that `GET /api/v1/accounts` lists. */
+        account_id: number;
+      };
+      cookie?: never;
+    };
+    requestBody: {
+      content: {
+        'application/json': components['schemas']['ReverseReceiptInput'];
+      };
+    };
+    responses: {
+      /** @description Done */
+      200: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': components['schemas']['ReversedReceipt'];
+        };
+      };
+      403: components['responses']['Forbidden'];
+      404: components['responses']['NotFound'];
+      409: components['responses']['InProgress'];
+      422: components['responses']['Rejected'];
+      default: components['responses']['OtherFailure'];
+    };
+  };
+  executeBatch: {
+    parameters: {
+      query?: {
+        /** @description true: the same response, but nothing is stored */
+        dry_run?: boolean | null;
+      };
+      header?: {
+        /** @description Makes it safe to send the request again: within 24 hours, the same key with the same body gets the first response and changes nothing. 1 to 255 printable ASCII characters; use a new key for each new action. */
+        'Idempotency-Key'?: components['parameters']['IdempotencyKey'];
+        /** @description Is returned in the response and recorded in the history. Anything but 1 to 128 letters, digits, dots, underscores and hyphens is replaced. */
+        'X-Request-Id'?: components['parameters']['RequestId'];
+        /** @description handling=strict refuses a request that has a query parameter or a body field that the operation does not accept: 422 for each, and nothing happens. Otherwise they are ignored, and named in X-Unknown-Parameters. */
+        Prefer?: components['parameters']['Prefer'];
+      };
+      path: {
+        /** @description The id of one of the accounts that `GET /api/v1/accounts` lists. */
+        account_id: number;
+      };
+      cookie?: never;
+    };
+    requestBody: {
+      content: {
+        'application/json': components['schemas']['BatchInput'];
+      };
+    };
+    responses: {
+      /** @description Done */
+      200: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': components['schemas']['BatchResults'];
         };
       };
       403: components['responses']['Forbidden'];
@@ -5519,8 +6279,18 @@ export interface operations {
         code?: string | null;
         /** @description Changed at or after this time. A date without a time means the start of that day in the account’s time zone */
         updated_since?: string | null;
+        /** @description Born in this month, from 1 for January */
+        birthday_month?: number | null;
+        /** @description There before this time, and without a change to any of their cards since. A date without a time means the start of that day in the account’s time zone */
+        inactive_since?: string | null;
+        /** @description Only those who have this card. */
+        card_id?: number | null;
+        /** @description At least this many stamps: with card_id on that card, else on all together */
+        min_stamps?: number | null;
         /** @description The page, from 1. */
         page?: number | null;
+        /** @description In place of page: blank for the first page, by id, then as given by the Link header. Nobody is missing or listed twice because others are created, merged or erased meanwhile */
+        cursor?: string;
         /** @description Clamped to 1..100 */
         items?: number | null;
       };
@@ -5581,10 +6351,24 @@ export interface operations {
           card_id?: number | null;
           /** @description true, with card_id: the wallet links are sent to the customer by e-mail or SMS. Default: false. */
           send_card_links?: boolean | null;
+          /**
+           * @description What to do when a customer has the e-mail address, the phone number or one of the references: error refuses the request, return responds with that customer. Default: error.
+           * @enum {string|null}
+           */
+          if_exists?: 'error' | 'return' | null;
         };
       };
     };
     responses: {
+      /** @description With if_exists `return`: the customer who was there already */
+      200: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': components['schemas']['CreatedCustomer'];
+        };
+      };
       /** @description Done */
       201: {
         headers: {
@@ -5839,6 +6623,8 @@ export interface operations {
         limit?: number | null;
         /** @description Where the page begins, as given by a Link header; without limit, the page holds all the rest, up to about 4 MiB */
         cursor?: string | null;
+        /** @description Changed at or after this time. A date without a time means the start of that day in the account’s time zone */
+        updated_since?: string | null;
       };
       header?: {
         /** @description Is returned in the response and recorded in the history. Anything but 1 to 128 letters, digits, dots, underscores and hyphens is replaced. */
@@ -6035,6 +6821,8 @@ export interface operations {
         card_id?: number | null;
         /** @description false or 0: only inactive; any other value: only active; blank: both */
         active?: string;
+        /** @description Changed at or after this time. A date without a time means the start of that day in the account’s time zone */
+        updated_since?: string | null;
       };
       header?: {
         /** @description Is returned in the response and recorded in the history. Anything but 1 to 128 letters, digits, dots, underscores and hyphens is replaced. */
@@ -6209,6 +6997,250 @@ export interface operations {
         };
         content: {
           'application/json': components['schemas']['Poster'];
+        };
+      };
+      403: components['responses']['Forbidden'];
+      404: components['responses']['NotFound'];
+      409: components['responses']['InProgress'];
+      422: components['responses']['Rejected'];
+      default: components['responses']['OtherFailure'];
+    };
+  };
+  listImports: {
+    parameters: {
+      query?: {
+        /** @description How many elements at most, in about 4 MiB; the Link header leads to the next page while there is one */
+        limit?: number | null;
+        /** @description Where the page begins, as given by a Link header; without limit, the page holds all the rest, up to about 4 MiB */
+        cursor?: string | null;
+      };
+      header?: {
+        /** @description Is returned in the response and recorded in the history. Anything but 1 to 128 letters, digits, dots, underscores and hyphens is replaced. */
+        'X-Request-Id'?: components['parameters']['RequestId'];
+        /** @description handling=strict refuses a request that has a query parameter or a body field that the operation does not accept: 422 for each, and nothing happens. Otherwise they are ignored, and named in X-Unknown-Parameters. */
+        Prefer?: components['parameters']['Prefer'];
+      };
+      path: {
+        /** @description The id of one of the accounts that `GET /api/v1/accounts` lists. */
+        account_id: number;
+      };
+      cookie?: never;
+    };
+    requestBody?: never;
+    responses: {
+      /** @description Done */
+      200: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': components['schemas']['Import'][];
+        };
+      };
+      403: components['responses']['Forbidden'];
+      404: components['responses']['NotFound'];
+      422: components['responses']['Rejected'];
+      default: components['responses']['OtherFailure'];
+    };
+  };
+  createImport: {
+    parameters: {
+      query?: {
+        /** @description The card that every customer of the file is enrolled on; stamps and code need it */
+        card_id?: number | null;
+        /** @description true: the file is only checked, and waits in the state ready for a start */
+        dry_run?: boolean | null;
+        /** @description A JSON object from the header of a column to its field (first_name, last_name, email, phone, birthday, marketing_consent, sms_consent, external_id, external_source, stamps, code), or to null to ignore it; other columns are recognised by their headers */
+        mapping?: string | null;
+        /** @description Whether 03/04/2000 is the 3rd of April (dmy) or the 4th of March (mdy) */
+        date_order?: 'dmy' | 'mdy' | null;
+      };
+      header?: {
+        /** @description Makes it safe to send the request again: within 24 hours, the same key with the same body gets the first response and changes nothing. 1 to 255 printable ASCII characters; use a new key for each new action. */
+        'Idempotency-Key'?: components['parameters']['IdempotencyKey'];
+        /** @description Is returned in the response and recorded in the history. Anything but 1 to 128 letters, digits, dots, underscores and hyphens is replaced. */
+        'X-Request-Id'?: components['parameters']['RequestId'];
+        /** @description handling=strict refuses a request that has a query parameter or a body field that the operation does not accept: 422 for each, and nothing happens. Otherwise they are ignored, and named in X-Unknown-Parameters. */
+        Prefer?: components['parameters']['Prefer'];
+      };
+      path: {
+        /** @description The id of one of the accounts that `GET /api/v1/accounts` lists. */
+        account_id: number;
+      };
+      cookie?: never;
+    };
+    /** @description The file itself, at most 20 MiB and 50,000 rows: CSV in UTF-8, UTF-16 or Windows-1252, separated by commas, semicolons or tabs, or NDJSON. Its own media type is accepted too: text/csv or application/x-ndjson. */
+    requestBody: {
+      content: {
+        'application/octet-stream': string;
+      };
+    };
+    responses: {
+      /** @description Done */
+      202: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': components['schemas']['Import'];
+        };
+      };
+      403: components['responses']['Forbidden'];
+      404: components['responses']['NotFound'];
+      409: components['responses']['InProgress'];
+      422: components['responses']['Rejected'];
+      default: components['responses']['OtherFailure'];
+    };
+  };
+  getImport: {
+    parameters: {
+      query?: never;
+      header?: {
+        /** @description Is returned in the response and recorded in the history. Anything but 1 to 128 letters, digits, dots, underscores and hyphens is replaced. */
+        'X-Request-Id'?: components['parameters']['RequestId'];
+        /** @description handling=strict refuses a request that has a query parameter or a body field that the operation does not accept: 422 for each, and nothing happens. Otherwise they are ignored, and named in X-Unknown-Parameters. */
+        Prefer?: components['parameters']['Prefer'];
+      };
+      path: {
+        /** @description The id of one of the accounts that `GET /api/v1/accounts` lists. */
+        account_id: number;
+        /** @description The id of one of the imports that `GET …/imports` lists. */
+        id: number;
+      };
+      cookie?: never;
+    };
+    requestBody?: never;
+    responses: {
+      /** @description Done */
+      200: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': components['schemas']['Import'];
+        };
+      };
+      403: components['responses']['Forbidden'];
+      404: components['responses']['NotFound'];
+      422: components['responses']['Rejected'];
+      default: components['responses']['OtherFailure'];
+    };
+  };
+  listImportRows: {
+    parameters: {
+      query?: {
+        /** @description How many elements at most, in about 4 MiB; the Link header leads to the next page while there is one */
+        limit?: number | null;
+        /** @description Where the page begins, as given by a Link header; without limit, the page holds all the rest, up to about 4 MiB */
+        cursor?: string | null;
+        /** @description Only rows in this state. */
+        status?:
+          | 'pending'
+          | 'created'
+          | 'updated'
+          | 'unchanged'
+          | 'failed'
+          | 'undone'
+          | 'refused'
+          | null;
+      };
+      header?: {
+        /** @description Is returned in the response and recorded in the history. Anything but 1 to 128 letters, digits, dots, underscores and hyphens is replaced. */
+        'X-Request-Id'?: components['parameters']['RequestId'];
+        /** @description handling=strict refuses a request that has a query parameter or a body field that the operation does not accept: 422 for each, and nothing happens. Otherwise they are ignored, and named in X-Unknown-Parameters. */
+        Prefer?: components['parameters']['Prefer'];
+      };
+      path: {
+        /** @description The id of one of the accounts that `GET /api/v1/accounts` lists. */
+        account_id: number;
+        /** @description The id of one of the imports that `GET …/imports` lists. */
+        id: number;
+      };
+      cookie?: never;
+    };
+    requestBody?: never;
+    responses: {
+      /** @description Done */
+      200: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': components['schemas']['ImportRow'][];
+          'text/csv': string;
+        };
+      };
+      403: components['responses']['Forbidden'];
+      404: components['responses']['NotFound'];
+      422: components['responses']['Rejected'];
+      default: components['responses']['OtherFailure'];
+    };
+  };
+  startImport: {
+    parameters: {
+      query?: never;
+      header?: {
+        /** @description Makes it safe to send the request again: within 24 hours, the same key with the same body gets the first response and changes nothing. 1 to 255 printable ASCII characters; use a new key for each new action. */
+        'Idempotency-Key'?: components['parameters']['IdempotencyKey'];
+        /** @description Is returned in the response and recorded in the history. Anything but 1 to 128 letters, digits, dots, underscores and hyphens is replaced. */
+        'X-Request-Id'?: components['parameters']['RequestId'];
+        /** @description handling=strict refuses a request that has a query parameter or a body field that the operation does not accept: 422 for each, and nothing happens. Otherwise they are ignored, and named in X-Unknown-Parameters. */
+        Prefer?: components['parameters']['Prefer'];
+      };
+      path: {
+        /** @description The id of one of the accounts that `GET /api/v1/accounts` lists. */
+        account_id: number;
+        /** @description The id of one of the imports that `GET …/imports` lists. */
+        id: number;
+      };
+      cookie?: never;
+    };
+    requestBody?: never;
+    responses: {
+      /** @description Done */
+      200: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': components['schemas']['Import'];
+        };
+      };
+      403: components['responses']['Forbidden'];
+      404: components['responses']['NotFound'];
+      409: components['responses']['InProgress'];
+      422: components['responses']['Rejected'];
+      default: components['responses']['OtherFailure'];
+    };
+  };
+  undoImport: {
+    parameters: {
+      query?: never;
+      header?: {
+        /** @description Makes it safe to send the request again: within 24 hours, the same key with the same body gets the first response and changes nothing. 1 to 255 printable ASCII characters; use a new key for each new action. */
+        'Idempotency-Key'?: components['parameters']['IdempotencyKey'];
+        /** @description Is returned in the response and recorded in the history. Anything but 1 to 128 letters, digits, dots, underscores and hyphens is replaced. */
+        'X-Request-Id'?: components['parameters']['RequestId'];
+        /** @description handling=strict refuses a request that has a query parameter or a body field that the operation does not accept: 422 for each, and nothing happens. Otherwise they are ignored, and named in X-Unknown-Parameters. */
+        Prefer?: components['parameters']['Prefer'];
+      };
+      path: {
+        /** @description The id of one of the accounts that `GET /api/v1/accounts` lists. */
+        account_id: number;
+        /** @description The id of one of the imports that `GET …/imports` lists. */
+        id: number;
+      };
+      cookie?: never;
+    };
+    requestBody?: never;
+    responses: {
+      /** @description Done */
+      200: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': components['schemas']['Import'];
         };
       };
       403: components['responses']['Forbidden'];
@@ -6663,7 +7695,7 @@ export interface operations {
         /** @description The id of one of the accounts that `GET /api/v1/accounts` lists. */
         account_id: number;
         /** @description The id of one of the webhook subscriptions that `GET …/webhook_subscriptions` lists. */
-        subscription_id: number;
+        id: number;
       };
       cookie?: never;
     };
@@ -6704,6 +7736,8 @@ export interface operations {
           | 'reward.unlocked'
           | 'reward.redeemed'
           | null;
+        /** @description Only events with exactly this receipt number. */
+        external_ref?: string | null;
         /** @description Default 100 */
         limit?: number | null;
       };

@@ -45,6 +45,24 @@ class AsyncOperations:
             headers=headers,
         )
 
+    async def get_token(
+        self,
+        *,
+        headers: Mapping[str, str] | None = None,
+    ) -> models.ApiToken:
+        """Show the token.
+
+        The name of the token that the request is made with, when it expires, and what it has
+        less than its user.
+        """
+        return await self._call(
+            "GET",
+            "/api/v1/token",
+            ids={},
+            query={},
+            headers=headers,
+        )
+
     async def list_accounts(
         self,
         *,
@@ -114,6 +132,7 @@ class AsyncOperations:
         limit: int | None = None,
         cursor: str | None = None,
         type: str | None = None,
+        external_ref: str | None = None,
         from_: str | None = None,
         to: str | None = None,
         customer_id: int | None = None,
@@ -142,7 +161,7 @@ class AsyncOperations:
             "GET",
             "/api/v1/accounts/{account_id}/history",
             ids={"account_id": account_id},
-            query={"limit": limit, "cursor": cursor, "type": type, "from": from_, "to": to, "customer_id": customer_id, "customer_card_id": customer_card_id, "card_id": card_id, "location_id": location_id, "channel": channel, "actor": actor},
+            query={"limit": limit, "cursor": cursor, "type": type, "external_ref": external_ref, "from": from_, "to": to, "customer_id": customer_id, "customer_card_id": customer_card_id, "card_id": card_id, "location_id": location_id, "channel": channel, "actor": actor},
             headers=headers,
         )
 
@@ -155,6 +174,7 @@ class AsyncOperations:
         limit: int | None = None,
         cursor: str | None = None,
         type: str | None = None,
+        external_ref: str | None = None,
         from_: str | None = None,
         to: str | None = None,
         headers: Mapping[str, str] | None = None,
@@ -167,7 +187,7 @@ class AsyncOperations:
             "GET",
             "/api/v1/accounts/{account_id}/customers/{customer_id}/customer_cards/{id}/events",
             ids={"account_id": account_id, "customer_id": customer_id, "id": id},
-            query={"limit": limit, "cursor": cursor, "type": type, "from": from_, "to": to},
+            query={"limit": limit, "cursor": cursor, "type": type, "external_ref": external_ref, "from": from_, "to": to},
             headers=headers,
         )
 
@@ -246,6 +266,66 @@ class AsyncOperations:
             headers=headers,
         )
 
+    async def export_records(
+        self,
+        *,
+        account_id: int | None = None,
+        file: Literal[
+            "customers.csv",
+            "customers.ndjson",
+            "customer_cards.csv",
+            "customer_cards.ndjson",
+            "history.csv",
+            "history.ndjson",
+            "redemptions.csv",
+            "redemptions.ndjson",
+        ],
+        headers: Mapping[str, str] | None = None,
+    ) -> str:
+        """Export all records of a kind.
+
+        All of them as they were at one moment, as CSV or as one JSON object a line. Cells
+        that a spreadsheet would run have an apostrophe in front; JSON has every text as it
+        is. The response is sent as it is read: it is complete if the connection ended
+        properly.
+        For users with the role owner or manager.
+        """
+        return await self._call(
+            "GET",
+            "/api/v1/accounts/{account_id}/exports/{file}",
+            ids={"account_id": account_id, "file": file},
+            query={},
+            accept="text/csv, application/x-ndjson",
+            headers=headers,
+        )
+
+    async def get_statistics(
+        self,
+        *,
+        account_id: int | None = None,
+        from_: str | None = None,
+        to: str | None = None,
+        interval: Literal["day", "week", "month"] | None = None,
+        card_id: int | None = None,
+        location_id: int | None = None,
+        headers: Mapping[str, str] | None = None,
+    ) -> models.Statistics:
+        """Show how a store is doing.
+
+        Stamps, redemptions and customers by day, week or month, in the time zone of the
+        store. Changes are counted within seconds. What was undone is not counted: it is taken
+        off the day on which it happened. Weeks begin on Monday. A range is extended to whole
+        intervals: at most 366 days, 262 weeks or 120 months.
+        For users with the role owner or manager.
+        """
+        return await self._call(
+            "GET",
+            "/api/v1/accounts/{account_id}/statistics",
+            ids={"account_id": account_id},
+            query={"from": from_, "to": to, "interval": interval, "card_id": card_id, "location_id": location_id},
+            headers=headers,
+        )
+
     async def list_cards(
         self,
         *,
@@ -254,6 +334,7 @@ class AsyncOperations:
         cursor: str | None = None,
         as_of: str | None = None,
         scope: str | None = None,
+        updated_since: str | None = None,
         headers: Mapping[str, str] | None = None,
     ) -> list[models.Card]:
         """List cards.
@@ -264,7 +345,7 @@ class AsyncOperations:
             "GET",
             "/api/v1/accounts/{account_id}/cards",
             ids={"account_id": account_id},
-            query={"limit": limit, "cursor": cursor, "as_of": as_of, "scope": scope},
+            query={"limit": limit, "cursor": cursor, "as_of": as_of, "scope": scope, "updated_since": updated_since},
             headers=headers,
         )
 
@@ -357,6 +438,7 @@ class AsyncOperations:
             ids={"account_id": account_id, "id": id},
             query={},
             body=body,
+            media_type="application/octet-stream",
             idempotency_key=idempotency_key,
             headers=headers,
         )
@@ -414,6 +496,7 @@ class AsyncOperations:
         as_of: str | None = None,
         card_id: int | None = None,
         active: str | None = None,
+        updated_since: str | None = None,
         headers: Mapping[str, str] | None = None,
     ) -> list[models.Reward]:
         """List rewards.
@@ -424,7 +507,7 @@ class AsyncOperations:
             "GET",
             "/api/v1/accounts/{account_id}/rewards",
             ids={"account_id": account_id},
-            query={"limit": limit, "cursor": cursor, "as_of": as_of, "card_id": card_id, "active": active},
+            query={"limit": limit, "cursor": cursor, "as_of": as_of, "card_id": card_id, "active": active, "updated_since": updated_since},
             headers=headers,
         )
 
@@ -595,7 +678,7 @@ class AsyncOperations:
         dry_run: bool | None = None,
         idempotency_key: str | None = None,
         headers: Mapping[str, str] | None = None,
-    ) -> models.CustomerCardDetail:
+    ) -> models.ChangedCustomerCard:
         """Add stamps.
 
         Sends stamp.earned, and reward.unlocked for each reward whose threshold is reached.
@@ -665,7 +748,7 @@ class AsyncOperations:
         dry_run: bool | None = None,
         idempotency_key: str | None = None,
         headers: Mapping[str, str] | None = None,
-    ) -> models.CustomerCardDetail:
+    ) -> models.ChangedCustomerCard:
         """Add stamps to the customer card with a code.
 
         As by id: sends stamp.earned, and reward.unlocked for each reward whose threshold is
@@ -716,12 +799,13 @@ class AsyncOperations:
         body: models.AdjustInput,
         idempotency_key: str | None = None,
         headers: Mapping[str, str] | None = None,
-    ) -> models.CustomerCardDetail:
+    ) -> models.ChangedCustomerCard:
         """Correct a balance.
 
         Adds or takes off stamps, for a reason that stands in the history. Sends stamp.earned
         with the source adjustment, and reward.unlocked for each reward whose threshold is
         reached, or stamp.removed. Works on expired cards too, and counts towards no limit.
+        The same external_ref again repeats the first response and adds nothing.
         For users with the role owner or manager.
         """
         return await self._call(
@@ -744,21 +828,72 @@ class AsyncOperations:
         body: models.ReverseInput,
         idempotency_key: str | None = None,
         headers: Mapping[str, str] | None = None,
-    ) -> models.CustomerCardDetail:
+    ) -> models.ChangedCustomerCard:
         """Undo an event of a customer card.
 
         Of a stamping, a redemption or an adjustment, and once only: takes the stamps off
         again, or gives back those that were spent. Sends stamp.removed, or stamp.earned with
         the source adjustment and reward.unlocked for each reward whose threshold is reached.
-        A reversed stamping no longer counts towards the limits; its receipt number stays used
-        up.
-        For users with the role owner or manager.
+        A reversed stamping no longer counts towards the limits. Its receipt number may be
+        used again on another customer card; on the same one it repeats the first response.
+        Staff may only reverse what they did themselves, within ten minutes.
         """
         return await self._call(
             "POST",
             "/api/v1/accounts/{account_id}/customers/{customer_id}/customer_cards/{id}/events/{event_id}/reverse",
             ids={"account_id": account_id, "customer_id": customer_id, "id": id, "event_id": event_id},
             query={},
+            body=body,
+            idempotency_key=idempotency_key,
+            headers=headers,
+        )
+
+    async def reverse_receipt(
+        self,
+        *,
+        account_id: int | None = None,
+        body: models.ReverseReceiptInput,
+        idempotency_key: str | None = None,
+        headers: Mapping[str, str] | None = None,
+    ) -> models.ReversedReceipt:
+        """Undo what a receipt has done.
+
+        Reverses every stamping and redemption with this receipt number (external_ref) at
+        once, or none. Sends what reversing each of them sends. Repeated, it returns the first
+        response. Adjustments stay.
+        For users with the role owner or manager.
+        """
+        return await self._call(
+            "POST",
+            "/api/v1/accounts/{account_id}/receipts/reverse",
+            ids={"account_id": account_id},
+            query={},
+            body=body,
+            idempotency_key=idempotency_key,
+            headers=headers,
+        )
+
+    async def execute_batch(
+        self,
+        *,
+        account_id: int | None = None,
+        body: models.BatchInput,
+        dry_run: bool | None = None,
+        idempotency_key: str | None = None,
+        headers: Mapping[str, str] | None = None,
+    ) -> models.BatchResults:
+        """Stamp and redeem many times at once.
+
+        For clients that were offline: up to 100 operations, each with its receipt number.
+        Each is decided and committed by itself, as if it were a request of its own, and has
+        its own result. Those on one card are executed in their order. Sent again after a lost
+        response, the batch adds nothing twice.
+        """
+        return await self._call(
+            "POST",
+            "/api/v1/accounts/{account_id}/batch",
+            ids={"account_id": account_id},
+            query={"dry_run": dry_run},
             body=body,
             idempotency_key=idempotency_key,
             headers=headers,
@@ -775,20 +910,26 @@ class AsyncOperations:
         phone: str | None = None,
         code: str | None = None,
         updated_since: str | None = None,
+        birthday_month: int | None = None,
+        inactive_since: str | None = None,
+        card_id: int | None = None,
+        min_stamps: int | None = None,
         page: int | None = None,
+        cursor: str | None = None,
         items: int | None = None,
         headers: Mapping[str, str] | None = None,
     ) -> models.CustomerList:
         """List or search customers.
 
-        Newest first. Filters narrow each other down; those who are merged or erased are found
-        by none.
+        Newest first, page by page. To read all of them, begin with a blank cursor and follow
+        the Link header: then they come by id, each exactly once. Filters narrow each other
+        down; those who are merged or erased are found by none.
         """
         return await self._call(
             "GET",
             "/api/v1/accounts/{account_id}/customers",
             ids={"account_id": account_id},
-            query={"search": search, "source": source, "external_id": external_id, "email": email, "phone": phone, "code": code, "updated_since": updated_since, "page": page, "items": items},
+            query={"search": search, "source": source, "external_id": external_id, "email": email, "phone": phone, "code": code, "updated_since": updated_since, "birthday_month": birthday_month, "inactive_since": inactive_since, "card_id": card_id, "min_stamps": min_stamps, "page": page, "cursor": cursor, "items": items},
             headers=headers,
         )
 
@@ -803,7 +944,8 @@ class AsyncOperations:
         """Create a customer.
 
         With card_id, the customer is enrolled on that card at once. Sends customer.created,
-        and what an enrolment sends.
+        and what an enrolment sends. With if_exists `return` it may be sent again and again:
+        there is one customer, who is created the first time.
         """
         return await self._call(
             "POST",
@@ -967,6 +1109,7 @@ class AsyncOperations:
         account_id: int | None = None,
         limit: int | None = None,
         cursor: str | None = None,
+        updated_since: str | None = None,
         headers: Mapping[str, str] | None = None,
     ) -> list[models.Location]:
         """List locations.
@@ -977,7 +1120,7 @@ class AsyncOperations:
             "GET",
             "/api/v1/accounts/{account_id}/locations",
             ids={"account_id": account_id},
-            query={"limit": limit, "cursor": cursor},
+            query={"limit": limit, "cursor": cursor, "updated_since": updated_since},
             headers=headers,
         )
 
@@ -1080,6 +1223,7 @@ class AsyncOperations:
         as_of: str | None = None,
         card_id: int | None = None,
         active: str | None = None,
+        updated_since: str | None = None,
         headers: Mapping[str, str] | None = None,
     ) -> list[models.Poster]:
         """List posters.
@@ -1090,7 +1234,7 @@ class AsyncOperations:
             "GET",
             "/api/v1/accounts/{account_id}/posters",
             ids={"account_id": account_id},
-            query={"limit": limit, "cursor": cursor, "as_of": as_of, "card_id": card_id, "active": active},
+            query={"limit": limit, "cursor": cursor, "as_of": as_of, "card_id": card_id, "active": active, "updated_since": updated_since},
             headers=headers,
         )
 
@@ -1179,6 +1323,155 @@ class AsyncOperations:
         return await self._call(
             "DELETE",
             "/api/v1/accounts/{account_id}/posters/{id}",
+            ids={"account_id": account_id, "id": id},
+            query={},
+            idempotency_key=idempotency_key,
+            headers=headers,
+        )
+
+    async def list_imports(
+        self,
+        *,
+        account_id: int | None = None,
+        limit: int | None = None,
+        cursor: str | None = None,
+        headers: Mapping[str, str] | None = None,
+    ) -> list[models.Import]:
+        """List imports.
+
+        The imports of a store, newest first.
+        For users with the role owner or manager.
+        """
+        return await self._call(
+            "GET",
+            "/api/v1/accounts/{account_id}/imports",
+            ids={"account_id": account_id},
+            query={"limit": limit, "cursor": cursor},
+            headers=headers,
+        )
+
+    async def create_import(
+        self,
+        *,
+        account_id: int | None = None,
+        body: bytes,
+        card_id: int | None = None,
+        dry_run: bool | None = None,
+        mapping: str | None = None,
+        date_order: Literal["dmy", "mdy"] | None = None,
+        idempotency_key: str | None = None,
+        headers: Mapping[str, str] | None = None,
+    ) -> models.Import:
+        """Import a file of customers.
+
+        Each row updates the customer who has its external id, e-mail address or phone number,
+        or creates one. The rows are checked first, then applied; with dry_run the import
+        waits for a start in between. The same file again changes nothing.
+        For users with the role owner or manager.
+        """
+        return await self._call(
+            "POST",
+            "/api/v1/accounts/{account_id}/imports",
+            ids={"account_id": account_id},
+            query={"card_id": card_id, "dry_run": dry_run, "mapping": mapping, "date_order": date_order},
+            body=body,
+            media_type="application/octet-stream",
+            idempotency_key=idempotency_key,
+            headers=headers,
+        )
+
+    async def get_import(
+        self,
+        *,
+        account_id: int | None = None,
+        id: int,
+        headers: Mapping[str, str] | None = None,
+    ) -> models.Import:
+        """Show an import.
+
+        Its state, and how many of its rows are done.
+        For users with the role owner or manager.
+        """
+        return await self._call(
+            "GET",
+            "/api/v1/accounts/{account_id}/imports/{id}",
+            ids={"account_id": account_id, "id": id},
+            query={},
+            headers=headers,
+        )
+
+    async def list_import_rows(
+        self,
+        *,
+        account_id: int | None = None,
+        id: int,
+        limit: int | None = None,
+        cursor: str | None = None,
+        status: Literal[
+            "pending",
+            "created",
+            "updated",
+            "unchanged",
+            "failed",
+            "undone",
+            "refused",
+        ] | None = None,
+        headers: Mapping[str, str] | None = None,
+    ) -> list[models.ImportRow]:
+        """List the rows of an import.
+
+        In the order of the file, each with its errors. With Accept: text/csv, all of them as
+        a file that can be corrected and imported again.
+        For users with the role owner or manager.
+        """
+        return await self._call(
+            "GET",
+            "/api/v1/accounts/{account_id}/imports/{id}/rows",
+            ids={"account_id": account_id, "id": id},
+            query={"limit": limit, "cursor": cursor, "status": status},
+            headers=headers,
+        )
+
+    async def start_import(
+        self,
+        *,
+        account_id: int | None = None,
+        id: int,
+        idempotency_key: str | None = None,
+        headers: Mapping[str, str] | None = None,
+    ) -> models.Import:
+        """Start an import that was checked.
+
+        Its rows are applied, except those with errors. Starting it again changes nothing.
+        For users with the role owner or manager.
+        """
+        return await self._call(
+            "POST",
+            "/api/v1/accounts/{account_id}/imports/{id}/start",
+            ids={"account_id": account_id, "id": id},
+            query={},
+            idempotency_key=idempotency_key,
+            headers=headers,
+        )
+
+    async def undo_import(
+        self,
+        *,
+        account_id: int | None = None,
+        id: int,
+        idempotency_key: str | None = None,
+        headers: Mapping[str, str] | None = None,
+    ) -> models.Import:
+        """Undo an import.
+
+        Erases the customers whom it created, takes its stamps back, and restores what it
+        changed. Rows that were used since stay as they are, and are in the state refused.
+        Possible for 30 days.
+        For users with the role owner or manager.
+        """
+        return await self._call(
+            "POST",
+            "/api/v1/accounts/{account_id}/imports/{id}/undo",
             ids={"account_id": account_id, "id": id},
             query={},
             idempotency_key=idempotency_key,
@@ -1325,7 +1618,7 @@ class AsyncOperations:
         id: int,
         idempotency_key: str | None = None,
         headers: Mapping[str, str] | None = None,
-    ) -> models.WebhookTest:
+    ) -> models.WebhookTestResult:
         """Send a test event.
 
         A signed webhook.test is sent once, even while the subscription is disabled. It does
@@ -1485,6 +1778,7 @@ class AsyncOperations:
             "reward.unlocked",
             "reward.redeemed",
         ] | None = None,
+        external_ref: str | None = None,
         limit: int | None = None,
         headers: Mapping[str, str] | None = None,
     ) -> list[models.Envelope]:
@@ -1498,7 +1792,7 @@ class AsyncOperations:
             "GET",
             "/api/v1/accounts/{account_id}/events",
             ids={"account_id": account_id},
-            query={"after": after, "type": type, "limit": limit},
+            query={"after": after, "type": type, "external_ref": external_ref, "limit": limit},
             headers=headers,
         )
 

@@ -34,6 +34,7 @@ __all__ = [
     "StampLimitReachedError",
     "CustomerErasedError",
     "CustomerMergedError",
+    "AmbiguousError",
     "NoResponseError",
     "TimedOutError",
 ]
@@ -46,7 +47,9 @@ class UnauthorizedError(InkpadError):
 
 
 class ForbiddenError(InkpadError):
-    """403: The role that the token has in the account does not allow this operation."""
+    """403: The role that the token has in the account does not allow this operation, or the
+    token may only read.
+    """
 
     code: Literal["forbidden"]
 
@@ -193,6 +196,14 @@ class CustomerMergedError(InkpadError):
     code: Literal["customer_merged"]
 
 
+class AmbiguousError(InkpadError):
+    """422: The e-mail address, phone number and references belong to different customers: the
+    message names them.
+    """
+
+    code: Literal["ambiguous"]
+
+
 class NoResponseError(InkpadError):
     """No response came."""
 
@@ -231,6 +242,7 @@ ERROR_CLASSES: dict[str, type[InkpadError]] = {
     "stamp_limit_reached": StampLimitReachedError,
     "customer_erased": CustomerErasedError,
     "customer_merged": CustomerMergedError,
+    "ambiguous": AmbiguousError,
     "no_response": NoResponseError,
     "timed_out": TimedOutError,
 }

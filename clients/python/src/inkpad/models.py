@@ -12,6 +12,10 @@ class AdjustInput(TypedDict):
     """Positive adds, negative takes off"""
     reason: str
     """Why, for the history"""
+    external_ref: NotRequired[str | None]
+    """A receipt number, which counts once in a store: the same one again gets the first
+    response. After a reversal it may be used again on another customer card.
+    """
 
 
 class ApiToken(TypedDict):
@@ -97,6 +101,56 @@ class AvailableReward(TypedDict):
     """A text about it."""
     stamps_required: int
     """The number of stamps it takes."""
+
+
+class BatchInput(TypedDict):
+    operations: list[BatchOperation]
+    """What to do, in order."""
+
+
+class BatchOperation(TypedDict):
+    skip_notifications: NotRequired[bool | None]
+    """true: the pass is updated without a message to its holder. Webhooks are sent all the same.
+    Default: false.
+    """
+    location_id: NotRequired[int | None]
+    """The location where it happened."""
+    staff_ref: NotRequired[str | None]
+    """The member of staff, by a name of your choice."""
+    occurred_at: NotRequired[str | None]
+    """When it happened, for a client that was offline. A date without a time means the start of
+    that day in the account’s time zone
+    """
+    note: NotRequired[str | None]
+    """A note for the history. It is personal, and gone once the customer is erased."""
+    source: NotRequired[Literal["api", "pos"] | None]
+    """pos: a point-of-sale system. It is shown in the history and in events. Default: api."""
+    operation: Literal["stamp", "redeem"]
+    """What to do."""
+    customer_card_id: NotRequired[int | None]
+    """The customer card; or its code."""
+    code: NotRequired[str | None]
+    """The code of the customer card; or its id."""
+    stamps: NotRequired[int | None]
+    """Required for stamp: the number of stamps to add."""
+    reward_id: NotRequired[int | None]
+    """Required for redeem: the reward."""
+    external_ref: str
+    """A receipt number, which counts once in a store for ever: sent again, alone or in a batch,
+    the same operation gets its first result.
+    """
+
+
+class BatchResult(TypedDict):
+    status: int
+    """The status that the operation would have had as a request of its own."""
+    body: ChangedCustomerCard | Redemption | ErrorResponse
+    """The body that it would have had: of a stamping, of a redemption, or of an error."""
+
+
+class BatchResults(TypedDict):
+    results: list[BatchResult]
+    """One result for each operation, in the order of the operations."""
 
 
 class Card(TypedDict):
@@ -363,6 +417,53 @@ class CardInput(TypedDict):
     """The number of stamps that one customer card may get in a day; null: no limit."""
     min_seconds_between_stamps: NotRequired[int | None]
     """How long after a stamping the next one is refused; null: not at all."""
+
+
+class ChangedCustomerCard(TypedDict):
+    id: int
+    """The id."""
+    uuid: str
+    """The id in the addresses of its passes."""
+    card_id: int
+    """The card, which is a template."""
+    card_name: str
+    """The name of the card."""
+    status: Literal["active", "completed", "expired"]
+    """active; completed, with stamps for a full card; or expired, which goes before both."""
+    stamps_count: int
+    """The stamps on the card."""
+    stamps_remaining: int
+    """The number of stamps missing to a full card, 0 beyond it."""
+    progress_percentage: int
+    """How far it is to the next active reward, or else to a full card, rounded down."""
+    pass_installed: bool
+    """Whether the customer has the card on a phone: in Apple Wallet, Google Wallet, or installed
+    from its page
+    """
+    apple_wallet_url: str
+    """The address at which the customer adds the card to Apple Wallet."""
+    google_wallet_url: str
+    """The address at which the customer adds the card to Google Wallet."""
+    issued_at: str
+    """When the customer got the card."""
+    created_at: str
+    """When it was created."""
+    updated_at: str
+    """When it was last changed."""
+    code: str
+    """The content of the barcode"""
+    customer_id: int
+    """The customer."""
+    account_id: int
+    """The store."""
+    available_rewards: list[AvailableReward]
+    """Active rewards that the balance covers, cheapest first, each with the stamps that it takes
+    on this card.
+    """
+    event_id: str | None
+    """The id of its event, which reverse takes; webhooks and the history show the same. Null in
+    a dry run.
+    """
 
 
 class CreatedCustomer(TypedDict):
@@ -703,7 +804,7 @@ class CustomerInput(TypedDict):
 
 class CustomerList(TypedDict):
     customers: list[Customer]
-    """The customers of this page, newest first."""
+    """The customers of this page, newest first; with a cursor by id."""
     pagination: Pagination
     """The place of this page in the list."""
 
@@ -783,6 +884,7 @@ class ErrorResponse(TypedDict):
         "stamp_limit_reached",
         "customer_erased",
         "customer_merged",
+        "ambiguous",
     ]
     """The kind of error, for programs"""
     errors: NotRequired[dict[str, list[str]]]
@@ -992,6 +1094,93 @@ class HistoryEntry(TypedDict):
     """The id of the entry that undid this one"""
 
 
+class Import(TypedDict):
+    id: int
+    """The id."""
+    account_id: int
+    """The store."""
+    card_id: int | None
+    """The card that every customer of the file is enrolled on."""
+    state: Literal["checking", "ready", "running", "done", "failed", "undone"]
+    """ready: checked, and waits for a start; running: rows are applied, or taken back; failed:
+    see error
+    """
+    dry_run: bool
+    """Whether it waits for a start after the check."""
+    format: Literal["csv", "ndjson"]
+    """The format of the file."""
+    encoding: Literal["utf-8", "utf-16le", "utf-16be", "windows-1252"]
+    """The encoding of the file."""
+    separator: Literal[",", ";", "\t"] | None
+    """What separates the cells of a CSV file."""
+    columns: list[ImportColumn]
+    """The columns of the file."""
+    date_order: Literal["dmy", "mdy"] | None
+    """The order of day and month in dates with slashes; null: there are none"""
+    rows_total: int
+    """The rows of the file, without blank ones."""
+    rows_done: int
+    """The rows that are checked, applied or taken back."""
+    created: int
+    """Rows that created a customer; in the state ready, that will"""
+    updated: int
+    """Rows that changed a customer; in the state ready, that match one"""
+    unchanged: int
+    """Rows of customers with whom nothing changed."""
+    failed: int
+    """Rows that changed nothing, because of their errors."""
+    undone: int
+    """Rows that an undo has taken back."""
+    refused: int
+    """Rows that an undo left as they are, because they were used since."""
+    error: str | None
+    """Why the whole import failed."""
+    created_at: str
+    """When it was created."""
+    started_at: str | None
+    """When its first row was applied."""
+    finished_at: str | None
+    """When it came to its end."""
+    updated_at: str
+    """When it was last changed."""
+
+
+class ImportColumn(TypedDict):
+    name: str
+    """The header."""
+    field: Literal[
+        "first_name",
+        "last_name",
+        "email",
+        "phone",
+        "birthday",
+        "marketing_consent",
+        "sms_consent",
+        "external_id",
+        "external_source",
+        "stamps",
+        "code",
+    ] | None
+    """What the column holds; null: it is ignored"""
+
+
+class ImportRow(TypedDict):
+    row: int
+    """The row as spreadsheets count, the header being row 1; in NDJSON the line"""
+    status: Literal["pending", "created", "updated", "unchanged", "failed", "undone", "refused"]
+    """What became of it."""
+    errors: dict[str, list[str]] | None
+    """Messages by field."""
+    data: dict[str, Any] | None
+    """The cells by header; null once the row was applied, its customer was erased, or 30 days
+    have passed
+    """
+    customer_id: int | None
+    """The customer that the row is about."""
+    customer_card_id: int | None
+    """Their card."""
+
+
 class ListedRedemption(TypedDict):
     id: int
     """The id."""
@@ -1023,6 +1212,8 @@ class ListedRedemption(TypedDict):
     """The template of that card"""
     reversed_at: str | None
     """When it was undone; null while it stands"""
+    event_id: str
+    """The id of its event, which reverse takes"""
 
 
 class Location(TypedDict):
@@ -1078,10 +1269,10 @@ class Pagination(TypedDict):
     """The number of customers that match, on all pages together."""
     items: int
     """The page size in force."""
-    page: int
-    """The requested page, from 1."""
-    pages: int
-    """The number of pages, at least 1."""
+    page: int | None
+    """The requested page, from 1; null with a cursor."""
+    pages: int | None
+    """The number of pages, at least 1; null with a cursor."""
 
 
 class Poster(TypedDict):
@@ -1221,10 +1412,6 @@ class RedeemInput(TypedDict):
     """The location where it happened."""
     staff_ref: NotRequired[str | None]
     """The member of staff, by a name of your choice."""
-    external_ref: NotRequired[str | None]
-    """A receipt number, which counts once in a store for ever: the same one again gets the first
-    response.
-    """
     occurred_at: NotRequired[str | None]
     """When it happened, for a client that was offline. A date without a time means the start of
     that day in the account’s time zone
@@ -1233,6 +1420,10 @@ class RedeemInput(TypedDict):
     """A note for the history. It is personal, and gone once the customer is erased."""
     source: NotRequired[Literal["api", "pos"] | None]
     """pos: a point-of-sale system. It is shown in the history and in events. Default: api."""
+    external_ref: NotRequired[str | None]
+    """A receipt number, which counts once in a store: the same one again gets the first
+    response. After a reversal it may be used again on another customer card.
+    """
     reward_id: int
     """The reward."""
 
@@ -1242,6 +1433,10 @@ class Redemption(TypedDict):
     """Always true: a redemption that fails is an error."""
     redemption: RedemptionRecord
     """The redemption."""
+    event_id: str | None
+    """The id of its event, which reverse takes; webhooks and the history show the same. Null in
+    a dry run.
+    """
 
 
 class RedemptionRecord(TypedDict):
@@ -1272,6 +1467,20 @@ class RedemptionRecord(TypedDict):
 class ReverseInput(TypedDict):
     reason: str
     """Why, for the history"""
+
+
+class ReverseReceiptInput(TypedDict):
+    reason: str
+    """Why, for the history"""
+    external_ref: str
+    """The receipt number"""
+
+
+class ReversedReceipt(TypedDict):
+    reversed: list[str]
+    """The ids of the events that were reversed: of the stamping, then the redemption."""
+    customer_card: CustomerCardDetail
+    """The customer card after it. If the receipt was used on two, the one that was stamped."""
 
 
 class Reward(TypedDict):
@@ -1475,10 +1684,6 @@ class StampInput(TypedDict):
     """The location where it happened."""
     staff_ref: NotRequired[str | None]
     """The member of staff, by a name of your choice."""
-    external_ref: NotRequired[str | None]
-    """A receipt number, which counts once in a store for ever: the same one again gets the first
-    response.
-    """
     occurred_at: NotRequired[str | None]
     """When it happened, for a client that was offline. A date without a time means the start of
     that day in the account’s time zone
@@ -1487,6 +1692,10 @@ class StampInput(TypedDict):
     """A note for the history. It is personal, and gone once the customer is erased."""
     source: NotRequired[Literal["api", "pos"] | None]
     """pos: a point-of-sale system. It is shown in the history and in events. Default: api."""
+    external_ref: NotRequired[str | None]
+    """A receipt number, which counts once in a store: the same one again gets the first
+    response. After a reversal it may be used again on another customer card.
+    """
     stamps: int
     """The number of stamps to add."""
 
@@ -1539,6 +1748,52 @@ class StampRemovedEvent(TypedDict):
     """The store."""
     data: StampRemovedData
     """The data of the event. Its shape depends on type."""
+
+
+Statistics = TypedDict(
+    "Statistics",
+    {
+        # The first day.
+        "from": str,
+        # The last day, inclusive.
+        "to": str,
+        # What an element of series is about.
+        "interval": Literal["day", "week", "month"],
+        # The time zone of the days and hours.
+        "time_zone": str,
+        # One element for each interval, oldest first, those without anything included.
+        "series": list[StatisticsInterval],
+        # What there is now, whatever from, to and location_id say.
+        "totals": StatisticsTotals,
+        # Stampings and redemptions in all of the days together: by weekday, Monday first, and by
+        # hour.
+        "by_hour": list[list[int]],
+    },
+)
+
+
+class StatisticsInterval(TypedDict):
+    start: str
+    """The first day of it."""
+    stamps: int
+    """The stamps that stampings gave."""
+    redemptions: int
+    """The number of redemptions."""
+    new_customers: int
+    """Customers who joined the store, or with card_id got the card, or with location_id were
+    there for the first time.
+    """
+    active_customers: int
+    """Customers who were stamped or redeemed a reward."""
+    returning_customers: int
+    """Those of them who had been so before the interval."""
+
+
+class StatisticsTotals(TypedDict):
+    outstanding_stamps: int
+    """The stamps on all customer cards."""
+    unlocked_rewards: int
+    """The rewards that are unlocked on customer cards."""
 
 
 class Status(TypedDict):
@@ -2000,6 +2255,10 @@ class CreateCustomerBody(TypedDict):
     send_card_links: NotRequired[bool | None]
     """true, with card_id: the wallet links are sent to the customer by e-mail or SMS. Default:
     false.
+    """
+    if_exists: NotRequired[Literal["error", "return"] | None]
+    """What to do when a customer has the e-mail address, the phone number or one of the
+    references: error refuses the request, return responds with that customer. Default: error.
     """
 
 

@@ -4,9 +4,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, Literal
 
 from . import models
+
+VERSION = "0.1.0"
 
 
 class Operations:
@@ -17,14 +20,21 @@ class Operations:
         method: str,
         path: str,
         *,
-        ids: dict[str, int | str],
+        ids: dict[str, int | str | None],
         query: dict[str, Any],
         body: Any = None,
+        media_type: str | None = None,
+        accept: str = "application/json",
         idempotency_key: str | None = None,
+        headers: Mapping[str, str] | None = None,
     ) -> Any:
         raise NotImplementedError
 
-    def get_status(self) -> models.Status:
+    def get_status(
+        self,
+        *,
+        headers: Mapping[str, str] | None = None,
+    ) -> models.Status:
         """Show the status.
 
         Says that the API is up, which limit is in force and how this version stands.
@@ -34,9 +44,14 @@ class Operations:
             "/api/v1/status",
             ids={},
             query={},
+            headers=headers,
         )
 
-    def get_token(self) -> models.ApiToken:
+    def get_token(
+        self,
+        *,
+        headers: Mapping[str, str] | None = None,
+    ) -> models.ApiToken:
         """Show the token.
 
         The name of the token that the request is made with, when it expires, and what it has
@@ -47,6 +62,7 @@ class Operations:
             "/api/v1/token",
             ids={},
             query={},
+            headers=headers,
         )
 
     def list_accounts(
@@ -55,6 +71,7 @@ class Operations:
         limit: int | None = None,
         cursor: str | None = None,
         as_of: str | None = None,
+        headers: Mapping[str, str] | None = None,
     ) -> list[models.Store]:
         """List stores.
 
@@ -65,13 +82,15 @@ class Operations:
             "/api/v1/accounts",
             ids={},
             query={"limit": limit, "cursor": cursor, "as_of": as_of},
+            headers=headers,
         )
 
     def get_account(
         self,
         *,
-        account_id: int,
+        account_id: int | None = None,
         as_of: str | None = None,
+        headers: Mapping[str, str] | None = None,
     ) -> models.Store:
         """Show a store.
 
@@ -82,14 +101,16 @@ class Operations:
             "/api/v1/accounts/{account_id}",
             ids={"account_id": account_id},
             query={"as_of": as_of},
+            headers=headers,
         )
 
     def update_account(
         self,
         *,
-        account_id: int,
+        account_id: int | None = None,
         body: models.UpdateAccountBody,
         idempotency_key: str | None = None,
+        headers: Mapping[str, str] | None = None,
     ) -> models.Store:
         """Update a store.
 
@@ -103,15 +124,17 @@ class Operations:
             query={},
             body=body,
             idempotency_key=idempotency_key,
+            headers=headers,
         )
 
     def list_history(
         self,
         *,
-        account_id: int,
+        account_id: int | None = None,
         limit: int | None = None,
         cursor: str | None = None,
         type: str | None = None,
+        external_ref: str | None = None,
         from_: str | None = None,
         to: str | None = None,
         customer_id: int | None = None,
@@ -129,6 +152,7 @@ class Operations:
             "system",
         ] | None = None,
         actor: str | None = None,
+        headers: Mapping[str, str] | None = None,
     ) -> list[models.HistoryEntry]:
         """List what happened in a store, newest first.
 
@@ -139,20 +163,23 @@ class Operations:
             "GET",
             "/api/v1/accounts/{account_id}/history",
             ids={"account_id": account_id},
-            query={"limit": limit, "cursor": cursor, "type": type, "from": from_, "to": to, "customer_id": customer_id, "customer_card_id": customer_card_id, "card_id": card_id, "location_id": location_id, "channel": channel, "actor": actor},
+            query={"limit": limit, "cursor": cursor, "type": type, "external_ref": external_ref, "from": from_, "to": to, "customer_id": customer_id, "customer_card_id": customer_card_id, "card_id": card_id, "location_id": location_id, "channel": channel, "actor": actor},
+            headers=headers,
         )
 
     def list_customer_card_events(
         self,
         *,
-        account_id: int,
+        account_id: int | None = None,
         customer_id: int,
         id: int,
         limit: int | None = None,
         cursor: str | None = None,
         type: str | None = None,
+        external_ref: str | None = None,
         from_: str | None = None,
         to: str | None = None,
+        headers: Mapping[str, str] | None = None,
     ) -> list[models.HistoryEntry]:
         """List what happened on a customer card, newest first.
 
@@ -162,15 +189,17 @@ class Operations:
             "GET",
             "/api/v1/accounts/{account_id}/customers/{customer_id}/customer_cards/{id}/events",
             ids={"account_id": account_id, "customer_id": customer_id, "id": id},
-            query={"limit": limit, "cursor": cursor, "type": type, "from": from_, "to": to},
+            query={"limit": limit, "cursor": cursor, "type": type, "external_ref": external_ref, "from": from_, "to": to},
+            headers=headers,
         )
 
     def explain_customer_card(
         self,
         *,
-        account_id: int,
+        account_id: int | None = None,
         customer_id: int,
         id: int,
+        headers: Mapping[str, str] | None = None,
     ) -> models.Explanation:
         """Explain a balance.
 
@@ -182,12 +211,13 @@ class Operations:
             "/api/v1/accounts/{account_id}/customers/{customer_id}/customer_cards/{id}/explain",
             ids={"account_id": account_id, "customer_id": customer_id, "id": id},
             query={},
+            headers=headers,
         )
 
     def list_redemptions(
         self,
         *,
-        account_id: int,
+        account_id: int | None = None,
         limit: int | None = None,
         cursor: str | None = None,
         card_id: int | None = None,
@@ -197,6 +227,7 @@ class Operations:
         external_ref: str | None = None,
         from_: str | None = None,
         to: str | None = None,
+        headers: Mapping[str, str] | None = None,
     ) -> list[models.ListedRedemption]:
         """List the redemptions of a store, newest first.
 
@@ -209,18 +240,20 @@ class Operations:
             "/api/v1/accounts/{account_id}/redemptions",
             ids={"account_id": account_id},
             query={"limit": limit, "cursor": cursor, "card_id": card_id, "customer_id": customer_id, "reward_id": reward_id, "location_id": location_id, "external_ref": external_ref, "from": from_, "to": to},
+            headers=headers,
         )
 
     def list_audit(
         self,
         *,
-        account_id: int,
+        account_id: int | None = None,
         limit: int | None = None,
         cursor: str | None = None,
         type: str | None = None,
         actor: str | None = None,
         from_: str | None = None,
         to: str | None = None,
+        headers: Mapping[str, str] | None = None,
     ) -> list[models.AuditEntry]:
         """List what was done to users, tokens and subscriptions.
 
@@ -232,16 +265,79 @@ class Operations:
             "/api/v1/accounts/{account_id}/audit",
             ids={"account_id": account_id},
             query={"limit": limit, "cursor": cursor, "type": type, "actor": actor, "from": from_, "to": to},
+            headers=headers,
+        )
+
+    def export_records(
+        self,
+        *,
+        account_id: int | None = None,
+        file: Literal[
+            "customers.csv",
+            "customers.ndjson",
+            "customer_cards.csv",
+            "customer_cards.ndjson",
+            "history.csv",
+            "history.ndjson",
+            "redemptions.csv",
+            "redemptions.ndjson",
+        ],
+        headers: Mapping[str, str] | None = None,
+    ) -> str:
+        """Export all records of a kind.
+
+        All of them as they were at one moment, as CSV or as one JSON object a line. Cells
+        that a spreadsheet would run have an apostrophe in front; JSON has every text as it
+        is. The response is sent as it is read: it is complete if the connection ended
+        properly.
+        For users with the role owner or manager.
+        """
+        return self._call(
+            "GET",
+            "/api/v1/accounts/{account_id}/exports/{file}",
+            ids={"account_id": account_id, "file": file},
+            query={},
+            accept="text/csv, application/x-ndjson",
+            headers=headers,
+        )
+
+    def get_statistics(
+        self,
+        *,
+        account_id: int | None = None,
+        from_: str | None = None,
+        to: str | None = None,
+        interval: Literal["day", "week", "month"] | None = None,
+        card_id: int | None = None,
+        location_id: int | None = None,
+        headers: Mapping[str, str] | None = None,
+    ) -> models.Statistics:
+        """Show how a store is doing.
+
+        Stamps, redemptions and customers by day, week or month, in the time zone of the
+        store. Changes are counted within seconds. What was undone is not counted: it is taken
+        off the day on which it happened. Weeks begin on Monday. A range is extended to whole
+        intervals: at most 366 days, 262 weeks or 120 months.
+        For users with the role owner or manager.
+        """
+        return self._call(
+            "GET",
+            "/api/v1/accounts/{account_id}/statistics",
+            ids={"account_id": account_id},
+            query={"from": from_, "to": to, "interval": interval, "card_id": card_id, "location_id": location_id},
+            headers=headers,
         )
 
     def list_cards(
         self,
         *,
-        account_id: int,
+        account_id: int | None = None,
         limit: int | None = None,
         cursor: str | None = None,
         as_of: str | None = None,
         scope: str | None = None,
+        updated_since: str | None = None,
+        headers: Mapping[str, str] | None = None,
     ) -> list[models.Card]:
         """List cards.
 
@@ -251,15 +347,17 @@ class Operations:
             "GET",
             "/api/v1/accounts/{account_id}/cards",
             ids={"account_id": account_id},
-            query={"limit": limit, "cursor": cursor, "as_of": as_of, "scope": scope},
+            query={"limit": limit, "cursor": cursor, "as_of": as_of, "scope": scope, "updated_since": updated_since},
+            headers=headers,
         )
 
     def create_card(
         self,
         *,
-        account_id: int,
+        account_id: int | None = None,
         body: models.CreateCardBody,
         idempotency_key: str | None = None,
+        headers: Mapping[str, str] | None = None,
     ) -> models.Card:
         """Create a card.
 
@@ -273,14 +371,16 @@ class Operations:
             query={},
             body=body,
             idempotency_key=idempotency_key,
+            headers=headers,
         )
 
     def get_card(
         self,
         *,
-        account_id: int,
+        account_id: int | None = None,
         id: int,
         as_of: str | None = None,
+        headers: Mapping[str, str] | None = None,
     ) -> models.Card:
         """Show a card.
 
@@ -291,15 +391,17 @@ class Operations:
             "/api/v1/accounts/{account_id}/cards/{id}",
             ids={"account_id": account_id, "id": id},
             query={"as_of": as_of},
+            headers=headers,
         )
 
     def update_card(
         self,
         *,
-        account_id: int,
+        account_id: int | None = None,
         id: int,
         body: models.UpdateCardBody,
         idempotency_key: str | None = None,
+        headers: Mapping[str, str] | None = None,
     ) -> models.Card:
         """Update a card.
 
@@ -313,15 +415,17 @@ class Operations:
             query={},
             body=body,
             idempotency_key=idempotency_key,
+            headers=headers,
         )
 
     def set_card_strip_image(
         self,
         *,
-        account_id: int,
+        account_id: int | None = None,
         id: int,
         body: bytes,
         idempotency_key: str | None = None,
+        headers: Mapping[str, str] | None = None,
     ) -> models.Card:
         """Upload the picture of a card’s strip.
 
@@ -336,15 +440,18 @@ class Operations:
             ids={"account_id": account_id, "id": id},
             query={},
             body=body,
+            media_type="application/octet-stream",
             idempotency_key=idempotency_key,
+            headers=headers,
         )
 
     def archive_card(
         self,
         *,
-        account_id: int,
+        account_id: int | None = None,
         id: int,
         idempotency_key: str | None = None,
+        headers: Mapping[str, str] | None = None,
     ) -> models.Card:
         """Archive a card.
 
@@ -357,14 +464,16 @@ class Operations:
             ids={"account_id": account_id, "id": id},
             query={},
             idempotency_key=idempotency_key,
+            headers=headers,
         )
 
     def unarchive_card(
         self,
         *,
-        account_id: int,
+        account_id: int | None = None,
         id: int,
         idempotency_key: str | None = None,
+        headers: Mapping[str, str] | None = None,
     ) -> models.Card:
         """Take a card out of the archive.
 
@@ -377,17 +486,20 @@ class Operations:
             ids={"account_id": account_id, "id": id},
             query={},
             idempotency_key=idempotency_key,
+            headers=headers,
         )
 
     def list_rewards(
         self,
         *,
-        account_id: int,
+        account_id: int | None = None,
         limit: int | None = None,
         cursor: str | None = None,
         as_of: str | None = None,
         card_id: int | None = None,
         active: str | None = None,
+        updated_since: str | None = None,
+        headers: Mapping[str, str] | None = None,
     ) -> list[models.Reward]:
         """List rewards.
 
@@ -397,15 +509,17 @@ class Operations:
             "GET",
             "/api/v1/accounts/{account_id}/rewards",
             ids={"account_id": account_id},
-            query={"limit": limit, "cursor": cursor, "as_of": as_of, "card_id": card_id, "active": active},
+            query={"limit": limit, "cursor": cursor, "as_of": as_of, "card_id": card_id, "active": active, "updated_since": updated_since},
+            headers=headers,
         )
 
     def create_reward(
         self,
         *,
-        account_id: int,
+        account_id: int | None = None,
         body: models.CreateRewardBody,
         idempotency_key: str | None = None,
+        headers: Mapping[str, str] | None = None,
     ) -> models.Reward:
         """Create a reward.
 
@@ -419,14 +533,16 @@ class Operations:
             query={},
             body=body,
             idempotency_key=idempotency_key,
+            headers=headers,
         )
 
     def get_reward(
         self,
         *,
-        account_id: int,
+        account_id: int | None = None,
         id: int,
         as_of: str | None = None,
+        headers: Mapping[str, str] | None = None,
     ) -> models.Reward:
         """Show a reward.
 
@@ -437,15 +553,17 @@ class Operations:
             "/api/v1/accounts/{account_id}/rewards/{id}",
             ids={"account_id": account_id, "id": id},
             query={"as_of": as_of},
+            headers=headers,
         )
 
     def update_reward(
         self,
         *,
-        account_id: int,
+        account_id: int | None = None,
         id: int,
         body: models.UpdateRewardBody,
         idempotency_key: str | None = None,
+        headers: Mapping[str, str] | None = None,
     ) -> models.Reward:
         """Update a reward.
 
@@ -459,14 +577,16 @@ class Operations:
             query={},
             body=body,
             idempotency_key=idempotency_key,
+            headers=headers,
         )
 
     def delete_reward(
         self,
         *,
-        account_id: int,
+        account_id: int | None = None,
         id: int,
         idempotency_key: str | None = None,
+        headers: Mapping[str, str] | None = None,
     ) -> None:
         """Delete a reward.
 
@@ -479,16 +599,18 @@ class Operations:
             ids={"account_id": account_id, "id": id},
             query={},
             idempotency_key=idempotency_key,
+            headers=headers,
         )
 
     def list_customer_cards(
         self,
         *,
-        account_id: int,
+        account_id: int | None = None,
         customer_id: int,
         limit: int | None = None,
         cursor: str | None = None,
         as_of: str | None = None,
+        headers: Mapping[str, str] | None = None,
     ) -> list[models.CustomerCard]:
         """List the cards of a customer.
 
@@ -499,15 +621,17 @@ class Operations:
             "/api/v1/accounts/{account_id}/customers/{customer_id}/customer_cards",
             ids={"account_id": account_id, "customer_id": customer_id},
             query={"limit": limit, "cursor": cursor, "as_of": as_of},
+            headers=headers,
         )
 
     def enrol_customer(
         self,
         *,
-        account_id: int,
+        account_id: int | None = None,
         customer_id: int,
         body: models.CustomerCardInput,
         idempotency_key: str | None = None,
+        headers: Mapping[str, str] | None = None,
     ) -> models.CustomerCardDetail:
         """Enrol a customer on a card.
 
@@ -522,15 +646,17 @@ class Operations:
             query={},
             body=body,
             idempotency_key=idempotency_key,
+            headers=headers,
         )
 
     def get_customer_card(
         self,
         *,
-        account_id: int,
+        account_id: int | None = None,
         customer_id: int,
         id: int,
         as_of: str | None = None,
+        headers: Mapping[str, str] | None = None,
     ) -> models.CustomerCardDetail:
         """Show a customer card.
 
@@ -541,18 +667,20 @@ class Operations:
             "/api/v1/accounts/{account_id}/customers/{customer_id}/customer_cards/{id}",
             ids={"account_id": account_id, "customer_id": customer_id, "id": id},
             query={"as_of": as_of},
+            headers=headers,
         )
 
     def stamp_customer_card(
         self,
         *,
-        account_id: int,
+        account_id: int | None = None,
         customer_id: int,
         id: int,
         body: models.StampInput,
         dry_run: bool | None = None,
         idempotency_key: str | None = None,
-    ) -> models.CustomerCardDetail:
+        headers: Mapping[str, str] | None = None,
+    ) -> models.ChangedCustomerCard:
         """Add stamps.
 
         Sends stamp.earned, and reward.unlocked for each reward whose threshold is reached.
@@ -565,17 +693,19 @@ class Operations:
             query={"dry_run": dry_run},
             body=body,
             idempotency_key=idempotency_key,
+            headers=headers,
         )
 
     def redeem_reward(
         self,
         *,
-        account_id: int,
+        account_id: int | None = None,
         customer_id: int,
         id: int,
         body: models.RedeemInput,
         dry_run: bool | None = None,
         idempotency_key: str | None = None,
+        headers: Mapping[str, str] | None = None,
     ) -> models.Redemption:
         """Redeem a reward.
 
@@ -589,13 +719,15 @@ class Operations:
             query={"dry_run": dry_run},
             body=body,
             idempotency_key=idempotency_key,
+            headers=headers,
         )
 
     def get_customer_card_by_code(
         self,
         *,
-        account_id: int,
+        account_id: int | None = None,
         code: str,
+        headers: Mapping[str, str] | None = None,
     ) -> models.CustomerCardDetail:
         """Show the customer card with a code.
 
@@ -606,17 +738,19 @@ class Operations:
             "/api/v1/accounts/{account_id}/customer_cards/by_code/{code}",
             ids={"account_id": account_id, "code": code},
             query={},
+            headers=headers,
         )
 
     def stamp_by_code(
         self,
         *,
-        account_id: int,
+        account_id: int | None = None,
         code: str,
         body: models.StampInput,
         dry_run: bool | None = None,
         idempotency_key: str | None = None,
-    ) -> models.CustomerCardDetail:
+        headers: Mapping[str, str] | None = None,
+    ) -> models.ChangedCustomerCard:
         """Add stamps to the customer card with a code.
 
         As by id: sends stamp.earned, and reward.unlocked for each reward whose threshold is
@@ -630,16 +764,18 @@ class Operations:
             query={"dry_run": dry_run},
             body=body,
             idempotency_key=idempotency_key,
+            headers=headers,
         )
 
     def redeem_by_code(
         self,
         *,
-        account_id: int,
+        account_id: int | None = None,
         code: str,
         body: models.RedeemInput,
         dry_run: bool | None = None,
         idempotency_key: str | None = None,
+        headers: Mapping[str, str] | None = None,
     ) -> models.Redemption:
         """Redeem a reward from the customer card with a code.
 
@@ -653,22 +789,25 @@ class Operations:
             query={"dry_run": dry_run},
             body=body,
             idempotency_key=idempotency_key,
+            headers=headers,
         )
 
     def adjust_customer_card(
         self,
         *,
-        account_id: int,
+        account_id: int | None = None,
         customer_id: int,
         id: int,
         body: models.AdjustInput,
         idempotency_key: str | None = None,
-    ) -> models.CustomerCardDetail:
+        headers: Mapping[str, str] | None = None,
+    ) -> models.ChangedCustomerCard:
         """Correct a balance.
 
         Adds or takes off stamps, for a reason that stands in the history. Sends stamp.earned
         with the source adjustment, and reward.unlocked for each reward whose threshold is
         reached, or stamp.removed. Works on expired cards too, and counts towards no limit.
+        The same external_ref again repeats the first response and adds nothing.
         For users with the role owner or manager.
         """
         return self._call(
@@ -678,26 +817,28 @@ class Operations:
             query={},
             body=body,
             idempotency_key=idempotency_key,
+            headers=headers,
         )
 
     def reverse_card_event(
         self,
         *,
-        account_id: int,
+        account_id: int | None = None,
         customer_id: int,
         id: int,
         event_id: str,
         body: models.ReverseInput,
         idempotency_key: str | None = None,
-    ) -> models.CustomerCardDetail:
+        headers: Mapping[str, str] | None = None,
+    ) -> models.ChangedCustomerCard:
         """Undo an event of a customer card.
 
         Of a stamping, a redemption or an adjustment, and once only: takes the stamps off
         again, or gives back those that were spent. Sends stamp.removed, or stamp.earned with
         the source adjustment and reward.unlocked for each reward whose threshold is reached.
-        A reversed stamping no longer counts towards the limits; its receipt number stays used
-        up.
-        For users with the role owner or manager.
+        A reversed stamping no longer counts towards the limits. Its receipt number may be
+        used again on another customer card; on the same one it repeats the first response.
+        Staff may only reverse what they did themselves, within ten minutes.
         """
         return self._call(
             "POST",
@@ -706,12 +847,64 @@ class Operations:
             query={},
             body=body,
             idempotency_key=idempotency_key,
+            headers=headers,
+        )
+
+    def reverse_receipt(
+        self,
+        *,
+        account_id: int | None = None,
+        body: models.ReverseReceiptInput,
+        idempotency_key: str | None = None,
+        headers: Mapping[str, str] | None = None,
+    ) -> models.ReversedReceipt:
+        """Undo what a receipt has done.
+
+        Reverses every stamping and redemption with this receipt number (external_ref) at
+        once, or none. Sends what reversing each of them sends. Repeated, it returns the first
+        response. Adjustments stay.
+        For users with the role owner or manager.
+        """
+        return self._call(
+            "POST",
+            "/api/v1/accounts/{account_id}/receipts/reverse",
+            ids={"account_id": account_id},
+            query={},
+            body=body,
+            idempotency_key=idempotency_key,
+            headers=headers,
+        )
+
+    def execute_batch(
+        self,
+        *,
+        account_id: int | None = None,
+        body: models.BatchInput,
+        dry_run: bool | None = None,
+        idempotency_key: str | None = None,
+        headers: Mapping[str, str] | None = None,
+    ) -> models.BatchResults:
+        """Stamp and redeem many times at once.
+
+        For clients that were offline: up to 100 operations, each with its receipt number.
+        Each is decided and committed by itself, as if it were a request of its own, and has
+        its own result. Those on one card are executed in their order. Sent again after a lost
+        response, the batch adds nothing twice.
+        """
+        return self._call(
+            "POST",
+            "/api/v1/accounts/{account_id}/batch",
+            ids={"account_id": account_id},
+            query={"dry_run": dry_run},
+            body=body,
+            idempotency_key=idempotency_key,
+            headers=headers,
         )
 
     def list_customers(
         self,
         *,
-        account_id: int,
+        account_id: int | None = None,
         search: str | None = None,
         source: str | None = None,
         external_id: str | None = None,
@@ -719,32 +912,42 @@ class Operations:
         phone: str | None = None,
         code: str | None = None,
         updated_since: str | None = None,
+        birthday_month: int | None = None,
+        inactive_since: str | None = None,
+        card_id: int | None = None,
+        min_stamps: int | None = None,
         page: int | None = None,
+        cursor: str | None = None,
         items: int | None = None,
+        headers: Mapping[str, str] | None = None,
     ) -> models.CustomerList:
         """List or search customers.
 
-        Newest first. Filters narrow each other down; those who are merged or erased are found
-        by none.
+        Newest first, page by page. To read all of them, begin with a blank cursor and follow
+        the Link header: then they come by id, each exactly once. Filters narrow each other
+        down; those who are merged or erased are found by none.
         """
         return self._call(
             "GET",
             "/api/v1/accounts/{account_id}/customers",
             ids={"account_id": account_id},
-            query={"search": search, "source": source, "external_id": external_id, "email": email, "phone": phone, "code": code, "updated_since": updated_since, "page": page, "items": items},
+            query={"search": search, "source": source, "external_id": external_id, "email": email, "phone": phone, "code": code, "updated_since": updated_since, "birthday_month": birthday_month, "inactive_since": inactive_since, "card_id": card_id, "min_stamps": min_stamps, "page": page, "cursor": cursor, "items": items},
+            headers=headers,
         )
 
     def create_customer(
         self,
         *,
-        account_id: int,
+        account_id: int | None = None,
         body: models.CreateCustomerBody,
         idempotency_key: str | None = None,
+        headers: Mapping[str, str] | None = None,
     ) -> models.CreatedCustomer:
         """Create a customer.
 
         With card_id, the customer is enrolled on that card at once. Sends customer.created,
-        and what an enrolment sends.
+        and what an enrolment sends. With if_exists `return` it may be sent again and again:
+        there is one customer, who is created the first time.
         """
         return self._call(
             "POST",
@@ -753,14 +956,16 @@ class Operations:
             query={},
             body=body,
             idempotency_key=idempotency_key,
+            headers=headers,
         )
 
     def get_customer(
         self,
         *,
-        account_id: int,
+        account_id: int | None = None,
         id: int,
         as_of: str | None = None,
+        headers: Mapping[str, str] | None = None,
     ) -> models.Customer:
         """Show a customer.
 
@@ -771,15 +976,17 @@ class Operations:
             "/api/v1/accounts/{account_id}/customers/{id}",
             ids={"account_id": account_id, "id": id},
             query={"as_of": as_of},
+            headers=headers,
         )
 
     def update_customer(
         self,
         *,
-        account_id: int,
+        account_id: int | None = None,
         id: int,
         body: models.UpdateCustomerBody,
         idempotency_key: str | None = None,
+        headers: Mapping[str, str] | None = None,
     ) -> models.Customer:
         """Update a customer.
 
@@ -794,14 +1001,16 @@ class Operations:
             query={},
             body=body,
             idempotency_key=idempotency_key,
+            headers=headers,
         )
 
     def erase_customer(
         self,
         *,
-        account_id: int,
+        account_id: int | None = None,
         id: int,
         idempotency_key: str | None = None,
+        headers: Mapping[str, str] | None = None,
     ) -> None:
         """Erase a customer.
 
@@ -816,13 +1025,15 @@ class Operations:
             ids={"account_id": account_id, "id": id},
             query={},
             idempotency_key=idempotency_key,
+            headers=headers,
         )
 
     def export_customer(
         self,
         *,
-        account_id: int,
+        account_id: int | None = None,
         id: int,
+        headers: Mapping[str, str] | None = None,
     ) -> models.CustomerExport:
         """Export all that is held on a person.
 
@@ -837,15 +1048,17 @@ class Operations:
             "/api/v1/accounts/{account_id}/customers/{id}/export",
             ids={"account_id": account_id, "id": id},
             query={},
+            headers=headers,
         )
 
     def merge_customers(
         self,
         *,
-        account_id: int,
+        account_id: int | None = None,
         id: int,
         body: models.MergeInput,
         idempotency_key: str | None = None,
+        headers: Mapping[str, str] | None = None,
     ) -> models.Customer:
         """Merge two customers.
 
@@ -863,15 +1076,17 @@ class Operations:
             query={},
             body=body,
             idempotency_key=idempotency_key,
+            headers=headers,
         )
 
     def unmerge_customers(
         self,
         *,
-        account_id: int,
+        account_id: int | None = None,
         id: int,
         body: models.MergeInput,
         idempotency_key: str | None = None,
+        headers: Mapping[str, str] | None = None,
     ) -> models.Customer:
         """Undo the last merge of a customer.
 
@@ -887,14 +1102,17 @@ class Operations:
             query={},
             body=body,
             idempotency_key=idempotency_key,
+            headers=headers,
         )
 
     def list_locations(
         self,
         *,
-        account_id: int,
+        account_id: int | None = None,
         limit: int | None = None,
         cursor: str | None = None,
+        updated_since: str | None = None,
+        headers: Mapping[str, str] | None = None,
     ) -> list[models.Location]:
         """List locations.
 
@@ -904,15 +1122,17 @@ class Operations:
             "GET",
             "/api/v1/accounts/{account_id}/locations",
             ids={"account_id": account_id},
-            query={"limit": limit, "cursor": cursor},
+            query={"limit": limit, "cursor": cursor, "updated_since": updated_since},
+            headers=headers,
         )
 
     def create_location(
         self,
         *,
-        account_id: int,
+        account_id: int | None = None,
         body: models.CreateLocationBody,
         idempotency_key: str | None = None,
+        headers: Mapping[str, str] | None = None,
     ) -> models.Location:
         """Create a location.
 
@@ -927,13 +1147,15 @@ class Operations:
             query={},
             body=body,
             idempotency_key=idempotency_key,
+            headers=headers,
         )
 
     def get_location(
         self,
         *,
-        account_id: int,
+        account_id: int | None = None,
         id: int,
+        headers: Mapping[str, str] | None = None,
     ) -> models.Location:
         """Show a location.
 
@@ -944,15 +1166,17 @@ class Operations:
             "/api/v1/accounts/{account_id}/locations/{id}",
             ids={"account_id": account_id, "id": id},
             query={},
+            headers=headers,
         )
 
     def update_location(
         self,
         *,
-        account_id: int,
+        account_id: int | None = None,
         id: int,
         body: models.UpdateLocationBody,
         idempotency_key: str | None = None,
+        headers: Mapping[str, str] | None = None,
     ) -> models.Location:
         """Update a location.
 
@@ -967,14 +1191,16 @@ class Operations:
             query={},
             body=body,
             idempotency_key=idempotency_key,
+            headers=headers,
         )
 
     def delete_location(
         self,
         *,
-        account_id: int,
+        account_id: int | None = None,
         id: int,
         idempotency_key: str | None = None,
+        headers: Mapping[str, str] | None = None,
     ) -> None:
         """Delete a location.
 
@@ -987,17 +1213,20 @@ class Operations:
             ids={"account_id": account_id, "id": id},
             query={},
             idempotency_key=idempotency_key,
+            headers=headers,
         )
 
     def list_posters(
         self,
         *,
-        account_id: int,
+        account_id: int | None = None,
         limit: int | None = None,
         cursor: str | None = None,
         as_of: str | None = None,
         card_id: int | None = None,
         active: str | None = None,
+        updated_since: str | None = None,
+        headers: Mapping[str, str] | None = None,
     ) -> list[models.Poster]:
         """List posters.
 
@@ -1007,15 +1236,17 @@ class Operations:
             "GET",
             "/api/v1/accounts/{account_id}/posters",
             ids={"account_id": account_id},
-            query={"limit": limit, "cursor": cursor, "as_of": as_of, "card_id": card_id, "active": active},
+            query={"limit": limit, "cursor": cursor, "as_of": as_of, "card_id": card_id, "active": active, "updated_since": updated_since},
+            headers=headers,
         )
 
     def create_poster(
         self,
         *,
-        account_id: int,
+        account_id: int | None = None,
         body: models.CreatePosterBody,
         idempotency_key: str | None = None,
+        headers: Mapping[str, str] | None = None,
     ) -> models.Poster:
         """Create a poster.
 
@@ -1030,13 +1261,15 @@ class Operations:
             query={},
             body=body,
             idempotency_key=idempotency_key,
+            headers=headers,
         )
 
     def get_poster(
         self,
         *,
-        account_id: int,
+        account_id: int | None = None,
         id: int,
+        headers: Mapping[str, str] | None = None,
     ) -> models.Poster:
         """Show a poster.
 
@@ -1047,15 +1280,17 @@ class Operations:
             "/api/v1/accounts/{account_id}/posters/{id}",
             ids={"account_id": account_id, "id": id},
             query={},
+            headers=headers,
         )
 
     def update_poster(
         self,
         *,
-        account_id: int,
+        account_id: int | None = None,
         id: int,
         body: models.UpdatePosterBody,
         idempotency_key: str | None = None,
+        headers: Mapping[str, str] | None = None,
     ) -> models.Poster:
         """Update a poster.
 
@@ -1071,14 +1306,16 @@ class Operations:
             query={},
             body=body,
             idempotency_key=idempotency_key,
+            headers=headers,
         )
 
     def delete_poster(
         self,
         *,
-        account_id: int,
+        account_id: int | None = None,
         id: int,
         idempotency_key: str | None = None,
+        headers: Mapping[str, str] | None = None,
     ) -> None:
         """Delete a poster.
 
@@ -1091,13 +1328,164 @@ class Operations:
             ids={"account_id": account_id, "id": id},
             query={},
             idempotency_key=idempotency_key,
+            headers=headers,
+        )
+
+    def list_imports(
+        self,
+        *,
+        account_id: int | None = None,
+        limit: int | None = None,
+        cursor: str | None = None,
+        headers: Mapping[str, str] | None = None,
+    ) -> list[models.Import]:
+        """List imports.
+
+        The imports of a store, newest first.
+        For users with the role owner or manager.
+        """
+        return self._call(
+            "GET",
+            "/api/v1/accounts/{account_id}/imports",
+            ids={"account_id": account_id},
+            query={"limit": limit, "cursor": cursor},
+            headers=headers,
+        )
+
+    def create_import(
+        self,
+        *,
+        account_id: int | None = None,
+        body: bytes,
+        card_id: int | None = None,
+        dry_run: bool | None = None,
+        mapping: str | None = None,
+        date_order: Literal["dmy", "mdy"] | None = None,
+        idempotency_key: str | None = None,
+        headers: Mapping[str, str] | None = None,
+    ) -> models.Import:
+        """Import a file of customers.
+
+        Each row updates the customer who has its external id, e-mail address or phone number,
+        or creates one. The rows are checked first, then applied; with dry_run the import
+        waits for a start in between. The same file again changes nothing.
+        For users with the role owner or manager.
+        """
+        return self._call(
+            "POST",
+            "/api/v1/accounts/{account_id}/imports",
+            ids={"account_id": account_id},
+            query={"card_id": card_id, "dry_run": dry_run, "mapping": mapping, "date_order": date_order},
+            body=body,
+            media_type="application/octet-stream",
+            idempotency_key=idempotency_key,
+            headers=headers,
+        )
+
+    def get_import(
+        self,
+        *,
+        account_id: int | None = None,
+        id: int,
+        headers: Mapping[str, str] | None = None,
+    ) -> models.Import:
+        """Show an import.
+
+        Its state, and how many of its rows are done.
+        For users with the role owner or manager.
+        """
+        return self._call(
+            "GET",
+            "/api/v1/accounts/{account_id}/imports/{id}",
+            ids={"account_id": account_id, "id": id},
+            query={},
+            headers=headers,
+        )
+
+    def list_import_rows(
+        self,
+        *,
+        account_id: int | None = None,
+        id: int,
+        limit: int | None = None,
+        cursor: str | None = None,
+        status: Literal[
+            "pending",
+            "created",
+            "updated",
+            "unchanged",
+            "failed",
+            "undone",
+            "refused",
+        ] | None = None,
+        headers: Mapping[str, str] | None = None,
+    ) -> list[models.ImportRow]:
+        """List the rows of an import.
+
+        In the order of the file, each with its errors. With Accept: text/csv, all of them as
+        a file that can be corrected and imported again.
+        For users with the role owner or manager.
+        """
+        return self._call(
+            "GET",
+            "/api/v1/accounts/{account_id}/imports/{id}/rows",
+            ids={"account_id": account_id, "id": id},
+            query={"limit": limit, "cursor": cursor, "status": status},
+            headers=headers,
+        )
+
+    def start_import(
+        self,
+        *,
+        account_id: int | None = None,
+        id: int,
+        idempotency_key: str | None = None,
+        headers: Mapping[str, str] | None = None,
+    ) -> models.Import:
+        """Start an import that was checked.
+
+        Its rows are applied, except those with errors. Starting it again changes nothing.
+        For users with the role owner or manager.
+        """
+        return self._call(
+            "POST",
+            "/api/v1/accounts/{account_id}/imports/{id}/start",
+            ids={"account_id": account_id, "id": id},
+            query={},
+            idempotency_key=idempotency_key,
+            headers=headers,
+        )
+
+    def undo_import(
+        self,
+        *,
+        account_id: int | None = None,
+        id: int,
+        idempotency_key: str | None = None,
+        headers: Mapping[str, str] | None = None,
+    ) -> models.Import:
+        """Undo an import.
+
+        Erases the customers whom it created, takes its stamps back, and restores what it
+        changed. Rows that were used since stay as they are, and are in the state refused.
+        Possible for 30 days.
+        For users with the role owner or manager.
+        """
+        return self._call(
+            "POST",
+            "/api/v1/accounts/{account_id}/imports/{id}/undo",
+            ids={"account_id": account_id, "id": id},
+            query={},
+            idempotency_key=idempotency_key,
+            headers=headers,
         )
 
     def get_event_proof(
         self,
         *,
-        account_id: int,
+        account_id: int | None = None,
         event_id: str,
+        headers: Mapping[str, str] | None = None,
     ) -> models.EventProof:
         """Prove that an event is in the signed history.
 
@@ -1110,15 +1498,17 @@ class Operations:
             "/api/v1/accounts/{account_id}/history/{event_id}/proof",
             ids={"account_id": account_id, "event_id": event_id},
             query={},
+            headers=headers,
         )
 
     def list_webhook_subscriptions(
         self,
         *,
-        account_id: int,
+        account_id: int | None = None,
         limit: int | None = None,
         cursor: str | None = None,
         event: str | None = None,
+        headers: Mapping[str, str] | None = None,
     ) -> list[models.WebhookSubscription]:
         """List webhook subscriptions.
 
@@ -1130,14 +1520,16 @@ class Operations:
             "/api/v1/accounts/{account_id}/webhook_subscriptions",
             ids={"account_id": account_id},
             query={"limit": limit, "cursor": cursor, "event": event},
+            headers=headers,
         )
 
     def create_webhook_subscription(
         self,
         *,
-        account_id: int,
+        account_id: int | None = None,
         body: models.WebhookSubscriptionInput,
         idempotency_key: str | None = None,
+        headers: Mapping[str, str] | None = None,
     ) -> models.WebhookSubscriptionWithSecret:
         """Create a webhook subscription.
 
@@ -1152,13 +1544,15 @@ class Operations:
             query={},
             body=body,
             idempotency_key=idempotency_key,
+            headers=headers,
         )
 
     def get_webhook_subscription(
         self,
         *,
-        account_id: int,
+        account_id: int | None = None,
         id: int,
+        headers: Mapping[str, str] | None = None,
     ) -> models.WebhookSubscriptionWithSecret:
         """Show a webhook subscription.
 
@@ -1170,15 +1564,17 @@ class Operations:
             "/api/v1/accounts/{account_id}/webhook_subscriptions/{id}",
             ids={"account_id": account_id, "id": id},
             query={},
+            headers=headers,
         )
 
     def update_webhook_subscription(
         self,
         *,
-        account_id: int,
+        account_id: int | None = None,
         id: int,
         body: models.WebhookSubscriptionChanges | None = None,
         idempotency_key: str | None = None,
+        headers: Mapping[str, str] | None = None,
     ) -> models.WebhookSubscription:
         """Update a webhook subscription.
 
@@ -1192,14 +1588,16 @@ class Operations:
             query={},
             body=body,
             idempotency_key=idempotency_key,
+            headers=headers,
         )
 
     def delete_webhook_subscription(
         self,
         *,
-        account_id: int,
+        account_id: int | None = None,
         id: int,
         idempotency_key: str | None = None,
+        headers: Mapping[str, str] | None = None,
     ) -> None:
         """Delete a webhook subscription.
 
@@ -1212,14 +1610,16 @@ class Operations:
             ids={"account_id": account_id, "id": id},
             query={},
             idempotency_key=idempotency_key,
+            headers=headers,
         )
 
     def test_webhook_subscription(
         self,
         *,
-        account_id: int,
+        account_id: int | None = None,
         id: int,
         idempotency_key: str | None = None,
+        headers: Mapping[str, str] | None = None,
     ) -> models.WebhookTestResult:
         """Send a test event.
 
@@ -1233,15 +1633,17 @@ class Operations:
             ids={"account_id": account_id, "id": id},
             query={},
             idempotency_key=idempotency_key,
+            headers=headers,
         )
 
     def rotate_webhook_secret(
         self,
         *,
-        account_id: int,
+        account_id: int | None = None,
         id: int,
         body: models.SecretRotation | None = None,
         idempotency_key: str | None = None,
+        headers: Mapping[str, str] | None = None,
     ) -> models.WebhookSubscriptionWithSecret:
         """Replace the signing secret.
 
@@ -1256,12 +1658,13 @@ class Operations:
             query={},
             body=body,
             idempotency_key=idempotency_key,
+            headers=headers,
         )
 
     def list_webhook_deliveries(
         self,
         *,
-        account_id: int,
+        account_id: int | None = None,
         subscription_id: int,
         limit: int | None = None,
         cursor: str | None = None,
@@ -1277,6 +1680,7 @@ class Operations:
         ] | None = None,
         from_: str | None = None,
         to: str | None = None,
+        headers: Mapping[str, str] | None = None,
     ) -> list[models.WebhookDelivery]:
         """List deliveries.
 
@@ -1288,14 +1692,16 @@ class Operations:
             "/api/v1/accounts/{account_id}/webhook_subscriptions/{subscription_id}/deliveries",
             ids={"account_id": account_id, "subscription_id": subscription_id},
             query={"limit": limit, "cursor": cursor, "status": status, "type": type, "from": from_, "to": to},
+            headers=headers,
         )
 
     def get_webhook_delivery(
         self,
         *,
-        account_id: int,
+        account_id: int | None = None,
         subscription_id: int,
         id: int,
+        headers: Mapping[str, str] | None = None,
     ) -> models.WebhookDeliveryDetail:
         """Show a delivery.
 
@@ -1307,15 +1713,17 @@ class Operations:
             "/api/v1/accounts/{account_id}/webhook_subscriptions/{subscription_id}/deliveries/{id}",
             ids={"account_id": account_id, "subscription_id": subscription_id, "id": id},
             query={},
+            headers=headers,
         )
 
     def redeliver_webhook(
         self,
         *,
-        account_id: int,
+        account_id: int | None = None,
         subscription_id: int,
         id: int,
         idempotency_key: str | None = None,
+        headers: Mapping[str, str] | None = None,
     ) -> models.WebhookDeliveryDetail:
         """Send a delivery again.
 
@@ -1329,15 +1737,17 @@ class Operations:
             ids={"account_id": account_id, "subscription_id": subscription_id, "id": id},
             query={},
             idempotency_key=idempotency_key,
+            headers=headers,
         )
 
     def replay_webhooks(
         self,
         *,
-        account_id: int,
-        subscription_id: int,
+        account_id: int | None = None,
+        id: int,
         body: models.WebhookReplay,
         idempotency_key: str | None = None,
+        headers: Mapping[str, str] | None = None,
     ) -> models.WebhookReplayed:
         """Send the events of a period again.
 
@@ -1348,17 +1758,18 @@ class Operations:
         """
         return self._call(
             "POST",
-            "/api/v1/accounts/{account_id}/webhook_subscriptions/{subscription_id}/replay",
-            ids={"account_id": account_id, "subscription_id": subscription_id},
+            "/api/v1/accounts/{account_id}/webhook_subscriptions/{id}/replay",
+            ids={"account_id": account_id, "id": id},
             query={},
             body=body,
             idempotency_key=idempotency_key,
+            headers=headers,
         )
 
     def list_events(
         self,
         *,
-        account_id: int,
+        account_id: int | None = None,
         after: str | None = None,
         type: Literal[
             "customer.created",
@@ -1369,7 +1780,9 @@ class Operations:
             "reward.unlocked",
             "reward.redeemed",
         ] | None = None,
+        external_ref: str | None = None,
         limit: int | None = None,
+        headers: Mapping[str, str] | None = None,
     ) -> list[models.Envelope]:
         """Catch up on the events of a store.
 
@@ -1381,15 +1794,17 @@ class Operations:
             "GET",
             "/api/v1/accounts/{account_id}/events",
             ids={"account_id": account_id},
-            query={"after": after, "type": type, "limit": limit},
+            query={"after": after, "type": type, "external_ref": external_ref, "limit": limit},
+            headers=headers,
         )
 
     def get_wallet(
         self,
         *,
-        account_id: int,
+        account_id: int | None = None,
         customer_id: int,
         id: int,
+        headers: Mapping[str, str] | None = None,
     ) -> models.Wallet:
         """Show where a customer keeps a card.
 
@@ -1400,4 +1815,5 @@ class Operations:
             "/api/v1/accounts/{account_id}/customers/{customer_id}/customer_cards/{id}/wallet",
             ids={"account_id": account_id, "customer_id": customer_id, "id": id},
             query={},
+            headers=headers,
         )

@@ -76,7 +76,7 @@ export class ExportedRecords {
       case 'customer_cards':
         return this.openCustomerCards(accountId);
       case 'history': {
-        const find = await this.history.list(accountId, NO_FILTER);
+        const find = await this.history.list(accountId, NO_FILTER, null);
         return readEntries(find, toHistoryEntryJson, toCursorKey);
       }
       case 'redemptions': {

@@ -91,7 +91,7 @@ export class BatchResultJson {
     description: 'The status that the operation would have had as a request of its own.',
   })
   declare readonly status: number;
-  @AnyObjectProperty(['CustomerCardDetail', 'Redemption', 'ErrorResponse'], {
+  @AnyObjectProperty(['ChangedCustomerCard', 'Redemption', 'ErrorResponse'], {
     description: 'The body that it would have had: of a stamping, of a redemption, or of an error.',
   })
   declare readonly body: unknown;

@@ -3,6 +3,8 @@ import { adjust } from './corrections.js';
 import { customerCard, isMovedByMerge, type CustomerCard, type Template } from './customer-card.js';
 import type { CustomerCardEvent } from './customer-card.events.js';
 
+const NO_RECEIPT = { externalRef: null, receiptUse: 0 };
+
 /** The channel of stamps that were collected elsewhere and carried over. */
 export const CARRY_OVER_CHANNEL = 'import';
 
@@ -38,7 +40,7 @@ export function carryOverToNewCard(
   };
   let card: CustomerCard | undefined;
   for (const event of issued) card = customerCard.evolve(card, { ...event, id: '', meta });
-  return [...issued, ...adjust(card, template, { customerId, ...carryOver })];
+  return [...issued, ...adjust(card, template, { customerId, ...NO_RECEIPT, ...carryOver })];
 }
 
 /**
@@ -57,7 +59,8 @@ export function carryOverAgain(
   }: CarryOver & { customerId: number; carriedOver: number },
 ): CustomerCardEvent[] {
   if (stamps === carriedOver) return [];
-  return adjust(card, template, { customerId, stamps: stamps - carriedOver, reason });
+  const missing = { stamps: stamps - carriedOver, reason, ...NO_RECEIPT };
+  return adjust(card, template, { customerId, ...missing });
 }
 
 /**
