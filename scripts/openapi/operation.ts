@@ -326,6 +326,8 @@ function createParameter(parameter: Parameter, path: string): Parameter {
 
 /** Repeats the webhooks as a callback: a generator that leaves out what no operation refers to needs their schemas. */
 function createCallback(target: string, schemas: Schemas): OpenApiObject {
+  const [first] = publishedEvents.values();
+  if (!first) throw new Error('no event is published');
   const bodies = [...publishedEvents.keys()].map((type) => Schemas.ref(getWebhookName(type)));
   return {
     event: {
@@ -344,6 +346,7 @@ function createCallback(target: string, schemas: Schemas): OpenApiObject {
                   description: 'The body of any webhook.',
                   anyOf: bodies,
                 }),
+                example: schemas.example(Schemas.refTo(first.envelope), 'output'),
               },
             },
           },

@@ -62,7 +62,7 @@ export class RequestTimeoutError extends InkpadError {
   declare readonly code: 'request_timeout';
 }
 
-/** 413: The body is larger than 1 MiB, or a picture larger than 2 MiB. */
+/** 413: The body is larger than 1 MiB, a picture larger than 2 MiB, or a file larger than 20 MiB. */
 export class PayloadTooLargeError extends InkpadError {
   declare readonly code: 'payload_too_large';
 }

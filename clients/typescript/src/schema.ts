@@ -4764,7 +4764,7 @@ export interface components {
      *     401: The API token is missing or not in force.
      *     408: The request did not arrive completely in time. Nothing was done.
      *     410: This version of the API is retired.
-     *     413: The body is larger than 1 MiB, or a picture larger than 2 MiB.
+     *     413: The body is larger than 1 MiB, a picture larger than 2 MiB, or a file larger than 20 MiB.
      *     415: The path does not accept the body's media type.
      *     429: Too many requests: wait for the number of seconds in Retry-After.
      *     431: The header of the request is larger than 16 KiB.

@@ -117,7 +117,9 @@ class RequestTimeoutError(InkpadError):
 
 
 class PayloadTooLargeError(InkpadError):
-    """413: The body is larger than 1 MiB, or a picture larger than 2 MiB."""
+    """413: The body is larger than 1 MiB, a picture larger than 2 MiB, or a file larger than 20
+    MiB.
+    """
 
     code: Literal["payload_too_large"]
 
