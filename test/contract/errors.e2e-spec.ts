@@ -175,6 +175,8 @@ describe('failures', () => {
     for (const type of [
       'text/plain',
       'text/json',
+      'text/csv',
+      'application/octet-stream',
       'application/x-www-form-urlencoded',
       'multipart/form-data',
       'x',

@@ -515,10 +515,12 @@ it('IMPORT-17 A file that cannot be read, has no rows or too many is 422 `base`,
   expectFailure(large, 413, 'payload_too_large');
   const json = await upload(store, '{"email":"a@example.com"}', { type: 'application/json' });
   expectFailure(json, 415, 'unsupported_media_type');
-  const elsewhere = await store.send('POST', `${store.store}/customers`, new Uint8Array([65]), {
-    'content-type': 'text/csv',
-  });
-  expectFailure(elsewhere, 415, 'unsupported_media_type');
+  for (const type of ['text/csv', 'application/octet-stream']) {
+    const elsewhere = await store.send('POST', `${store.store}/customers`, new Uint8Array([65]), {
+      'content-type': type,
+    });
+    expectFailure(elsewhere, 415, 'unsupported_media_type');
+  }
 });
 
 it('IMPORT-18 NDJSON is read like CSV, with the keys as headers', async () => {
@@ -731,5 +733,30 @@ it('IMPORT-26 An import of another store is 404, and staff may use none of this'
     await staff.post(`${store.store}/imports/${id}/undo`),
   ]) {
     expectFailure(response, 403, 'forbidden');
+  }
+});
+
+it('IMPORT-27 A file may also be `application/octet-stream`: its first character shows whether it is NDJSON', async () => {
+  const type = 'application/octet-stream';
+  const csv = 'first_name,email\nAnna,anna@example.com\n';
+  const quoted = '"first_name";"email"\n"{Anna}";anna@example.com\n';
+  const ndjson = '{"first_name":"Anna","email":"anna@example.com"}\n';
+  for (const [file, format] of [
+    [csv, 'csv'],
+    [quoted, 'csv'],
+    [`\uFEFF${csv}`, 'csv'],
+    [Buffer.from(`\uFEFF${csv}`, 'utf16le'), 'csv'],
+    [ndjson, 'ndjson'],
+    [`\uFEFF\n ${ndjson}`, 'ndjson'],
+  ] as const) {
+    const store = await service.newStore();
+    const done = await importFile(store, file, { type });
+    expect([done.format, done.created, done.failed]).toEqual([format, 1, 0]);
+  }
+  const store = await service.newStore();
+  expectRefused(await upload(store, '', { type }), 'base');
+  expectRefused(await upload(store, Uint8Array.of(0, 1, 2, 3), { type }), 'base');
+  for (const other of ['application/json', 'image/png', 'text/html']) {
+    expectFailure(await upload(store, csv, { type: other }), 415, 'unsupported_media_type');
   }
 });

@@ -115,8 +115,10 @@ export const ERRORS = {
   payload_too_large: {
     status: 413,
     error: 'The body is too large',
-    resolution: 'Send at most 1 MiB in one request, and 2 MiB where the body is a picture.',
-    meaning: 'The body is larger than 1 MiB, or a picture larger than 2 MiB.',
+    resolution:
+      'Send at most 1 MiB in one request, 2 MiB where the body is a picture, and 20 MiB where it is a file to import.',
+    meaning:
+      'The body is larger than 1 MiB, a picture larger than 2 MiB, or a file larger than 20 MiB.',
     response: 'TooLarge',
   },
   unsupported_media_type: {
