@@ -5,6 +5,7 @@ import { AddMember } from '#identity/member.commands.js';
 import type { Role } from '#identity/roles.js';
 import { CreateToken } from '#identity/token.commands.js';
 import type { HistoryEntryJson } from '#history/history-entry.dto.js';
+import type { ReversedReceiptJson } from '#stamping/receipt-reversal.dto.js';
 import { StampCustomerCard } from '#stamping/customer-card.commands.js';
 import { NO_DETAILS } from '#stamping/customer-card.js';
 import { enrol } from '../support/fixtures/enrolled-customer.js';
@@ -16,7 +17,7 @@ import {
   type Failure,
 } from '../support/http/contract.js';
 import { runAtTime } from '../support/services/clock.js';
-import { cli } from '../support/services/service.js';
+import { cli, type ApiResponse } from '../support/services/service.js';
 
 const TEN_MINUTES = 10 * 60_000;
 
@@ -76,9 +77,43 @@ async function stamp(
   return findNewest(card);
 }
 
+/** Stamps one card and redeems from another with one receipt. */
+async function use(stamper: { client: ContractClient }, redeemer: { client: ContractClient }) {
+  const cards = [
+    await enrol(store),
+    await enrol(store, { rewards: [3], card: { initial_stamps: 3 } }),
+  ] as const;
+  const [stamped, redeemed] = cards;
+  const external_ref = randomUUID();
+  const { id } = await stamp(stamped, stamper, { external_ref });
+  const reward_id = redeemed.rewards[0]?.id;
+  await redeemer.client.post(`${redeemed.path}/redeem`, { reward_id, external_ref });
+  return { cards, external_ref, ids: [id, (await findNewest(redeemed)).id] };
+}
+
+const reverseReceipt = (
+  { external_ref }: { external_ref: string },
+  { client }: { client: ContractClient },
+  key?: string,
+) =>
+  client.send<ReversedReceiptJson & Failure>(
+    'POST',
+    `${client.store}/receipts/reverse`,
+    { external_ref, reason: 'Slipped' },
+    key === undefined ? {} : { 'idempotency-key': `${key}-${external_ref}` },
+  );
+
+const balances = ({ cards }: { cards: readonly Enrolled[] }) =>
+  Promise.all(
+    cards.map(async ({ path }) => {
+      const { body } = await store.get<{ stamps_count: number }>(path);
+      return body.stamps_count;
+    }),
+  );
+
 const after = (time: string, ms: number) => new Date(Date.parse(time) + ms).toISOString();
 
-function expectNotTheirs(response: Awaited<ReturnType<typeof reverse>>): void {
+function expectNotTheirs(response: ApiResponse<Failure>): void {
   expectFailure(response, 403, 'forbidden');
   const { error, resolution } = response.body;
   expect([error, resolution]).toEqual([
@@ -189,5 +224,51 @@ describe('reversals by staff', () => {
     const noReason = await staff.client.post(`${card.path}/events/${id}/reverse`, {});
     expectRefused(noReason, 'reason');
     expectNotTheirs(await reverse(card, id, staff));
+  });
+
+  it('RECEIPT-29 Staff may reverse a receipt if they did all of it that is still to be reversed, within the last ten minutes (ROLE-15)', async () => {
+    const secondTill = { client: await clientOf(staff.email) };
+    const own = await use(staff, staff);
+    expectNotTheirs(await reverseReceipt(own, colleague));
+    const { status, body } = await reverseReceipt(own, secondTill);
+    expect([status, body.reversed]).toEqual([200, own.ids]);
+    expect(await balances(own)).toEqual([0, 3]);
+
+    for (const makers of [[colleague, staff] as const, [staff, manager] as const]) {
+      const mixed = await use(...makers);
+      expectNotTheirs(await reverseReceipt(mixed, staff));
+      expectNotTheirs(await reverseReceipt(mixed, staff, 'idempotency-key'));
+      expect(await balances(mixed)).toEqual([1, 0]);
+      // What somebody with the right has reversed already is not in the way.
+      const others = makers.findIndex((maker) => maker !== staff);
+      const card = mixed.cards[others];
+      if (!card) throw new Error('there is no such card');
+      expect((await reverse(card, mixed.ids[others], manager)).status).toBe(200);
+      expect((await reverseReceipt(mixed, staff)).status).toBe(200);
+      expect(await balances(mixed)).toEqual([0, 3]);
+    }
+
+    const old = await use(staff, staff);
+    const { recorded_at: recordedAt } = await findNewest(old.cards[0]);
+    const later = (ms: number) =>
+      runAtTime(after(recordedAt, ms), () => reverseReceipt(old, staff));
+    expectNotTheirs(await later(TEN_MINUTES * 100));
+    expect(await balances(old)).toEqual([1, 0]);
+    expect((await later(TEN_MINUTES - 60_000)).status).toBe(200);
+    const managed = await use(staff, colleague);
+    expect((await reverseReceipt(managed, manager)).status).toBe(200);
+  });
+
+  it('RECEIPT-30 A repetition reverses nothing, so all staff get the first response, whoever reversed the receipt and whenever', async () => {
+    const receipt = await use(staff, staff);
+    const first = await reverseReceipt(receipt, staff);
+    for (const reverser of [staff, colleague]) {
+      const again = await runAtTime(after(new Date().toISOString(), TEN_MINUTES * 100), () =>
+        reverseReceipt(receipt, reverser),
+      );
+      expect([again.status, again.body]).toEqual([200, first.body]);
+      expect(again.headers.get('idempotent-replayed')).toBe('true');
+    }
+    expect(await balances(receipt)).toEqual([0, 3]);
   });
 });

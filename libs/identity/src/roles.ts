@@ -49,7 +49,7 @@ const MIN_ROLE = {
   adjustCustomerCard: 'manager',
   reverseCardEvent: 'staff',
   'reverseCardEvent.any': 'manager',
-  reverseReceipt: 'manager',
+  reverseReceipt: 'staff',
 
   listRewards: 'staff',
   getReward: 'staff',

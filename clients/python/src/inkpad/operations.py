@@ -862,8 +862,8 @@ class Operations:
 
         Reverses every stamping and redemption with this receipt number (external_ref) at
         once, or none. Sends what reversing each of them sends. Repeated, it returns the first
-        response. Adjustments stay.
-        For users with the role owner or manager.
+        response. Adjustments stay. Staff may only reverse a receipt that they made
+        themselves, within ten minutes.
         """
         return self._call(
             "POST",

@@ -20,6 +20,7 @@ import {
 } from '#event-store/commands/multi-stream-commands.js';
 import { PersonalKeys } from '#event-store/personal-keys/personal-keys.js';
 import { ReadModels, toStreamName } from '#event-store/read-models/read-models.js';
+import { assertStaffMayReverse } from './corrections.js';
 import { CorrectionsService } from './corrections.service.js';
 import type { DecisionContext } from './card-merging.js';
 import { customerCard, type CustomerCard, type Template } from './customer-card.js';
@@ -39,8 +40,11 @@ const RETRY_TIMEOUT_MS = 10_000;
 /** The last stamping or redemption with a receipt number, and the event that reversed it. */
 type LastUse = { stored: StoredEvent; reversal: StoredEvent | undefined };
 
+/** @property isOwn whether the member of staff caused it who reverses it */
+type OwnableAction = ReceiptAction & { isOwn: boolean };
+
 /** What a receipt has done to one card. */
-type CardActions = { id: number; actions: ReceiptAction[] };
+type CardActions = { id: number; actions: OwnableAction[] };
 
 /** What the reversal is decided on. The card that was stamped is the first. */
 type ReversalInputs = {
@@ -56,6 +60,8 @@ export class ReverseReceipt extends Command<ActionResult<ReversedReceiptJson>> {
     readonly context: CommandContext,
     readonly externalRef: string,
     readonly reason: string,
+    /** The user, if they may only reverse what they have just done themselves. */
+    readonly staffId?: number,
   ) {
     super();
   }
@@ -110,33 +116,36 @@ export class ReverseReceiptHandler implements ICommandHandler<ReverseReceipt> {
   }
 
   private handle(command: ReverseReceipt): Promise<ReversedReceiptJson> {
-    const { context, reason } = command;
+    const { context, reason, staffId } = command;
     return this.severalStreams.handle<ReversalInputs, ReversedReceiptJson>({
       context,
       load: () => this.load(command),
-      decide: (findState, { cards, templates }) => ({
-        streamDecisions: cards.map(({ id, actions }) => {
-          const card = getCard(findState, id);
-          const template = getTemplate(templates, card);
-          const events = reverseReceipt(card, template, { actions, reason });
-          return toStreamDecision(
-            customerCardReadModel,
-            id,
-            events,
-            createDecisionContext(template, actions) as Json,
-          );
-        }),
-        claims: cards.flatMap(({ id, actions }) =>
-          actions.map(({ event }) =>
-            this.keys.createClaim(
-              context.accountId,
-              REVERSAL,
-              event.id,
-              toStreamName(customerCard, id),
+      decide: (findState, { cards, templates }, now) => {
+        if (staffId !== undefined) assertStaffMayReverseAll(cards, now);
+        return {
+          streamDecisions: cards.map(({ id, actions }) => {
+            const card = getCard(findState, id);
+            const template = getTemplate(templates, card);
+            const events = reverseReceipt(card, template, { actions, reason });
+            return toStreamDecision(
+              customerCardReadModel,
+              id,
+              events,
+              createDecisionContext(template, actions) as Json,
+            );
+          }),
+          claims: cards.flatMap(({ id, actions }) =>
+            actions.map(({ event }) =>
+              this.keys.createClaim(
+                context.accountId,
+                REVERSAL,
+                event.id,
+                toStreamName(customerCard, id),
+              ),
             ),
           ),
-        ),
-      }),
+        };
+      },
       respond: (findState, { cards, templates, installed }, now) => {
         const card = getCard(findState, cards[0]?.id ?? 0);
         const template = getTemplate(templates, card);
@@ -159,8 +168,12 @@ export class ReverseReceiptHandler implements ICommandHandler<ReverseReceipt> {
     if (loaded.some((card) => card?.isErased)) throw this.keys.subjects.createErasedError();
     const { keyed } = command.context;
     if (keyed) keyed.subjectId ??= loaded[0]?.subjectId ?? undefined;
+    const { staffId } = command;
     const actions = await Promise.all(
-      standing.map((stored) => this.corrections.toReversible(stored)),
+      standing.map(async (stored) => ({
+        ...(await this.corrections.toReversible(stored)),
+        isOwn: staffId !== undefined && (await this.corrections.isUser(stored.meta.actor, staffId)),
+      })),
     );
     const cardIds = new Set(loaded.flatMap((card) => card?.state.cardId ?? []));
     return {
@@ -271,6 +284,13 @@ export const receiptReversalHandlers = [ReverseReceiptHandler];
 /** Lists the ids of the events that nobody has reversed. */
 function listStandingIds(uses: LastUse[]): string[] {
   return uses.flatMap(({ stored, reversal }) => (reversal ? [] : [stored.id]));
+}
+
+/** @throws ForbiddenError when they may not reverse one of the actions */
+function assertStaffMayReverseAll(cards: CardActions[], now: Date): void {
+  for (const { event, isOwn } of cards.flatMap(({ actions }) => actions)) {
+    assertStaffMayReverse(event, isOwn, now);
+  }
 }
 
 /** @throws ConflictError: everything is loaded again */

@@ -2,7 +2,7 @@ import { Body, Controller, Post, Res } from '@nestjs/common';
 import { CommandBus } from '@nestjs/cqrs';
 import type { FastifyReply } from 'fastify';
 import type { CommandContext } from '#kernel/aggregate.js';
-import { Context } from '#http/caller.js';
+import { Authenticated, Authenticator, Context, type Caller } from '#http/caller.js';
 import { Endpoint } from '#http/endpoint.js';
 import { unwrapResult } from './customer-cards.controller.js';
 import { ReverseReceipt } from './receipt-reversal.commands.js';
@@ -10,7 +10,10 @@ import { ReversedReceiptJson, ReverseReceiptDto } from './receipt-reversal.dto.j
 
 @Controller('/api/v1/accounts/:account_id/receipts')
 export class ReceiptsController {
-  constructor(private readonly commands: CommandBus) {}
+  constructor(
+    private readonly commands: CommandBus,
+    private readonly authenticator: Authenticator,
+  ) {}
 
   @Post('reverse')
   @Endpoint({
@@ -18,18 +21,22 @@ export class ReceiptsController {
     tag: 'Customer cards',
     summary: 'Undo what a receipt has done',
     description:
-      'Reverses every stamping and redemption with this receipt number (external_ref) at once, or none. Sends what reversing each of them sends. Repeated, it returns the first response. Adjustments stay.',
+      'Reverses every stamping and redemption with this receipt number (external_ref) at once, or none. Sends what reversing each of them sends. Repeated, it returns the first response. Adjustments stay. Staff may only reverse a receipt that they made themselves, within ten minutes.',
     path: ['account_id'],
     status: 200,
     response: ReversedReceiptJson,
-    errors: [404, 422],
+    errors: [403, 404, 422],
   })
   async reverse(
     @Context() context: CommandContext,
+    @Authenticated() caller: Caller,
     @Body() { external_ref: externalRef, reason }: ReverseReceiptDto,
     @Res({ passthrough: true }) reply: FastifyReply,
   ): Promise<ReversedReceiptJson> {
-    const command = new ReverseReceipt(context, externalRef, reason);
+    const { accountId } = context;
+    const refusal = await this.authenticator.findRefusal(caller, accountId, 'reverseCardEvent.any');
+    const staffId = refusal === null ? undefined : caller.principalId;
+    const command = new ReverseReceipt(context, externalRef, reason, staffId);
     return unwrapResult(await this.commands.execute(command), reply);
   }
 }
