@@ -349,7 +349,7 @@ describe('768 receivers that hang, which is the number of concurrent attempts', 
        from webhook_subscriptions s, unnest($2::bigint[], $3::bytea[]) as x (id, secret) where s.id = $1`,
       model.id,
       ids,
-      ids.map((id) => secrets.seal(id, secrets.generate())),
+      ids.map((id) => secrets.seal(id, secrets.generate('hmac').secret)),
     );
     await store.send('DELETE', `${store.store}/webhook_subscriptions/${model.id}`);
     await startDispatcher({ WEBHOOK_TIME_SCALE: '1' });

@@ -30,6 +30,17 @@ create table webhook_subscriptions (
   give_up_before timestamptz,
   -- the failing_since of the last warning: another one is another warning
   warned_failing_since timestamptz,
+  -- the store's own headers: their names, and names and values sealed
+  header_names text[] not null default '{}',
+  headers bytea,
+  -- only events about these, and events about none; null: all
+  card_ids bigint[] check (cardinality(card_ids) > 0),
+  location_ids bigint[] check (cardinality(location_ids) > 0),
+  personal_data boolean not null default true,
+  signature text not null default 'hmac' check (signature in ('hmac', 'ed25519')),
+  -- verifies what the secret signs, when that is a private key
+  public_key text,
+  check ((signature = 'ed25519') = (public_key is not null)),
   check (enabled = (disabled_at is null) and enabled = (disabled_reason is null))
 ) with (fillfactor = 50);
 create index webhook_subscriptions_account on webhook_subscriptions (account_id, id);
@@ -37,6 +48,8 @@ create index webhook_subscriptions_failing on webhook_subscriptions (failing_sin
   where enabled and failing_since is not null;
 create trigger webhook_subscriptions_previous_secret_key before insert or update of previous_secret on webhook_subscriptions
   for each row execute function refuse_retired_key('previous_secret');
+create trigger webhook_subscriptions_headers_key before insert or update of headers on webhook_subscriptions
+  for each row execute function refuse_retired_key('headers');
 create trigger webhook_subscriptions_secret_key before insert or update of secret on webhook_subscriptions
   for each row execute function refuse_retired_key('secret');
 
@@ -70,6 +83,8 @@ create table webhook_events (
   stream text not null,
   revision bigint not null,
   recorded_at timestamptz not null,
+  -- where it happened
+  location_id bigint,
   primary key (account_id, seq) include (recorded_at, type)
 ) partition by range (seq);
 create index webhook_events_id on webhook_events (event_id);
@@ -197,7 +212,9 @@ create table webhook_replays (
   -- the log's position at the request
   log_head text not null,
   -- repeated by a client that does not know the outcome of its request
-  request uuid not null
+  request uuid not null,
+  -- only events of which the subscription has no delivery yet
+  fills_gap boolean not null default false
 );
 create index webhook_replays_subscription on webhook_replays (subscription_id);
 

@@ -1576,7 +1576,8 @@ class AsyncOperations:
     ) -> models.WebhookSubscription:
         """Update a webhook subscription.
 
-        Only the given fields change; enabled pauses and resumes.
+        Only the given fields change; enabled pauses and resumes, replay_missed sends what the
+        pause has missed.
         For users with the role owner.
         """
         return await self._call(
@@ -1646,7 +1647,7 @@ class AsyncOperations:
         """Replace the signing secret.
 
         The next deliveries are signed with the new secret, and also with the old one for
-        grace_seconds.
+        grace_seconds. It also changes the kind of signature.
         For users with the role owner.
         """
         return await self._call(

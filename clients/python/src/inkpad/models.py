@@ -715,8 +715,8 @@ class CustomerCreatedData(TypedDict):
     """The id."""
     account_id: int
     """The store."""
-    first_name: str
-    """The first name."""
+    first_name: str | None
+    """The first name; null where a subscription sends no personal data."""
     last_name: str | None
     """The last name."""
     email: str | None
@@ -727,9 +727,9 @@ class CustomerCreatedData(TypedDict):
     """The day of birth, as YYYY-MM-DD."""
     stamp_count: int
     """Over all cards"""
-    metadata: dict[str, Any]
+    metadata: dict[str, Any] | None
     """Data of other systems, stored with it."""
-    external_references: list[ExternalReference]
+    external_references: list[ExternalReference] | None
     """The customer’s ids in other systems."""
     customer_cards: list[CustomerCard]
     """Their cards, by id."""
@@ -809,6 +809,43 @@ class CustomerList(TypedDict):
     """The place of this page in the list."""
 
 
+class CustomerUpdatedData(TypedDict):
+    id: int
+    """The id."""
+    account_id: int
+    """The store."""
+    first_name: str | None
+    """The first name; null where a subscription sends no personal data."""
+    last_name: str | None
+    """The last name."""
+    email: str | None
+    """The e-mail address, unique in the store whatever its case."""
+    phone: str | None
+    """The phone number, unique in the store."""
+    birthday: str | None
+    """The day of birth, as YYYY-MM-DD."""
+    stamp_count: int
+    """Over all cards"""
+    metadata: dict[str, Any] | None
+    """Data of other systems, stored with it."""
+    external_references: list[ExternalReference] | None
+    """The customer’s ids in other systems."""
+    customer_cards: list[CustomerCard]
+    """Their cards, by id."""
+    marketing_consent: bool
+    """Whether the customer agreed to marketing."""
+    sms_consent: bool
+    """Whether the customer agreed to text messages."""
+    created_at: str
+    """When it was created."""
+    updated_at: str
+    """When it was last changed."""
+    erased_at: str | None
+    """Null unless the person was erased; personal fields are empty since then"""
+    merged_into: int | None
+    """The customer that this one was merged into and who goes on for both"""
+
+
 class CustomerUpdatedEvent(TypedDict):
     id: str
     """The same in every attempt, so that duplicates can be dropped"""
@@ -822,7 +859,7 @@ class CustomerUpdatedEvent(TypedDict):
     """
     account_id: int
     """The store."""
-    data: Customer
+    data: CustomerUpdatedData
     """The data of the event. Its shape depends on type."""
     previous_attributes: PreviousAttributes
     """The old values of the changed fields"""
@@ -904,8 +941,8 @@ class ErrorResponse(TypedDict):
 class EventCustomer(TypedDict):
     id: int
     """The id."""
-    first_name: str
-    """The first name."""
+    first_name: str | None
+    """The first name; null where a subscription sends no personal data."""
     last_name: str | None
     """The last name."""
     email: str | None
@@ -1385,8 +1422,8 @@ class PosterInput(TypedDict):
 
 
 class PreviousAttributes(TypedDict):
-    first_name: NotRequired[str]
-    """The first name."""
+    first_name: NotRequired[str | None]
+    """The first name; null where a subscription sends no personal data."""
     last_name: NotRequired[str | None]
     """The last name."""
     email: NotRequired[str | None]
@@ -1395,7 +1432,7 @@ class PreviousAttributes(TypedDict):
     """The phone number, unique in the store."""
     birthday: NotRequired[str | None]
     """The day of birth, as YYYY-MM-DD."""
-    metadata: NotRequired[dict[str, Any]]
+    metadata: NotRequired[dict[str, Any] | None]
     """Data of other systems, stored with it."""
     marketing_consent: NotRequired[bool]
     """Whether the customer agreed to marketing."""
@@ -1623,6 +1660,8 @@ class RewardUnlockedEvent(TypedDict):
 class SecretRotation(TypedDict):
     grace_seconds: NotRequired[int | None]
     """Seconds during which the old secret also signs Default: 0."""
+    signature: NotRequired[Literal["hmac", "ed25519"] | None]
+    """Signs like this from now on"""
 
 
 class StampEarnedData(TypedDict):
@@ -2055,6 +2094,20 @@ class WebhookSubscription(TypedDict):
     """Your own label."""
     payload_format: Literal["envelope", "flat"]
     """The format that is sent: envelope, or flat, which is only the data."""
+    headers: dict[str, Any]
+    """Your own headers of each delivery, at most 10; the values are never shown, every one reads
+    as •••.
+    """
+    card_ids: list[int] | None
+    """Only events about these cards, and events about no card; null means all."""
+    location_ids: list[int] | None
+    """Only events at these locations, and events at no location; null means all."""
+    personal_data: bool
+    """Whether personal fields are sent; if false they are null."""
+    signature: Literal["hmac", "ed25519"]
+    """hmac signs with the secret, ed25519 with a private key that only Inkpad has."""
+    public_key: str | None
+    """Verifies the signatures of ed25519, begins with whpk_; null for hmac."""
     enabled: bool
     """Whether events are delivered."""
     disabled_at: str | None
@@ -2104,8 +2157,20 @@ class WebhookSubscriptionChanges(TypedDict):
     """Your own label."""
     payload_format: NotRequired[Literal["envelope", "flat"]]
     """The format that is sent: envelope, or flat, which is only the data."""
+    headers: NotRequired[dict[str, str] | None]
+    """Replaces all headers; the value ••• keeps the one that the header has"""
+    card_ids: NotRequired[list[int] | None]
+    """Only events about these cards, and events about no card; null means all."""
+    location_ids: NotRequired[list[int] | None]
+    """Only events at these locations, and events at no location; null means all."""
+    personal_data: NotRequired[bool]
+    """Whether personal fields are sent; if false they are null."""
+    signature: NotRequired[Literal["hmac", "ed25519"]]
+    """Only the current value: rotate_secret changes it"""
     enabled: NotRequired[bool]
     """false pauses, true resumes"""
+    replay_missed: NotRequired[bool | None]
+    """With enabled true: also sends what was recorded since it was disabled Default: false."""
 
 
 class WebhookSubscriptionInput(TypedDict):
@@ -2137,6 +2202,20 @@ class WebhookSubscriptionInput(TypedDict):
     """Your own label."""
     payload_format: NotRequired[Literal["envelope", "flat"] | None]
     """The format that is sent: envelope, or flat, which is only the data. Default: envelope."""
+    headers: NotRequired[dict[str, str] | None]
+    """Your own headers of each delivery, at most 10; the values are never shown, every one reads
+    as •••.
+    """
+    card_ids: NotRequired[list[int] | None]
+    """Only events about these cards, and events about no card; null means all."""
+    location_ids: NotRequired[list[int] | None]
+    """Only events at these locations, and events at no location; null means all."""
+    personal_data: NotRequired[bool | None]
+    """Whether personal fields are sent; if false they are null. Default: true."""
+    signature: NotRequired[Literal["hmac", "ed25519"] | None]
+    """hmac signs with the secret, ed25519 with a private key that only Inkpad has. Default:
+    hmac.
+    """
     enabled: NotRequired[bool | None]
     """Whether events are delivered. Default: true."""
 
@@ -2165,6 +2244,20 @@ class WebhookSubscriptionWithSecret(TypedDict):
     """Your own label."""
     payload_format: Literal["envelope", "flat"]
     """The format that is sent: envelope, or flat, which is only the data."""
+    headers: dict[str, Any]
+    """Your own headers of each delivery, at most 10; the values are never shown, every one reads
+    as •••.
+    """
+    card_ids: list[int] | None
+    """Only events about these cards, and events about no card; null means all."""
+    location_ids: list[int] | None
+    """Only events at these locations, and events at no location; null means all."""
+    personal_data: bool
+    """Whether personal fields are sent; if false they are null."""
+    signature: Literal["hmac", "ed25519"]
+    """hmac signs with the secret, ed25519 with a private key that only Inkpad has."""
+    public_key: str | None
+    """Verifies the signatures of ed25519, begins with whpk_; null for hmac."""
     enabled: bool
     """Whether events are delivered."""
     disabled_at: str | None
@@ -2184,7 +2277,7 @@ class WebhookSubscriptionWithSecret(TypedDict):
     updated_at: str
     """When it was last changed."""
     secret: str
-    """Signs the deliveries as in Standard Webhooks"""
+    """Signs the deliveries as in Standard Webhooks; empty for ed25519"""
 
 
 class WebhookTestData(TypedDict):

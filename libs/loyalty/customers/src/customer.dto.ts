@@ -20,7 +20,7 @@ const DESCRIPTIONS = {
 };
 
 @Dto('ExternalReference')
-class ExternalReferenceJson {
+export class ExternalReferenceJson {
   @TextProperty({ example: 'till', description: 'The other system.' })
   declare readonly source: string;
   @TextProperty({ example: 'A-17', description: 'The customer’s id in the other system.' })

@@ -21,7 +21,7 @@ import {
   type Outcome,
 } from '#sending/outcome.js';
 import { WebhookClient, type Attempt } from '#sending/webhook.client.js';
-import { SECRET_LOST } from '#sending/webhook-secrets.service.js';
+import { HEADERS_LOST, SECRET_LOST } from '#sending/webhook-secrets.service.js';
 import {
   decideAfterAttempt,
   decideAfterManualAttempt,
@@ -165,17 +165,20 @@ export class DeliveryAttempts {
   ): Promise<AttemptResult | undefined> {
     if (typeof body === 'string') return createUnsent({ kind: body });
     if (!target) return undefined;
-    if (target.secret === null) {
-      this.log.error(SECRET_LOST, toLogFields(delivery));
-      return createUnsent({ kind: 'failed', error: SECRET_LOST });
+    const { secret, headers } = target;
+    if (secret === null || headers === null) {
+      const error = secret === null ? SECRET_LOST : HEADERS_LOST;
+      this.log.error(error, toLogFields(delivery));
+      return createUnsent({ kind: 'failed', error });
     }
     const attempt = {
       url: target.url,
-      secret: target.secret,
+      secret,
+      ...(headers && { headers }),
       ...(target.previousSecret !== undefined && { previousSecret: target.previousSecret }),
       eventId: delivery.eventId,
       type: delivery.type,
-      body: formatBody(body, delivery.payloadFormat),
+      body: formatBody(body, delivery.payloadFormat, target.personalData),
       mayBeSent: () => this.isCurrent(delivery, readAt),
     };
     return runInSpan('webhook attempt', {}, (span) => this.sendTraced(span, delivery, attempt), {

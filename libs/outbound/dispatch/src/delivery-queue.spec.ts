@@ -271,6 +271,8 @@ const target: Target = {
   url: 'https://receiver.example/',
   secret: 'whsec_AA==',
   previousSecret: undefined,
+  headers: undefined,
+  personalData: true,
   enabled: true,
   disabledReason: null,
   giveUpBefore: null,

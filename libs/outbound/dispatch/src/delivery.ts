@@ -1,4 +1,5 @@
 import type { Body, PayloadFormat } from '#public-events/public-events.js';
+import type { CustomHeaders } from '#sending/webhook-headers.js';
 import type { DisabledReason } from '#subscriptions/webhook-subscription.js';
 
 /** One event for one subscription, as loaded from its queue. */
@@ -39,6 +40,9 @@ export type Target = {
   /** Null when it cannot be decrypted. */
   secret: string | null;
   previousSecret: string | undefined;
+  /** The store's own. Undefined: none; null when they cannot be decrypted. */
+  headers: CustomHeaders | null | undefined;
+  personalData: boolean;
   enabled: boolean;
   disabledReason: DisabledReason | null;
   giveUpBefore: Date | null;

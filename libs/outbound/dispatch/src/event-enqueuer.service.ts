@@ -11,6 +11,12 @@ import {
   getEventCustomerId,
   type Envelope,
 } from '#public-events/event-bodies.service.js';
+import {
+  getEventLocationId,
+  matchesSubject,
+  type EventSubject,
+} from '#public-events/event-subject.js';
+import { EventSubjects } from '#public-events/event-subjects.service.js';
 import type { PayloadFormat, PublicEventType } from '#public-events/public-events.js';
 import { assertKnownTypes, findPublicType } from '#public-events/public-events.js';
 import { withPartitions } from '#public-events/webhook-partitions.service.js';
@@ -29,6 +35,8 @@ type Listener = {
   account_id: number;
   events: string[];
   payload_format: PayloadFormat;
+  card_ids: number[] | null;
+  location_ids: number[] | null;
   active_from: string;
   /** Null while it is still enabled. */
   active_until: string | null;
@@ -73,12 +81,14 @@ const ENQUEUE = {
     ), new_events as materialized (
       select webhook_next_id() as seq, x.*
       from unnest($5::text[], $6::bigint[], $7::bigint[], $8::text[], $9::text[], $10::bigint[], $11::timestamptz[],
-                  $12::bytea[])
-        with ordinality as x (event_id, account_id, customer_id, type, stream, revision, recorded_at, body, nth)
+                  $12::bytea[], $17::bigint[])
+        with ordinality
+        as x (event_id, account_id, customer_id, type, stream, revision, recorded_at, body, location_id, nth)
     ), events as (
       insert into webhook_events
-        (seq, event_id, account_id, customer_id, type, stream, revision, recorded_at)
-      select seq, event_id, account_id, customer_id, type, stream, revision, recorded_at from new_events
+        (seq, event_id, account_id, customer_id, type, stream, revision, recorded_at, location_id)
+      select seq, event_id, account_id, customer_id, type, stream, revision, recorded_at, location_id
+      from new_events
       where exists (select from moved)
     ), bodies as (
       insert into webhook_bodies (seq, body)
@@ -117,6 +127,7 @@ export class EventEnqueuer {
   constructor(
     private readonly pool: Pool,
     private readonly bodies: EventBodies,
+    private readonly subjects: EventSubjects,
     private readonly metrics: DeliveryMetrics,
     private readonly types: EventTypes,
   ) {}
@@ -138,7 +149,11 @@ export class EventEnqueuer {
       this.renderAhead(events),
       this.readListeners(events),
     ]);
-    const deliveries = createDeliveries(events, listeners);
+    const subjects = await this.subjects.find(
+      stored,
+      [...listeners.values()].flat().map(({ card_ids }) => ({ cardIds: card_ids })),
+    );
+    const deliveries = createDeliveries(events, listeners, subjects);
     for (const { event: index } of deliveries) {
       const event = events[index];
       const envelope = event && envelopes.get(event.eventId);
@@ -193,10 +208,12 @@ export class EventEnqueuer {
     if (accountIds.size === 0) return byAccount;
     const { rows } = await this.pool.query<Listener>({
       name: 'webhook_listeners',
-      text: `select id, account_id, events, payload_format, active_from, null as active_until
+      text: `select id, account_id, events, payload_format, to_jsonb(card_ids) as card_ids,
+               to_jsonb(location_ids) as location_ids, active_from, null as active_until
              from webhook_subscriptions where account_id = any ($1) and enabled
              union all
-             select s.id, s.account_id, s.events, s.payload_format, a.active_from, a.active_until
+             select s.id, s.account_id, s.events, s.payload_format, to_jsonb(s.card_ids),
+               to_jsonb(s.location_ids), a.active_from, a.active_until
              from webhook_active_spans a join webhook_subscriptions s on s.id = a.subscription_id
              where s.account_id = any ($1)
              order by id`,
@@ -218,9 +235,10 @@ export class EventEnqueuer {
 function createDeliveries(
   events: PublicEvent[],
   listeners: Map<number, Listener[]>,
+  subjects: Map<string, EventSubject>,
 ): EnqueuedDelivery[] {
   return events.flatMap((event, index) =>
-    findListeners(event, listeners).map((listener) => ({
+    findListeners(event, listeners, subjects.get(event.stored.id)).map((listener) => ({
       subscriptionId: listener.id,
       event: index,
       payloadFormat: listener.payload_format,
@@ -232,10 +250,17 @@ function createDeliveries(
 function findListeners(
   { type, stored }: PublicEvent,
   listeners: Map<number, Listener[]>,
+  subject: EventSubject = { cardId: null, locationId: null },
 ): Listener[] {
   return (listeners.get(stored.meta.accountId) ?? [])
     .filter(
-      (listener) => isSubscribedTo(listener.events, type) && wasActive(listener, stored.position),
+      (listener) =>
+        isSubscribedTo(listener.events, type) &&
+        matchesSubject(
+          { cardIds: listener.card_ids, locationIds: listener.location_ids },
+          subject,
+        ) &&
+        wasActive(listener, stored.position),
     )
     .filter(({ id }, i, all) => all[i - 1]?.id !== id);
 }
@@ -266,6 +291,7 @@ function toEnqueueArguments(
     deliveries.map(({ event }) => event),
     deliveries.map(({ payloadFormat }) => payloadFormat),
     dispatcherId,
+    events.map(({ stored }) => getEventLocationId(stored)),
   ];
 }
 

@@ -20,6 +20,8 @@ type ViewRow = {
   target_url: string | null;
   secret: Buffer;
   previous_secret: Buffer | null;
+  headers: Buffer | null;
+  personal_data: boolean;
   enabled: boolean;
   disabled_reason: DisabledReason | null;
   give_up_before: Date | null;
@@ -46,8 +48,9 @@ const LOAD = {
       from unnest($2::bigint[], $3::bigint[], $4::int[], $5::int[]) as w (subscription_id, after, room, skip)
       join webhook_queues q on q.subscription_id = w.subscription_id and q.dispatcher_id = $1
     )
-    select p.*, null as enqueued_count, null as target_url, null as secret, null as previous_secret, null as enabled,
-      null as disabled_reason, null as give_up_before, null as failing_since, null as has_redelivery
+    select p.*, null as enqueued_count, null as target_url, null as secret, null as previous_secret, null as headers,
+      null as personal_data, null as enabled, null as disabled_reason, null as give_up_before, null as failing_since,
+      null as has_redelivery
     from requested w
     cross join lateral (
       (select ${DELIVERY_COLUMNS} from webhook_pending p
@@ -61,7 +64,7 @@ const LOAD = {
     union all
     select null, w.subscription_id, null, null, null, null, null, null, null, null, null, null, null, null,
       w.enqueued_count, s.target_url, s.secret, case when s.previous_secret_until > now() then s.previous_secret end,
-      s.enabled, s.disabled_reason, s.give_up_before, s.failing_since,
+      s.headers, s.personal_data, s.enabled, s.disabled_reason, s.give_up_before, s.failing_since,
       exists (select from webhook_redeliveries r where r.subscription_id = w.subscription_id)
     from requested w
     left join webhook_subscriptions s on s.id = w.subscription_id`,
@@ -182,6 +185,9 @@ export class PendingDeliveries {
       url: row.target_url,
       secret: open(row.secret),
       previousSecret: (row.previous_secret && open(row.previous_secret)) ?? undefined,
+      headers:
+        row.headers === null ? undefined : this.secrets.openHeaders(subscriptionId, row.headers),
+      personalData: row.personal_data,
       enabled: row.enabled,
       disabledReason: row.disabled_reason,
       giveUpBefore: row.give_up_before,

@@ -6,6 +6,7 @@ import { isTransient } from '#database/connection.js';
 import { readCheckpoint } from '#event-store/port/checkpoint.js';
 import { EventStore } from '#event-store/port/event-store.js';
 import { parsePosition } from '#event-store/port/position.js';
+import { renderSubjectCondition } from '#public-events/event-subject.js';
 import { withPartitions } from '#public-events/webhook-partitions.service.js';
 import { FAN_OUT_CHECKPOINT, armQueues } from '#subscriptions/delivery-requests.service.js';
 import { DeliveryWorker } from './delivery-worker.service.js';
@@ -15,6 +16,12 @@ const ROUND_MS = 500;
 const BATCH_SIZES = { enqueued: 250, scanned: 2_000 };
 /** A replay waits while its subscription has this many pending deliveries. */
 const MAX_PENDING = 1_000;
+
+/**
+ * A delivery of an event that was just recorded gets its id in the same statement as the event, from the same sequence: at
+ * most so many later.
+ */
+const MAX_ID_DISTANCE = 1_000_000;
 
 const WAITING = {
   name: 'webhook_replays_waiting',
@@ -40,7 +47,7 @@ const FEED = {
   name: 'webhook_replay_feed',
   text: `
     with request as (
-      select r.*, s.payload_format, coalesce(s.enabled, false) as enabled, s.disabled_reason
+      select r.*, s.payload_format, s.card_ids, s.location_ids, coalesce(s.enabled, false) as enabled, s.disabled_reason
       from webhook_replays r left join webhook_subscriptions s on s.id = r.subscription_id
       where r.id = $1 for no key update of r skip locked
     ), room as (
@@ -55,9 +62,15 @@ const FEED = {
         order by e.seq limit ${BATCH_SIZES.scanned}
       ) e
       where r.enabled and (select n from room) > 0
+    ), known as (
+      select d.event_seq from request r join webhook_deliveries d on d.subscription_id = r.subscription_id
+        and d.id > (select min(seq) from scanned) and d.id < (select max(seq) + ${MAX_ID_DISTANCE} from scanned)
+      where r.fills_gap
     ), matching as (
       select e.* from scanned e join request r on e.recorded_at >= r.recorded_from and e.recorded_at < r.recorded_to
         and (r.types is null or e.type = any (r.types))
+        and ${renderSubjectCondition('r.card_ids', 'r.location_ids')}
+      where e.seq not in (select event_seq from known)
       order by e.seq limit (select n from room)
     ), enqueued as (
       insert into webhook_pending (id, subscription_id, event_seq, event_id, account_id, customer_id, stream,

@@ -6,6 +6,7 @@ import {
   IntegerProperty,
   JsonProperty,
   ObjectProperty,
+  ObjectsProperty,
   OneOfProperty,
   TextProperty,
   TimestampProperty,
@@ -16,12 +17,12 @@ import {
   CustomerCardJson,
   RedemptionRecordJson,
 } from '#stamping/customer-card.dto.js';
-import { CustomerJson } from '#customers/customer.dto.js';
+import { CustomerJson, ExternalReferenceJson } from '#customers/customer.dto.js';
 import type { PublicEventType } from './public-events.js';
 
 /** Describes the fields that several classes have. */
 const DESCRIPTIONS = {
-  first_name: 'The first name.',
+  first_name: 'The first name; null where a subscription sends no personal data.',
   last_name: 'The last name.',
   email: 'The e-mail address, unique in the store whatever its case.',
   phone: 'The phone number, unique in the store.',
@@ -39,8 +40,8 @@ const DESCRIPTIONS = {
 @Dto('EventCustomer')
 class CustomerName {
   @IntegerProperty({ description: 'The id.' }) declare readonly id: number;
-  @TextProperty({ example: 'Anna', description: DESCRIPTIONS.first_name })
-  declare readonly first_name: string;
+  @TextProperty({ nullable: true, example: 'Anna', description: DESCRIPTIONS.first_name })
+  declare readonly first_name: string | null;
   @TextProperty({ nullable: true, description: DESCRIPTIONS.last_name })
   declare readonly last_name: string | null;
   @TextProperty({ nullable: true, example: 'anna@example.com', description: DESCRIPTIONS.email })
@@ -49,8 +50,28 @@ class CustomerName {
   declare readonly phone: string | null;
 }
 
+type Nullable = 'first_name' | 'metadata' | 'external_references';
+
+/** A customer, some of whose fields are null where a subscription sends no personal data. */
+@Dto('CustomerUpdatedData')
+class CustomerData extends (CustomerJson as Type<Omit<CustomerJson, Nullable>>) {
+  @TextProperty({ nullable: true, example: 'Anna', description: DESCRIPTIONS.first_name })
+  declare readonly first_name: string | null;
+  @JsonProperty({
+    nullable: true,
+    example: {},
+    description: 'Data of other systems, stored with it.',
+  })
+  declare readonly metadata: object | null;
+  @ObjectsProperty(() => ExternalReferenceJson, {
+    nullable: true,
+    description: 'The customer’s ids in other systems.',
+  })
+  declare readonly external_references: ExternalReferenceJson[] | null;
+}
+
 @Dto('CustomerCreatedData')
-class CustomerCreatedData extends CustomerJson {
+class CustomerCreatedData extends CustomerData {
   @OneOfProperty(['poster', 'app', 'import', 'api'], { description: DESCRIPTIONS.source })
   declare readonly source: string;
 }
@@ -150,8 +171,13 @@ class WebhookTestData {
 
 @Dto('PreviousAttributes', { example: { last_name: null } })
 class PreviousAttributes {
-  @TextProperty({ optional: true, example: 'Anna', description: DESCRIPTIONS.first_name })
-  declare readonly first_name?: string;
+  @TextProperty({
+    optional: true,
+    nullable: true,
+    example: 'Anna',
+    description: DESCRIPTIONS.first_name,
+  })
+  declare readonly first_name?: string | null;
   @TextProperty({ optional: true, nullable: true, description: DESCRIPTIONS.last_name })
   declare readonly last_name?: string | null;
   @TextProperty({
@@ -176,8 +202,12 @@ class PreviousAttributes {
     description: 'The day of birth, as YYYY-MM-DD.',
   })
   declare readonly birthday?: string | null;
-  @JsonProperty({ optional: true, description: 'Data of other systems, stored with it.' })
-  declare readonly metadata?: object;
+  @JsonProperty({
+    optional: true,
+    nullable: true,
+    description: 'Data of other systems, stored with it.',
+  })
+  declare readonly metadata?: object | null;
   @BooleanProperty({
     optional: true,
     example: false,
@@ -243,7 +273,7 @@ export const publicEvents = [
     summary: 'A customer joined the programme',
     details: '`source` is `poster`, `app`, `import` or `api`.',
   }),
-  describeWebhook('customer.updated', CustomerJson, {
+  describeWebhook('customer.updated', CustomerData, {
     summary: 'A customer’s name, contact, birthday, metadata or consent changed',
     details: 'It is also sent when customers are merged or unmerged, and when one is erased.',
     hasPrevious: true,

@@ -2,6 +2,7 @@ import { Module } from '@nestjs/common';
 import { CustomerCardReadsModule } from '#stamping/customer-card-reads.module.js';
 import { EventBodies } from './event-bodies.service.js';
 import { RENDERERS, type EventRenderer } from './event-renderer.js';
+import { EventSubjects } from './event-subjects.service.js';
 import { EventFeed } from './event-feed.service.js';
 import { CustomerCardRenderer } from './customer-card-renderer.service.js';
 import { CustomerRenderer } from './customer-renderer.service.js';
@@ -16,10 +17,11 @@ const renderers = [CustomerRenderer, CustomerCardRenderer];
   providers: [
     EventBodies,
     EventFeed,
+    EventSubjects,
     StreamProjections,
     ...renderers,
     { provide: RENDERERS, inject: renderers, useFactory: (...all: EventRenderer[]) => all },
   ],
-  exports: [EventBodies, EventFeed],
+  exports: [EventBodies, EventFeed, EventSubjects],
 })
 export class PublicEventsModule {}

@@ -343,10 +343,67 @@ describe('public events', () => {
     const data = '{"b":1,"metadata":{"__proto__":"x","2":"y","é":"\\u2028"},"n":0.1}';
     const text = `{"id":"evt_1","type":"stamp.earned","data":${JSON.stringify(JSON.parse(data))}}`;
     const envelope = Buffer.from(text);
-    expect(formatBody(envelope, 'envelope')).toBe(envelope);
-    const flat = formatBody(envelope, 'flat').toString();
+    expect(formatBody(envelope, 'envelope', true)).toBe(envelope);
+    const flat = formatBody(envelope, 'flat', true).toString();
     expect(JSON.parse(flat)).toEqual(JSON.parse(data));
     expect(text).toContain(flat);
+  });
+});
+
+describe('formatBody without personal data', () => {
+  const customer = {
+    id: 31,
+    first_name: 'Anna',
+    last_name: 'Berg',
+    email: 'anna@example.com',
+    phone: '+4915112345678',
+  };
+  const person = {
+    ...customer,
+    birthday: '1990-05-31',
+    metadata: { vip: true },
+    external_references: [{ source: 'pos', external_id: '7' }],
+  };
+  const nobody = {
+    id: 31,
+    first_name: null,
+    last_name: null,
+    email: null,
+    phone: null,
+    birthday: null,
+    metadata: null,
+    external_references: null,
+  };
+  const format = (event: object, payloadFormat: 'envelope' | 'flat') =>
+    JSON.parse(
+      formatBody(Buffer.from(JSON.stringify(event)), payloadFormat, false).toString(),
+    ) as unknown;
+
+  it('sends null for each personal field of a customer, and of the old values', () => {
+    const event = {
+      id: 'evt_1',
+      data: { ...person, stamp_count: 3, marketing_consent: true },
+      previous_attributes: { email: 'old@example.com', metadata: {}, sms_consent: false },
+    };
+    const data = { ...nobody, stamp_count: 3, marketing_consent: true };
+    expect(format(event, 'envelope')).toEqual({
+      id: 'evt_1',
+      data,
+      previous_attributes: { email: null, metadata: null, sms_consent: false },
+    });
+    expect(format(event, 'flat')).toEqual(data);
+  });
+
+  it('sends null for each personal field of the customer of a card, and for the note', () => {
+    const event = { data: { stamps: 2, staff_ref: 'till 2', note: 'two lattes', customer } };
+    const data = {
+      stamps: 2,
+      staff_ref: 'till 2',
+      note: null,
+      customer: { id: 31, first_name: null, last_name: null, email: null, phone: null },
+    };
+    expect(format(event, 'envelope')).toEqual({ data });
+    expect(format(event, 'flat')).toEqual(data);
   });
 });
 

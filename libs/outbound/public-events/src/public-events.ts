@@ -3,7 +3,7 @@ import type { EventMeta } from '#kernel/aggregate.js';
 import { toPublicEventId } from '#kernel/public-id.js';
 import type { EventTypes } from '#event-store/port/event-types.js';
 import { customer as customerAggregate } from '#customers/customer.js';
-import type { CustomerEvent } from '#customers/customer.events.js';
+import type { CustomerEvent, PersonalFields } from '#customers/customer.events.js';
 import type { CustomerCardEvent } from '#stamping/customer-card.events.js';
 import { customerCard, type CustomerCard } from '#stamping/customer-card.js';
 
@@ -236,11 +236,42 @@ export function renderTestEnvelope(
  */
 export type Body = Buffer | 'missing' | 'unrendered';
 
-/** Formats the body of every attempt. Only the envelope is stored; `flat` is extracted from it. */
-export function formatBody(envelope: Buffer, format: 'envelope' | 'flat'): Buffer {
-  if (format === 'envelope') return envelope;
-  const { data } = JSON.parse(envelope.toString()) as { data: unknown };
-  return Buffer.from(JSON.stringify(data));
+/** The names in an event of what an erasure removes. */
+const PERSONAL_FIELDS: Record<keyof PersonalFields | 'note', string> = {
+  firstName: 'first_name',
+  lastName: 'last_name',
+  email: 'email',
+  phone: 'phone',
+  birthday: 'birthday',
+  metadata: 'metadata',
+  externalReferences: 'external_references',
+  note: 'note',
+};
+
+type Fields = Record<string, unknown>;
+type ParsedEnvelope = { data: Fields & { customer?: Fields }; previous_attributes?: Fields };
+
+/**
+ * Formats the body of every attempt. Only the envelope is stored; `flat` is extracted from it.
+ * @param withPersonalData if false, every personal field is null
+ */
+export function formatBody(
+  envelope: Buffer,
+  format: PayloadFormat,
+  withPersonalData: boolean,
+): Buffer {
+  if (format === 'envelope' && withPersonalData) return envelope;
+  const parsed = JSON.parse(envelope.toString()) as ParsedEnvelope;
+  if (!withPersonalData) {
+    const { data, previous_attributes: previous } = parsed;
+    for (const fields of [data, data.customer, previous]) if (fields) clearPersonalFields(fields);
+  }
+  return Buffer.from(JSON.stringify(format === 'envelope' ? parsed : parsed.data));
+}
+
+/** Keys that are absent stay absent: `previous_attributes` still tells what has changed. */
+function clearPersonalFields(fields: Fields): void {
+  for (const name of Object.values(PERSONAL_FIELDS)) if (name in fields) fields[name] = null;
 }
 
 function toReferences({ state, cardName }: CustomerCardSubject) {

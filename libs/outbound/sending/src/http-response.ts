@@ -304,14 +304,20 @@ function isBlank(code: number): boolean {
   return code === 0x20 || code === 0x09;
 }
 
-/** Creates an excerpt of at most 1 KiB, decoded, without characters that the database cannot store; null if empty. */
-export async function createExcerpt({
-  start,
-  encoding,
-}: Pick<ReceiverResponse, 'start' | 'encoding'>): Promise<string | null> {
+/** @param isCut whether the text goes on */
+export type HideSecrets = (text: string, isCut: boolean) => string;
+
+/**
+ * Creates an excerpt of at most 1 KiB, decoded, without characters that the database cannot store; null if empty.
+ * @param hide removes what must not be shown
+ */
+export async function createExcerpt(
+  { start, encoding }: Pick<ReceiverResponse, 'start' | 'encoding'>,
+  hide: HideSecrets = (text) => text,
+): Promise<string | null> {
   const bytes = start.length === 1 && start[0] ? start[0] : Buffer.concat(start);
   const decoder = encoding === undefined ? undefined : createDecoder(encoding, bytes);
-  return toText(decoder ? await decode(bytes, decoder) : bytes);
+  return toText(decoder ? await decode(bytes, decoder) : bytes, hide);
 }
 
 /**
@@ -355,9 +361,10 @@ function decode(bytes: Buffer, decoder: Gunzip): Promise<Buffer> {
   });
 }
 
-function toText(bytes: Buffer): string | null {
+function toText(bytes: Buffer, hide: HideSecrets): string | null {
   if (bytes.length === 0) return null;
-  const text = decodeWhole(bytes).replaceAll('\0', '\uFFFD');
+  const isCut = bytes.length >= MAX_EXCERPT_BYTES;
+  const text = hide(decodeWhole(bytes).replaceAll('\0', '\uFFFD'), isCut);
   return Buffer.byteLength(text) > MAX_EXCERPT_BYTES ? decodeWhole(Buffer.from(text)) : text;
 }
 

@@ -3,35 +3,50 @@ import { randomBytes } from 'node:crypto';
 import { getErrorMessage } from '#kernel/errors.js';
 import type { SealedColumn } from '#database/sealed-column.js';
 import { MasterKeys } from '#database/master-keys.js';
-import { WEBHOOK_SECRET_BYTES, formatSigningSecret } from './webhook-signature.js';
+import type { CustomHeaders } from './webhook-headers.js';
+import {
+  createSigningSecret,
+  WEBHOOK_SECRET_BYTES,
+  type SignatureKind,
+  type SigningSecret,
+} from './webhook-signature.js';
 
 export const SECRET_LOST = 'The signing secret cannot be decrypted: rotate it';
+export const HEADERS_LOST = 'The headers cannot be decrypted: set them again';
 
 const PURPOSE = 'webhook secrets';
 const getContext = (subscriptionId: unknown): string =>
   `webhook subscription ${String(subscriptionId)}`;
+const getHeadersContext = (subscriptionId: unknown): string =>
+  `${getContext(subscriptionId)}, headers`;
 
-export const WEBHOOK_SECRET_COLUMNS: SealedColumn[] = ['secret', 'previous_secret'].map(
-  (column) => ({
+const CONTEXTS = {
+  secret: getContext,
+  previous_secret: getContext,
+  headers: getHeadersContext,
+};
+
+export const WEBHOOK_SECRET_COLUMNS: SealedColumn[] = Object.entries(CONTEXTS).map(
+  ([column, getColumnContext]) => ({
     name: `webhook subscriptions (${column})`,
     table: 'webhook_subscriptions',
     column,
     id: 'id',
     idType: 'bigint',
     purpose: PURPOSE,
-    getContext,
+    getContext: getColumnContext,
   }),
 );
 
-/** Seals and opens signing secrets. Each is sealed to its subscription. */
+/** Seals and opens signing secrets and headers. Each is sealed to its subscription. */
 @Injectable()
 export class WebhookSecrets {
   private readonly log = new Logger('webhook secrets');
 
   constructor(private readonly keys: MasterKeys) {}
 
-  generate(): string {
-    return formatSigningSecret(randomBytes(WEBHOOK_SECRET_BYTES));
+  generate(kind: SignatureKind): SigningSecret {
+    return createSigningSecret(kind, randomBytes(WEBHOOK_SECRET_BYTES));
   }
 
   seal(subscriptionId: number, secret: string): Buffer {
@@ -40,8 +55,26 @@ export class WebhookSecrets {
 
   /** Opens a secret. @returns null when it cannot be decrypted: only that subscription fails, with `SECRET_LOST` */
   open(subscriptionId: number, sealed: Buffer): string | null {
+    return this.openText(subscriptionId, sealed, getContext(subscriptionId));
+  }
+
+  /** Seals headers. @returns null when there are none */
+  sealHeaders(subscriptionId: number, headers: CustomHeaders): Buffer | null {
+    if (Object.keys(headers).length === 0) return null;
+    const text = Buffer.from(JSON.stringify(headers));
+    return this.keys.seal(PURPOSE, text, getHeadersContext(subscriptionId));
+  }
+
+  /** Opens headers. @returns null when they cannot be decrypted: that subscription fails with `HEADERS_LOST` */
+  openHeaders(subscriptionId: number, sealed: Buffer | null): CustomHeaders | null {
+    if (sealed === null) return {};
+    const text = this.openText(subscriptionId, sealed, getHeadersContext(subscriptionId));
+    return text === null ? null : (JSON.parse(text) as CustomHeaders);
+  }
+
+  private openText(subscriptionId: number, sealed: Buffer, context: string): string | null {
     try {
-      return this.keys.open(PURPOSE, sealed, getContext(subscriptionId)).toString();
+      return this.keys.open(PURPOSE, sealed, context).toString();
     } catch (error) {
       const about = { subscription_id: subscriptionId };
       this.log.debug(`a secret could not be decrypted: ${getErrorMessage(error)}`, about);

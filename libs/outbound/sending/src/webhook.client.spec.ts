@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
-import { createHmac, randomBytes } from 'node:crypto';
+import { createHmac, createPublicKey, randomBytes, verify } from 'node:crypto';
 import http from 'node:http';
 import { networkInterfaces } from 'node:os';
 import { createServer, type AddressInfo, type Server, type Socket } from 'node:net';
@@ -11,6 +11,7 @@ import { NameServer, type Zone } from '../../../../test/support/emulators/name-s
 import { OutdatedError } from './http-response.js';
 import { alternateFamilies } from './guarded-agent.client.js';
 import { findInHosts, NameLookup } from './name-lookup.client.js';
+import { createSigningSecret } from './webhook-signature.js';
 import { WebhookClient, type Attempt } from './webhook.client.js';
 
 const SECRET = `whsec_${Buffer.alloc(32, 5).toString('base64')}`;
@@ -242,6 +243,35 @@ describe('an attempt', () => {
     const signature = (byte: number) =>
       `v1,${createHmac('sha256', Buffer.alloc(32, byte)).update(signedText).digest('base64')}`;
     expect(requests[0]?.headers['webhook-signature']).toBe(`${signature(5)} ${signature(6)}`);
+  });
+
+  it('is signed with a private key and the secret that it has replaced', async () => {
+    const { secret, publicKey } = createSigningSecret('ed25519', Buffer.alloc(32, 9));
+    const { at } = await send({ secret, previousSecret: OLD_SECRET });
+    const signedText = `evt_1.${Math.floor(at.getTime() / 1000)}.{"é":1}`;
+    const [first = '', second] = `${requests[0]?.headers['webhook-signature']}`.split(' ');
+    const x = Buffer.from(publicKey?.slice('whpk_'.length) ?? '', 'base64').toString('base64url');
+    const key = createPublicKey({ format: 'jwk', key: { kty: 'OKP', crv: 'Ed25519', x } });
+    const signature = Buffer.from(first.replace(/^v1a,/, ''), 'base64');
+    expect(verify(null, Buffer.from(signedText), key, signature)).toBe(true);
+    const old = createHmac('sha256', Buffer.alloc(32, 6)).update(signedText).digest('base64');
+    expect(second).toBe(`v1,${old}`);
+  });
+
+  it('has the headers of the store, whose values the excerpt hides', async () => {
+    respond = (response) =>
+      response.end(JSON.stringify({ headers: requests.at(-1)?.headers, filler: 'x'.repeat(2000) }));
+    const headers = { 'X-Api-Key': 'k3y-of-the-till', Authorization: 'Bearer abcdef-123456' };
+    const { excerpt } = await send({ headers });
+    expect(requests[0]?.headers).toMatchObject({
+      'x-api-key': 'k3y-of-the-till',
+      authorization: 'Bearer abcdef-123456',
+      'content-type': 'application/json',
+      'webhook-id': 'evt_1',
+    });
+    expect(excerpt).toContain('"x-api-key":"•••"');
+    expect(excerpt).not.toMatch(/k3y-of|abcdef/);
+    expect(Buffer.byteLength(excerpt ?? '')).toBeLessThanOrEqual(1024);
   });
 
   it('sends no Accept-Encoding, and no cookies of an earlier response', async () => {

@@ -5,6 +5,7 @@ import { VERSION } from '#kernel/version.js';
 import {
   createExcerpt,
   OutdatedError,
+  type HideSecrets,
   type ReceiverResponse,
   type WebhookRequest,
 } from './http-response.js';
@@ -16,6 +17,7 @@ import {
 } from './guarded-agent.client.js';
 import { HttpConnections } from './http-connections.client.js';
 import { NameLookup } from './name-lookup.client.js';
+import { hideValuesIn, type CustomHeaders } from './webhook-headers.js';
 import { sign, createSigningKey } from './webhook-signature.js';
 import type { AttemptResult, Outcome } from './outcome.js';
 
@@ -28,6 +30,8 @@ export type Attempt = {
   secret: string;
   /** The secret that `secret` has replaced. Both sign for a while, and a receiver may verify either signature. */
   previousSecret?: string;
+  /** The store's own. */
+  headers?: CustomHeaders;
   /** The public event's id; the same at every attempt. */
   eventId: string;
   type: string;
@@ -64,7 +68,7 @@ export class WebhookClient implements OnApplicationShutdown {
       const response = await this.post(attempt, at);
       const { status, retryAfter } = response;
       const result = toResult({ kind: 'responded', status, retryAfter });
-      return { ...result, excerpt: await createExcerpt(response) };
+      return { ...result, excerpt: await createExcerpt(response, createHiding(attempt.headers)) };
     } catch (error) {
       if (error instanceof OutdatedError) throw error;
       if (error instanceof BlockedAddressError) return toResult({ kind: 'blocked' });
@@ -77,12 +81,13 @@ export class WebhookClient implements OnApplicationShutdown {
   }
 
   private async post(attempt: Attempt, at: Date): Promise<ReceiverResponse> {
-    const { url, secret, previousSecret, eventId, type, body, mayBeSent } = attempt;
+    const { url, secret, previousSecret, headers, eventId, type, body, mayBeSent } = attempt;
     const seconds = String(Math.floor(at.getTime() / 1000));
     const signWith = (key: string) => sign(this.keys.memo(key), eventId, seconds, body);
     return this.connections.send({
       ...this.targets.memo(url),
       headers: {
+        ...headers,
         'content-type': 'application/json',
         'user-agent': USER_AGENT,
         'webhook-id': eventId,
@@ -102,4 +107,8 @@ export class WebhookClient implements OnApplicationShutdown {
 function toTarget(url: string): Pick<WebhookRequest, 'origin' | 'path'> {
   const { origin, pathname, search } = new URL(url);
   return { origin, path: pathname + search };
+}
+
+function createHiding(headers: CustomHeaders | undefined): HideSecrets | undefined {
+  return headers && ((text, isCut) => hideValuesIn(text, headers, isCut));
 }

@@ -1,7 +1,12 @@
 import { Module } from '@nestjs/common';
+import { PublicEventsModule } from '#public-events/public-events.module.js';
 import { DeliveryRequests } from './delivery-requests.service.js';
 import { WorkHints } from './work-hints.service.js';
 
 /** Provides what hands work from the api to the dispatchers. */
-@Module({ providers: [DeliveryRequests, WorkHints], exports: [DeliveryRequests, WorkHints] })
+@Module({
+  imports: [PublicEventsModule],
+  providers: [DeliveryRequests, WorkHints],
+  exports: [DeliveryRequests, WorkHints],
+})
 export class DeliveryRequestsModule {}

@@ -1,7 +1,7 @@
 import { Injectable, Logger } from '@nestjs/common';
 import { Pool } from 'pg';
 import type { EntityManager } from 'typeorm';
-import { getErrorMessage, UnavailableError } from '#kernel/errors.js';
+import { getErrorMessage, RejectedError, UnavailableError } from '#kernel/errors.js';
 import { query } from '#database/connection.js';
 import {
   BEGINNING,
@@ -11,6 +11,13 @@ import {
 } from '#event-store/port/event-store.js';
 import { EventTypes } from '#event-store/port/event-types.js';
 import { formatPosition, parsePosition } from '#event-store/port/position.js';
+import {
+  matchesSubject,
+  renderSubjectCondition,
+  type EventSubject,
+  type SubjectFilter,
+} from '#public-events/event-subject.js';
+import { EventSubjects } from '#public-events/event-subjects.service.js';
 import { findPublicType, type PublicEventType } from '#public-events/public-events.js';
 import { WorkHints } from './work-hints.service.js';
 
@@ -28,7 +35,23 @@ export type Replay = {
   types: PublicEventType[] | null;
   /** The head of the log at the time of the request. */
   head: Position;
+  /** Whether events of which the subscription has a delivery are left out. */
+  fillsGap: boolean;
 };
+
+/** What is counted of a replay. */
+type Matching = Pick<Replay, 'accountId' | 'from' | 'to' | 'types' | 'head'> & SubjectFilter;
+
+/** Thrown for a replay while the subscription has an open one. */
+export class ReplayRunningError extends RejectedError {
+  constructor() {
+    super(
+      { base: ['Another replay of this subscription is still running'] },
+      'validation_failed',
+      'Wait until its deliveries have been enqueued, then send the request again.',
+    );
+  }
+}
 
 const UNREAD = { pageSize: 500, total: 50_000 };
 
@@ -58,13 +81,14 @@ const COUNT_MATCHING = {
     select count(*) as n, (select position from es.checkpoints where subscription = $5) as checkpoint
     from webhook_events e
     where e.account_id = $1 and e.seq >= webhook_first_id($2::timestamptz - interval '1 day')
-      and e.recorded_at >= $2 and e.recorded_at < $3 and ($4::text[] is null or e.type = any ($4))`,
+      and e.recorded_at >= $2 and e.recorded_at < $3 and ($4::text[] is null or e.type = any ($4))
+      and ${renderSubjectCondition('$6::bigint[]', '$7::bigint[]')}`,
 };
 
 const REPLAY = `
   insert into webhook_replays (subscription_id, account_id, recorded_from, recorded_to, types, after_seq, log_head,
-    request, created_at)
-  select $1, $2, $3, $4, $5, webhook_first_id($3::timestamptz - interval '1 day') - 1, $6, $7, now()
+    request, fills_gap, created_at)
+  select $1, $2, $3, $4, $5, webhook_first_id($3::timestamptz - interval '1 day') - 1, $6, $7, $8, now()
   where not exists (select from webhook_replays where subscription_id = $1)
   returning id`;
 
@@ -92,6 +116,7 @@ export class DeliveryRequests {
     private readonly hints: WorkHints,
     private readonly eventStore: EventStore,
     private readonly types: EventTypes,
+    private readonly subjects: EventSubjects,
   ) {}
 
   /**
@@ -150,17 +175,19 @@ export class DeliveryRequests {
    * Counts the store's public events in a replay: those that are kept, and those that are not enqueued yet.
    * @throws UnavailableError when too many are not enqueued yet to be counted
    */
-  async countMatching(replay: Omit<Replay, 'subscriptionId'>): Promise<number> {
-    const { accountId, from, to, types, head } = replay;
+  async countMatching(replay: Matching): Promise<number> {
+    const { accountId, from, to, types, head, cardIds, locationIds } = replay;
     const [row] = await query<{ n: number; checkpoint: string | null }>(this.pool, {
       ...COUNT_MATCHING,
-      values: [accountId, from, to, types, FAN_OUT_CHECKPOINT],
+      values: [accountId, from, to, types, FAN_OUT_CHECKPOINT, cardIds, locationIds],
     });
     let matchingCount = row?.n ?? 0;
     let after = row?.checkpoint ? parsePosition(row.checkpoint) : BEGINNING;
     for (let read = 0; read < UNREAD.total; read += UNREAD.pageSize) {
       const events = await this.eventStore.readUntil(head, after, UNREAD.pageSize);
-      matchingCount += events.filter((event) => this.isMatch(event, replay)).length;
+      const candidates = events.filter((event) => this.isMatch(event, replay));
+      const subjects = await this.subjects.find(candidates, [replay]);
+      matchingCount += candidates.filter(({ id }) => isAbout(subjects.get(id), replay)).length;
       const last = events.at(-1);
       if (!last || events.length < UNREAD.pageSize) return matchingCount;
       after = last.position;
@@ -176,8 +203,9 @@ export class DeliveryRequests {
    * @returns false when the subscription already has an open replay
    */
   async replay(manager: EntityManager, replay: Replay, request: string): Promise<boolean> {
-    const { subscriptionId, accountId, from, to, types, head } = replay;
-    const values = [subscriptionId, accountId, from, to, types, formatPosition(head), request];
+    const { subscriptionId, accountId, from, to, types, head, fillsGap } = replay;
+    const position = formatPosition(head);
+    const values = [subscriptionId, accountId, from, to, types, position, request, fillsGap];
     const opened: unknown[] = await manager.query(REPLAY, values);
     if (opened.length > 0) return true;
     const existing: unknown[] = await manager.query(
@@ -187,10 +215,7 @@ export class DeliveryRequests {
     return existing.length > 0;
   }
 
-  private isMatch(
-    { type, meta }: StoredEvent,
-    { accountId, from, to, types }: Omit<Replay, 'subscriptionId'>,
-  ): boolean {
+  private isMatch({ type, meta }: StoredEvent, { accountId, from, to, types }: Matching): boolean {
     const publicType = findPublicType(this.types, type);
     const recordedAt = new Date(meta.recordedAt);
     return (
@@ -201,6 +226,10 @@ export class DeliveryRequests {
       recordedAt < to
     );
   }
+}
+
+function isAbout(subject: EventSubject | undefined, filter: SubjectFilter): boolean {
+  return subject !== undefined && matchesSubject(filter, subject);
 }
 
 /**

@@ -21,10 +21,10 @@ import {
   type DeliveryRow,
   type ReplayJson,
 } from './webhook-delivery.dto.js';
-import { DeliveryRequests } from './delivery-requests.service.js';
+import { DeliveryRequests, ReplayRunningError } from './delivery-requests.service.js';
 import { getExcerptContext } from './webhook-delivery.js';
 import { WebhookSubscriptionTable } from './webhook-subscription-table.service.js';
-import type { WebhookSubscriptionRow } from './webhook-subscription.entity.js';
+import { toSubscription, type WebhookSubscriptionRow } from './webhook-subscription.entity.js';
 import { isSubscribedTo } from './webhook-subscription.js';
 import { PUBLIC_EVENTS, type PublicEventType } from '#public-events/public-events.js';
 
@@ -163,18 +163,16 @@ export class WebhookDeliveriesService {
       to: to ?? new Date(),
       types: replayedTypes.length === PUBLIC_EVENTS.length ? null : replayedTypes,
       head: await this.eventStore.head(),
+      fillsGap: false,
     };
     const request = createId();
-    const matched = await this.requests.countMatching(replay);
+    const { cardIds, locationIds } = toSubscription(subscription);
+    const matched = await this.requests.countMatching({ ...replay, cardIds, locationIds });
     return this.writes.write(context, async (transaction) => {
       const { manager } = transaction;
       await this.subscriptions.lock(manager, accountId, subscriptionId);
       if (matched > 0 && !(await this.requests.replay(manager, replay, request))) {
-        throw new RejectedError(
-          { base: ['Another replay of this subscription is still running'] },
-          'validation_failed',
-          'Wait until its deliveries have been enqueued, then send the request again.',
-        );
+        throw new ReplayRunningError();
       }
       await this.repeated.writeWithin(
         transaction,

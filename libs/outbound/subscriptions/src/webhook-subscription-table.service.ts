@@ -44,13 +44,17 @@ export class WebhookSubscriptionTable {
   }
 
   /** Locks the subscription against changes by others until the transaction ends. @throws NotFoundError */
-  async lock(manager: EntityManager, accountId: number, id: number): Promise<WebhookSubscription> {
+  async lock(
+    manager: EntityManager,
+    accountId: number,
+    id: number,
+  ): Promise<WebhookSubscriptionRow> {
     const row = await manager.findOne(WebhookSubscriptionRow, {
       where: { id, account_id: accountId },
       lock: { mode: 'for_no_key_update' },
     });
     if (!row) throw new NotFoundError('Webhook subscription');
-    return toSubscription(row);
+    return row;
   }
 
   /**
@@ -63,7 +67,7 @@ export class WebhookSubscriptionTable {
   async insert(
     manager: EntityManager,
     subscription: WebhookSubscription,
-    sealedSecret: Buffer,
+    sealed: { secret: Buffer; headers: Buffer | null },
     activeFrom: string | null,
     limit: number,
   ): Promise<boolean> {
@@ -78,7 +82,9 @@ export class WebhookSubscriptionTable {
         id,
         account_id: accountId,
         ...toSettingsRow(subscription),
-        secret: sealedSecret,
+        ...sealed,
+        signature: subscription.signature,
+        public_key: subscription.publicKey,
         active_from: activeFrom,
         created_at: subscription.createdAt,
       })
@@ -88,11 +94,19 @@ export class WebhookSubscriptionTable {
     return (raw as unknown[]).length === 1;
   }
 
-  async update(manager: EntityManager, subscription: WebhookSubscription): Promise<void> {
+  /** @param sealedHeaders undefined: they stay as they are */
+  async update(
+    manager: EntityManager,
+    subscription: WebhookSubscription,
+    sealedHeaders: Buffer | null | undefined,
+  ): Promise<void> {
     await manager.update(
       WebhookSubscriptionRow,
       { id: subscription.id },
-      toSettingsRow(subscription),
+      {
+        ...toSettingsRow(subscription),
+        ...(sealedHeaders !== undefined && { headers: sealedHeaders }),
+      },
     );
   }
 
@@ -122,7 +136,7 @@ export class WebhookSubscriptionTable {
   /** Replaces the secret. @param until how long the old secret also signs; null: not at all */
   async rotate(
     manager: EntityManager,
-    { id, updatedAt }: WebhookSubscription,
+    { id, signature, publicKey, updatedAt }: WebhookSubscription,
     sealedSecret: Buffer,
     until: Date | null,
   ): Promise<void> {
@@ -131,6 +145,8 @@ export class WebhookSubscriptionTable {
       { id },
       {
         secret: sealedSecret,
+        signature,
+        public_key: publicKey,
         previous_secret: until === null ? null : () => 'secret',
         previous_secret_until: until,
         updated_at: updatedAt,

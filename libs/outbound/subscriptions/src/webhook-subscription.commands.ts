@@ -1,29 +1,21 @@
-import { Logger } from '@nestjs/common';
 import { Command, CommandHandler, type ICommandHandler } from '@nestjs/cqrs';
 import { Pool } from 'pg';
+import type { EntityManager } from 'typeorm';
 import type { CommandContext } from '#kernel/aggregate.js';
 import { Config } from '#configuration/config.js';
-import {
-  InvalidFieldsError,
-  getErrorMessage,
-  NotFoundError,
-  RejectedError,
-  UnavailableError,
-} from '#kernel/errors.js';
-import { toPublicEventId } from '#kernel/public-id.js';
+import { InvalidFieldsError, NotFoundError, RejectedError } from '#kernel/errors.js';
 import { createId } from '#kernel/randomness.js';
 import { IdTakenError, withNewId } from '#database/ids.js';
-import { EventStore } from '#event-store/port/event-store.js';
-import { Batcher } from '#database/batcher.js';
-import { RepeatedAudits } from '#event-store/commands/repeated-audits.service.js';
+import { EventStore, type Position } from '#event-store/port/event-store.js';
 import {
   AuditedWrites,
   type AuditedTransaction,
 } from '#event-store/commands/audited-writes.service.js';
-import { getAddressKey } from '#http/rate-limit.js';
 import { formatPosition } from '#event-store/port/position.js';
-import { DeliveryRequests } from './delivery-requests.service.js';
-import { formatBody, TEST_EVENT, renderTestEnvelope } from '#public-events/public-events.js';
+import { DeliveryRequests, ReplayRunningError } from './delivery-requests.service.js';
+import type { SubjectFilter } from '#public-events/event-subject.js';
+import { EventSubjects } from '#public-events/event-subjects.service.js';
+import { PUBLIC_EVENTS } from '#public-events/public-events.js';
 import { NameLookup } from '#sending/name-lookup.client.js';
 import {
   isBlockedAddress,
@@ -31,31 +23,33 @@ import {
   NOT_PUBLIC,
   findTargetUrlError,
 } from '#sending/target-address.js';
-import { WebhookClient, type Attempt } from '#sending/webhook.client.js';
 import { getGiveUpBefore } from './webhook-delivery.js';
-import { SECRET_LOST, WebhookSecrets } from '#sending/webhook-secrets.service.js';
+import type { SignatureKind } from '#sending/webhook-signature.js';
+import { WebhookSecrets } from '#sending/webhook-secrets.service.js';
 import {
   toWebhookSubscriptionJson,
   toWebhookSubscriptionSecretJson,
-  toWebhookTestJson,
   type WebhookSubscriptionJson,
   type WebhookSubscriptionSecretJson,
-  type WebhookTestJson,
 } from './webhook-subscription.dto.js';
 import { toSubscription, type WebhookSubscriptionRow } from './webhook-subscription.entity.js';
-import { toAuditedChanges, toAuditedSettings, changeSubscription } from './webhook-subscription.js';
+import {
+  toAuditedChanges,
+  toAuditedSettings,
+  changeSubscription,
+  findGap,
+  isSubscribedTo,
+} from './webhook-subscription.js';
 import type {
   SubscriptionAttributes,
   SubscriptionChanges,
   WebhookSubscription,
 } from './webhook-subscription.js';
 import { WebhookSubscriptionTable } from './webhook-subscription-table.service.js';
-import { getError, getHttpStatus, type AttemptResult } from '#sending/outcome.js';
+import { TestWebhookSubscriptionHandler } from './webhook-test.commands.js';
 
 const TABLE = 'webhook_subscriptions';
 const NAME_LOOKUP_MS = 1_000;
-const MAX_TESTS = 32;
-const MAX_TESTS_PER_STORE = 4;
 
 export class CreateWebhookSubscription extends Command<WebhookSubscriptionSecretJson> {
   constructor(
@@ -76,6 +70,7 @@ export class CreateWebhookSubscriptionHandler implements ICommandHandler<CreateW
     private readonly names: NameLookup,
     private readonly config: Config,
     private readonly secrets: WebhookSecrets,
+    private readonly subjects: EventSubjects,
   ) {}
 
   async execute({
@@ -83,6 +78,7 @@ export class CreateWebhookSubscriptionHandler implements ICommandHandler<CreateW
     attributes,
   }: CreateWebhookSubscription): Promise<WebhookSubscriptionSecretJson> {
     await assertTarget(attributes.targetUrl, this.names, this.config);
+    await assertOwnSubjects(context.accountId, attributes, this.subjects);
     // The id is allocated before the insert, because the secret is sealed to it.
     return withNewId(this.pool, TABLE, (id) => this.create(id, context, attributes));
   }
@@ -92,15 +88,19 @@ export class CreateWebhookSubscriptionHandler implements ICommandHandler<CreateW
     context: CreateWebhookSubscription['context'],
     attributes: CreateWebhookSubscription['attributes'],
   ): Promise<WebhookSubscriptionSecretJson> {
-    const secret = this.secrets.generate();
-    const sealed = this.secrets.seal(id, secret);
-    const { enabled } = attributes;
+    const { enabled, headers, signature } = attributes;
+    const { secret, publicKey } = this.secrets.generate(signature);
+    const sealed = {
+      secret: this.secrets.seal(id, secret),
+      headers: this.secrets.sealHeaders(id, headers),
+    };
     const activeFrom = enabled ? formatPosition(await this.eventStore.head()) : null;
     const now = new Date();
     const subscription: WebhookSubscription = {
       id,
       accountId: context.accountId,
       ...attributes,
+      publicKey,
       disabledAt: enabled ? null : now,
       disabledReason: enabled ? null : 'disabled_by_user',
       lastDeliveryAt: null,
@@ -132,6 +132,8 @@ export class UpdateWebhookSubscription extends Command<WebhookSubscriptionJson> 
     readonly context: CommandContext,
     readonly id: number,
     readonly changes: SubscriptionChanges,
+    /** Whether a resume also sends what was recorded since the subscription was disabled. */
+    readonly replayMissed: boolean,
   ) {
     super();
   }
@@ -145,6 +147,8 @@ export class UpdateWebhookSubscriptionHandler implements ICommandHandler<UpdateW
     private readonly requests: DeliveryRequests,
     private readonly eventStore: EventStore,
     private readonly names: NameLookup,
+    private readonly secrets: WebhookSecrets,
+    private readonly subjects: EventSubjects,
     private readonly config: Config,
   ) {}
 
@@ -152,33 +156,63 @@ export class UpdateWebhookSubscriptionHandler implements ICommandHandler<UpdateW
     context,
     id,
     changes,
+    replayMissed,
   }: UpdateWebhookSubscription): Promise<WebhookSubscriptionJson> {
     const { targetUrl, enabled } = changes;
     if (targetUrl !== undefined) {
       await this.table.get(context.accountId, id);
       await assertTarget(targetUrl, this.names, this.config);
     }
-    const head = enabled === undefined ? null : formatPosition(await this.eventStore.head());
+    await assertOwnSubjects(context.accountId, changes, this.subjects);
+    const head = enabled === undefined ? null : await this.eventStore.head();
     const now = new Date();
+    const request = createId();
     const response = await this.writes.write(context, async (transaction) => {
       const { manager } = transaction;
-      const current = await this.table.lock(manager, context.accountId, id);
+      const current = this.openHeaders(await this.table.lock(manager, context.accountId, id));
       const changed = changeSubscription(current, changes, now);
       if (!changed) return toWebhookSubscriptionJson(current);
       const { subscription, switchedTo } = changed;
-      await this.table.update(manager, subscription);
-      if (switchedTo === 'on') {
+      await this.table.update(
+        manager,
+        subscription,
+        changes.headers && this.secrets.sealHeaders(id, subscription.headers),
+      );
+      if (switchedTo === 'on' && head !== null) {
         const before = getGiveUpBefore(now, this.config.webhookTimeScale);
-        await this.table.resume(manager, id, head, before);
+        await this.table.resume(manager, id, formatPosition(head), before);
+        if (replayMissed) await this.replayGap(manager, current, subscription, head, request);
       } else if (switchedTo === 'off' && head !== null)
-        await this.requests.pause(manager, id, head);
+        await this.requests.pause(manager, id, formatPosition(head));
       await audit(transaction, context, id, AUDIT_TYPES[switchedTo ?? 'changed'], {
         changes: toAuditedChanges(current, subscription),
+        ...(switchedTo === 'on' && replayMissed && { replay_missed: true }),
       });
       return toWebhookSubscriptionJson(subscription);
     });
     await this.requests.announceChange(id);
     return response;
+  }
+
+  /** @throws ReplayRunningError */
+  private async replayGap(
+    manager: EntityManager,
+    before: WebhookSubscription,
+    { id, accountId, events, updatedAt }: WebhookSubscription,
+    head: Position,
+    request: string,
+  ): Promise<void> {
+    const types = PUBLIC_EVENTS.filter((type) => isSubscribedTo(events, type));
+    const gap = findGap(before, updatedAt);
+    const replay = { subscriptionId: id, accountId, ...gap, types, head, fillsGap: true };
+    if (!(await this.requests.replay(manager, replay, request))) throw new ReplayRunningError();
+  }
+
+  /** Returns the subscription with the values of its headers, if they can be decrypted. */
+  private openHeaders(row: WebhookSubscriptionRow): WebhookSubscription {
+    const subscription = toSubscription(row);
+    const headers = this.secrets.openHeaders(row.id, row.headers) ?? subscription.headers;
+    return { ...subscription, headers };
   }
 }
 
@@ -194,6 +228,8 @@ export class RotateWebhookSecret extends Command<WebhookSubscriptionSecretJson> 
     readonly id: number,
     /** How long the old secret signs beside the new one. */
     readonly graceSeconds: number,
+    /** Null: as before. */
+    readonly signature: SignatureKind | null,
   ) {
     super();
   }
@@ -212,19 +248,23 @@ export class RotateWebhookSecretHandler implements ICommandHandler<RotateWebhook
     context,
     id,
     graceSeconds,
+    signature,
   }: RotateWebhookSecret): Promise<WebhookSubscriptionSecretJson> {
-    const secret = this.secrets.generate();
+    const kind = signature ?? (await this.table.get(context.accountId, id)).signature;
+    const { secret, publicKey } = this.secrets.generate(kind);
     const sealed = this.secrets.seal(id, secret);
     const now = new Date();
     const until = graceSeconds === 0 ? null : new Date(now.getTime() + graceSeconds * 1000);
     const response = await this.writes.write(context, async (transaction) => {
       const { manager, isRepeated } = transaction;
-      const current = await this.table.lock(manager, context.accountId, id);
-      const rotated = { ...current, updatedAt: now };
+      const current = toSubscription(await this.table.lock(manager, context.accountId, id));
+      const rotated = { ...current, signature: kind, publicKey, updatedAt: now };
       if (!isRepeated || !(await this.table.hasSecret(manager, id, sealed))) {
         await this.table.rotate(manager, rotated, sealed, until);
-        const seconds = { grace_seconds: graceSeconds };
-        await audit(transaction, context, id, 'webhook_subscription.secret_rotated', seconds);
+        await audit(transaction, context, id, 'webhook_subscription.secret_rotated', {
+          grace_seconds: graceSeconds,
+          ...(current.signature !== kind && { signature: kind }),
+        });
       }
       return toWebhookSubscriptionSecretJson(rotated, secret);
     });
@@ -262,101 +302,6 @@ export class DeleteWebhookSubscriptionHandler implements ICommandHandler<DeleteW
   }
 }
 
-export class TestWebhookSubscription extends Command<WebhookTestJson> {
-  constructor(
-    readonly context: CommandContext,
-    readonly id: number,
-  ) {
-    super();
-  }
-}
-
-/** Sends one signed event at once, from the api process; it does not count as a delivery (HOOK-49). */
-@CommandHandler(TestWebhookSubscription)
-export class TestWebhookSubscriptionHandler implements ICommandHandler<TestWebhookSubscription> {
-  private readonly log = new Logger('webhook tests');
-  /** A receiver may take ten seconds to respond; slow ones must not fill the process. */
-  private readonly sending = new Batcher<Attempt, AttemptResult>(MAX_TESTS, 1, (attempts) =>
-    Promise.allSettled(attempts.map((attempt) => this.client.send(attempt))),
-  );
-  private readonly runningTests = new Map<number, number>();
-
-  constructor(
-    private readonly repeated: RepeatedAudits,
-    private readonly table: WebhookSubscriptionTable,
-    private readonly client: WebhookClient,
-    private readonly secrets: WebhookSecrets,
-  ) {}
-
-  async execute({ context, id }: TestWebhookSubscription): Promise<WebhookTestJson> {
-    const { accountId } = context;
-    const row = await this.table.get(accountId, id);
-    const eventId = toPublicEventId(createId());
-    const attempt = {
-      url: row.target_url,
-      ...this.openSecrets(row),
-      eventId,
-      type: TEST_EVENT,
-      body: formatBody(
-        Buffer.from(renderTestEnvelope(eventId, row, new Date())),
-        row.payload_format,
-      ),
-    };
-    const { outcome, at } = await this.limitTests(accountId, async () => {
-      const { target_url } = toAuditedSettings(toSubscription(row));
-      await this.record(context, id, { event_id: eventId, target_url });
-      return this.sending.add(attempt);
-    });
-    const status = getHttpStatus(outcome);
-    const error = getError(outcome);
-    // The test was sent, so failing to store its result is no reason to report an error.
-    await this.table.saveResult(id, { at, status, error }).catch((storeError: unknown) =>
-      this.log.warn(`the result of a test could not be stored: ${getErrorMessage(storeError)}`, {
-        subscription_id: id,
-      }),
-    );
-    return toWebhookTestJson(eventId, status, error);
-  }
-
-  /** Audits a test before it is sent. Its result depends on the receiver, so no response is stored for the request. */
-  private async record(context: CommandContext, id: number, what: object): Promise<void> {
-    const { keyed: _, ...by } = context;
-    const { actor, ipAddress } = by;
-    const kind = ['webhook test', id, actor.type, actor.id, getAddressKey(ipAddress)];
-    await this.repeated.write(by, kind, (transaction, times) =>
-      audit(transaction, by, id, 'webhook_subscription.tested', { ...what, times }),
-    );
-  }
-
-  private openSecrets(row: WebhookSubscriptionRow): Pick<Attempt, 'secret' | 'previousSecret'> {
-    const { id, secret, previous_secret: previous, previous_secret_until: until } = row;
-    const isStillSigning = previous !== null && until !== null && until > new Date();
-    const opened = this.secrets.open(id, secret);
-    if (opened === null) throw new RejectedError({ base: [SECRET_LOST] });
-    const previousSecret = isStillSigning ? this.secrets.open(id, previous) : null;
-    return { secret: opened, ...(previousSecret !== null && { previousSecret }) };
-  }
-
-  /** Limits concurrent tests of a store. @throws UnavailableError when there are too many: nothing was sent */
-  private async limitTests(
-    accountId: number,
-    send: () => Promise<AttemptResult>,
-  ): Promise<AttemptResult> {
-    const runningCount = this.runningTests.get(accountId) ?? 0;
-    if (runningCount >= MAX_TESTS_PER_STORE) {
-      throw new UnavailableError('Other tests of this store are still running');
-    }
-    this.runningTests.set(accountId, runningCount + 1);
-    try {
-      return await send();
-    } finally {
-      const remainingCount = (this.runningTests.get(accountId) ?? 1) - 1;
-      if (remainingCount > 0) this.runningTests.set(accountId, remainingCount);
-      else this.runningTests.delete(accountId);
-    }
-  }
-}
-
 export const webhookSubscriptionHandlers = [
   CreateWebhookSubscriptionHandler,
   UpdateWebhookSubscriptionHandler,
@@ -390,4 +335,23 @@ async function assertTarget(targetUrl: string, names: NameLookup, config: Config
   if (addresses.every((address) => isBlockedAddress(address, config))) {
     throw new RejectedError({ target_url: [NOT_PUBLIC] });
   }
+}
+
+/** Refuses cards and locations of others. @throws RejectedError */
+async function assertOwnSubjects(
+  accountId: number,
+  { cardIds = null, locationIds = null }: Partial<SubjectFilter>,
+  subjects: EventSubjects,
+): Promise<void> {
+  const foreign = await subjects.findForeign(accountId, { cardIds, locationIds });
+  const toErrors = (ids: number[] | null) =>
+    ids?.map((id) => `${id} does not belong to this store`);
+  const errors = {
+    card_ids: toErrors(foreign.cardIds),
+    location_ids: toErrors(foreign.locationIds),
+  };
+  const present = Object.entries(errors).flatMap(([field, messages]): [string, string[]][] =>
+    messages && messages.length > 0 ? [[field, messages]] : [],
+  );
+  if (present.length > 0) throw new RejectedError(Object.fromEntries(present));
 }

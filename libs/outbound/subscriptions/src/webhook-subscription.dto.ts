@@ -1,30 +1,27 @@
-import { ArrayNotEmpty, IsArray, IsIn } from 'class-validator';
-import { isBlank, toText } from '#http/conversions.js';
-import {
-  BooleanField,
-  Check,
-  Field,
-  IntegerField,
-  OneOfField,
-  TextField,
-  textKind,
-  type FieldKind,
-  type FieldOptions,
-} from '#http/fields.js';
+import { BooleanField, IntegerField, OneOfField, TextField } from '#http/fields.js';
 import { Dto, FieldsRule } from '#http/fields.pipe.js';
 import { PageQuery } from '#http/page.js';
 import {
   BooleanProperty,
   IntegerProperty,
+  IntegersProperty,
+  JsonProperty,
   OneOfProperty,
   TextProperty,
   TextsProperty,
   TimestampProperty,
 } from '#http/response-fields.js';
-import { PUBLIC_EVENTS, type PayloadFormat } from '#public-events/public-events.js';
-import { MOST_PERMISSIVE, findTargetUrlError } from '#sending/target-address.js';
+import { type PayloadFormat } from '#public-events/public-events.js';
+import { hideHeaderValues, type CustomHeaders } from '#sending/webhook-headers.js';
+import { SIGNATURES, type SignatureKind } from '#sending/webhook-signature.js';
 import {
-  EVERY_EVENT,
+  EventsField,
+  HeadersField,
+  IdsField,
+  SUBSCRIBABLE,
+  TargetUrlField,
+} from './webhook-subscription-fields.dto.js';
+import {
   getOnlyEvent,
   type DisabledReason,
   type SubscriptionAttributes,
@@ -36,13 +33,17 @@ import {
 const DESCRIPTIONS = {
   description: 'Your own label.',
   payload_format: 'The format that is sent: envelope, or flat, which is only the data.',
+  headers:
+    'Your own headers of each delivery, at most 10; the values are never shown, every one reads as •••.',
+  card_ids: 'Only events about these cards, and events about no card; null means all.',
+  location_ids: 'Only events at these locations, and events at no location; null means all.',
+  personal_data: 'Whether personal fields are sent; if false they are null.',
+  signature: 'hmac signs with the secret, ed25519 with a private key that only Inkpad has.',
   enabled: 'Whether events are delivered.',
 };
 
-const SUBSCRIBABLE = [...PUBLIC_EVENTS, EVERY_EVENT] as const;
 const FORMATS = ['envelope', 'flat'] as const;
 const DISABLED_REASONS = ['disabled_by_user', 'failing', 'blocked_address'] as const;
-const MAX_URL_LENGTH = 2048;
 const WEEK_SECONDS = 7 * 24 * 60 * 60;
 
 const THE_SAME = { description: 'The same as events with one entry' };
@@ -88,6 +89,16 @@ export class CreateWebhookSubscriptionDto {
   declare readonly description: string | null;
   @OneOfField(FORMATS, { default: 'envelope', description: DESCRIPTIONS.payload_format })
   declare readonly payload_format: PayloadFormat;
+  @HeadersField({ optional: true, description: DESCRIPTIONS.headers })
+  declare readonly headers: CustomHeaders | null;
+  @IdsField({ optional: true, description: DESCRIPTIONS.card_ids })
+  declare readonly card_ids: number[] | null;
+  @IdsField({ optional: true, description: DESCRIPTIONS.location_ids })
+  declare readonly location_ids: number[] | null;
+  @BooleanField({ default: true, description: DESCRIPTIONS.personal_data })
+  declare readonly personal_data: boolean;
+  @OneOfField(SIGNATURES, { default: 'hmac', description: DESCRIPTIONS.signature })
+  declare readonly signature: SignatureKind;
   @BooleanField({ default: true, description: DESCRIPTIONS.enabled })
   declare readonly enabled: boolean;
 }
@@ -103,6 +114,12 @@ export class CreateWebhookSubscriptionDto {
   ({ events, event }) => !events || !event || isOnly(event, events),
   'must be the same as events',
 )
+@FieldsRule<UpdateWebhookSubscriptionDto>(
+  ['enabled', 'replay_missed'],
+  'replay_missed',
+  ({ enabled, replay_missed }) => !replay_missed || enabled === true,
+  'needs enabled true',
+)
 export class UpdateWebhookSubscriptionDto {
   @EventsField({ omittable: true, description: 'Replaces the list' })
   declare readonly events?: string[];
@@ -116,8 +133,31 @@ export class UpdateWebhookSubscriptionDto {
   @OneOfField(FORMATS, { omittable: true, description: DESCRIPTIONS.payload_format })
   declare readonly payload_format?: PayloadFormat;
 
+  @HeadersField({
+    clearable: true,
+    description: 'Replaces all headers; the value ••• keeps the one that the header has',
+  })
+  declare readonly headers?: CustomHeaders | null;
+  @IdsField({ clearable: true, description: DESCRIPTIONS.card_ids })
+  declare readonly card_ids?: number[] | null;
+  @IdsField({ clearable: true, description: DESCRIPTIONS.location_ids })
+  declare readonly location_ids?: number[] | null;
+  @BooleanField({ omittable: true, description: DESCRIPTIONS.personal_data })
+  declare readonly personal_data?: boolean;
+  @OneOfField(SIGNATURES, {
+    omittable: true,
+    description: 'Only the current value: rotate_secret changes it',
+  })
+  declare readonly signature?: SignatureKind;
+
   @BooleanField({ omittable: true, description: 'false pauses, true resumes' })
   declare readonly enabled?: boolean;
+
+  @BooleanField({
+    default: false,
+    description: 'With enabled true: also sends what was recorded since it was disabled',
+  })
+  declare readonly replay_missed: boolean;
 }
 
 @Dto('SecretRotation', { example: { grace_seconds: 3600 } })
@@ -129,6 +169,9 @@ export class RotateSecretDto {
     description: 'Seconds during which the old secret also signs',
   })
   declare readonly grace_seconds: number;
+
+  @OneOfField(SIGNATURES, { optional: true, description: 'Signs like this from now on' })
+  declare readonly signature: SignatureKind | null;
 }
 
 @Dto('WebhookSubscriptionListQuery')
@@ -161,6 +204,22 @@ export class WebhookSubscriptionJson {
   declare readonly description: string | null;
   @OneOfProperty(FORMATS, { description: DESCRIPTIONS.payload_format })
   declare readonly payload_format: PayloadFormat;
+  @JsonProperty({ example: { 'X-Api-Key': '•••' }, description: DESCRIPTIONS.headers })
+  declare readonly headers: CustomHeaders;
+  @IntegersProperty({ nullable: true, example: null, description: DESCRIPTIONS.card_ids })
+  declare readonly card_ids: number[] | null;
+  @IntegersProperty({ nullable: true, example: null, description: DESCRIPTIONS.location_ids })
+  declare readonly location_ids: number[] | null;
+  @BooleanProperty({ description: DESCRIPTIONS.personal_data })
+  declare readonly personal_data: boolean;
+  @OneOfProperty(SIGNATURES, { description: DESCRIPTIONS.signature })
+  declare readonly signature: SignatureKind;
+  @TextProperty({
+    nullable: true,
+    example: null,
+    description: 'Verifies the signatures of ed25519, begins with whpk_; null for hmac.',
+  })
+  declare readonly public_key: string | null;
   @BooleanProperty({ description: DESCRIPTIONS.enabled }) declare readonly enabled: boolean;
   @TimestampProperty({
     nullable: true,
@@ -197,7 +256,7 @@ export class WebhookSubscriptionJson {
 export class WebhookSubscriptionSecretJson extends WebhookSubscriptionJson {
   @TextProperty({
     example: 'whsec_C2FVsBQIhrscChlQIMV+b5sSYspob7oD',
-    description: 'Signs the deliveries as in Standard Webhooks',
+    description: 'Signs the deliveries as in Standard Webhooks; empty for ed25519',
   })
   declare readonly secret: string;
 }
@@ -229,18 +288,29 @@ export function toSubscriptionAttributes(
     targetUrl: input.target_url,
     description: input.description,
     payloadFormat: input.payload_format,
+    headers: input.headers ?? {},
+    cardIds: input.card_ids,
+    locationIds: input.location_ids,
+    personalData: input.personal_data,
+    signature: input.signature,
     enabled: input.enabled,
   };
 }
 
 export function toSubscriptionChanges(input: UpdateWebhookSubscriptionDto): SubscriptionChanges {
   const several = input.events ?? (input.event ? [input.event] : undefined);
-  const { target_url, description, payload_format, enabled } = input;
+  const { target_url, description, payload_format, headers, card_ids, location_ids } = input;
+  const { personal_data, signature, enabled } = input;
   return {
     ...(several && { events: several }),
     ...(target_url !== undefined && { targetUrl: target_url }),
     ...(description !== undefined && { description }),
     ...(payload_format !== undefined && { payloadFormat: payload_format }),
+    ...(headers !== undefined && { headers: headers ?? {} }),
+    ...(card_ids !== undefined && { cardIds: card_ids }),
+    ...(location_ids !== undefined && { locationIds: location_ids }),
+    ...(personal_data !== undefined && { personalData: personal_data }),
+    ...(signature !== undefined && { signature }),
     ...(enabled !== undefined && { enabled }),
   };
 }
@@ -256,6 +326,12 @@ export function toWebhookSubscriptionJson(
     target_url: subscription.targetUrl,
     description: subscription.description,
     payload_format: subscription.payloadFormat,
+    headers: hideHeaderValues(Object.keys(subscription.headers)),
+    card_ids: subscription.cardIds,
+    location_ids: subscription.locationIds,
+    personal_data: subscription.personalData,
+    signature: subscription.signature,
+    public_key: subscription.publicKey,
     enabled: subscription.enabled,
     disabled_at: toTimeJson(subscription.disabledAt),
     disabled_reason: subscription.disabledReason,
@@ -267,11 +343,13 @@ export function toWebhookSubscriptionJson(
   };
 }
 
+/** @param secret never shown when it is a private key */
 export function toWebhookSubscriptionSecretJson(
   subscription: WebhookSubscription,
   secret: string,
 ): WebhookSubscriptionSecretJson {
-  return { ...toWebhookSubscriptionJson(subscription), secret };
+  const isShared = subscription.signature === 'hmac';
+  return { ...toWebhookSubscriptionJson(subscription), secret: isShared ? secret : '' };
 }
 
 /** Renders the result of a test. @param error described in words; null when the URL responded with 2xx */
@@ -285,44 +363,6 @@ export function toWebhookTestJson(
 
 function toTimeJson(time: Date | null): string | null {
   return time === null ? null : time.toISOString();
-}
-
-/** Checks only what no setting can allow; the commands check what depends on the settings. */
-function TargetUrlField(options: FieldOptions = {}): PropertyDecorator {
-  const description = 'Publicly reachable https URL';
-  const kind: FieldKind = {
-    ...textKind(
-      MAX_URL_LENGTH,
-      Check((text: string) => findTargetUrlError(text, MOST_PERMISSIVE)),
-    ),
-    schema: { type: 'string', minLength: 1, maxLength: MAX_URL_LENGTH, format: 'uri' },
-    // Not trimmed: a URL with white space around it may have lost something else as well.
-    convert: (value) => (isBlank(value) ? toText(value) : value),
-    finish: (text: string) => new URL(text).href,
-  };
-  return Field(kind, { ...options, description });
-}
-
-function EventsField(options: FieldOptions): PropertyDecorator {
-  const items = { type: 'string', enum: SUBSCRIBABLE };
-  const kind: FieldKind = {
-    schema: { type: 'array', minItems: 1, items },
-    validators: [
-      IsArray({ message: 'must be a list of event names' }),
-      ArrayNotEmpty({ message: 'must name at least one event' }),
-      IsIn(SUBSCRIBABLE, {
-        each: true,
-        message: `must each be one of ${SUBSCRIBABLE.join(', ')}`,
-      }),
-      Check((names: string[]) =>
-        names.includes(EVERY_EVENT) && new Set(names).size > 1
-          ? `must hold ${EVERY_EVENT} alone or named events only`
-          : undefined,
-      ),
-    ],
-    finish: (names: string[]) => [...new Set(names)],
-  };
-  return Field(kind, options);
 }
 
 function getEvents({ events: several, event }: Chosen): string[] {

@@ -2,9 +2,11 @@ import { Column, Entity, PrimaryColumn } from 'typeorm';
 import type { CapKind } from '#event-store/port/event-store.js';
 import type { PlainTable } from '#event-store/read-models/read-models.js';
 import type { PayloadFormat } from '#public-events/public-events.js';
+import { hideHeaderValues } from '#sending/webhook-headers.js';
+import type { SignatureKind } from '#sending/webhook-signature.js';
 import type { DisabledReason, WebhookSubscription } from './webhook-subscription.js';
 
-/** A stored subscription. Its secrets are sealed. */
+/** A stored subscription. Its secrets and headers are sealed. */
 @Entity('webhook_subscriptions')
 export class WebhookSubscriptionRow {
   @PrimaryColumn('bigint') declare id: number;
@@ -13,6 +15,17 @@ export class WebhookSubscriptionRow {
   @Column('text') declare target_url: string;
   @Column('text', { nullable: true }) declare description: string | null;
   @Column('text') declare payload_format: PayloadFormat;
+  @Column('text', { array: true }) declare header_names: string[];
+  /** Names and values, sealed. */
+  @Column('bytea', { nullable: true }) declare headers: Buffer | null;
+  /** The driver reads the elements of lists of bigint as text. */
+  @Column('bigint', { array: true, nullable: true }) declare card_ids: (number | string)[] | null;
+  @Column('bigint', { array: true, nullable: true }) declare location_ids:
+    | (number | string)[]
+    | null;
+  @Column('boolean') declare personal_data: boolean;
+  @Column('text') declare signature: SignatureKind;
+  @Column('text', { nullable: true }) declare public_key: string | null;
   @Column('bytea') declare secret: Buffer;
   /** Also signs, until `previous_secret_until`. */
   @Column('bytea', { nullable: true }) declare previous_secret: Buffer | null;
@@ -54,6 +67,12 @@ export function toSubscription(row: WebhookSubscriptionRow): WebhookSubscription
     targetUrl: row.target_url,
     description: row.description,
     payloadFormat: row.payload_format,
+    headers: hideHeaderValues(row.header_names),
+    cardIds: row.card_ids?.map(Number) ?? null,
+    locationIds: row.location_ids?.map(Number) ?? null,
+    personalData: row.personal_data,
+    signature: row.signature,
+    publicKey: row.public_key,
     enabled: row.enabled,
     disabledAt: row.disabled_at,
     disabledReason: row.disabled_reason,
@@ -72,6 +91,10 @@ export function toSettingsRow(subscription: WebhookSubscription) {
     target_url: subscription.targetUrl,
     description: subscription.description,
     payload_format: subscription.payloadFormat,
+    header_names: Object.keys(subscription.headers),
+    card_ids: subscription.cardIds,
+    location_ids: subscription.locationIds,
+    personal_data: subscription.personalData,
     enabled: subscription.enabled,
     disabled_at: subscription.disabledAt,
     disabled_reason: subscription.disabledReason,

@@ -10,6 +10,7 @@ import { PUBLIC_ONLY, findTargetUrlError } from '#sending/target-address.js';
 import {
   toAuditedChanges,
   changeSubscription,
+  findGap,
   getOnlyEvent,
   isSubscribedTo,
   type WebhookSubscription,
@@ -57,6 +58,11 @@ describe('the body of a new subscription', () => {
       targetUrl: TARGET_URL,
       description: null,
       payloadFormat: 'envelope',
+      headers: {},
+      cardIds: null,
+      locationIds: null,
+      personalData: true,
+      signature: 'hmac',
       enabled: true,
     });
   });
@@ -77,6 +83,16 @@ describe('the body of a new subscription', () => {
       ['payload_format'],
     ],
     ['an unknown format', { event: '*', payload_format: 'xml' }, ['payload_format']],
+    ['a reserved header', { event: '*', headers: { Host: 'x' } }, ['headers']],
+    ['headers as a list', { event: '*', headers: [] }, ['headers']],
+    ['no card ids', { event: '*', card_ids: [] }, ['card_ids']],
+    ['an id that is none', { event: '*', location_ids: [1, 'x'] }, ['location_ids']],
+    [
+      '101 ids',
+      { event: '*', card_ids: Array.from({ length: 101 }, (_, i) => i + 1) },
+      ['card_ids'],
+    ],
+    ['an unknown signature', { event: '*', signature: 'rsa' }, ['signature']],
     ['a long description', { event: '*', description: 'x'.repeat(256) }, ['description']],
     ['a private target', { event: '*', target_url: 'https://10.0.0.1' }, ['target_url']],
     ['no target', { event: '*', target_url: null }, ['target_url']],
@@ -97,6 +113,13 @@ describe('the body of a new subscription', () => {
   });
 });
 
+it('reads ids that are sent as strings, each once', () => {
+  expect(read({ event: '*', card_ids: ['7', 7, 8], location_ids: null })).toMatchObject({
+    cardIds: [7, 8],
+    locationIds: null,
+  });
+});
+
 it('getOnlyEvent returns the event when there is exactly one, and isSubscribedTo accepts *', () => {
   expect(getOnlyEvent(['stamp.earned'])).toBe('stamp.earned');
   expect(getOnlyEvent(['stamp.earned', 'stamp.removed'])).toBeNull();
@@ -114,6 +137,15 @@ it('WebhookSecrets opens a sealed secret for its own subscription only', () => {
   expect(sealedSecret.includes(secret)).toBe(false);
   expect(secrets.open(1, sealedSecret)).toBe(secret);
   expect(secrets.open(2, sealedSecret)).toBeNull();
+
+  const headers = { 'X-Api-Key': 'k3y' };
+  const sealedHeaders = secrets.sealHeaders(1, headers);
+  expect(sealedHeaders?.includes('k3y')).toBe(false);
+  expect(secrets.openHeaders(1, sealedHeaders)).toEqual(headers);
+  expect(secrets.openHeaders(2, sealedHeaders)).toBeNull();
+  expect(secrets.openHeaders(1, sealedSecret)).toBeNull();
+  expect(secrets.sealHeaders(1, {})).toBeNull();
+  expect(secrets.openHeaders(1, null)).toEqual({});
 });
 
 describe('changeSubscription', () => {
@@ -126,6 +158,12 @@ describe('changeSubscription', () => {
     targetUrl: TARGET_URL,
     description: null,
     payloadFormat: 'flat',
+    headers: { 'X-Api-Key': 'k3y' },
+    cardIds: null,
+    locationIds: null,
+    personalData: true,
+    signature: 'hmac',
+    publicKey: null,
     enabled: true,
     disabledAt: null,
     disabledReason: null,
@@ -145,6 +183,9 @@ describe('changeSubscription', () => {
   it.each([
     ['nothing', {}],
     ['the same values', { events: ['stamp.earned'], targetUrl: TARGET_URL, enabled: true }],
+    ['the same headers', { headers: { 'X-Api-Key': 'k3y' } }],
+    ['a hidden value', { headers: { 'X-Api-Key': '•••' } }],
+    ['the same signature', { signature: 'hmac' as const }],
   ])('returns undefined for %s', (_case, changes) => {
     expect(changeSubscription(enabledSubscription, changes, now)).toBeUndefined();
   });
@@ -177,6 +218,36 @@ describe('changeSubscription', () => {
     expect(changeSubscription(disabledSubscription, { enabled: false }, now)).toBeUndefined();
   });
 
+  it('replaces headers, and keeps the values that are hidden', () => {
+    const headers = { 'x-api-key': '•••', Authorization: 'Bearer new' };
+    expect(changeSubscription(enabledSubscription, { headers }, now)?.subscription.headers).toEqual(
+      {
+        'x-api-key': 'k3y',
+        Authorization: 'Bearer new',
+      },
+    );
+    expect(
+      changeSubscription(enabledSubscription, { headers: {} }, now)?.subscription.headers,
+    ).toEqual({});
+  });
+
+  it.each([
+    ['a hidden value of a header that is new', enabledSubscription, 'X-Other'],
+    [
+      'a hidden value that cannot be decrypted',
+      { ...enabledSubscription, headers: { 'X-Api-Key': '•••' } },
+      'X-Api-Key',
+    ],
+  ])('refuses %s', (_case, subscription, name) => {
+    const change = () => changeSubscription(subscription, { headers: { [name]: '•••' } }, now);
+    expect(change).toThrow(RejectedError);
+  });
+
+  it('refuses another signature, which takes another secret', () => {
+    const change = () => changeSubscription(enabledSubscription, { signature: 'ed25519' }, now);
+    expect(change).toThrow(RejectedError);
+  });
+
   it('checks the result, not each field alone', () => {
     expect(() => changeSubscription(enabledSubscription, { events: ['*'] }, now)).toThrow(
       RejectedError,
@@ -188,12 +259,29 @@ describe('changeSubscription', () => {
   });
 });
 
+it('findGap begins before the subscription was disabled, but not before it was created', () => {
+  const disabledAt = new Date('2026-03-01T10:00:00Z');
+  const now = new Date('2026-03-02T10:00:00Z');
+  const createdAt = new Date('2026-01-01T10:00:00Z');
+  const to = new Date('2026-03-02T10:00:10Z');
+  expect(findGap({ disabledAt, createdAt }, now)).toEqual({
+    from: new Date('2026-03-01T09:59:50Z'),
+    to,
+  });
+  expect(findGap({ disabledAt, createdAt: disabledAt }, now)).toEqual({ from: disabledAt, to });
+});
+
 describe('toAuditedChanges', () => {
   const before = {
     targetUrl: 'https://user:pass@old.example:8443/hook',
     events: ['stamp.earned'],
     description: null,
     payloadFormat: 'envelope' as const,
+    headers: { 'X-Api-Key': 'k3y' },
+    cardIds: null,
+    locationIds: null,
+    personalData: true,
+    signature: 'hmac' as const,
     enabled: true,
   };
 
@@ -227,6 +315,18 @@ describe('toAuditedChanges', () => {
     const maskedUrl = 'https://a.example/…';
     expect(toAuditedChanges(one, { ...one, targetUrl: 'https://a.example/?key=2' })).toEqual({
       target_url: { from: maskedUrl, to: maskedUrl },
+    });
+  });
+
+  it('contains the names of headers, never a value', () => {
+    const after = { ...before, headers: { 'X-Api-Key': 'other', Authorization: 'Bearer new' } };
+    const names = ['X-Api-Key', 'Authorization'];
+    expect(toAuditedChanges(before, after)).toEqual({
+      headers: { from: ['X-Api-Key'], to: names },
+    });
+    const rotated = { ...before, headers: { 'X-Api-Key': 'other' } };
+    expect(toAuditedChanges(before, rotated)).toEqual({
+      headers: { from: ['X-Api-Key'], to: ['X-Api-Key'] },
     });
   });
 

@@ -2,6 +2,8 @@ import { isDeepStrictEqual } from 'node:util';
 import { findChanges, type Changes } from '#kernel/changes.js';
 import { RejectedError } from '#kernel/errors.js';
 import type { PayloadFormat } from '#public-events/public-events.js';
+import { HIDDEN_VALUE, type CustomHeaders } from '#sending/webhook-headers.js';
+import type { SignatureKind } from '#sending/webhook-signature.js';
 
 export const EVERY_EVENT = '*';
 
@@ -16,6 +18,17 @@ export type WebhookSubscription = {
   targetUrl: string;
   description: string | null;
   payloadFormat: PayloadFormat;
+  /** The store's own. Their values are hidden unless they were opened for a change. */
+  headers: CustomHeaders;
+  /** Only events about these cards, and events about none; null: all. */
+  cardIds: number[] | null;
+  /** The same for locations. */
+  locationIds: number[] | null;
+  /** Whether personal fields are sent, instead of null. */
+  personalData: boolean;
+  signature: SignatureKind;
+  /** Null unless it signs with a private key. */
+  publicKey: string | null;
   enabled: boolean;
   disabledAt: Date | null;
   disabledReason: DisabledReason | null;
@@ -29,10 +42,19 @@ export type WebhookSubscription = {
 /** The attributes that a caller may set. */
 export type SubscriptionAttributes = Pick<
   WebhookSubscription,
-  'events' | 'targetUrl' | 'description' | 'payloadFormat' | 'enabled'
+  | 'events'
+  | 'targetUrl'
+  | 'description'
+  | 'payloadFormat'
+  | 'headers'
+  | 'cardIds'
+  | 'locationIds'
+  | 'personalData'
+  | 'signature'
+  | 'enabled'
 >;
 
-/** Only the fields that the request contains. */
+/** Only the fields that the request contains. The value of a header may be hidden: then it stays. */
 export type SubscriptionChanges = Partial<SubscriptionAttributes>;
 
 /** The result of a change: the subscription after it, and whether it was switched on or off. */
@@ -43,15 +65,20 @@ export type SubscriptionChange = {
 
 /**
  * Applies changes. Returns undefined when nothing would change; then `updated_at` stays as well (HOOK-44).
- * @throws RejectedError when flat would not have exactly one named event
+ * @throws RejectedError when flat would not have exactly one named event, for another signature, and for a hidden value
+ *   of no header
  */
 export function changeSubscription(
   current: WebhookSubscription,
   changes: SubscriptionChanges,
   now: Date,
 ): SubscriptionChange | undefined {
-  const { enabled = current.enabled, ...settings } = changes;
+  const { enabled = current.enabled, headers, ...others } = changes;
+  const settings = { ...others, ...(headers && { headers: keepHidden(headers, current.headers) }) };
   const after = { ...current, ...settings };
+  if (after.signature !== current.signature) {
+    throw new RejectedError({ signature: ['is changed by rotate_secret'] });
+  }
   if (after.payloadFormat === 'flat' && getOnlyEvent(after.events) === null) {
     throw new RejectedError({ payload_format: ['flat needs exactly one named event'] });
   }
@@ -66,6 +93,38 @@ export function changeSubscription(
   };
 }
 
+/** How far the clocks of two processes, or a commit and its time, may be apart. */
+const GAP_MARGIN_MS = 10_000;
+
+/** Finds the times between which a subscription that resumes has missed events. What it did get is left out later. */
+export function findGap(
+  { disabledAt, createdAt }: Pick<WebhookSubscription, 'disabledAt' | 'createdAt'>,
+  now: Date,
+): { from: Date; to: Date } {
+  const since = (disabledAt ?? now).getTime() - GAP_MARGIN_MS;
+  return {
+    from: new Date(Math.max(since, createdAt.getTime())),
+    to: new Date(now.getTime() + GAP_MARGIN_MS),
+  };
+}
+
+/** Puts the current values in the place of hidden ones. @throws RejectedError where there is none */
+function keepHidden(headers: CustomHeaders, current: CustomHeaders): CustomHeaders {
+  const values = new Map(
+    Object.entries(current).map(([name, value]) => [name.toLowerCase(), value]),
+  );
+  return Object.fromEntries(
+    Object.entries(headers).map(([name, value]) => {
+      if (value !== HIDDEN_VALUE) return [name, value];
+      const currentValue = values.get(name.toLowerCase()) ?? HIDDEN_VALUE;
+      if (currentValue === HIDDEN_VALUE) {
+        throw new RejectedError({ headers: [`${name} has no value that could stay`] });
+      }
+      return [name, currentValue];
+    }),
+  );
+}
+
 function getStateAfter(
   switched: SubscriptionChange['switchedTo'],
   now: Date,
@@ -77,9 +136,13 @@ function getStateAfter(
   return {};
 }
 
-/** Renders settings for the audit log, which is kept for ever: without parts of the URL that may be secret. */
+/**
+ * Renders settings for the audit log, which is kept for ever: without the values of headers and the
+ * parts of the URL that may be secret.
+ */
 export function toAuditedSettings(settings: SubscriptionAttributes): Record<string, unknown> {
-  return { ...toFields(settings), target_url: maskUrl(settings.targetUrl) };
+  const { targetUrl, headers } = settings;
+  return { ...toFields(settings), target_url: maskUrl(targetUrl), headers: Object.keys(headers) };
 }
 
 /** Finds the settings that differ, by their names in the API. */
@@ -99,6 +162,11 @@ const FIELDS: Record<keyof SubscriptionAttributes, string> = {
   events: 'events',
   description: 'description',
   payloadFormat: 'payload_format',
+  headers: 'headers',
+  cardIds: 'card_ids',
+  locationIds: 'location_ids',
+  personalData: 'personal_data',
+  signature: 'signature',
   enabled: 'enabled',
 };
 

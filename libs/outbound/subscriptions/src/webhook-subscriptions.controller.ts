@@ -11,7 +11,6 @@ import {
   CreateWebhookSubscription,
   DeleteWebhookSubscription,
   RotateWebhookSecret,
-  TestWebhookSubscription,
   UpdateWebhookSubscription,
 } from './webhook-subscription.commands.js';
 import {
@@ -25,6 +24,7 @@ import {
   WebhookSubscriptionSecretJson,
   WebhookTestJson,
 } from './webhook-subscription.dto.js';
+import { TestWebhookSubscription } from './webhook-test.commands.js';
 import { WebhookSubscriptionsService } from './webhook-subscriptions.service.js';
 
 const SUBSCRIPTION = createRecordLookup(
@@ -114,7 +114,8 @@ export class WebhookSubscriptionsController {
     id: 'updateWebhookSubscription',
     tag: 'Webhook subscriptions',
     summary: 'Update a webhook subscription',
-    description: 'Only the given fields change; enabled pauses and resumes.',
+    description:
+      'Only the given fields change; enabled pauses and resumes, replay_missed sends what the pause has missed.',
     path: ['account_id', 'id'],
     status: 200,
     response: WebhookSubscriptionJson,
@@ -127,7 +128,12 @@ export class WebhookSubscriptionsController {
     @Body() body: UpdateWebhookSubscriptionDto,
   ): Promise<WebhookSubscriptionJson> {
     return this.commands.execute(
-      new UpdateWebhookSubscription(context, parsePathId(path), toSubscriptionChanges(body)),
+      new UpdateWebhookSubscription(
+        context,
+        parsePathId(path),
+        toSubscriptionChanges(body),
+        body.replay_missed,
+      ),
     );
   }
 
@@ -154,7 +160,7 @@ export class WebhookSubscriptionsController {
     tag: 'Webhook subscriptions',
     summary: 'Replace the signing secret',
     description:
-      'The next deliveries are signed with the new secret, and also with the old one for grace_seconds.',
+      'The next deliveries are signed with the new secret, and also with the old one for grace_seconds. It also changes the kind of signature.',
     path: ['account_id', 'id'],
     status: 200,
     response: WebhookSubscriptionSecretJson,
@@ -164,10 +170,10 @@ export class WebhookSubscriptionsController {
   async rotateSecret(
     @Context() context: CommandContext,
     @Param('id') path: string,
-    @Body() { grace_seconds }: RotateSecretDto,
+    @Body() { grace_seconds, signature }: RotateSecretDto,
   ): Promise<WebhookSubscriptionSecretJson> {
     return this.commands.execute(
-      new RotateWebhookSecret(context, parsePathId(path), grace_seconds),
+      new RotateWebhookSecret(context, parsePathId(path), grace_seconds, signature),
     );
   }
 

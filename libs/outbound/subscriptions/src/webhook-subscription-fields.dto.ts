@@ -1,0 +1,95 @@
+import { ArrayMaxSize, ArrayNotEmpty, IsArray, IsIn, IsObject } from 'class-validator';
+import { isBlank, toInteger, toText } from '#http/conversions.js';
+import { Check, Field, textKind, type FieldKind, type FieldOptions } from '#http/fields.js';
+import { PUBLIC_EVENTS } from '#public-events/public-events.js';
+import { MOST_PERMISSIVE, findTargetUrlError } from '#sending/target-address.js';
+import {
+  findHeadersError,
+  MAX_HEADER_VALUE_LENGTH,
+  MAX_HEADERS,
+  type CustomHeaders,
+} from '#sending/webhook-headers.js';
+import { EVERY_EVENT } from './webhook-subscription.js';
+
+/** Declare the fields of webhook subscriptions that have rules of their own. */
+
+export const SUBSCRIBABLE = [...PUBLIC_EVENTS, EVERY_EVENT] as const;
+const MAX_URL_LENGTH = 2048;
+const MAX_IDS = 100;
+
+/** Checks only what no setting can allow; the commands check what depends on the settings. */
+export function TargetUrlField(options: FieldOptions = {}): PropertyDecorator {
+  const description = 'Publicly reachable https URL';
+  const kind: FieldKind = {
+    ...textKind(
+      MAX_URL_LENGTH,
+      Check((text: string) => findTargetUrlError(text, MOST_PERMISSIVE)),
+    ),
+    schema: { type: 'string', minLength: 1, maxLength: MAX_URL_LENGTH, format: 'uri' },
+    // Not trimmed: a URL with white space around it may have lost something else as well.
+    convert: (value) => (isBlank(value) ? toText(value) : value),
+    finish: (text: string) => new URL(text).href,
+  };
+  return Field(kind, { ...options, description });
+}
+
+export function EventsField(options: FieldOptions): PropertyDecorator {
+  const items = { type: 'string', enum: SUBSCRIBABLE };
+  const kind: FieldKind = {
+    schema: { type: 'array', minItems: 1, items },
+    validators: [
+      IsArray({ message: 'must be a list of event names' }),
+      ArrayNotEmpty({ message: 'must name at least one event' }),
+      IsIn(SUBSCRIBABLE, {
+        each: true,
+        message: `must each be one of ${SUBSCRIBABLE.join(', ')}`,
+      }),
+      Check((names: string[]) =>
+        names.includes(EVERY_EVENT) && new Set(names).size > 1
+          ? `must hold ${EVERY_EVENT} alone or named events only`
+          : undefined,
+      ),
+    ],
+    finish: (names: string[]) => [...new Set(names)],
+  };
+  return Field(kind, options);
+}
+
+export function HeadersField(options: FieldOptions): PropertyDecorator {
+  const isUpdate = options.clearable === true;
+  const kind: FieldKind = {
+    schema: {
+      type: 'object',
+      maxProperties: MAX_HEADERS,
+      additionalProperties: { type: 'string', minLength: 1, maxLength: MAX_HEADER_VALUE_LENGTH },
+    },
+    validators: [
+      IsObject({ message: 'must be an object of header names and values' }),
+      Check((headers: Record<string, unknown>) => findHeadersError(headers, isUpdate)),
+    ],
+    finish: (headers: CustomHeaders) => ({ ...headers }),
+  };
+  return Field(kind, { ...options, example: { 'X-Api-Key': 'a-key-of-your-receiver' } });
+}
+
+/** A list of ids, each of which may be sent as a string (CONV-13). */
+export function IdsField(options: FieldOptions): PropertyDecorator {
+  const isId = (id: unknown) => Number.isSafeInteger(id) && Number(id) > 0;
+  const kind: FieldKind = {
+    schema: {
+      type: 'array',
+      minItems: 1,
+      maxItems: MAX_IDS,
+      items: { type: 'integer', minimum: 1, maximum: Number.MAX_SAFE_INTEGER },
+    },
+    convert: (value) => (Array.isArray(value) ? value.map((id) => toInteger(id)) : value),
+    validators: [
+      IsArray({ message: 'must be a list of ids' }),
+      ArrayNotEmpty({ message: 'must name at least one id' }),
+      ArrayMaxSize(MAX_IDS, { message: `must have at most ${MAX_IDS} ids` }),
+      Check((ids: unknown[]) => (ids.every(isId) ? undefined : 'must be a list of ids')),
+    ],
+    finish: (ids: number[]) => [...new Set(ids)],
+  };
+  return Field(kind, { ...options, example: null });
+}
