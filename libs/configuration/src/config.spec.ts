@@ -159,6 +159,39 @@ describe('readConfig', () => {
     expect(() => read({ GEOCODER_CONTACT: 'x\r\nhost: y' })).toThrow(/GEOCODER_CONTACT/);
   });
 
+  it('reads the outgoing proxy, whose password no error shows', () => {
+    const read = (OUTBOUND_PROXY_URL: string, OUTBOUND_PROXY_RESOLVES_NAMES = '') =>
+      readConfig({
+        DATABASE_URL,
+        DATA_DIR: createFolder(),
+        OUTBOUND_PROXY_URL,
+        OUTBOUND_PROXY_RESOLVES_NAMES,
+      }).outboundProxy;
+    expect(read('')).toBeNull();
+    expect(read('http://proxy.internal:3128')).toEqual({
+      host: 'proxy.internal',
+      port: 3128,
+      tls: false,
+      login: null,
+      resolvesNames: false,
+    });
+    expect(read('https://me:p%2Fw@[::1]/', 'true')).toEqual({
+      host: '::1',
+      port: 443,
+      tls: true,
+      login: { user: 'me', password: 'p/w' },
+      resolvesNames: true,
+    });
+    for (const wrong of [
+      'socks5://proxy',
+      'proxy:3128',
+      'http://me:sesame@proxy/path',
+      'http://me:s%esame@p',
+    ]) {
+      expect(() => read(wrong)).toThrow(/OUTBOUND_PROXY_URL: must (?!.*sesame)/);
+    }
+  });
+
   it('requires mail server and sender together', () => {
     const read = (SMTP_URL: string, MAIL_FROM = 'Inkpad <inkpad@shop.example>') =>
       readConfig({ DATABASE_URL, DATA_DIR: createFolder(), SMTP_URL, MAIL_FROM }).mail;
@@ -258,6 +291,7 @@ describe('readConfig', () => {
     ['EVENT_STORE_URL', 'esdb://n1:2113'],
     ['REDIS_URL', 'redis://cache:6379/1'],
     ['SMTP_URL', 'smtps://mail.example'],
+    ['OUTBOUND_PROXY_URL', 'http://proxy.example:3128'],
     ['SMS_URL', 'https://sms.example/x'],
     ['APNS_URL', 'https://push.example'],
     ['GOOGLE_WALLET_URL', 'https://wallet.example/v1'],

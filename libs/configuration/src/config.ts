@@ -94,6 +94,15 @@ export class Config extends ReadSettings {
   override readonly trustProxyHops = this.env.TRUST_PROXY_HOPS;
   /** Networks that webhooks may reach besides the public internet. */
   readonly webhookAllowedCidrs = this.env.WEBHOOK_ALLOWED_CIDRS;
+  /** Null: what goes outside connects directly. */
+  readonly outboundProxy =
+    this.env.OUTBOUND_PROXY_URL === undefined
+      ? null
+      : {
+          ...this.env.OUTBOUND_PROXY_URL,
+          /** Whether addresses of names are checked by the proxy, not here. */
+          resolvesNames: this.env.OUTBOUND_PROXY_RESOLVES_NAMES,
+        };
   override readonly redisUrl = this.env.REDIS_URL ?? null;
   override readonly corsOrigins = this.env.CORS_ORIGINS;
   override readonly v1 = {

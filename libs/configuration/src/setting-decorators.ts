@@ -17,6 +17,15 @@ export type MailServer = {
   login: { user: string; password: string } | null;
 };
 
+/** A server that opens tunnels to others. */
+export type OutboundProxy = {
+  host: string;
+  port: number;
+  /** TLS to the proxy itself. */
+  tls: boolean;
+  login: { user: string; password: string } | null;
+};
+
 /** Replaces a value that is not valid, with the reason. */
 class Invalid {
   constructor(readonly message: string) {}
@@ -121,6 +130,14 @@ export function MailUrl(...protocols: string[]): PropertyDecorator {
     protocols,
     parseMailServer,
     'must name a host, and have %40 and the like for special characters of name and password',
+  );
+}
+
+export function ProxyUrl(): PropertyDecorator {
+  return UrlSetting(
+    ['http:', 'https:'],
+    parseProxy,
+    'must name a host alone, and have %40 and the like for special characters of name and password',
   );
 }
 
@@ -229,13 +246,24 @@ export function parseMoment(text: string): Date | undefined {
 }
 
 function parseMailServer(url: URL): MailServer | undefined {
-  const { protocol, hostname, port, username, password } = url;
-  const tls = protocol === 'smtps:';
+  return parseServer(url, url.protocol === 'smtps:', { tls: 465, plain: 587 });
+}
+
+function parseProxy(url: URL): OutboundProxy | undefined {
+  if (url.pathname !== '/' || url.search !== '') return undefined;
+  return parseServer(url, url.protocol === 'https:', { tls: 443, plain: 80 });
+}
+
+function parseServer(
+  { hostname, port, username, password }: URL,
+  tls: boolean,
+  defaultPorts: { tls: number; plain: number },
+): MailServer | undefined {
   if (hostname === '') return undefined;
   try {
     return {
       host: decodeURIComponent(hostname).replace(/^\[(.*)\]$/, '$1'),
-      port: port === '' ? (tls ? 465 : 587) : Number(port),
+      port: port === '' ? defaultPorts[tls ? 'tls' : 'plain'] : Number(port),
       tls,
       login:
         username === ''

@@ -17,6 +17,7 @@ import {
   parseRanges,
   parsers,
   parseSignerKey,
+  ProxyUrl,
   PublicUrl,
   Setting,
   Text,
@@ -24,6 +25,7 @@ import {
   WholeNumber,
   type AddressRange,
   type MailServer,
+  type OutboundProxy,
 } from './setting-decorators.js';
 
 const ENVIRONMENTS = ['development', 'test', 'production'] as const;
@@ -195,6 +197,18 @@ export class Settings {
   `)
   @Setting(parseRanges, 'must be ranges such as 10.1.0.0/16, separated by commas')
   WEBHOOK_ALLOWED_CIDRS: AddressRange[] = [];
+  @Describe(`
+    An HTTP proxy through which webhooks and notifications of web cards leave your network, e.g.
+    http://name:password@proxy.internal:3128. It must allow CONNECT. Unset: they connect directly.
+  `)
+  @ProxyUrl()
+  OUTBOUND_PROXY_URL?: OutboundProxy;
+  @Describe(`
+    Lets the proxy resolve the names of receivers, for networks without public DNS. Inkpad then
+    checks no address of a name: the proxy must refuse those of your network.
+  `)
+  @Setting(parseFlag, 'must be true or false')
+  OUTBOUND_PROXY_RESOLVES_NAMES = false;
   @Describe(`Days to retain events, and deliveries once they are delivered or failed.`)
   @WholeNumber(1, 3650)
   WEBHOOK_RETENTION_DAYS = 30;

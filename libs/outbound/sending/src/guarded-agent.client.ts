@@ -1,13 +1,22 @@
-import type { LookupFunction } from 'node:net';
+import type { LookupFunction, Socket } from 'node:net';
 import { createSecureContext } from 'node:tls';
 import { buildConnector } from 'undici';
+import type { Config } from '#configuration/config.js';
 import {
   getErrorCode,
   NameLookup,
   UnresolvedNameError,
   type ResolvedAddress,
 } from './name-lookup.client.js';
-import { isBlockedAddress, isBlockedHost, type TargetRules } from './target-address.js';
+import { openTunnel } from './proxy-tunnel.client.js';
+import {
+  isBlockedAddress,
+  isBlockedHost,
+  isLocalName,
+  parseLiteralAddress,
+  PUBLIC_ONLY,
+  type TargetRules,
+} from './target-address.js';
 import { DeadlineError } from './deadlines.client.js';
 
 export const KEEP_ALIVE_MS = 10_000;
@@ -29,11 +38,13 @@ export class InvalidResponseError extends Error {}
  * Creates a connector for URLs that others have entered. It guards our own network, because only a connector sees the
  * address that is really used. It checks literals, which no resolver sees, and every resolved address, and connects
  * only to an address that it has checked.
+ * @param proxy what is outside is reached through it, at the same addresses
  */
 export function createGuardedConnector(
   names: NameLookup,
   rules: TargetRules,
   deadlineMs: number,
+  proxy: Config['outboundProxy'],
 ): buildConnector.connector {
   const guarded = {
     timeout: deadlineMs,
@@ -47,18 +58,80 @@ export function createGuardedConnector(
   // One context for all connections, because creating one takes a fifth of a handshake. The first connection creates
   // it: the root certificates that it reads take memory.
   let connectTls: buildConnector.connector | undefined;
+  const connectTo: buildConnector.connector = (options, callback) => {
+    if (options.protocol !== 'https:') {
+      // A tunnel without TLS is the connection.
+      if (options.httpSocket) callback(null, options.httpSocket);
+      else connect(options, callback);
+      return;
+    }
+    connectTls ??= buildConnector({
+      ...guarded,
+      secureContext: createSecureContext({ minVersion: 'TLSv1.2' }),
+    });
+    connectTls(withTlsName(options), callback);
+  };
   return (options, callback) => {
-    const { protocol, hostname } = options;
-    if (isBlockedHost(protocol, hostname, rules)) callback(new BlockedAddressError(), null);
-    else if (protocol !== 'https:') connect(options, callback);
+    if (isBlockedHost(options.protocol, options.hostname, rules)) {
+      callback(new BlockedAddressError(), null);
+    } else if (proxy === null) connectTo(options, callback);
     else {
-      connectTls ??= buildConnector({
-        ...guarded,
-        secureContext: createSecureContext({ minVersion: 'TLSv1.2' }),
-      });
-      connectTls(withTlsName(options), callback);
+      openOutsideTunnel(options, { names, rules, deadlineMs, proxy }).then(
+        (httpSocket) => connectTo(httpSocket ? { ...options, httpSocket } : options, callback),
+        (error: Error) => callback(error, null),
+      );
     }
   };
+}
+
+type Outside = {
+  names: NameLookup;
+  rules: TargetRules;
+  deadlineMs: number;
+  proxy: NonNullable<Config['outboundProxy']>;
+};
+
+/**
+ * Opens a tunnel to the first address that the proxy reaches.
+ * @returns undefined for a receiver inside our own network, which the proxy is not for
+ * @throws BlockedAddressError, UnresolvedNameError, ProxyError
+ */
+async function openOutsideTunnel(
+  { protocol, hostname, port }: buildConnector.Options,
+  { names, rules, deadlineMs, proxy }: Outside,
+): Promise<Socket | undefined> {
+  const hosts = await findTunnelHosts(hostname, names, rules, proxy);
+  let failure: unknown;
+  for (const host of hosts) {
+    const timeoutMs = host === hosts.at(-1) ? deadlineMs : ADDRESS_MS;
+    try {
+      return await openTunnel(proxy, host, getPort(protocol, port), timeoutMs);
+    } catch (error) {
+      failure = error;
+    }
+  }
+  if (failure !== undefined) throw failure;
+  return undefined;
+}
+
+function getPort(protocol: string, port: string): number {
+  return port === '' ? (protocol === 'https:' ? 443 : 80) : Number(port);
+}
+
+/** Finds the allowed addresses outside our own network; only the name where the proxy resolves it. */
+async function findTunnelHosts(
+  hostname: string,
+  names: NameLookup,
+  rules: TargetRules,
+  { resolvesNames }: Outside['proxy'],
+): Promise<string[]> {
+  const isOutside = (address: string) => !isBlockedAddress(address, PUBLIC_ONLY);
+  const literal = parseLiteralAddress(hostname);
+  if (literal !== undefined) return [literal].filter(isOutside);
+  if (isLocalName(hostname)) return [];
+  if (resolvesNames) return [hostname];
+  const allowed = await findAllowedAddresses(hostname, names, rules);
+  return allowed.map(({ address }) => address).filter(isOutside);
 }
 
 /**
@@ -75,21 +148,29 @@ function withTlsName(options: buildConnector.Options): buildConnector.Options {
 /** Creates a lookup that returns exactly the addresses connected to, so that no second lookup can return others. */
 function createGuardedLookup(names: NameLookup, rules: TargetRules): LookupFunction {
   return (name, options, callback) => {
-    names.resolve(name).then(
-      ({ addresses, isComplete }) => {
-        const allowed = alternateFamilies(
-          addresses.filter(({ address }) => !isBlockedAddress(address, rules)),
-        );
+    findAllowedAddresses(name, names, rules).then(
+      (allowed) => {
         const [first] = allowed;
-        if (!first) {
-          const error = isComplete ? new BlockedAddressError() : new UnresolvedNameError(name);
-          callback(error, '');
-        } else if (options.all) callback(null, allowed);
+        if (options.all) callback(null, allowed);
         else callback(null, first.address, first.family);
       },
       (error: Error) => callback(error, ''),
     );
   };
+}
+
+/** @throws BlockedAddressError when there are only others; UnresolvedNameError */
+async function findAllowedAddresses(
+  name: string,
+  names: NameLookup,
+  rules: TargetRules,
+): Promise<[ResolvedAddress, ...ResolvedAddress[]]> {
+  const { addresses, isComplete } = await names.resolve(name);
+  const [first, ...others] = alternateFamilies(
+    addresses.filter(({ address }) => !isBlockedAddress(address, rules)),
+  );
+  if (first) return [first, ...others];
+  throw isComplete ? new BlockedAddressError() : new UnresolvedNameError(name);
 }
 
 /** Takes the first few addresses, alternating between IPv4 and IPv6, in case one of them does not work here. */
@@ -109,6 +190,8 @@ const MESSAGES: Record<string, string> = {
   EHOSTUNREACH: 'The host could not be reached',
   ENETUNREACH: 'The host could not be reached',
   ETIMEDOUT: 'The connection timed out',
+  PROXY_UNREACHABLE: 'The outgoing proxy could not be reached',
+  PROXY_REFUSED: 'The outgoing proxy refused the connection',
   UND_ERR_CONNECT_TIMEOUT: 'The connection timed out',
   UND_ERR_SOCKET: 'The connection was closed before a response arrived',
   UND_ERR_HEADERS_OVERFLOW: 'The response headers were too large',

@@ -49,7 +49,7 @@ export class WebhookClient implements OnApplicationShutdown {
   private readonly keys = new LRUCache({ max: MAX_PARSED, memoMethod: createSigningKey });
 
   constructor(config: Config, names: NameLookup) {
-    const connector = createGuardedConnector(names, config, DEADLINE_MS);
+    const connector = createGuardedConnector(names, config, DEADLINE_MS, config.outboundProxy);
     this.connections = new HttpConnections(connector, new Deadlines(DEADLINE_MS));
   }
 

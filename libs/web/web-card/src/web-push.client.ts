@@ -18,7 +18,8 @@ export class WebPushClient implements OnApplicationShutdown {
   private readonly connections: HttpConnections;
 
   constructor(config: Config, names: NameLookup) {
-    const connector = createGuardedConnector(names, config.webPushRules, DEADLINE_MS);
+    const { webPushRules, outboundProxy } = config;
+    const connector = createGuardedConnector(names, webPushRules, DEADLINE_MS, outboundProxy);
     this.connections = new HttpConnections(connector, new Deadlines(DEADLINE_MS));
   }
 
