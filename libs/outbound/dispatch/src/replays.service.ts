@@ -21,7 +21,7 @@ const MAX_PENDING = 1_000;
  * A delivery of an event that was just recorded gets its id in the same statement as the event, from the same sequence: at
  * most so many later.
  */
-const MAX_ID_DISTANCE = 1_000_000;
+const MAX_ID_DISTANCE = 100_000;
 
 const WAITING = {
   name: 'webhook_replays_waiting',
