@@ -1,0 +1,102 @@
+/**
+ * Generates what follows from other files: the copies in the Helm chart, the settings that its values accept, and
+ * the manifests in deploy/kustomize. Needs a build and Helm. With --check it writes nothing and fails on a difference.
+ */
+import { execFileSync } from 'node:child_process';
+import fs from 'node:fs';
+import path from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { dump, loadAll } from 'js-yaml';
+import { SECRET_SETTINGS } from '../dist/libs/configuration/src/secret-files.js';
+import { SETTINGS } from '../dist/libs/configuration/src/settings.js';
+
+const root = path.dirname(path.dirname(fileURLToPath(import.meta.url)));
+const CHART = 'deploy/helm/inkpad';
+/** Settings that are not in `settings` of the chart's values, and why. */
+const EXCLUDED = {
+  NODE_ENV: 'set in the image',
+  DATA_DIR: 'set in the image',
+  PORT: 'the port of the container',
+  HEALTH_PORT: 'the port of the container',
+  METRICS_PORT: 'the port of the container',
+  CHECKPOINT_DIR: 'follows from dispatcher.checkpointsClaim',
+  WEBHOOK_ALLOW_INSECURE_TARGETS: 'development only',
+  WEB_PUSH_ALLOW_INSECURE_ENDPOINTS: 'development only',
+  WEBHOOK_TIME_SCALE: 'tests only',
+};
+const HEADER = '# Generated from deploy/helm/inkpad by deploy/generate.mjs. Do not edit.\n';
+
+const files = {
+  [`${CHART}/files/alerts.yml`]: read('deploy/alerts.yml'),
+  [`${CHART}/files/dashboard.json`]: read('deploy/grafana/dashboard.json'),
+  [`${CHART}/values.schema.json`]: `${JSON.stringify(createSchema(), null, 2)}\n`,
+};
+const isCheck = process.argv.includes('--check');
+writeFiles(files);
+const [migration, service] = splitManifests(render());
+writeFiles({
+  'deploy/kustomize/migration/migration.yaml': toYaml(migration),
+  'deploy/kustomize/service/service.yaml': toYaml(service),
+});
+
+function createSchema() {
+  const names = SETTINGS.filter((name) => !(name in EXCLUDED) && !SECRET_SETTINGS.includes(name));
+  const value = { type: ['string', 'number', 'boolean', 'null'] };
+  return {
+    $schema: 'http://json-schema.org/draft-07/schema#',
+    type: 'object',
+    properties: {
+      settings: {
+        type: 'object',
+        additionalProperties: false,
+        properties: Object.fromEntries(names.sort().map((name) => [name, value])),
+      },
+    },
+  };
+}
+
+function render() {
+  // Helm that was built from source does not know the version of its own libraries.
+  const args = ['template', 'inkpad', CHART, '--kube-version=1.34.0'];
+  args.push('--set=settings.PUBLIC_URL=https://cards.example');
+  return loadAll(execFileSync('helm', args, { cwd: root, encoding: 'utf8' }));
+}
+
+/** Separates what Helm runs before an upgrade from the rest. Both lose what only Helm reads. */
+function splitManifests(manifests) {
+  const isHook = ({ metadata }) => 'helm.sh/hook' in (metadata.annotations ?? {});
+  const split = [manifests.filter(isHook), manifests.filter((one) => !isHook(one))];
+  for (const { metadata, spec } of manifests) {
+    for (const { labels = {}, annotations = {} } of [metadata, spec.template?.metadata ?? {}]) {
+      delete labels['helm.sh/chart'];
+      delete labels['app.kubernetes.io/managed-by'];
+      for (const name of Object.keys(annotations)) {
+        if (name.startsWith('helm.sh/')) delete annotations[name];
+      }
+    }
+    if (Object.keys(metadata.annotations ?? {}).length === 0) delete metadata.annotations;
+  }
+  return split;
+}
+
+function toYaml(manifests) {
+  return HEADER + manifests.map((one) => dump(one, { noRefs: true, lineWidth: -1 })).join('---\n');
+}
+
+function writeFiles(all) {
+  for (const [file, content] of Object.entries(all)) {
+    const full = path.join(root, file);
+    if (fs.existsSync(full) && read(file) === content) continue;
+    if (isCheck) {
+      console.error(`${file} is out of date: run node deploy/generate.mjs`);
+      process.exitCode = 1;
+    } else {
+      fs.mkdirSync(path.dirname(full), { recursive: true });
+      fs.writeFileSync(full, content);
+    }
+  }
+}
+
+function read(file) {
+  return fs.readFileSync(path.join(root, file), 'utf8');
+}

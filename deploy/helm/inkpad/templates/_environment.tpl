@@ -1,0 +1,71 @@
+{{/* Secrets by process: the required ones, then those that may be missing in the Secret. */}}
+{{- define "inkpad.secrets" -}}
+shared:
+  required: [DATABASE_URL, MASTER_KEY]
+  optional: [EVENT_STORE_URL, MASTER_KEY_PREVIOUS, SMS_TOKEN, GOOGLE_WALLET_KEY, APPLE_PASS_CERT, APPLE_PASS_KEY, APPLE_PASS_KEY_PASSPHRASE, APPLE_WWDR_CERT]
+api:
+  required: []
+  optional: [REDIS_URL, OIDC_CLIENT_SECRET]
+dispatcher:
+  required: []
+  optional: [SMTP_URL, GEOCODER_KEY, APNS_KEY, CHECKPOINT_KEY]
+migrate:
+  required: [DATABASE_URL, DATABASE_MIGRATION_URL]
+  optional: []
+event-store-access:
+  required: [EVENT_STORE_URL, EVENT_STORE_ADMIN_URL]
+  optional: []
+{{- end -}}
+
+{{/* One variable from a Secret. Takes a dict of root, name and optional. */}}
+{{- define "inkpad.secretVariable" -}}
+{{- $ref := default dict (get .root.Values.secretRefs .name) -}}
+- name: {{ .name }}
+  valueFrom:
+    secretKeyRef:
+      name: {{ $ref.name | default (required "existingSecret is required" .root.Values.existingSecret) }}
+      key: {{ $ref.key | default .name }}
+      {{- if .optional }}
+      optional: true
+      {{- end }}
+{{ end -}}
+
+{{/* The variables of a process. Takes a dict of root and component. */}}
+{{- define "inkpad.environment" -}}
+{{- $root := .root -}}
+{{- $component := .component -}}
+{{- $secrets := include "inkpad.secrets" . | fromYaml -}}
+{{- $isService := has $component (list "api" "dispatcher") -}}
+{{- $groups := list (get $secrets $component) -}}
+{{- if $isService -}}{{- $groups = prepend $groups $secrets.shared -}}{{- end -}}
+{{- range $group := $groups -}}
+{{- range $group.required }}
+{{ include "inkpad.secretVariable" (dict "root" $root "name" . "optional" false) -}}
+{{- end -}}
+{{- range $group.optional }}
+{{ include "inkpad.secretVariable" (dict "root" $root "name" . "optional" true) -}}
+{{- end -}}
+{{- end -}}
+{{- if $isService -}}
+{{- $_ := required "settings.PUBLIC_URL is required, such as https://cards.example" $root.Values.settings.PUBLIC_URL -}}
+{{- range $name, $value := $root.Values.settings -}}
+{{- $isDispatchers := has $name (list "APNS_KEY_ID" "CHECKPOINT_MAIL_TO") -}}
+{{- if and (not (kindIs "invalid" $value)) (or (eq $component "dispatcher") (not $isDispatchers)) }}
+- name: {{ $name }}
+  value: {{ include "inkpad.text" $value | quote }}
+{{- end -}}
+{{- end -}}
+{{- if and (eq $component "dispatcher") $root.Values.dispatcher.checkpointsClaim }}
+- name: CHECKPOINT_DIR
+  value: /checkpoints
+{{- end -}}
+{{- with (get $root.Values $component).extraEnv }}
+{{ toYaml . }}
+{{- end -}}
+{{- end -}}
+{{- end -}}
+
+{{/* Helm reads whole numbers as floats, which would be printed as 1e+06. */}}
+{{- define "inkpad.text" -}}
+{{- if kindIs "float64" . -}}{{- . | int64 -}}{{- else -}}{{- . -}}{{- end -}}
+{{- end -}}
