@@ -595,8 +595,7 @@ export interface paths {
     put?: never;
     /**
      * Undo what a receipt has done
-     * @description Reverses every stamping and redemption with this receipt number (external_ref) at once, or none. Sends what reversing each of them sends. Repeated, it returns the first response. Adjustments stay.
-     *     For users with the role owner or manager.
+     * @description Reverses every stamping and redemption with this receipt number (external_ref) at once, or none. Sends what reversing each of them sends. Repeated, it returns the first response. Adjustments stay. Staff may only reverse a receipt that they made themselves, within ten minutes.
      */
     post: operations['reverseReceipt'];
     delete?: never;
@@ -1049,7 +1048,7 @@ export interface paths {
     head?: never;
     /**
      * Update a webhook subscription
-     * @description Only the given fields change; enabled pauses and resumes.
+     * @description Only the given fields change; enabled pauses and resumes, replay_missed sends what the pause has missed.
      *     For users with the role owner.
      */
     patch: operations['updateWebhookSubscription'];
@@ -1087,7 +1086,7 @@ export interface paths {
     put?: never;
     /**
      * Replace the signing secret
-     * @description The next deliveries are signed with the new secret, and also with the old one for grace_seconds.
+     * @description The next deliveries are signed with the new secret, and also with the old one for grace_seconds. It also changes the kind of signature.
      *     For users with the role owner.
      */
     post: operations['rotateWebhookSecret'];
@@ -2428,8 +2427,8 @@ export interface components {
        * @description The store.
        */
       account_id: number;
-      /** @description The first name. */
-      first_name: string;
+      /** @description The first name; null where a subscription sends no personal data. */
+      first_name: string | null;
       /** @description The last name. */
       last_name: string | null;
       /** @description The e-mail address, unique in the store whatever its case. */
@@ -2449,9 +2448,9 @@ export interface components {
       /** @description Data of other systems, stored with it. */
       metadata: {
         [key: string]: unknown;
-      };
+      } | null;
       /** @description The customer’s ids in other systems. */
-      external_references: components['schemas']['ExternalReference'][];
+      external_references: components['schemas']['ExternalReference'][] | null;
       /** @description Their cards, by id. */
       customer_cards: components['schemas']['CustomerCard'][];
       /** @description Whether the customer agreed to marketing. */
@@ -2563,6 +2562,68 @@ export interface components {
       /** @description The place of this page in the list. */
       pagination: components['schemas']['Pagination'];
     };
+    CustomerUpdatedData: {
+      /**
+       * Format: int64
+       * @description The id.
+       */
+      id: number;
+      /**
+       * Format: int64
+       * @description The store.
+       */
+      account_id: number;
+      /** @description The first name; null where a subscription sends no personal data. */
+      first_name: string | null;
+      /** @description The last name. */
+      last_name: string | null;
+      /** @description The e-mail address, unique in the store whatever its case. */
+      email: string | null;
+      /** @description The phone number, unique in the store. */
+      phone: string | null;
+      /**
+       * Format: date
+       * @description The day of birth, as YYYY-MM-DD.
+       */
+      birthday: string | null;
+      /**
+       * Format: int64
+       * @description Over all cards
+       */
+      stamp_count: number;
+      /** @description Data of other systems, stored with it. */
+      metadata: {
+        [key: string]: unknown;
+      } | null;
+      /** @description The customer’s ids in other systems. */
+      external_references: components['schemas']['ExternalReference'][] | null;
+      /** @description Their cards, by id. */
+      customer_cards: components['schemas']['CustomerCard'][];
+      /** @description Whether the customer agreed to marketing. */
+      marketing_consent: boolean;
+      /** @description Whether the customer agreed to text messages. */
+      sms_consent: boolean;
+      /**
+       * Format: date-time
+       * @description When it was created.
+       */
+      created_at: string;
+      /**
+       * Format: date-time
+       * @description When it was last changed.
+       */
+      updated_at: string;
+      /**
+       * Format: date-time
+       * @description Null unless the person was erased; personal fields are empty since then
+       */
+      erased_at: string | null;
+      /**
+       * Format: int64
+       * @description The customer that this one was merged into and who goes on for both
+       */
+      merged_into: number | null;
+    };
     CustomerUpdatedEvent: {
       /** @description The same in every attempt, so that duplicates can be dropped */
       id: string;
@@ -2587,14 +2648,14 @@ export interface components {
        */
       account_id: number;
       /** @description The data of the event. Its shape depends on type. */
-      data: components['schemas']['Customer'];
+      data: components['schemas']['CustomerUpdatedData'];
       /** @description The old values of the changed fields */
       previous_attributes: components['schemas']['PreviousAttributes'];
     };
     /** @description The envelope, or with payload_format flat its data alone. */
     CustomerUpdatedWebhook:
       | components['schemas']['CustomerUpdatedEvent']
-      | components['schemas']['Customer'];
+      | components['schemas']['CustomerUpdatedData'];
     Envelope: {
       /** @description The id. */
       id: string;
@@ -2692,8 +2753,8 @@ export interface components {
        * @description The id.
        */
       id: number;
-      /** @description The first name. */
-      first_name: string;
+      /** @description The first name; null where a subscription sends no personal data. */
+      first_name: string | null;
       /** @description The last name. */
       last_name: string | null;
       /** @description The e-mail address, unique in the store whatever its case. */
@@ -3435,8 +3496,8 @@ export interface components {
       minimum_age?: number | null;
     };
     PreviousAttributes: {
-      /** @description The first name. */
-      first_name?: string;
+      /** @description The first name; null where a subscription sends no personal data. */
+      first_name?: string | null;
       /** @description The last name. */
       last_name?: string | null;
       /** @description The e-mail address, unique in the store whatever its case. */
@@ -3451,7 +3512,7 @@ export interface components {
       /** @description Data of other systems, stored with it. */
       metadata?: {
         [key: string]: unknown;
-      };
+      } | null;
       /** @description Whether the customer agreed to marketing. */
       marketing_consent?: boolean;
       /** @description Whether the customer agreed to text messages. */
@@ -3795,6 +3856,11 @@ export interface components {
     SecretRotation: {
       /** @description Seconds during which the old secret also signs Default: 0. */
       grace_seconds?: number | null;
+      /**
+       * @description Signs like this from now on
+       * @enum {string|null}
+       */
+      signature?: 'hmac' | 'ed25519' | null;
     };
     StampEarnedData: {
       /**
@@ -4475,6 +4541,19 @@ export interface components {
        * @enum {string}
        */
       payload_format: 'envelope' | 'flat';
+      /** @description Only events about these cards, and events about no card; null means all. */
+      card_ids: number[] | null;
+      /** @description Only events at these locations, and events at no location; null means all. */
+      location_ids: number[] | null;
+      /** @description Whether personal fields are sent; if false they are null. */
+      personal_data: boolean;
+      /**
+       * @description hmac signs with the secret, ed25519 with a private key that only Inkpad has.
+       * @enum {string}
+       */
+      signature: 'hmac' | 'ed25519';
+      /** @description Verifies the signatures of ed25519, begins with whpk_; null for hmac. */
+      public_key: string | null;
       /** @description Whether events are delivered. */
       enabled: boolean;
       /**
@@ -4548,8 +4627,21 @@ export interface components {
        * @enum {string}
        */
       payload_format?: 'envelope' | 'flat';
+      /** @description Only events about these cards, and events about no card; null means all. */
+      card_ids?: number[] | null;
+      /** @description Only events at these locations, and events at no location; null means all. */
+      location_ids?: number[] | null;
+      /** @description Whether personal fields are sent; if false they are null. */
+      personal_data?: boolean;
+      /**
+       * @description Only the current value: rotate_secret changes it
+       * @enum {string}
+       */
+      signature?: 'hmac' | 'ed25519';
       /** @description false pauses, true resumes */
       enabled?: boolean;
+      /** @description With enabled true: also sends what was recorded since it was disabled Default: false. */
+      replay_missed?: boolean | null;
     };
     WebhookSubscriptionInput: {
       /** @description Either this or event is required; * alone means every event */
@@ -4591,6 +4683,17 @@ export interface components {
        * @enum {string|null}
        */
       payload_format?: 'envelope' | 'flat' | null;
+      /** @description Only events about these cards, and events about no card; null means all. */
+      card_ids?: number[] | null;
+      /** @description Only events at these locations, and events at no location; null means all. */
+      location_ids?: number[] | null;
+      /** @description Whether personal fields are sent; if false they are null. Default: true. */
+      personal_data?: boolean | null;
+      /**
+       * @description hmac signs with the secret, ed25519 with a private key that only Inkpad has. Default: hmac.
+       * @enum {string|null}
+       */
+      signature?: 'hmac' | 'ed25519' | null;
       /** @description Whether events are delivered. Default: true. */
       enabled?: boolean | null;
     };
@@ -4630,6 +4733,19 @@ export interface components {
        * @enum {string}
        */
       payload_format: 'envelope' | 'flat';
+      /** @description Only events about these cards, and events about no card; null means all. */
+      card_ids: number[] | null;
+      /** @description Only events at these locations, and events at no location; null means all. */
+      location_ids: number[] | null;
+      /** @description Whether personal fields are sent; if false they are null. */
+      personal_data: boolean;
+      /**
+       * @description hmac signs with the secret, ed25519 with a private key that only Inkpad has.
+       * @enum {string}
+       */
+      signature: 'hmac' | 'ed25519';
+      /** @description Verifies the signatures of ed25519, begins with whpk_; null for hmac. */
+      public_key: string | null;
       /** @description Whether events are delivered. */
       enabled: boolean;
       /**
@@ -4664,7 +4780,7 @@ export interface components {
        * @description When it was last changed.
        */
       updated_at: string;
-      /** @description Signs the deliveries as in Standard Webhooks */
+      /** @description Signs the deliveries as in Standard Webhooks; empty for ed25519 */
       secret: string;
     };
     WebhookTestData: {

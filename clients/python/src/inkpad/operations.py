@@ -1578,7 +1578,8 @@ class Operations:
     ) -> models.WebhookSubscription:
         """Update a webhook subscription.
 
-        Only the given fields change; enabled pauses and resumes.
+        Only the given fields change; enabled pauses and resumes, replay_missed sends what the
+        pause has missed.
         For users with the role owner.
         """
         return self._call(
@@ -1648,7 +1649,7 @@ class Operations:
         """Replace the signing secret.
 
         The next deliveries are signed with the new secret, and also with the old one for
-        grace_seconds.
+        grace_seconds. It also changes the kind of signature.
         For users with the role owner.
         """
         return self._call(
