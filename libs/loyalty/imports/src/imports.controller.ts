@@ -90,8 +90,7 @@ export class ImportsController {
     description:
       'Each row updates the customer who has its external id, e-mail address or phone number, or creates one. The rows are checked first, then applied; with dry_run the import waits for a start in between. The same file again changes nothing.',
     path: ['account_id'],
-    file:
-      'The file itself, at most 20 MiB and 50,000 rows: CSV in UTF-8, UTF-16 or Windows-1252, separated by commas, semicolons or tabs, or NDJSON. Its own media type is accepted too: text/csv or application/x-ndjson.',
+    file: 'The file itself, at most 20 MiB and 50,000 rows: CSV in UTF-8, UTF-16 or Windows-1252, separated by commas, semicolons or tabs, or NDJSON. Its own media type is accepted too: text/csv or application/x-ndjson.',
     status: 202,
     response: ImportJson,
     errors: [404],
