@@ -3,7 +3,11 @@ import type { AccountJson } from '#accounts/account.dto.js';
 import type { CardJson } from '#cards/card.dto.js';
 import type { CustomerJson } from '#customers/customer.dto.js';
 import type { RewardJson } from '#rewards/reward.dto.js';
-import type { CustomerCardDetailJson, CustomerCardJson } from '#stamping/customer-card.dto.js';
+import type {
+  ChangedCustomerCardJson,
+  CustomerCardDetailJson,
+  CustomerCardJson,
+} from '#stamping/customer-card.dto.js';
 import {
   expectFailure,
   expectRefused,
@@ -36,10 +40,13 @@ const pastOf = (path: string, time: string) =>
 
 const show = <T>(path: string, time: string) => store.get<T>(pastOf(path, time));
 
+/** Adds stamps. @returns the card of the response, without the id of the event that only responses of writes have */
 async function stamp(path: string, stamps: number): Promise<CustomerCardDetailJson> {
-  const { status, body } = await store.post<CustomerCardDetailJson>(`${path}/stamp`, { stamps });
+  const { status, body } = await store.post<ChangedCustomerCardJson>(`${path}/stamp`, { stamps });
   expect(status).toBe(200);
-  return body;
+  const { event_id, ...card } = body;
+  expect(event_id).toMatch(/^evt_/);
+  return card;
 }
 
 describe('a customer card', () => {

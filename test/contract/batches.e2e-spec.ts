@@ -87,10 +87,15 @@ describe('a batch', () => {
     );
     expect(statuses(body.results)).toEqual([200, 200, 200, 422]);
     expect(stamped?.body).toMatchObject({ id: one.customerCard.id, stamps_count: 3 });
-    expect(Object.keys(stamped?.body ?? {}).sort()).toEqual(Object.keys(one.customerCard).sort());
-    expect(byCode?.body).toEqual((await store.get(other.path)).body);
+    expect(Object.keys(stamped?.body ?? {}).sort()).toEqual(
+      [...Object.keys(one.customerCard), 'event_id'].sort(),
+    );
+    const event_id: unknown = expect.stringMatching(/^evt_/);
+    const { body: shown } = await store.get<CustomerCardDetailJson>(other.path);
+    expect(byCode?.body).toEqual({ ...shown, event_id });
     expect(redeemed?.body).toMatchObject({
       redemption: { stamps_spent: 2, stamps_remaining: 1 },
+      event_id,
     });
     expectRefused(toResponse(refused), 'base', 'insufficient_stamps');
     const { headers, body: single } = await store.post<Failure>(`${one.path}/redeem`, {
