@@ -77,6 +77,7 @@ export const COLUMNS = {
     'location_id',
     'note',
     'reversed_at',
+    'event_id',
   ],
 } as const;
 
