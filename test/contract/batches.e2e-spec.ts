@@ -91,8 +91,8 @@ describe('a batch', () => {
       [...Object.keys(one.customerCard), 'event_id'].sort(),
     );
     const event_id: unknown = expect.stringMatching(/^evt_/);
-    const { body: shown } = await store.get<CustomerCardDetailJson>(other.path);
-    expect(byCode?.body).toEqual({ ...shown, event_id });
+    const { body: card } = await store.get<CustomerCardDetailJson>(other.path);
+    expect(byCode?.body).toEqual({ ...card, event_id });
     expect(redeemed?.body).toMatchObject({
       redemption: { stamps_spent: 2, stamps_remaining: 1 },
       event_id,
