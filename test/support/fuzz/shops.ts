@@ -18,6 +18,9 @@ type KnownRecord = {
   deleted: boolean;
 };
 
+/** What a receipt number was used for. */
+type ReceiptUse = { path: string; body: Json; change: number; eventId: string };
+
 type Request = { method: string; path: string; body: unknown; headers: Record<string, string> };
 
 /** Lists whose contents are known completely, and the query that shows all of them. */
@@ -45,8 +48,14 @@ const DERIVED = new Set([
   'last_delivery_at', 'last_delivery_status', 'last_delivery_error',
 ]);
 const NOBODY = 999_999_999;
-/** Operations that change a balance by what their bodies say. */
-const DEEDS = new Set(['stampCustomerCard', 'redeemReward', 'adjustCustomerCard']);
+/** Operations that change a balance by what their bodies say, and what shares its receipt numbers. */
+const DEEDS: Record<string, string> = {
+  stampCustomerCard: 'stamp',
+  redeemReward: 'redeem',
+  stampByCode: 'stamp',
+  redeemByCode: 'redeem',
+  adjustCustomerCard: 'adjust',
+};
 
 let shops = 0;
 
@@ -57,7 +66,9 @@ class Shop {
   readonly cursors: string[] = [];
   readonly events: string[] = [];
   /** By operation and receipt number. */
-  readonly receipts = new Map<string, Json>();
+  readonly receipts = new Map<string, ReceiptUse[]>();
+  /** Ids of events. */
+  readonly reversed = new Set<string>();
   /** By what makes two requests the same under an Idempotency-Key. */
   readonly keyed = new Map<string, ApiResponse>();
   /** Two customers are one now, and each other's paths lead to their cards: test/long/merging follows that, not this. */
@@ -156,7 +167,7 @@ export class Shops {
       return;
     }
     if (answer.status >= 300 || step.token !== 'own') return;
-    const namesRecord = /\{(id|customer_id|subscription_id)\}/.test(step.path);
+    const namesRecord = /\{(id|customer_id|subscription_id|code)\}/.test(step.path);
     this.expect(!(step.foreign && namesRecord && !isOdd), "another store's record was shown");
     if (request.method === 'GET') return this.collect(shop, answer);
 
@@ -167,7 +178,8 @@ export class Shops {
       const first = shop.keyed.get(same);
       const isSame = first?.status === answer.status && isDeepStrictEqual(first.body, answer.body);
       // Under a new key, a receipt number may still be an old one.
-      const isOldReceipt = first === undefined && /\/(stamp|redeem)(\?|$)/.test(request.path);
+      const isOldReceipt =
+        first === undefined && /\/(stamp|redeem|adjust|receipts\/reverse)(\?|$)/.test(request.path);
       this.expect(
         isOldReceipt || isReplayed === (first !== undefined),
         'a new key was treated as repeated, or a known one as new',
@@ -199,7 +211,10 @@ export class Shops {
     const sent = parsed(request.body);
     const kind = kindOf(step.path);
     if (/^(un)?mergeCustomers$/.test(step.id ?? '')) shop.hasMerged = true;
-    if (shop.hasMerged && kind.startsWith('customer')) return;
+    if (shop.hasMerged && /\/(customers|customer_cards|batch|receipts)(\/|$)/.test(step.path))
+      return;
+    if (step.id === 'executeBatch') return this.followBatch(shop, sent, answer);
+    if (step.id === 'reverseReceipt') return this.followReceipt(shop, body);
     if (step.id === 'createCustomer' && answer.status === 200) {
       return this.followExisting(shop, body);
     }
@@ -219,7 +234,11 @@ export class Shops {
       shop.timeZone = String(current['time_zone']);
       return;
     }
-    const record = shop.live(kind).find((one) => one.path === recordPath);
+    const code = /\/by_code\/(\w+)$/.exec(recordPath)?.[1];
+    const record =
+      code === undefined
+        ? shop.live(kind).find((one) => one.path === recordPath)
+        : findByCode(shop, code);
     if (request.method === 'DELETE') {
       this.expect(record !== undefined, 'what was deleted was never created');
       if (record) record.deleted = true;
@@ -235,7 +254,7 @@ export class Shops {
     // Deliveries and the like, of which nothing is remembered.
     if (!record || step.id === 'replayWebhooks') return;
     const before = record.body;
-    record.body = await this.read(shop, recordPath);
+    record.body = await this.read(shop, record.path);
     if (step.id === 'eraseCustomer') {
       const { first_name: name, email, erased_at: at } = record.body;
       const isErased = name === 'Erased' && email === null && typeof at === 'string';
@@ -244,10 +263,12 @@ export class Shops {
     }
     if (answer.headers.get('x-dry-run') === 'true') {
       this.expect(isDeepStrictEqual(own(record.body), own(before)), 'a dry run changed something');
-    } else if (step.id !== null && DEEDS.has(step.id)) {
-      this.followDeed(shop, step.id, sent, body, before, record.body);
+    } else if (step.id !== null && DEEDS[step.id] !== undefined) {
+      this.followDeed(shop, DEEDS[step.id] ?? '', { record, sent, body, before });
     } else if (step.id !== 'testWebhookSubscription') {
-      const [current, after] = [record.body, body].map((one) => without(one, 'secret'));
+      const event = /\/events\/([^/]+)\/reverse/.exec(path)?.[1];
+      if (event !== undefined) shop.reversed.add(event);
+      const [current, after] = [record.body, body].map((one) => without(one, 'secret', 'event_id'));
       this.expect(isDeepStrictEqual(current, after), 'shown differently from the answer');
       if (request.method === 'PATCH') this.expectNamed(shop, kind, sent, record.body, false);
     }
@@ -274,37 +295,116 @@ export class Shops {
     }
   }
 
+  /** Checks a deed of a card. @param deed `before` is the card before it, and the record's body the card after it */
   private followDeed(
     shop: Shop,
-    id: string,
-    sent: Json,
-    body: Json,
-    before: Json,
-    now: Json,
+    operation: string,
+    { record, sent, body, before }: { record: KnownRecord; sent: Json; body: Json; before: Json },
   ): void {
+    const now = record.body;
+    const { balance, isNew } = this.followUse(shop, operation, { record, sent, body, before });
+    if (!isNew) {
+      this.expect(isDeepStrictEqual(own(now), own(before)), 'a receipt number counted twice');
+      return;
+    }
+    this.expect(now['stamps_count'] === balance, 'the balance is shown differently');
+    if (operation === 'redeem') return;
+    this.expect(
+      isDeepStrictEqual(now, without(body, 'event_id')),
+      'shown differently from the answer',
+    );
+  }
+
+  /** Checks the balance after a deed, or that a repeated receipt number got the first result. */
+  private followUse(
+    shop: Shop,
+    operation: string,
+    { record, sent, body, before }: { record: KnownRecord; sent: Json; body: Json; before: Json },
+  ): { balance: number; isNew: boolean } {
     const redemption = body['redemption'] as
       | { stamps_spent: number; stamps_remaining: number }
       | undefined;
     const change = redemption ? -redemption.stamps_spent : Number(sent['stamps']);
     const balance = Number(redemption ? redemption.stamps_remaining : body['stamps_count']);
-    const receipt = typeof sent['external_ref'] === 'string' ? sent['external_ref'].trim() : '';
-    const name = `${id} ${receipt}`;
-    const first = receipt === '' ? undefined : shop.receipts.get(name);
+    const receipt =
+      typeof sent['external_ref'] === 'string' ? normalizeIdentifier(sent['external_ref']) : '';
+    const name = `${operation} ${receipt}`;
+    const uses = receipt === '' ? [] : (shop.receipts.get(name) ?? []);
+    const first = uses.find(({ path }) => path === record.path);
     if (first) {
-      this.expect(isDeepStrictEqual(own(now), own(before)), 'a receipt number counted twice');
-      const { stamps_count, redemption: done } = first;
-      const isSame = stamps_count === body['stamps_count'] && isDeepStrictEqual(done, redemption);
+      const { stamps_count, redemption: done, event_id: event } = first.body;
+      const isSame =
+        stamps_count === body['stamps_count'] &&
+        isDeepStrictEqual(done, redemption) &&
+        event === body['event_id'];
       this.expect(isSame, 'a repeated receipt number got a different answer');
-      return;
+      return { balance: Number(before['stamps_count']), isNew: false };
     }
-    if (receipt !== '') shop.receipts.set(name, body);
+    this.expect(
+      uses.every(({ eventId }) => shop.reversed.has(eventId)),
+      'a receipt number counted on two cards',
+    );
+    if (receipt !== '') {
+      const use = { path: record.path, body, change, eventId: String(body['event_id']) };
+      shop.receipts.set(name, [...uses, use]);
+    }
     this.expect(
       balance === Number(before['stamps_count']) + change,
       'the new balance is not the old one plus the change',
     );
     this.expect(balance >= 0, 'the balance is negative');
-    this.expect(now['stamps_count'] === balance, 'the balance is shown differently');
-    if (!redemption) this.expect(isDeepStrictEqual(now, body), 'shown differently from the answer');
+    return { balance, isNew: true };
+  }
+
+  /** Checks each result of a batch, in order, and the balances after it. */
+  private async followBatch(shop: Shop, sent: Json, answer: ApiResponse): Promise<void> {
+    const operations = sent['operations'] as Json[];
+    const { results } = answer.body as { results: { status: number; body: Json }[] };
+    this.expect(results.length === operations.length, 'a batch has other results than operations');
+    const isDryRun = answer.headers.get('x-dry-run') === 'true';
+    const balances = new Map<KnownRecord, number>();
+    for (const [i, { status, body }] of results.entries()) {
+      this.expect(status < 500, `an operation of a batch got ${status}`);
+      const operation = operations[i] ?? {};
+      if (status !== 200 || isDryRun) continue;
+      const { customer_card_id: id, code, operation: name } = operation;
+      const record = isBlank(id)
+        ? findByCode(shop, normalizeText(String(code)))
+        : shop.live('customer_cards').find((one) => one.id === Number(normalizeNumber(String(id))));
+      if (!record) throw new Error('a batch changed a card that nobody created');
+      const stamps_count = balances.get(record) ?? record.body['stamps_count'];
+      const before = { ...record.body, stamps_count };
+      const sentDetails = {
+        ...operation,
+        stamps: Number(normalizeNumber(String(operation['stamps']))),
+      };
+      const use = { record, sent: sentDetails, body, before };
+      balances.set(record, this.followUse(shop, normalizeText(String(name)), use).balance);
+    }
+    await this.expectBalances(shop, balances);
+  }
+
+  /** Checks that a receipt was reversed on each of its cards. */
+  private async followReceipt(shop: Shop, body: Json): Promise<void> {
+    const balances = new Map<KnownRecord, number>();
+    const uses = [...shop.receipts.values()].flat();
+    for (const id of body['reversed'] as string[]) {
+      this.expect(!shop.reversed.has(id), 'an event was reversed twice');
+      shop.reversed.add(id);
+      const use = uses.find(({ eventId }) => eventId === id);
+      const record = shop.live('customer_cards').find(({ path }) => path === use?.path);
+      if (!use || !record) throw new Error('a receipt was reversed that nobody used');
+      const before = balances.get(record) ?? Number(record.body['stamps_count']);
+      balances.set(record, before - use.change);
+    }
+    await this.expectBalances(shop, balances);
+  }
+
+  private async expectBalances(shop: Shop, balances: Map<KnownRecord, number>): Promise<void> {
+    for (const [record, balance] of balances) {
+      record.body = await this.read(shop, record.path);
+      this.expect(record.body['stamps_count'] === balance, 'the balance is shown differently');
+    }
   }
 
   /** Remembers a record that was just created, as a read shows it. */
@@ -493,6 +593,7 @@ export class Shops {
         if (kind === 'targets') return this.target;
         if (kind === 'cursors') return cursors[nth % cursors.length] ?? 'none';
         if (kind === 'events') return events[nth % events.length] ?? 'none';
+        if (kind === 'codes') return codeOf(records.get('customer_cards') ?? [], nth);
         const knownRecords = records.get(kind) ?? [];
         return knownRecords[nth % knownRecords.length]?.id ?? NOBODY;
       },
@@ -539,7 +640,7 @@ export class Shops {
   }
 
   /** The ids of one record and of the records that it belongs to. */
-  private idsOf(shop: Shop, { path, nth }: Step): Record<string, number> {
+  private idsOf(shop: Shop, { path, nth }: Step): Record<string, number | string> {
     const pick = (kind: string) => {
       const liveRecords = shop.of(kind);
       return liveRecords[nth % liveRecords.length];
@@ -550,6 +651,7 @@ export class Shops {
       id: record?.id ?? NOBODY,
       customer_id: Number(customer ?? pick('customers')?.id ?? NOBODY),
       subscription_id: pick('webhook_subscriptions')?.id ?? NOBODY,
+      code: codeOf(shop.of('customer_cards'), nth),
     };
   }
 
@@ -703,6 +805,19 @@ function parsed(body: unknown): Json {
   const text = textOf(body);
   const value: unknown = text.trim() === '' ? {} : JSON.parse(text);
   return typeof value === 'object' && value !== null ? (value as Json) : {};
+}
+
+/** The code of one of the customer cards. */
+function codeOf(cards: KnownRecord[], nth: number): string {
+  return String(cards[nth % cards.length]?.body['code'] ?? 'none');
+}
+
+function findByCode(shop: Shop, code: string): KnownRecord | undefined {
+  return shop.live('customer_cards').find(({ body }) => body['code'] === code.toUpperCase());
+}
+
+function isBlank(value: unknown): boolean {
+  return value === undefined || value === null || String(value).trim() === '';
 }
 
 /** The kind of the record that a path names, or of the records that it lists. */

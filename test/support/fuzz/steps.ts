@@ -42,7 +42,7 @@ export type Step = {
 const WEIGHTS: [RegExp, number][] = [
   [/^stamp/, 12],
   [/^redeem/, 8],
-  [/^(adjust|reverse)/, 5],
+  [/^(adjust|reverse|executeBatch)/, 5],
   [/^(create|enrol)/, 5],
   [/^update/, 4],
   [/./, 2],

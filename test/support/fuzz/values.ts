@@ -30,6 +30,8 @@ const KIND_OF: Record<string, string> = {
   reward_id: 'rewards',
   location_id: 'locations',
   customer_id: 'customers',
+  customer_card_id: 'customer_cards',
+  code: 'codes',
   from_customer_id: 'customers',
   cursor: 'cursors',
   after: 'events',
