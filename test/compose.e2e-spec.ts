@@ -12,7 +12,7 @@ import { createTestDatabase, type TestDatabase } from './support/database/databa
 import { eventually } from './support/jest/eventually.js';
 import { selfSigned } from './support/emulators/eventstoredb/certificate.mjs';
 import { startEventStoreDb, type EventStoreDb } from './support/emulators/eventstoredb/server.mjs';
-import { runNode, startProgram, type Program } from './support/services/program.js';
+import { findFreePort, runNode, startProgram, type Program } from './support/services/program.js';
 
 type Service = {
   image: string;
@@ -529,6 +529,23 @@ describe('with the environment of docker-compose.yml', () => {
     const ready = await fetch(`http://127.0.0.1:${port}/health/ready`);
     expect([ready.status, await ready.json()]).toEqual([200, { status: 'ok' }]);
     expect(await runHealthCheck({ PORT: '1', HEALTH_PORT: port })).toBe(0);
+  });
+
+  it('the health check passes while the database cannot be reached', async () => {
+    const port = await findFreePort();
+    const program = startProgram(getProgram('api'), {
+      ...buildLocalEnvironment('api'),
+      DATABASE_URL: 'postgres://u:p@127.0.0.1:1/none',
+      PORT: `${port}`,
+    });
+    programs.push(program);
+    await eventually(program.output, (text) => text.includes('Waiting for it'));
+    const ready = await fetch(`http://127.0.0.1:${port}/health/ready`);
+    expect([ready.status, await ready.json()]).toEqual([
+      503,
+      { status: 'unavailable', checks: { database: 'unavailable' } },
+    ]);
+    expect(await runHealthCheck({ PORT: `${port}`, HEALTH_PORT: '1' })).toBe(0);
   });
 
   it('the health check fails when no process listens', async () => {

@@ -164,7 +164,7 @@ describe('a program or script', () => {
       /^The database none at 127\.0\.0\.1:\d+ as \w+ cannot be used: database "none" does not exist\.$/,
     ],
     'a database server that does not run': [
-      () => ({ DATABASE_URL: 'postgres://u:secret@127.0.0.1:1/none' }),
+      () => ({ DATABASE_URL: 'postgres://u:secret@127.0.0.1:1/none', START_WAIT_SECONDS: '0' }),
       EVERYTHING,
       /^The database (?!.*secret).*ECONNREFUSED.*\.$/,
     ],
@@ -234,9 +234,26 @@ describe('a program or script', () => {
 
   it('exits with 78 for an invalid setting, and with 1 for an unavailable database', async () => {
     expect((await runProgram('api', { ...settings(), PORT: 'x' })).code).toBe(78);
-    const unreachable = { ...settings(), DATABASE_URL: 'postgres://u:p@127.0.0.1:1/none' };
+    const unreachable = {
+      ...settings(),
+      DATABASE_URL: 'postgres://u:p@127.0.0.1:1/none',
+      START_WAIT_SECONDS: '0',
+    };
     expect((await runProgram('api', unreachable)).code).toBe(1);
   });
+
+  it.each(PROGRAMS)(
+    'exits with 78 at once for what waiting does not help against: %s',
+    async (name) => {
+      for (const [setting, value] of [
+        ['DATABASE_URL', changeUrl(database, (url) => (url.pathname = '/none'))],
+        ['DATABASE_URL', changeUrl(database, (url) => (url.username = 'nobody'))],
+        ['MASTER_KEY', Buffer.alloc(32).toString('base64')],
+      ] as const) {
+        expect((await runProgram(name, { ...settings(), [setting]: value })).code).toBe(78);
+      }
+    },
+  );
 
   it('keeps the API token of a first start that ends because of a setting', async () => {
     const fresh = await createTestDatabase();

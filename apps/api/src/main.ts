@@ -1,28 +1,49 @@
 import { Logger } from '@nestjs/common';
 import type { NestFastifyApplication } from '@nestjs/platform-fastify';
+import { setTimeout as wait } from 'node:timers/promises';
 import { Registry } from 'prom-client';
 import { readConfig, type Config } from '#configuration/config.js';
 import { ConfigError } from '#kernel/config-error.js';
 import { getErrorMessage } from '#kernel/errors.js';
 import { refuseToStart } from '#kernel/start-error.js';
 import { releaseStartMemory } from '#kernel/start-memory.js';
-import { exitAfterTimeout } from '#kernel/stop.js';
+import { listenForStop, type StopRequest } from '#kernel/stop.js';
 import { startTracing } from '#kernel/tracing.js';
+import { waitForDatabase } from '#operations/database-wait.js';
 import { listenForMetrics } from '#operations/metrics-listener.js';
+import { Readiness } from '#operations/readiness.js';
 import { createServer } from './server.js';
 import { ApiModule } from './api.module.js';
 
 try {
-  for (const signal of ['SIGTERM', 'SIGINT'] as const) process.once(signal, exitAfterTimeout);
+  await run(listenForStop());
+} catch (error) {
+  refuseToStart(error);
+}
+
+async function run({ received, signal }: StopRequest): Promise<void> {
   const config = readConfig(process.env, 'api');
+  if (!(await waitForDatabase(config, 'api', signal))) process.exit(0);
   await startTracing(config, 'api');
   const app = await createServer(ApiModule.forRoot(config), config);
   await listenForMetrics(config, 'api', app.get(Registry, { strict: false }));
   releaseStartMemory();
   await listen(app, config);
-  new Logger('api').log(`listening on ${await app.getUrl()}`);
-} catch (error) {
-  refuseToStart(error);
+  const log = new Logger('api');
+  log.log(`listening on ${await app.getUrl()}`);
+  const stopSignal = await received;
+  app.get(Readiness).stop();
+  await serveDuringDelay(config);
+  await app.close();
+  log.log(`stopped by ${stopSignal}`);
+  process.exit(0);
+}
+
+/** Goes on serving, since load balancers take some time to notice that the process is not ready. */
+async function serveDuringDelay({ shutdownDelaySeconds: seconds }: Config): Promise<void> {
+  if (seconds === 0) return;
+  new Logger('api').log(`not ready any more; serving for another ${seconds} s`);
+  await wait(seconds * 1000);
 }
 
 /** @throws ConfigError when the address cannot be had */

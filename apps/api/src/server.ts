@@ -81,7 +81,6 @@ export async function createServer(
     abortOnError: false,
   });
   app.useGlobalFilters(errors);
-  app.enableShutdownHooks(['SIGTERM', 'SIGINT']);
 
   const server = adapter.getInstance();
   clientErrors.watch(server.server);

@@ -2,13 +2,14 @@ import { Logger } from '@nestjs/common';
 import { NestFactory } from '@nestjs/core';
 import { setFlagsFromString } from 'node:v8';
 import { Registry } from 'prom-client';
-import { readConfig, type Config } from '#configuration/config.js';
+import { readConfig } from '#configuration/config.js';
 import { Log } from '#kernel/log.js';
 import { getErrorMessage } from '#kernel/errors.js';
 import { refuseToStart } from '#kernel/start-error.js';
 import { releaseStartMemory } from '#kernel/start-memory.js';
-import { exitAfterTimeout } from '#kernel/stop.js';
+import { listenForStop, type StopRequest } from '#kernel/stop.js';
 import { startTracing } from '#kernel/tracing.js';
+import { waitForDatabase } from '#operations/database-wait.js';
 import { listenForMetrics } from '#operations/metrics-listener.js';
 import { Readiness } from '#operations/readiness.js';
 import { getPort } from '#operations/operator-server.js';
@@ -64,16 +65,14 @@ setFlagsFromString('--no-parallel-scavenge');
 setFlagsFromString('--heap-growing-percent=200');
 
 try {
-  await run(readConfig(process.env));
+  await run(listenForStop());
 } catch (error) {
   refuseToStart(error);
 }
 
-async function run(config: Config): Promise<void> {
-  // Registered first, so that a signal during the start does not kill the process half-way through it.
-  const stopSignal = new Promise<NodeJS.Signals>((resolve) => {
-    for (const signal of ['SIGTERM', 'SIGINT'] as const) process.once(signal, resolve);
-  });
+async function run(stopRequest: StopRequest): Promise<void> {
+  const config = readConfig(process.env);
+  if (!(await waitForDatabase(config, 'dispatcher', stopRequest.signal))) process.exit(0);
   await startTracing(config, 'dispatcher');
   const app = await NestFactory.createApplicationContext(DispatcherModule.forRoot(config), {
     logger: new Log(config, 'dispatcher'),
@@ -102,8 +101,8 @@ async function run(config: Config): Promise<void> {
       log.warn(`the read models could not be checked: ${getErrorMessage(error)}`),
     );
   log.log(`started; health on port ${getPort(health)}`);
-  const signal = await stopSignal;
-  exitAfterTimeout();
+  const signal = await stopRequest.received;
+  readiness.stop();
   stopping.abort();
   await Promise.all([...followers, checking]);
   const [left] = await Promise.all([

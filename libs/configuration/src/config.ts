@@ -43,6 +43,8 @@ export class Config extends ReadSettings {
   override readonly databaseMigrationUrl =
     this.env.DATABASE_MIGRATION_URL ?? this.database.ownerUrl ?? this.database.url;
   override readonly databasePool = this.env.DATABASE_POOL;
+  override readonly startWaitSeconds = this.env.START_WAIT_SECONDS;
+  override readonly shutdownDelaySeconds = this.env.SHUTDOWN_DELAY_SECONDS;
   override readonly eventStoreUrl = this.env.EVENT_STORE_URL ?? null;
   override readonly eventStoreStreamPrefix = this.env.EVENT_STORE_STREAM_PREFIX;
   private readonly sealing = readMasterKey(

@@ -75,6 +75,19 @@ export class Settings {
   @DatabaseUrl() DATABASE_MIGRATION_URL?: string;
   @WholeNumber(2, 200) DATABASE_POOL = 10;
   @Describe(`
+    How long api and dispatcher wait at their start for a database that cannot be reached, before
+    they exit with 1. 0: they exit at once.
+  `)
+  @WholeNumber(0, 86_400)
+  START_WAIT_SECONDS = 3600;
+  @Describe(`
+    How long the api goes on serving after SIGTERM. /health/ready says at once that it is not
+    ready, and a load balancer needs some time to notice: set 5 behind one, as docker compose and
+    Kubernetes have it.
+  `)
+  @WholeNumber(0, 10)
+  SHUTDOWN_DELAY_SECONDS = 0;
+  @Describe(`
     Stores events in EventStoreDB, e.g. esdb://inkpad:secret@localhost:2113?tls=true. Unset:
     PostgreSQL. The prefix separates several services in one EventStoreDB.
   `)

@@ -2,6 +2,8 @@ import pg from 'pg';
 import { TypeORMError } from 'typeorm';
 import { ConfigError, UnreachableError } from '#kernel/config-error.js';
 import { getErrorMessage } from '#kernel/errors.js';
+import { isConnectionLoss } from './connection.js';
+import { findDatabaseError, isOutageState } from './sqlstate.js';
 
 const NETWORK_ERRORS = new Map([
   ['ECONNREFUSED', 'nothing listens there'],
@@ -17,6 +19,7 @@ const WRONG_PASSWORD = '28P01';
 /**
  * Makes the first connection of a process. Only an operator can fix an error here.
  * @throws UnreachableError that names the database, but no password
+ * @throws ConfigError likewise, when waiting does not help: for a wrong password, or a database that does not exist
  */
 export async function connectFirst<R>(databaseUrl: string, connect: () => Promise<R>): Promise<R> {
   try {
@@ -24,7 +27,8 @@ export async function connectFirst<R>(databaseUrl: string, connect: () => Promis
   } catch (cause) {
     if (!isConnectError(cause)) throw cause;
     const message = `The database ${describeDatabase(databaseUrl)} cannot be used: ${describeConnectError(cause)}.`;
-    throw new UnreachableError(message, { cause });
+    const mayPass = isConnectionLoss(cause) || isOutageState(findDatabaseError(cause)?.code);
+    throw mayPass ? new UnreachableError(message, { cause }) : new ConfigError(message, { cause });
   }
 }
 

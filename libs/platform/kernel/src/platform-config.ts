@@ -16,6 +16,10 @@ export abstract class PlatformConfig {
   /** For the role that owns the tables; the same URL when there is only one role. */
   abstract readonly databaseMigrationUrl: string;
   abstract readonly databasePool: number;
+  /** How long a start waits for a database that cannot be reached. */
+  abstract readonly startWaitSeconds: number;
+  /** How long the api goes on serving after a stop signal. */
+  abstract readonly shutdownDelaySeconds: number;
   /** Null: events are kept in PostgreSQL. */
   abstract readonly eventStoreUrl: string | null;
   /** In front of every stream's name, for several services in one EventStoreDB. */

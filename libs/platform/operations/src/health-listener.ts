@@ -1,7 +1,7 @@
-import type { Server, ServerResponse } from 'node:http';
+import type { Server } from 'node:http';
 import type { PlatformConfig } from '#kernel/platform-config.js';
 import type { Health } from './readiness.js';
-import { startServer } from './operator-server.js';
+import { sendJson, startServer } from './operator-server.js';
 
 export type Liveness = { check: string; isAlive: () => boolean };
 
@@ -16,22 +16,14 @@ export async function listenForHealth(
     switch (request.url?.split('?', 1)[0]) {
       case '/health/live':
         return isAlive()
-          ? send(response, 200, { status: 'ok' })
-          : send(response, 503, { status: 'unavailable', checks: { [check]: 'unavailable' } });
+          ? sendJson(response, 200, { status: 'ok' })
+          : sendJson(response, 503, { status: 'unavailable', checks: { [check]: 'unavailable' } });
       case '/health/ready':
         return void getHealth().then((health) =>
-          send(response, health.status === 'ok' ? 200 : 503, health),
+          sendJson(response, health.status === 'ok' ? 200 : 503, health),
         );
       default:
-        return send(response, 404, { error: 'This path does not exist', code: 'not_found' });
+        return sendJson(response, 404, { error: 'This path does not exist', code: 'not_found' });
     }
   });
-}
-
-function send(response: ServerResponse, status: number, body: object): void {
-  response.writeHead(status, {
-    'content-type': 'application/json; charset=utf-8',
-    'cache-control': 'no-store',
-  });
-  response.end(JSON.stringify(body));
 }

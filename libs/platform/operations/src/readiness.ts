@@ -61,6 +61,11 @@ export class Readiness implements OnModuleDestroy {
   }
 
   onModuleDestroy(): void {
+    this.stop();
+  }
+
+  /** Reports the process as not ready from now on, for good. */
+  stop(): void {
     this.isStopping = true;
   }
 
