@@ -6,6 +6,7 @@ import {
   type ExceptionFilter,
 } from '@nestjs/common';
 import { STATUS_CODES } from 'node:http';
+import { Socket } from 'node:net';
 import type { FastifyReply } from 'fastify';
 import type { PlatformConfig } from '#kernel/platform-config.js';
 import {
@@ -121,7 +122,9 @@ export class ErrorsFilter implements ExceptionFilter {
       // No response at all: any status would tell the client whether the write happened.
       log.error(error.message, { request_id: request.requestId }, error.stack);
       reply.hijack();
-      request.raw.socket.destroy();
+      // A request from within the process has no connection; its caller sees the response end.
+      if (request.raw.socket instanceof Socket) request.raw.socket.destroy();
+      else reply.raw.destroy();
       return;
     }
     if (error instanceof StoredRefusal) {
