@@ -104,7 +104,7 @@ module.exports = {
       from: { path: '^(libs|apps)/', pathNot: '[.]spec[.]ts$' },
       to: {
         path: [
-          'node_modules/(nodemailer|@fastify/(compress|cors))/',
+          'node_modules/(nodemailer|@fastify/(compress|cors)|@modelcontextprotocol/server)/',
           '^libs/platform/event-store/src/eventstoredb/eventstoredb-event-store[.]ts$',
           '^libs/platform/http/src/shared-counts[.]ts$',
           '^libs/platform/kernel/src/pictures[.]ts$',

@@ -35,6 +35,7 @@ import { PosterPagesModule } from '#poster-pages/poster-pages.module.js';
 import { SignupModule } from '#signup/signup.module.js';
 import { GoogleWalletModule } from '#google-wallet/google-wallet.module.js';
 import { AppleWalletModule } from '#apple-wallet/apple-wallet.module.js';
+import { McpModule } from '#mcp/mcp.module.js';
 import { customerSubjects } from '#stamping/customer-subjects.js';
 import { plainTables, readModels } from '../../read-models.js';
 import { migrations } from '../../schema/migrations.js';
@@ -84,6 +85,7 @@ export class ApiModule {
         SignupModule,
         GoogleWalletModule,
         AppleWalletModule,
+        McpModule,
       ],
       controllers: [HealthController],
       providers: [Readiness, ReplicaWarning, RoleWarning],

@@ -45,6 +45,7 @@ import { HtmlErrorPages } from '#pages/error-pages.js';
 import { Readiness } from '#operations/readiness.js';
 import { traceRequests } from '#http/request-traces.js';
 import { reportUnknownInput, refuseUnknownInput } from '#http/unknown-input.js';
+import { McpEndpoint } from '#mcp/mcp-endpoint.service.js';
 import { customerRequests } from '#stamping/customer-subjects.js';
 
 /** How long a client may take to send a request: first its header, then all of it. */
@@ -91,6 +92,7 @@ export async function createServer(
   installFileParser(server);
   installFormParser(server);
   serveDocs(server, config);
+  app.get(McpEndpoint, { strict: false }).install(server);
   closeIdleConnections(server);
   await app.init();
   await server.ready();

@@ -6,7 +6,7 @@ import { StripRenderer } from './strip-renderer.service.js';
 /** Draws and stores the images of passes, pages and public URLs. */
 @Module({
   providers: [StripImages, StripRenderer],
-  exports: [StripImages],
+  exports: [StripImages, StripRenderer],
 })
 export class StripImagesModule {}
 

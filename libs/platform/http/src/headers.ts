@@ -90,7 +90,17 @@ async function allowOrigins(server: FastifyInstance, origins: string[]): Promise
   const options = {
     origin: origins.includes('*') ? '*' : origins,
     methods: ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'],
-    allowedHeaders: ['Authorization', 'Content-Type', 'Idempotency-Key', 'Prefer', 'X-Request-Id'],
+    allowedHeaders: [
+      'Authorization',
+      'Content-Type',
+      'Idempotency-Key',
+      'Prefer',
+      'X-Request-Id',
+      // Of the Model Context Protocol.
+      'Mcp-Protocol-Version',
+      'Mcp-Method',
+      'Mcp-Name',
+    ],
     exposedHeaders: [
       'RateLimit-Limit',
       'RateLimit-Remaining',

@@ -28,7 +28,7 @@ const view = loadView<ErrorView>(import.meta.url, './views/error.eta');
 const PUBLIC_ROUTES = /^[/](join|posters|passes)(?![^/])/;
 
 /** Routes that only programs call, whatever their Accept header says. */
-const PROGRAM_ROUTES = /^[/](api|health|wallet)(?![^/])/;
+const PROGRAM_ROUTES = /^[/](api|health|mcp|wallet)(?![^/])/;
 
 /** Renders errors as HTML pages for people; programs get JSON. */
 export class HtmlErrorPages implements ErrorPages {
