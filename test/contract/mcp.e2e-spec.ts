@@ -329,6 +329,7 @@ describe('the tools', () => {
     ] as const) {
       expect(await fail(client, 'add_stamps', wrong)).toContain(named);
     }
+    await use(client, 'add_stamps', { ...stamping, note: null, location_id: null, dry_run: true });
     const reversing = { ...args, reason: 'wrong card', idempotency_key: key() };
     for (const eventId of ['..', '.', '%2e%2e', 'evt_1/../../x']) {
       await fail(client, 'reverse_event', { ...reversing, event_id: eventId });

@@ -13,7 +13,13 @@ import {
   describePicture,
   type CardJson,
 } from './card-picture.js';
-import { buildRequest, isDryRun, type ApiRequest, type ToolArguments } from './tool-request.js';
+import {
+  buildRequest,
+  dropNulls,
+  isDryRun,
+  type ApiRequest,
+  type ToolArguments,
+} from './tool-request.js';
 import {
   createErrorResult,
   isOnlyDryRunRefused,
@@ -54,8 +60,9 @@ type AdmittedRequest = FastifyRequest & { mcpToken?: TokenJson };
 type CallApi = (request: ApiRequest) => Promise<ApiResponse>;
 
 type Sdk = typeof McpSdk;
-type RegisteredTool = ToolOperation & { input: ReturnType<Sdk['fromJsonSchema']> };
-type Loaded = { sdk: Sdk; tools: RegisteredTool[]; output: ReturnType<Sdk['fromJsonSchema']> };
+type InputSchema = ReturnType<Sdk['fromJsonSchema']>;
+type RegisteredTool = ToolOperation & { input: InputSchema };
+type Loaded = { sdk: Sdk; tools: RegisteredTool[]; output: InputSchema };
 
 /**
  * Serves the Model Context Protocol (MCP-01 to MCP-21). Each tool calls the API within the process as the caller would,
@@ -255,10 +262,17 @@ export class McpEndpoint {
     const document = readOpenApiDocument(this.config.publicUrl);
     const tools = TOOLS.map((tool) => {
       const described = describeTool(document, tool);
-      return { ...described, input: sdk.fromJsonSchema(described.inputSchema) };
+      return { ...described, input: acceptNulls(sdk.fromJsonSchema(described.inputSchema)) };
     });
     return { sdk, tools, output: sdk.fromJsonSchema(OUTPUT_SCHEMA) };
   }
+}
+
+/** Lets a schema take null for what is left out. */
+function acceptNulls({ '~standard': standard }: InputSchema): InputSchema {
+  return {
+    '~standard': { ...standard, validate: (value) => standard.validate(dropNulls(value)) },
+  };
 }
 
 /** Returns a function that calls the API as the sender of a request, from the same address and under the same id. */

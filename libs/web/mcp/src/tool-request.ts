@@ -47,6 +47,19 @@ export function buildRequest(tool: ToolOperation, args: ToolArguments): ApiReque
   };
 }
 
+/**
+ * Removes arguments that are null, at any depth: models send null for what they leave out, and the API means the same by
+ * both (CONV-28). The values in metadata are the caller's own.
+ */
+export function dropNulls(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(dropNulls);
+  if (typeof value !== 'object' || value === null) return value;
+  const entries = Object.entries(value).filter(([, one]) => one !== null);
+  return Object.fromEntries(
+    entries.map(([name, one]) => [name, name === 'metadata' ? one : dropNulls(one)]),
+  );
+}
+
 export function isDryRun({ kind }: Pick<ToolOperation, 'kind'>, args: ToolArguments): boolean {
   return kind !== 'read' && args['dry_run'] === true;
 }

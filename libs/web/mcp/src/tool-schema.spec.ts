@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import { readOpenApiDocument } from '#docs/openapi-document.js';
-import { buildRequest } from './tool-request.js';
+import { buildRequest, dropNulls } from './tool-request.js';
 import { describeTool } from './tool-schema.js';
 import { TOOLS } from './tools.js';
 
@@ -31,6 +31,8 @@ describe('describeTool', () => {
       stamps: { type: 'integer', minimum: 1, maximum: 100 },
       external_ref: { maxLength: 255 },
       dry_run: { type: 'boolean' },
+      occurred_at: { type: 'string', description: expect.stringMatching(/ In ISO 8601[.]$/) },
+      account_id: { description: 'The id of a store, see list_stores.' },
     });
   });
 
@@ -47,6 +49,25 @@ describe('describeTool', () => {
     };
     for (const { name, inputSchema } of tools.values()) visit(inputSchema, name);
     expect(missing).toEqual([]);
+  });
+
+  it('knows neither null, nor references, nor formats of programs', () => {
+    for (const { name, inputSchema } of tools.values()) {
+      const text = JSON.stringify(inputSchema);
+      expect([name, /"null"|[:,]null|[$]ref|"format"|"x-|9007199254740991/.exec(text)]).toEqual([
+        name,
+        null,
+      ]);
+    }
+  });
+
+  it('takes less room than 30 KB for all tools together', () => {
+    const length = [...tools.values()]
+      .map(
+        ({ description, inputSchema }) => description.length + JSON.stringify(inputSchema).length,
+      )
+      .reduce((sum, one) => sum + one, 0);
+    expect(length).toBeLessThan(30_000);
   });
 
   it('lets only tools that change nothing out of a key and a dry run', () => {
@@ -106,4 +127,16 @@ describe('buildRequest', () => {
       expect(buildRequest(getTool('explain_balance'), { ...ids, account_id: id })).toBeUndefined();
     },
   );
+});
+
+describe('dropNulls', () => {
+  it('removes null at any depth but in metadata', () => {
+    expect(
+      dropNulls({ stamps: 1, note: null, card: { name: 'Tea', fields: [{ label: null }] } }),
+    ).toEqual({ stamps: 1, card: { name: 'Tea', fields: [{}] } });
+    expect(dropNulls({ customer: { metadata: { a: null } } })).toEqual({
+      customer: { metadata: { a: null } },
+    });
+    expect(dropNulls(undefined)).toBeUndefined();
+  });
 });
