@@ -12,7 +12,9 @@ COPY clients/typescript/src ./clients/typescript/src
 COPY clients/python/LICENSE clients/python/README.md clients/python/pyproject.toml ./clients/python/
 COPY clients/python/src ./clients/python/src
 COPY docs/guides ./docs/guides
-COPY docs/webhooks.md ./docs/
+COPY docs/receivers ./docs/receivers
+COPY docs/api.md docs/webhooks.md ./docs/
+COPY CHANGELOG.md ./
 COPY libs ./libs
 COPY scripts ./scripts
 # Not --omit=optional: argon2's native part is an optional package.

@@ -2,7 +2,15 @@ import crypto from 'node:crypto';
 import fs from 'node:fs';
 import path from 'node:path';
 import { listClientSources, packClients, PACKAGES } from './pack-clients.mjs';
-import { copyViews, renderGuides, GUIDES, listGuides, listViews, watchViews } from './views.mjs';
+import {
+  copyViews,
+  renderGuides,
+  GUIDES,
+  listGuides,
+  listReceivers,
+  listViews,
+  watchViews,
+} from './views.mjs';
 import { Refusal, describeExit, launch, readFileIfExists, readJson } from './processes.mjs';
 
 const sourceFolders = ['apps', 'libs', 'scripts', 'clients/typescript/src'];
@@ -67,7 +75,9 @@ function listSources(root) {
     .filter((folder) => fs.existsSync(folder))
     .flatMap((folder) => listFiles(folder))
     .filter((file) => /\.(ts|json)$/.test(file) && !left.some((end) => file.endsWith(end)));
-  const drawn = [...listViews(root), ...listGuides(root)].map((file) => path.join(root, file));
+  const drawn = [...listViews(root), ...listGuides(root), ...listReceivers(root)].map((file) =>
+    path.join(root, file),
+  );
   return [...compiled, ...drawn];
 }
 
@@ -81,7 +91,8 @@ function listFiles(folder) {
 function isBuilt(root, source) {
   if (source.endsWith('.json')) return true;
   const file = path.relative(root, source);
-  const target = file.endsWith('.md') ? GUIDES : file.replace(/\.ts$/, '.js');
+  const isRendered = file.endsWith('.md') || listReceivers(root).includes(file);
+  const target = isRendered ? GUIDES : file.replace(/\.ts$/, '.js');
   return isNewer(root, target, source);
 }
 

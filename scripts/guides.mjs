@@ -3,9 +3,10 @@ import hljs from 'highlight.js';
 import { Marked } from 'marked';
 
 /**
- * Draws guides, which read as well in the repository, when the project is built. The service only puts them into its pages.
+ * Renders guides, which read as well in the repository, when the project is built. The service only puts them into its pages.
  *
- * In the HTML `%ROOT%` stands in front of paths of the service, and `%ADDRESS%` where a guide shows the address of one.
+ * In the HTML `%ROOT%` stands in front of paths of the service, and `%ADDRESS%` where a guide shows the address of one. In
+ * the Markdown every address begins with `%ADDRESS%`.
  */
 
 const FOLDER = 'docs/guides';
@@ -13,8 +14,18 @@ const FOLDER = 'docs/guides';
 const PLACES = {
   [`${FOLDER}/README.md`]: '/docs',
   'docs/webhooks.md': '/docs/webhooks-in-detail',
+  'docs/api.md': '/docs/rules',
+  'CHANGELOG.md': '/docs/changelog',
+  'clients/typescript/README.md': '/docs/clients/typescript',
+  'clients/python/README.md': '/docs/clients/python',
   'openapi.json': '/docs/reference',
 };
+/** Files that pages link to, and the service offers for download. */
+const RECEIVERS = 'docs/receivers';
+/** In the README of a client, what follows is for those who change it. */
+const FOR_CONTRIBUTORS = /^## Working on it$[^]*/m;
+/** The id with which a rule of docs/api.md begins. */
+const RULE = /^[A-Z]+-\d{2,}$/;
 /** The output of npm start as guides show it. */
 const ADDRESS = 'http://localhost:3000';
 
@@ -37,7 +48,8 @@ const NAMES = { background: 'Another shell', arrives: 'What arrives' };
 const CHOICES = { sh: 'curl', ts: 'TypeScript', js: 'Node.js', python: 'Python' };
 
 /** @param {string} file from the root of the project */
-export function renderGuide(file, text) {
+export function renderGuide(file, source) {
+  const text = source.replace(FOR_CONTRIBUTORS, '');
   const headings = [];
   const marked = new Marked({
     renderer: createRenderer(file, headings),
@@ -50,13 +62,16 @@ export function renderGuide(file, text) {
     title: getTitle(tokens, file),
     summary: getPlainText(tokens.find(({ type }) => type === 'paragraph')),
     html,
+    markdown: renderMarkdown(text, file),
     headings,
     sections: listSections(tokens),
+    rules: listRules(tokens),
     menu: file === `${FOLDER}/README.md` ? listMenu(tokens) : [],
   };
 }
 
 function getPath(file) {
+  if (file.startsWith(`${RECEIVERS}/`)) return `/${file}`;
   return PLACES[file] ?? (file.startsWith(FOLDER) ? `/docs/${path.basename(file, '.md')}` : null);
 }
 
@@ -72,7 +87,16 @@ function createRenderer(file, headings) {
     link({ href, tokens }) {
       const text = this.parser.parseInline(tokens);
       const target = resolveTarget(href, file);
-      return target === null ? text : `<a href="${escapeHtml(target)}">${text}</a>`;
+      if (target === null) return text;
+      const saved = target.includes(`/${RECEIVERS}/`) ? ' download' : '';
+      return `<a href="${escapeHtml(target)}"${saved}>${text}</a>`;
+    },
+    listitem(item) {
+      const id = findRule(item);
+      if (id === undefined) return false;
+      const [, ...rest] = item.tokens[0].tokens;
+      const text = this.parser.parseInline(rest) + this.parser.parse(item.tokens.slice(1));
+      return `<li id="${id}"><a class="anchor" href="#${id}"><strong>${id}</strong></a>${text}</li>\n`;
     },
     code({ text, lang = '' }) {
       return renderCode(text, lang);
@@ -94,6 +118,26 @@ function resolveTarget(href, from) {
   const [file, hash] = href.split('#');
   const target = getPath(path.posix.normalize(path.posix.join(path.posix.dirname(from), file)));
   return target === null ? null : `%ROOT%${target}${hash === undefined ? '' : `#${hash}`}`;
+}
+
+/** Renders the text as Markdown whose links work outside of the repository: from one document to the next. */
+function renderMarkdown(text, file) {
+  return text
+    .split(/(^```[^]*?^```$)/m)
+    .map((part) => (part.startsWith('```') ? part : renderLinks(part, file)))
+    .join('')
+    .replaceAll(ADDRESS, '%ADDRESS%');
+}
+
+function renderLinks(text, file) {
+  return text.replaceAll(/\[([^\]]*)\]\(([^)\s]+)\)/g, (link, label, href) => {
+    const target = resolveTarget(href, file);
+    if (target === null) return label;
+    if (!target.startsWith('%ROOT%')) return link;
+    const [place, hash] = target.replace('%ROOT%', '').split('#');
+    const isPage = !place.startsWith(`/${RECEIVERS}/`) && place !== PLACES['openapi.json'];
+    return `[${label}](%ADDRESS%${place}${isPage ? '.md' : ''}${hash === undefined ? '' : `#${hash}`})`;
+  });
 }
 
 /** Puts samples that say the same into one token. */
@@ -166,7 +210,9 @@ function listMenu(tokens) {
     for (const item of token.items) {
       const link = item.tokens[0].tokens.find(({ type }) => type === 'link');
       const target = path.posix.normalize(path.posix.join(FOLDER, link.href));
-      groups.at(-1).links.push({ path: getPath(target), name: getPlainText(link) });
+      const name = getPlainText(link);
+      const about = getPlainText(item).replace(name, '').trim();
+      groups.at(-1).links.push({ path: getPath(target), name, about });
     }
   }
   return groups;
@@ -184,6 +230,26 @@ function listSections(tokens) {
     }
   }
   return sections.map((section) => ({ ...section, text: section.text.trim() }));
+}
+
+/** Lists the rules of docs/api.md, with the heading that each is below. */
+function listRules(tokens) {
+  let heading = '';
+  return tokens.flatMap((token) => {
+    if (token.type === 'heading') heading = getPlainText(token);
+    if (token.type !== 'list') return [];
+    return token.items.flatMap((item) => {
+      const id = findRule(item);
+      if (id === undefined) return [];
+      return [{ id, heading, text: getPlainText(item).slice(id.length).trim() }];
+    });
+  });
+}
+
+/** @returns {string | undefined} the id, if the item is a rule */
+function findRule({ tokens }) {
+  const first = tokens[0]?.tokens?.[0];
+  return first?.type === 'strong' && RULE.test(first.text) ? first.text : undefined;
 }
 
 /** Gets the text of a token without its marks. */

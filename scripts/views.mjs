@@ -6,6 +6,14 @@ const folders = ['libs', 'apps/schema'];
 const pattern = /[.](eta|css|svg|js|sql)$/;
 
 const guides = 'docs/guides';
+const receivers = 'docs/receivers';
+const pages = [
+  'docs/webhooks.md',
+  'docs/api.md',
+  'clients/typescript/README.md',
+  'clients/python/README.md',
+  'CHANGELOG.md',
+];
 /** The rendered guides, in dist. */
 export const GUIDES = 'docs/guides.json';
 
@@ -35,15 +43,31 @@ export function listGuides(root) {
   const full = path.join(root, guides);
   if (!fs.existsSync(full)) return [];
   const names = fs.readdirSync(full).filter((name) => name.endsWith('.md'));
-  return [...names.sort().map((name) => `${guides}/${name}`), 'docs/webhooks.md'];
+  return [...names.sort().map((name) => `${guides}/${name}`), ...pages].filter((file) =>
+    fs.existsSync(path.join(root, file)),
+  );
+}
+
+/** @returns {string[]} the files that guides offer for download, from the root of the project */
+export function listReceivers(root) {
+  const full = path.join(root, receivers);
+  if (!fs.existsSync(full)) return [];
+  const names = fs.readdirSync(full).filter((name) => /[.](java|go|mjs|php|py)$/.test(name));
+  return names.sort().map((name) => `${receivers}/${name}`);
 }
 
 /** Renders guides into dist. What renders them is only there once the packages are installed. */
 export async function renderGuides(root) {
   const { renderGuide } = await import('./guides.mjs');
-  const drawn = listGuides(root).map((file) =>
-    renderGuide(file, fs.readFileSync(path.join(root, file), 'utf8')),
-  );
+  const read = (file) => fs.readFileSync(path.join(root, file), 'utf8');
+  const drawn = {
+    guides: listGuides(root).map((file) => renderGuide(file, read(file))),
+    receivers: listReceivers(root).map((file) => ({
+      path: `/${file}`,
+      name: path.basename(file),
+      text: read(file),
+    })),
+  };
   const target = path.join(root, 'dist', GUIDES);
   fs.mkdirSync(path.dirname(target), { recursive: true });
   fs.writeFileSync(target, JSON.stringify(drawn));
@@ -57,7 +81,7 @@ export function watchViews(root, onCopied) {
       onCopied();
     });
   }
-  watch(path.join(root, 'docs'), /^(guides[/\\].+|webhooks)[.]md$/, () => {
+  watch(path.join(root, 'docs'), /^(guides[/\\].+|webhooks|api)[.]md$|^receivers[/\\]/, () => {
     void renderGuides(root).then(onCopied);
   });
 }

@@ -1,4 +1,5 @@
 import { beforeAll, describe, expect, it } from '@jest/globals';
+import { readdirSync, readFileSync } from 'node:fs';
 import { useService } from '../support/http/contract.js';
 import { Client } from '../support/services/service.js';
 
@@ -17,6 +18,7 @@ type Document = {
 type Entry = { title: string; about: string; path: string };
 
 const ROOT = '/stamps';
+const PUBLIC_URL = `https://cards.example${ROOT}`;
 const GUIDES = [
   'first-stamp',
   'authentication',
@@ -27,9 +29,13 @@ const GUIDES = [
   'webhooks',
   'webhooks-in-detail',
   'automation',
+  'rules',
+  'clients/typescript',
+  'clients/python',
+  'changelog',
 ];
 
-const service = useService({ PUBLIC_URL: `https://cards.example${ROOT}` });
+const service = useService({ PUBLIC_URL });
 let stranger: Client;
 let document: Document;
 let reference: Document;
@@ -171,6 +177,85 @@ describe('the documentation', () => {
       expect([same.status, (await same.arrayBuffer()).byteLength]).toEqual([304, 0]);
       const other = await fetch(url, { method: 'HEAD', headers: { 'if-none-match': '"another"' } });
       expect([other.status, other.headers.get('etag')]).toEqual([200, etag]);
+    }
+  });
+
+  it('DOCS-22 `/llms.txt` lists every guide with its address as Markdown, in the form of llmstxt.org', async () => {
+    const { headers, text } = await stranger.get('/llms.txt');
+    expect(headers.get('content-type')).toBe('text/plain; charset=utf-8');
+    const [title, , summary, , ...rest] = text.split('\n');
+    expect([title, summary]).toEqual(['# Inkpad', expect.stringMatching(/^> \S.{20,}/)]);
+    const links = rest.filter((line) => line.startsWith('- '));
+    for (const line of links) expect(line).toMatch(/^- \[[^\]]+\]\(https:\S+\): \S/);
+    const listed = links.flatMap((line) => /\(([^)]+)\)/.exec(line)?.slice(1) ?? []);
+    expect(listed).toEqual(
+      expect.arrayContaining(GUIDES.map((name) => `${PUBLIC_URL}/docs/${name}.md`)),
+    );
+    for (const url of listed) await expectThere(url.replace(PUBLIC_URL, ''));
+  });
+
+  it('DOCS-23 Every guide is Markdown at its own path with `.md`, with the public URL and links that work outside of the service', async () => {
+    for (const path of ['', ...GUIDES.map((name) => `/${name}`)]) {
+      const { status, headers, text } = await stranger.get(`/docs${path}.md`);
+      expect([path, status, headers.get('content-type')]).toEqual([
+        path,
+        200,
+        'text/markdown; charset=utf-8',
+      ]);
+      expect([path, /localhost:3000|%ROOT%|%ADDRESS%|<!-- \w/.test(text)]).toEqual([path, false]);
+      const [title = ''] = /^# .+$/m.exec(text) ?? [];
+      expect(pages.get(`/docs${path}`)).toContain(`<h1>${title.slice(2)}</h1>`);
+      const prose = text.replaceAll(/^```[^]*?^```$/gm, '');
+      for (const [, href = ''] of prose.matchAll(/\]\(([^)\s]+)\)/g)) {
+        expect([path, href]).toEqual([path, expect.stringMatching(/^(https?:\/\/|#)/)]);
+        const [own] = href.split('#');
+        if (own?.startsWith(PUBLIC_URL)) await expectThere(own.replace(PUBLIC_URL, ''));
+      }
+    }
+    const codes = (await stranger.get('/docs/errors.md')).text;
+    expect(codes).toContain('`insufficient_stamps` (422)');
+    expect((await stranger.get('/docs.md')).text).toContain(`npm install ${PUBLIC_URL}/docs/`);
+  });
+
+  it('DOCS-24 `/docs/rules` has every rule of this document, each with its id as an anchor', () => {
+    const rules = readFileSync('docs/api.md', 'utf8').match(/(?<=^ *- \*\*)[A-Z]+-\d+(?=\*\*)/gm);
+    expect(rules?.length).toBeGreaterThan(1000);
+    const anchors = pages.get('/docs/rules')?.match(/(?<=<li id=")[A-Z]+-\d+(?=")/g);
+    expect(anchors).toEqual(rules);
+  });
+
+  it('DOCS-25 The whole receivers for webhooks are files to download at `/docs/receivers`', async () => {
+    const files = readdirSync('docs/receivers').filter((name) => /\.\w+$/.test(name));
+    expect(files.length).toBeGreaterThan(4);
+    for (const name of files) {
+      const path = `/docs/receivers/${name}`;
+      expect(pages.get('/docs/webhooks-in-detail')).toContain(`href="${ROOT}${path}" download`);
+      const { headers, text } = await stranger.get(path);
+      expect(text).toBe(readFileSync(`docs/receivers/${name}`, 'utf8'));
+      expect(headers.get('content-type')).toBe('text/plain; charset=utf-8');
+      expect(headers.get('content-disposition')).toBe(`attachment; filename="${name}"`);
+    }
+  });
+
+  it('DOCS-26 The changelog is at `/docs/changelog`, and the manuals of the clients are at `/docs/clients/typescript` and `/docs/clients/python`', () => {
+    const listTitles = (text = '') => text.match(/^#+ .+$/gm) ?? [];
+    for (const [path, file] of [
+      ['changelog', 'CHANGELOG.md'],
+      ['clients/typescript', 'clients/typescript/README.md'],
+      ['clients/python', 'clients/python/README.md'],
+    ]) {
+      const [title = '', ...titles] = listTitles(readFileSync(`${file}`, 'utf8'));
+      const page = pages.get(`/docs/${path}`);
+      expect(page).toContain(`<h1>${title.slice(2)}</h1>`);
+      expect(titles.length).toBeGreaterThan(0);
+      for (const one of titles) {
+        const isForContributors = one === '## Working on it';
+        const text = one.replace(/^#+ /, '').replaceAll('`', '');
+        expect([one, page?.replaceAll(/<\/?code>/g, '').includes(`>${text}</a></h`)]).toEqual([
+          one,
+          !isForContributors,
+        ]);
+      }
     }
   });
 });

@@ -5,10 +5,19 @@ import { VERSION_POLICY } from '#http/versioning.js';
 import { loadAsset, ICON } from '#pages/assets.js';
 import { getRootPath } from '#pages/page.js';
 import { createPlainFrame, loadView } from '#pages/view.js';
-import { readClientPackages, renderClientPackages } from './client-packages.js';
+import { readClientPackages, renderClientPackages, type ClientPackage } from './client-packages.js';
 import { renderErrorCodes } from './error-codes.js';
 import { serveChanging, serveCompressedFile, serveDownload, serveFixed } from './fixed-text.js';
-import { HOME, getMenu, readGuides, type Guide, type Menu, type MenuLink } from './guides.js';
+import {
+  HOME,
+  REFERENCE,
+  getMenu,
+  readGuides,
+  type Guide,
+  type Menu,
+  type MenuLink,
+} from './guides.js';
+import { renderLlmsIndex, renderMarkdownPage } from './markdown-pages.js';
 import { readOpenApiDocument, type OpenApiDocument } from './openapi-document.js';
 import { createReferenceDocument } from './reference.js';
 import { createSearchIndex } from './search-index.js';
@@ -17,7 +26,6 @@ import { renderVersionState } from './version-state.js';
 const STYLE = loadAsset(import.meta.url, './assets/docs.css');
 const SCRIPT = loadAsset(import.meta.url, './assets/docs.js');
 const REFERENCE_SCRIPT = loadAsset(import.meta.url, './assets/reference.js');
-const REFERENCE = '/docs/reference';
 
 const layout = loadView<{
   title: string;
@@ -44,7 +52,7 @@ const REFERENCE_POLICY = buildContentSecurityPolicy("'self' 'unsafe-inline'");
 export function serveDocs(server: FastifyInstance, config: Config): void {
   const document = readOpenApiDocument(config.publicUrl);
   const root = getRootPath(config);
-  const guides = readGuides();
+  const { guides, receivers } = readGuides();
   const menu = getMenu(guides);
   const json = (value: unknown) => ({
     type: 'application/json',
@@ -57,21 +65,46 @@ export function serveDocs(server: FastifyInstance, config: Config): void {
   const packages = readClientPackages();
   for (const { path, ...file } of packages)
     serveDownload(server, path, { ...file, policy: POLICY });
-  for (const guide of guides) {
-    const page = (filled: string) => ({
-      type: 'text/html',
-      policy: POLICY,
-      body: renderGuide({ ...guide, html: filled }, menu, config),
-    });
-    const html = guide.html
-      .replace('<!-- codes -->', renderErrorCodes)
-      .replace('<!-- clients -->', () => renderClientPackages(packages));
-    if (guide.path !== VERSION_POLICY) serveFixed(server, guide.path, page(html));
-    else {
-      serveChanging(server, guide.path, () =>
-        page(html.replace('<!-- state -->', renderVersionState(config, new Date()))),
-      );
-    }
+  const plain = { type: 'text/plain; charset=utf-8', policy: POLICY };
+  for (const { path, name, text } of receivers)
+    serveDownload(server, path, { ...plain, name, body: text });
+  serveFixed(server, '/llms.txt', {
+    type: 'text/plain',
+    policy: POLICY,
+    body: renderLlmsIndex(menu, guides, config.publicUrl),
+  });
+  for (const guide of guides) serveGuide(server, guide, { menu, packages, config });
+}
+
+/** Serves a guide as a page, and as Markdown at the same path with `.md`. */
+function serveGuide(
+  server: FastifyInstance,
+  guide: Guide,
+  { menu, packages, config }: { menu: Menu; packages: ClientPackage[]; config: Config },
+): void {
+  const html = guide.html
+    .replace('<!-- codes -->', renderErrorCodes)
+    .replace('<!-- clients -->', () => renderClientPackages(packages));
+  const renderPage = (now: Date) => ({
+    type: 'text/html',
+    policy: POLICY,
+    body: renderGuide(
+      { ...guide, html: html.replace('<!-- state -->', () => renderVersionState(config, now)) },
+      menu,
+      config,
+    ),
+  });
+  const renderMarkdown = (now: Date) => ({
+    type: 'text/markdown',
+    policy: POLICY,
+    body: renderMarkdownPage(guide, { packages, config, now }),
+  });
+  for (const [path, render] of [
+    [guide.path, renderPage],
+    [`${guide.path}.md`, renderMarkdown],
+  ] as const) {
+    if (guide.path === VERSION_POLICY) serveChanging(server, path, () => render(new Date()));
+    else serveFixed(server, path, render(new Date()));
   }
 }
 
