@@ -19,6 +19,7 @@ import {
 } from './guides.js';
 import { renderLlmsIndex, renderMarkdownPage } from './markdown-pages.js';
 import { readOpenApiDocument, type OpenApiDocument } from './openapi-document.js';
+import { createPostmanCollection, POSTMAN } from './postman.js';
 import { createReferenceDocument } from './reference.js';
 import { createSearchIndex } from './search-index.js';
 import { renderVersionState } from './version-state.js';
@@ -60,6 +61,7 @@ export function serveDocs(server: FastifyInstance, config: Config): void {
     body: JSON.stringify(value),
   });
   serveFixed(server, '/openapi.json', json(document));
+  serveFixed(server, POSTMAN, json(createPostmanCollection(document, config.publicUrl)));
   serveFixed(server, '/docs/search.json', json(createSearchIndex(guides, document)));
   serveReference(server, { root, menu, document });
   const packages = readClientPackages();

@@ -2,6 +2,7 @@ import type { Config } from '#configuration/config.js';
 import type { ClientPackage } from './client-packages.js';
 import { listErrorEntries } from './error-codes.js';
 import type { Guide, Menu } from './guides.js';
+import { POSTMAN } from './postman.js';
 import { renderVersionState } from './version-state.js';
 
 /** Renders the documentation for programs that read: every guide as Markdown, and their index. */
@@ -52,5 +53,6 @@ ${sections.join('\n')}
 ## For programs
 
 - [OpenAPI document](${publicUrl}/openapi.json): Every operation, field and error, as OpenAPI 3.1.
+- [Postman collection](${publicUrl}${POSTMAN}): Every operation with an example, as a collection v2.1.
 `;
 }
