@@ -15,7 +15,7 @@ type Document = {
   servers: { url: string }[];
   components: { responses: Record<string, { headers?: Json }> };
 };
-type Entry = { title: string; about: string; path: string };
+type Entry = { title: string; about: string; path: string; names: string; text: string };
 
 const ROOT = '/stamps';
 const PUBLIC_URL = `https://cards.example${ROOT}`;
@@ -45,7 +45,7 @@ beforeAll(async () => {
   stranger = new Client(service.running.baseUrl, 0, null);
   document = (await stranger.get<Document>('/openapi.json')).body;
   reference = (await stranger.get<Document>('/docs/reference/openapi.json')).body;
-  for (const path of ['', ...GUIDES.map((name) => `/${name}`), '/reference']) {
+  for (const path of ['', ...GUIDES.map((name) => `/${name}`), '/reference', '/reference/try']) {
     const page = await stranger.get(`/docs${path}`);
     if (page.status !== 200) throw new Error(`/docs${path} is ${page.status}`);
     pages.set(`/docs${path}`, page.text);
@@ -67,7 +67,8 @@ async function expectThere(path: string): Promise<void> {
   const [page = '', hash] = path.split('#');
   const text = pages.get(page) ?? (await stranger.get(page)).text;
   expect([page, pages.has(page) || (await stranger.get(page)).status < 400]).toEqual([page, true]);
-  if (hash === undefined || page === '/docs/reference') return;
+  // Scalar draws its page in the browser.
+  if (hash === undefined || page === '/docs/reference/try') return;
   expect([path, text.includes(`id="${hash}"`)]).toEqual([path, true]);
 }
 
@@ -90,7 +91,7 @@ describe('the documentation', () => {
       expect([link, link.startsWith(`${ROOT}/`)]).toEqual([link, true]);
       const path = link.slice(ROOT.length);
       // The console asks a stranger to sign in.
-      if (path !== '/app') await expectThere(path === '/docs/reference#main' ? '/docs' : path);
+      if (path !== '/app') await expectThere(path);
     }
   });
 
@@ -140,7 +141,7 @@ describe('the documentation', () => {
       expect.arrayContaining(operationsOf(document).map((one) => one.summary)),
     );
     for (const [page, text] of pages) {
-      if (['/docs', '/docs/reference'].includes(page)) continue;
+      if (page === '/docs' || page.startsWith('/docs/reference')) continue;
       const places = [...text.matchAll(/<h[23] id="([^"]+)"/g)].map(([, id]) => `${page}#${id}`);
       expect(body.map(({ path }) => path)).toEqual(expect.arrayContaining([page, ...places]));
     }
@@ -256,6 +257,42 @@ describe('the documentation', () => {
           !isForContributors,
         ]);
       }
+    }
+  });
+
+  it('DOCS-27 The search knows error codes, parameters, fields of bodies, every rule, and usual words for what the documentation calls otherwise', async () => {
+    const { body } = await stranger.get<Entry[]>('/docs/search.json');
+    const find = (title: string) => body.find((entry) => entry.title === title);
+    const list = (title: string) => find(title)?.names.split(' ');
+    expect(find('insufficient_stamps')?.path).toBe('/docs/errors#insufficient_stamps');
+    expect(list('List or search customers')).toEqual(expect.arrayContaining(['phone', 'email']));
+    expect(list('Add stamps')).toEqual(
+      expect.arrayContaining(['dry_run', 'external_ref', 'Idempotency-Key']),
+    );
+    expect(find('Add stamps')?.text).toContain('stamps_remaining');
+    expect(find('DOCS-27')?.path).toBe('/docs/rules#DOCS-27');
+    for (const [words, path] of [
+      ['refund void', '/docs/reference#tag/customer-cards/reverseCardEvent'],
+      ['sandbox test mode', '/docs/limits#try-without-doing'],
+      ['sdk npm', '/docs/clients/typescript'],
+      ['sdk pip', '/docs/clients/python'],
+      ['csharp c# java', '/openapi.json'],
+      ['bulk', '/docs/reference#tag/customer-cards/executeBatch'],
+      ['qr', '/docs/reference#tag/customer-cards/getCustomerCardByCode'],
+      ['release', '/docs/changelog'],
+      ['insomnia', '/docs/postman.json'],
+    ] as const) {
+      const names = body.find((entry) => entry.path === path)?.names.split(' ');
+      expect([path, names]).toEqual([path, expect.arrayContaining(words.split(' '))]);
+    }
+  });
+
+  it('DOCS-28 `/docs/search.json` is under 150 KB compressed', async () => {
+    const url = `${service.running.baseUrl}/docs/search.json`;
+    for (const encoding of ['gzip', 'br']) {
+      const { headers } = await fetch(url, { headers: { 'accept-encoding': encoding } });
+      expect([encoding, headers.get('content-encoding')]).toEqual([encoding, encoding]);
+      expect(Number(headers.get('content-length'))).toBeLessThan(150_000);
     }
   });
 });

@@ -59,6 +59,12 @@ function everything(key: string, value: unknown = document): unknown[] {
   ]);
 }
 
+/** What a page loads without being asked. */
+function listLoaded(html: string): string[] {
+  const loaded = html.matchAll(/(?:src|data-document|rel="\w+" href)="([^"]+)"/g);
+  return [...loaded].map(([, link]) => link ?? '');
+}
+
 const expectNone = (missing: unknown[]) => expect(missing).toEqual([]);
 
 describe('the OpenAPI document', () => {
@@ -286,14 +292,16 @@ describe('the OpenAPI document', () => {
   });
 
   it('OPENAPI-12 `/docs/reference` shows it and loads nothing from other hosts', async () => {
-    const page: ApiResponse = await stranger.get('/docs/reference');
-    expect(page.headers.get('content-type')).toContain('text/html');
-    expect(page.headers.get('content-security-policy')).toContain("default-src 'none'");
-    const loaded = [...page.text.matchAll(/(?:src|data-document|rel="\w+" href)="([^"]+)"/g)];
-    const links = loaded.map(([, link]) => link ?? '');
+    const links: string[] = [];
+    for (const path of ['/docs/reference', '/docs/reference/try']) {
+      const page: ApiResponse = await stranger.get(path);
+      expect(page.headers.get('content-type')).toContain('text/html');
+      expect(page.headers.get('content-security-policy')).toContain("default-src 'none'");
+      links.push(...listLoaded(page.text));
+    }
     expectNone(links.filter((link) => !/^[/]\w/.test(link)));
     expect(links).toEqual(expect.arrayContaining(['/docs/reference/openapi.json']));
-    expect(links.length).toBeGreaterThan(4);
+    expect(links.length).toBeGreaterThan(6);
     for (const link of links) {
       expect([link, (await stranger.get(link)).status]).toEqual([link, 200]);
     }
@@ -309,6 +317,10 @@ describe('the OpenAPI document', () => {
       '/docs/reference',
       '/docs/reference/openapi.json',
       '/docs/search.json',
+      '/docs/postman.json',
+      '/docs/rules',
+      '/docs/rules.md',
+      '/llms.txt',
     ]) {
       const sendRequest = (headers: Record<string, string>) =>
         stranger.send('GET', path, undefined, headers);
@@ -419,9 +431,11 @@ describe('the OpenAPI document', () => {
       const { id, code } = (response?.body['customer_card'] ?? {}) as Json;
       values.set('customer_card_id', String(id)).set('code', String(code));
     }
-    // A delivery and a proof need a dispatcher, which does not run here.
+    // A delivery, an import and a proof need a dispatcher, which does not run here.
     const missing = new Map([
       ['Show a delivery', 404],
+      ['Show an import', 404],
+      ['List the rows of an import', 404],
       ['Prove that an event is in the signed history', 404],
     ]);
     const reads = all.filter(({ method }) => method === 'GET');
@@ -430,5 +444,53 @@ describe('the OpenAPI document', () => {
       const { status } = await send(request);
       expect([request.name, status]).toEqual([request.name, missing.get(request.name) ?? 200]);
     }
+  });
+
+  it('OPENAPI-18 `/docs/reference` has every operation with its method, path, summary, parameters and fields as HTML, without a script', async () => {
+    const { text } = await stranger.get('/docs/reference');
+    const parts = text.replaceAll('<wbr>', '').split('<article ').slice(1);
+    expect(parts.length).toBe(operations().length);
+    const { body: reference } = await stranger.get<Document>('/docs/reference/openapi.json');
+    for (const { method, path, operation } of operations()) {
+      const { operationId, tags, summary } = operation as Operation & { summary: string };
+      const anchor = `tag/${tags[0]?.toLowerCase().replaceAll(' ', '-')}/${operationId}`;
+      const part = parts.find((one) => one.includes(`id="${anchor}"`)) ?? '';
+      expect([operationId, part.includes(`>${method}</b> <code>${path}</code>`)]).toEqual([
+        operationId,
+        true,
+      ]);
+      expect(part).toContain(`>${summary}</a></h3>`);
+      const { parameters = [] } = (
+        reference.paths[path] as Record<string, { parameters?: object[] }>
+      )[method.toLowerCase()] ?? { parameters: [] };
+      const body = resolved(operation.requestBody?.content['application/json']?.schema ?? {});
+      const names = [
+        ...parameters.map((one) => String(resolved(one)['name'])),
+        ...Object.keys((body['properties'] ?? {}) as Json),
+      ];
+      for (const name of names) {
+        expect([operationId, name, part.includes(`<dt><code>${name}</code>`)]).toEqual([
+          operationId,
+          name,
+          true,
+        ]);
+      }
+    }
+  });
+
+  it('OPENAPI-19 The first load of `/docs/reference`, with everything that it needs, is under 300 KB compressed; requests are tried at `/docs/reference/try`', async () => {
+    const { text } = await stranger.get('/docs/reference');
+    let total = 0;
+    for (const path of ['/docs/reference', ...listLoaded(text)]) {
+      const response = await fetch(service.running.baseUrl + path, {
+        headers: { 'accept-encoding': 'gzip' },
+      });
+      const length = response.headers.get('content-length');
+      total += Number(length ?? (await response.arrayBuffer()).byteLength);
+    }
+    expect(total).toBeGreaterThan(20_000);
+    expect(total).toBeLessThan(300_000);
+    expect(text).toContain('href="/docs/reference/try"');
+    expect((await stranger.get('/docs/reference/try')).text).toContain('/scalar.js"');
   });
 });

@@ -10,6 +10,7 @@ import { startService, type Service } from '../support/services/service.js';
 
 /** Tests the documentation in a real browser, at a host that the service does not know. */
 
+const SLOW = 60_000;
 const HOST = 'http://elsewhere.localhost';
 
 let service: Service;
@@ -53,13 +54,27 @@ async function openIn(context: BrowserContext, path: string): Promise<Page> {
 }
 
 describe('the documentation in a browser', () => {
-  it.each(['', '/first-stamp', '/errors', '/webhooks', '/webhooks-in-detail', '/automation'])(
+  it.each([
+    '',
+    '/first-stamp',
+    '/errors',
+    '/webhooks',
+    '/webhooks-in-detail',
+    '/automation',
+    '/rules',
+    '/changelog',
+    '/clients/typescript',
+    '/clients/python',
+    '/reference',
+  ])(
     'is accessible at /docs%s',
     async (path) => {
       const page = await open(`/docs${path}`);
-      await expectAccessiblePage(page, `docs${path.replace('/', '-')}`);
+      await expectAccessiblePage(page, `docs${path.replaceAll('/', '-')}`);
       await page.context().close();
     },
+    // The rules are more than a thousand.
+    SLOW,
   );
 
   it('has an accessible first page and 404 page', async () => {
@@ -87,8 +102,10 @@ describe('the documentation in a browser', () => {
     await page.locator('.docs-menu').getByRole('link', { name: 'Webhooks', exact: true }).click();
     await page.getByRole('heading', { name: 'Webhooks', level: 1 }).waitFor();
     expect(await listVisibleLanguages()).toEqual(['python']);
-    await page.goto(`${HOST}/docs/reference#tag/status/getStatus`);
-    await page.getByText('response = inkpad.get_status()').waitFor();
+    for (const path of ['/docs/reference', '/docs/reference/try']) {
+      await page.goto(`${HOST}${path}#tag/status/getStatus`);
+      await page.getByText('response = inkpad.get_status()').waitFor();
+    }
     await page.context().close();
   });
 
@@ -116,6 +133,42 @@ describe('the documentation in a browser', () => {
     }
   });
 
+  it.each([
+    ['refund', 'Undo an event of a customer card'],
+    ['sandbox', 'Try without doing'],
+    ['sdk', 'TypeScript client'],
+    ['csharp', 'OpenAPI document'],
+    ['postman', 'Postman collection'],
+    ['changelog', 'Changelog'],
+    ['phone', 'List or search customers'],
+    ['insufficient_stamps', 'insufficient_stamps'],
+    ['webhooks', 'Webhooks'],
+    ['retry', 'Retries'],
+    ['stamp', 'Add stamps'],
+    ['stamp-24', 'STAMP-24'],
+  ])('finds %s', async (words, title) => {
+    const page = await open('/docs');
+    await page.keyboard.press('/');
+    await page.getByRole('combobox').fill(words);
+    const first = page.getByRole('option').first();
+    await first.locator('strong', { hasText: title }).waitFor();
+    expect(await first.locator('strong').textContent()).toBe(title);
+    await page.context().close();
+  });
+
+  it('lists the operations without JavaScript, and marks in the menu which one is read', async () => {
+    const page = await open('/docs/reference', { javaScriptEnabled: false });
+    const operation = page.locator('article', { hasText: 'Add stamps' }).first();
+    expect(await operation.textContent()).toContain('external_ref');
+    await keepPicture(page, 'reference-no-script');
+    await page.context().close();
+    const other = await open('/docs/reference#tag/webhook-subscriptions/createWebhookSubscription');
+    const link = other.locator('.docs-menu [aria-current=location]');
+    await link.filter({ hasText: 'Create a webhook subscription' }).waitFor();
+    expect(await link.evaluate((one) => one.getBoundingClientRect().top)).toBeLessThan(900);
+    await other.context().close();
+  });
+
   it('shows its samples and no button without JavaScript', async () => {
     const page = await open('/docs/first-stamp', {
       javaScriptEnabled: false,
@@ -128,7 +181,7 @@ describe('the documentation in a browser', () => {
   });
 
   it('stores no token that is typed into the reference, and forgets it on reload', async () => {
-    const page = await open('/docs/reference');
+    const page = await open('/docs/reference/try');
     const field = page.getByPlaceholder('Token').first();
     await field.fill(token);
     await field.blur();

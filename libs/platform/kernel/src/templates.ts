@@ -39,7 +39,7 @@ const ENTITIES: Record<string, string> = {
 };
 
 /** Escapes a value for HTML; undefined and null become an empty text. */
-function escapeHtml(value: unknown): string {
+export function escapeHtml(value: unknown): string {
   if (value === undefined || value === null) return '';
   return String(value).replace(/[&<>"']/g, (character) => ENTITIES[character] ?? '');
 }

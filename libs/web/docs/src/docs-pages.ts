@@ -1,58 +1,43 @@
 import type { FastifyInstance } from 'fastify';
 import type { Config } from '#configuration/config.js';
-import { getPackageFileUrl } from '#kernel/package-file.js';
 import { VERSION_POLICY } from '#http/versioning.js';
-import { loadAsset, ICON } from '#pages/assets.js';
 import { getRootPath } from '#pages/page.js';
-import { createPlainFrame, loadView } from '#pages/view.js';
 import { readClientPackages, renderClientPackages, type ClientPackage } from './client-packages.js';
-import { renderErrorCodes } from './error-codes.js';
-import { serveChanging, serveCompressedFile, serveDownload, serveFixed } from './fixed-text.js';
-import {
-  HOME,
-  REFERENCE,
-  getMenu,
-  readGuides,
-  type Guide,
-  type Menu,
-  type MenuLink,
-} from './guides.js';
+import { POLICY, renderDocsPage } from './docs-layout.js';
+import { listErrorEntries, renderErrorCodes } from './error-codes.js';
+import { serveChanging, serveDownload, serveFixed } from './fixed-text.js';
+import { HOME, getMenu, readGuides, type Guide, type Menu } from './guides.js';
 import { renderLlmsIndex, renderMarkdownPage } from './markdown-pages.js';
-import { readOpenApiDocument, type OpenApiDocument } from './openapi-document.js';
+import { readOpenApiDocument } from './openapi-document.js';
+import { listOperationGroups } from './operations.js';
 import { createPostmanCollection, POSTMAN } from './postman.js';
 import { createReferenceDocument } from './reference.js';
+import { serveReference } from './reference-pages.js';
 import { createSearchIndex } from './search-index.js';
 import { renderVersionState } from './version-state.js';
 
-const STYLE = loadAsset(import.meta.url, './assets/docs.css');
-const SCRIPT = loadAsset(import.meta.url, './assets/docs.js');
-const REFERENCE_SCRIPT = loadAsset(import.meta.url, './assets/reference.js');
-
-const layout = loadView<{
-  title: string;
-  summary: string;
-  at: string;
-  icon: string;
-  style: string;
-  scripts: string[];
-  menu: Menu;
-  headings: Guide['headings'];
-  /** The previous and the next guide, in the order of the menu. */
-  previous: MenuLink | null;
-  next: MenuLink | null;
-  html: string;
-}>(import.meta.url, './views/docs.eta');
-
-/** Builds the policy: everything comes from our own server. Scalar needs inline styles, and nothing else. */
-const buildContentSecurityPolicy = (style: string) =>
-  `default-src 'none'; script-src 'self'; style-src ${style}; img-src 'self' data:; font-src 'self' data:; connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'`;
-const POLICY = buildContentSecurityPolicy("'self'");
-const REFERENCE_POLICY = buildContentSecurityPolicy("'self' 'unsafe-inline'");
+/** Files that the search finds. */
+const FILES = [
+  {
+    title: 'OpenAPI document',
+    about: 'openapi.json: generate a client for C#, Java, Go, PHP and others',
+    path: '/openapi.json',
+  },
+  {
+    title: 'Postman collection',
+    about: 'Every operation with an example, to import into Postman',
+    path: POSTMAN,
+  },
+  {
+    title: 'llms.txt',
+    about: 'All guides as Markdown, for language models and agents',
+    path: '/llms.txt',
+  },
+];
 
 /** Serves /openapi.json, the guides and the reference. They do not change while the process runs. */
 export function serveDocs(server: FastifyInstance, config: Config): void {
   const document = readOpenApiDocument(config.publicUrl);
-  const root = getRootPath(config);
   const { guides, receivers } = readGuides();
   const menu = getMenu(guides);
   const json = (value: unknown) => ({
@@ -62,8 +47,12 @@ export function serveDocs(server: FastifyInstance, config: Config): void {
   });
   serveFixed(server, '/openapi.json', json(document));
   serveFixed(server, POSTMAN, json(createPostmanCollection(document, config.publicUrl)));
-  serveFixed(server, '/docs/search.json', json(createSearchIndex(guides, document)));
-  serveReference(server, { root, menu, document });
+  const reference = createReferenceDocument(document, getRootPath(config));
+  const groups = listOperationGroups(reference);
+  const errors = listErrorEntries();
+  const index = createSearchIndex({ guides, menu, groups, errors, files: FILES });
+  serveFixed(server, '/docs/search.json', json(index));
+  serveReference(server, { reference, groups, config });
   const packages = readClientPackages();
   for (const { path, ...file } of packages)
     serveDownload(server, path, { ...file, policy: POLICY });
@@ -116,56 +105,15 @@ function renderGuide(guide: Guide, menu: Menu, config: Config): string {
   const place = order.findIndex(({ path }) => path === guide.path);
   const isHome = guide.path === HOME;
   const html = guide.html.replaceAll('%ROOT%', root).replaceAll('%ADDRESS%', config.publicUrl);
-  return layout(
-    {
-      title: isHome ? 'Inkpad for developers' : `${guide.title} · Inkpad`,
-      summary: guide.summary,
-      at: guide.path,
-      icon: ICON.path,
-      style: STYLE.path,
-      scripts: [SCRIPT.path],
-      menu,
-      headings: isHome ? [] : guide.headings.filter(({ depth }) => depth === 2),
-      previous: order[place - 1] ?? null,
-      next: isHome ? null : (order[place + 1] ?? null),
-      html,
-    },
-    createPlainFrame(root, 'en'),
-  );
-}
-
-/** Serves Scalar from data/scalar.js.br, whose origin is in scripts/scalar.mjs. */
-function serveReference(
-  server: FastifyInstance,
-  { root, menu, document }: { root: string; menu: Menu; document: OpenApiDocument },
-): void {
-  const policy = REFERENCE_POLICY;
-  const reference = JSON.stringify(createReferenceDocument(document, root));
-  serveFixed(server, `${REFERENCE}/openapi.json`, {
-    type: 'application/json',
-    policy,
-    body: reference,
+  return renderDocsPage(root, {
+    title: isHome ? 'Inkpad for developers' : `${guide.title} · Inkpad`,
+    summary: guide.summary,
+    at: guide.path,
+    kind: 'guide',
+    menu,
+    headings: isHome ? [] : guide.headings.filter(({ depth }) => depth === 2),
+    previous: order[place - 1] ?? null,
+    next: isHome ? null : (order[place + 1] ?? null),
+    html,
   });
-  serveCompressedFile(server, `${REFERENCE}/scalar.js`, {
-    type: 'text/javascript',
-    policy,
-    file: getPackageFileUrl('data/scalar.js.br'),
-  });
-  const body = layout(
-    {
-      title: 'Reference · Inkpad',
-      summary: 'Every operation of the API, with samples in curl, TypeScript and Python.',
-      at: REFERENCE,
-      icon: ICON.path,
-      style: STYLE.path,
-      scripts: [SCRIPT.path, `${REFERENCE}/scalar.js`, REFERENCE_SCRIPT.path],
-      menu,
-      headings: [],
-      previous: null,
-      next: null,
-      html: '',
-    },
-    createPlainFrame(root, 'en'),
-  );
-  serveFixed(server, REFERENCE, { type: 'text/html', policy, body });
 }

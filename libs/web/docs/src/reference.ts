@@ -17,9 +17,9 @@ type Node = Record<string, unknown>;
  * document is /openapi.json.
  * @param root the prefix of every path, where the service shares its host with others
  */
-export function createReferenceDocument(document: OpenApiDocument, root: string): Node {
+export function createReferenceDocument(document: OpenApiDocument, root: string): OpenApiDocument {
   const { info, paths } = document;
-  const trimmedDocument = trim(document) as Node;
+  const trimmedDocument = trim(document) as OpenApiDocument;
   return {
     ...trimmedDocument,
     info: { ...(info as Node), description: renderIntroduction(root) },
@@ -36,16 +36,17 @@ export function createReferenceDocument(document: OpenApiDocument, root: string)
   };
 }
 
-function trimOperation(operation: Node): unknown {
+function trimOperation(operation: Node): Node {
   const parameters = (operation['parameters'] ?? []) as Node[];
   const responses = Object.entries(operation['responses'] as Node);
-  return trim({
+  const trimmed = {
     ...operation,
     parameters: parameters.filter(({ $ref }) => !PARAMETERS_DOCUMENTED_ONCE.has(String($ref))),
     responses: Object.fromEntries(
       responses.filter(([status]) => !ERRORS_DOCUMENTED_ONCE.has(status)),
     ),
-  });
+  };
+  return trim(trimmed) as Node;
 }
 
 /** Removes the headers that every response has. */
@@ -64,8 +65,8 @@ function trim(value: unknown): unknown {
 }
 
 function renderIntroduction(root: string): string {
-  return `Every operation, with samples in curl, TypeScript and Python. Enter your token once, below, and try
-them here. New to Inkpad? [First stamp in five minutes](${root}/docs/first-stamp).
+  return `Enter your token once, below, and send any request from this page. **Requests act on the store of the token as those of
+your program do**: take a store of your own for trying, or \`dry_run\` where there is one.
 
 The samples take the address of the service and the token from the environment:
 
@@ -73,16 +74,6 @@ The samples take the address of the service and the token from the environment:
 export INKPAD_URL=https://… INKPAD_TOKEN=ink_…
 \`\`\`
 
-The guides explain what applies to every operation:
-
-| | |
-| --- | --- |
-| [Errors](${root}/docs/errors) | 400, 410, 413, 415, 429, 500 and 503 look the same everywhere |
-| [Retries](${root}/docs/retries) | \`Idempotency-Key\` on every write, 409, \`Idempotent-Replayed\` |
-| [Lists and limits](${root}/docs/limits) | \`RateLimit-…\` on every response, \`limit\`, \`cursor\` and \`Link\` |
-| [Versions](${root}/docs/versioning) | \`Deprecation\` and \`Sunset\`, once there is an end |
-| [Typing errors](${root}/docs/errors#find-typing-errors) | \`Prefer: handling=strict\`, \`X-Unknown-Parameters\` |
-
-Every response has an \`X-Request-Id\`: your own, if you send one of 1 to 128 letters, digits, dots, underscores and
-hyphens. The complete document, for programs, is [openapi.json](${root}/openapi.json).`;
+What applies to every operation is in the [reference](${root}/docs/reference), which also loads faster. The complete
+document, for programs, is [openapi.json](${root}/openapi.json).`;
 }

@@ -1,5 +1,6 @@
-import type { Guide } from './guides.js';
-import type { OpenApiDocument } from './openapi-document.js';
+import type { Guide, Menu } from './guides.js';
+import type { Operation, OperationGroup } from './operations.js';
+import { findSynonyms } from './search-synonyms.js';
 
 export type SearchEntry = {
   /** The name of the page or the operation. */
@@ -8,52 +9,104 @@ export type SearchEntry = {
   about: string;
   /** The path from the root of the service. */
   path: string;
+  /** Parameters, fields and other names of it. A word here counts for more than in the text. */
+  names: string;
   /** Further text to search. */
   text: string;
+  kind: 'guide' | 'part' | 'operation' | 'error' | 'file' | 'rule';
 };
 
-/** Indexes each section of each guide, and each operation. Events are sections of a guide. */
-export function createSearchIndex(
-  guides: readonly Guide[],
-  document: OpenApiDocument,
-): SearchEntry[] {
-  return [...guides.flatMap(toGuideEntries), ...toOperationEntries(document)];
+type DocumentedError = { code: string; status: number; meaning: string; advice: string };
+
+/** What is searched besides the guides. */
+export type SearchSources = {
+  guides: readonly Guide[];
+  menu: Menu;
+  groups: readonly OperationGroup[];
+  errors: readonly DocumentedError[];
+  files: readonly { title: string; about: string; path: string }[];
+};
+
+/**
+ * Indexes each section of each guide, each operation with its parameters and fields, each error code, each rule and each
+ * file. Events are sections of a guide.
+ */
+export function createSearchIndex(sources: SearchSources): SearchEntry[] {
+  const { guides, menu, groups, errors, files } = sources;
+  const names = new Map(
+    menu.flatMap(({ links }) => links.map(({ path, name }) => [path, name] as const)),
+  );
+  const entries = [
+    ...groups.flatMap(({ name, operations }) =>
+      operations.map((operation) => toOperationEntry(operation, name)),
+    ),
+    ...guides.flatMap((guide) => toGuideEntries(guide, names.get(guide.path))),
+    ...errors.map(toErrorEntry),
+    ...files.map((file): SearchEntry => ({ ...file, names: '', text: '', kind: 'file' })),
+    ...guides.flatMap(toRuleEntries),
+  ];
+  return entries.map((entry) => addSynonyms(entry));
 }
 
-function toGuideEntries({ title, path, sections }: Guide): SearchEntry[] {
+/** @param name in the menu, which tells guides apart better than some titles */
+function toGuideEntries(
+  { title, path, sections, rules }: Guide,
+  name: string = title,
+): SearchEntry[] {
   return sections.map(({ id, heading, text }) => ({
-    title: heading,
-    about: id === null ? 'Guide' : title,
+    title: id === null ? name : heading,
+    about: id === null ? 'Guide' : name,
     path: id === null ? path : `${path}#${id}`,
-    text,
+    names: '',
+    // Each rule is an entry of its own.
+    text: rules.length > 0 ? '' : text,
+    kind: id === null ? 'guide' : rules.length > 0 ? 'rule' : 'part',
   }));
 }
 
-type Operation = {
-  operationId: string;
-  summary: string;
-  description: string;
-  tags: string[];
-  parameters?: { name?: string }[];
-};
-
-function toOperationEntries({ paths }: OpenApiDocument): SearchEntry[] {
-  return Object.entries(paths).flatMap(([path, methods]) =>
-    Object.entries(methods as unknown as Record<string, Operation>).map(([method, one]) => ({
-      title: one.summary,
-      about: `${method.toUpperCase()} ${path}`,
-      path: `/docs/reference#${buildAnchor(one)}`,
-      text: collectSearchText(one),
-    })),
-  );
+function toRuleEntries({ path, rules }: Guide): SearchEntry[] {
+  return rules.map(({ id, heading, text }) => ({
+    title: id,
+    about: text,
+    path: `${path}#${id}`,
+    names: heading,
+    text: '',
+    kind: 'rule',
+  }));
 }
 
-/** Builds the anchor of an operation in Scalar, with the slugs of assets/reference.js. */
-function buildAnchor({ tags: [tag = ''], operationId }: Operation): string {
-  return `tag/${tag.toLowerCase().replaceAll(' ', '-')}/${operationId}`;
+function toOperationEntry(operation: Operation, tag: string): SearchEntry {
+  const { id, anchor, method, path, summary, description, parameters, body, success } = operation;
+  const names = [...parameters, ...(body?.fields ?? [])].map(({ name }) => name);
+  const fields = (success.body?.fields ?? []).map(({ name }) => name);
+  return {
+    title: summary,
+    about: `${method} ${path}`,
+    path: `/docs/reference#${anchor}`,
+    names: listWords([id, ...names]),
+    text: `${tag} ${description} ${listWords(fields)}`,
+    kind: 'operation',
+  };
 }
 
-function collectSearchText({ operationId, description, tags, parameters = [] }: Operation): string {
-  const names = parameters.flatMap(({ name }) => name ?? []);
-  return [operationId, ...tags, description, ...names].join(' ');
+/** The last parts of paths such as `customer.first_name`, each once. */
+function listWords(names: readonly string[]): string {
+  return [...new Set(names.map((name) => name.split('.').at(-1) ?? name))].join(' ');
+}
+
+function toErrorEntry({ code, status, meaning, advice }: DocumentedError): SearchEntry {
+  return {
+    title: code,
+    about: `Error ${status}: ${meaning}`,
+    path: `/docs/errors#${code}`,
+    names: `error ${status}`,
+    text: advice,
+    kind: 'error',
+  };
+}
+
+function addSynonyms(entry: SearchEntry): SearchEntry {
+  if (entry.kind === 'rule') return entry;
+  const synonyms = findSynonyms(`${entry.title} ${entry.about}`);
+  return synonyms === '' ? entry : { ...entry, names: `${entry.names} ${synonyms}`.trim() };
 }

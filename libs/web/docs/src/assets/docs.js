@@ -82,17 +82,27 @@ for (const figure of document.querySelectorAll('figure.code')) {
 }
 
 /* Marks the section that is being read. */
-const places = [...document.querySelectorAll('.docs-toc a')].map((link) => ({
-  link,
-  heading: document.getElementById(decodeURIComponent(link.hash.slice(1))),
-}));
+const places = [...document.querySelectorAll('.docs-toc a, .docs-menu a[href*="#"]')].map(
+  (link) => ({
+    link,
+    heading: document.getElementById(decodeURIComponent(link.hash.slice(1))),
+  }),
+);
+
+const panel = document.querySelector('.docs-menu');
+let shown;
 
 function showPlace() {
   const current = places.filter(({ heading }) => heading.getBoundingClientRect().top < 160).at(-1);
-  for (const place of places) {
-    if (place === current) place.link.setAttribute('aria-current', 'location');
-    else place.link.removeAttribute('aria-current');
-  }
+  if (current === shown) return;
+  shown?.link.removeAttribute('aria-current');
+  shown = current;
+  shown?.link.setAttribute('aria-current', 'location');
+  // The menu of the reference is longer than the window.
+  if (!shown || !panel.contains(shown.link) || panel.scrollHeight <= panel.clientHeight) return;
+  const { top, bottom } = shown.link.getBoundingClientRect();
+  const frame = panel.getBoundingClientRect();
+  if (top < frame.top || bottom > frame.bottom) panel.scrollTop += top - frame.top - 120;
 }
 
 if (places.length > 0) {
@@ -110,6 +120,7 @@ async function loadIndex() {
         ...entry,
         inTitle: entry.title.toLowerCase(),
         inAbout: entry.about.toLowerCase(),
+        inNames: entry.names.toLowerCase().split(' '),
         inText: entry.text.toLowerCase(),
       })),
     );
@@ -128,19 +139,27 @@ function findEntries(entries, query) {
     .map(({ entry }) => entry);
 }
 
-function computeScore({ inTitle, inAbout, inText }, words) {
-  let sum = 0;
+/* Rules say everything once more, in short: they come after the pages that explain it. */
+const WEIGHTS = { guide: 1.2, part: 1.1, operation: 1, error: 1, file: 1, rule: 0.3 };
+
+function computeScore({ inTitle, inAbout, inNames, inText, kind }, words) {
+  let sum = inTitle === words.join(' ') ? 30 : 0;
   for (const word of words) {
+    const parts = inTitle.split(/[^\p{L}\p{N}]+/u);
     const score =
       (inTitle === word ? 20 : 0) +
-      (inTitle.split(/[^\p{L}\p{N}]+/u).some((part) => part.startsWith(word)) ? 12 : 0) +
+      (inTitle.startsWith(word) ? 5 : 0) +
+      (parts.includes(word) ? 4 : 0) +
+      (parts.some((part) => part.startsWith(word)) ? 12 : 0) +
       (inTitle.includes(word) ? 4 : 0) +
+      (inNames.includes(word) ? 10 : 0) +
+      (inNames.some((name) => name.startsWith(word)) ? 4 : 0) +
       (inAbout.includes(word) ? 3 : 0) +
       (inText.includes(word) ? 1 : 0);
     if (score === 0) return 0;
     sum += score;
   }
-  return sum;
+  return sum * WEIGHTS[kind];
 }
 
 function showResults(results) {
