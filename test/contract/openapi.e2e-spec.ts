@@ -7,6 +7,7 @@ import { Client, type ApiResponse } from '../support/services/service.js';
 type Json = Record<string, unknown>;
 type Operation = {
   operationId: string;
+  summary: string;
   tags: string[];
   security?: object[];
   responses: Record<string, Json>;
