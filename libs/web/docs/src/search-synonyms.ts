@@ -2,7 +2,7 @@
 const SYNONYMS: readonly (readonly [title: RegExp, words: string])[] = [
   [/^Undo an event/, 'refund void cancel reverse storno return'],
   [/^Correct a balance/i, 'adjust manual points'],
-  [/^Add stamps/i, 'points earn punch scan purchase'],
+  [/^Add stamps POST/i, 'stamp points earn punch scan purchase'],
   [/^Redeem a reward/i, 'claim spend burn voucher coupon'],
   [/^Enrol a customer|^Create a customer/i, 'signup register member join enroll'],
   [/^List or search customers/i, 'find lookup member email phone'],
@@ -28,7 +28,7 @@ const SYNONYMS: readonly (readonly [title: RegExp, words: string])[] = [
   [/^Requests per minute|^Requests? (rate|limit)/i, 'throttling quota rate limit 429'],
   [/^Retries/i, 'retry resend idempotency idempotent duplicate timeout'],
   [/^Changelog/i, 'release notes history news version'],
-  [/^Verify the signature/i, 'hmac secret csharp c# java'],
+  [/^Verify the signature/i, 'hmac secret standardwebhooks'],
   [/^A whole receiver/i, 'java go php sample example endpoint server'],
   [/^Webhooks Guide/, 'callback notification push event'],
   [/^Authentication/i, 'bearer api key login oauth token'],

@@ -81,6 +81,17 @@ for (const figure of document.querySelectorAll('figure.code')) {
   figure.append(copy);
 }
 
+/* Opens the menu where the style always shows it, so that assistive technology finds its links. */
+const panel = document.querySelector('.docs-menu');
+const isWide = matchMedia('(width > 52rem)');
+
+function openMenu() {
+  if (panel) panel.open = isWide.matches;
+}
+
+isWide.addEventListener('change', openMenu);
+openMenu();
+
 /* Marks the section that is being read. */
 const places = [...document.querySelectorAll('.docs-toc a, .docs-menu a[href*="#"]')].map(
   (link) => ({
@@ -89,7 +100,6 @@ const places = [...document.querySelectorAll('.docs-toc a, .docs-menu a[href*="#
   }),
 );
 
-const panel = document.querySelector('.docs-menu');
 let shown;
 
 function showPlace() {
@@ -99,7 +109,7 @@ function showPlace() {
   shown = current;
   shown?.link.setAttribute('aria-current', 'location');
   // The menu of the reference is longer than the window.
-  if (!shown || !panel.contains(shown.link) || panel.scrollHeight <= panel.clientHeight) return;
+  if (!shown || !panel?.contains(shown.link) || panel.scrollHeight <= panel.clientHeight) return;
   const { top, bottom } = shown.link.getBoundingClientRect();
   const frame = panel.getBoundingClientRect();
   if (top < frame.top || bottom > frame.bottom) panel.scrollTop += top - frame.top - 120;
