@@ -24,6 +24,7 @@ const TOOLS = [
   'list_cards',
   'preview_card',
   'list_rewards',
+  'get_statistics',
   'list_webhook_subscriptions',
   'create_customer',
   'enrol_customer',

@@ -56,6 +56,7 @@ const OWN_WORDS = new Set([
   'contact_collection_mode',
   'event',
   'events',
+  'interval',
   'payload_format',
   'signature',
   'disabled_reason',

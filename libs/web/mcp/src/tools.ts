@@ -79,6 +79,14 @@ export const TOOLS: readonly Tool[] = [
     kind: 'read',
   },
   {
+    name: 'get_statistics',
+    title: 'Get the numbers of a store',
+    description:
+      'Counts stampings, redemptions, and new, active and returning customers of a store by day, week or month, what customers have not spent yet, and at which hours they come.',
+    operation: 'getStatistics',
+    kind: 'read',
+  },
+  {
     name: 'list_webhook_subscriptions',
     title: 'List webhook subscriptions',
     description: 'Lists the webhook subscriptions of a store with their state and their failures.',
@@ -167,6 +175,7 @@ export const TOOLS: readonly Tool[] = [
       'Sends past events to a webhook subscription again, such as those that a receiver missed.',
     operation: 'replayWebhooks',
     kind: 'add',
+    rename: { id: 'subscription_id' },
     isOpenWorld: true,
   },
 ];
