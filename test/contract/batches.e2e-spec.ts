@@ -276,7 +276,13 @@ describe('a batch', () => {
     );
     cut.destroy();
     expect(countWhenCut).toBeLessThan(100);
-    const together = await Promise.all([execute(many), execute(many)]);
+    // A busy machine may take longer for all than a batch may (BATCH-15).
+    const executeAll = () =>
+      eventually(
+        () => execute(many),
+        (results) => !statuses(results).includes(503),
+      );
+    const together = await Promise.all([executeAll(), executeAll()]);
     for (const results of together) expect(counts(results)).toEqual(many.map((_, i) => i + 1));
     expect(await balance(one)).toBe(100);
   });
