@@ -37,9 +37,12 @@ export function renderPythonModels(document: OpenApiDocument): string {
     const schema = operation.requestBody?.content['application/json']?.schema;
     return schema === undefined || schema.$ref ? [] : [[getBodyName(operation), schema] as const];
   });
-  const records = [...Object.entries(schemas), ...bodies]
-    .filter(([, schema]) => schema.properties)
-    .map(([name, schema]) => renderTypedDict(name, schema));
+  const all = [...Object.entries(schemas), ...bodies].filter(([, schema]) => schema.properties);
+  const isCall = ([, schema]: readonly [string, Schema]) => !canBeClass(schema);
+  // Python evaluates the types of a call at once, so the classes that it names come first.
+  const records = [...all.filter((one) => !isCall(one)), ...all.filter(isCall)].map(
+    ([name, schema]) => renderTypedDict(name, schema),
+  );
   return `"""The records of the Inkpad API, as they travel in JSON."""
 
 ${GENERATED_PYTHON}
@@ -100,14 +103,18 @@ function listOperations({ paths }: OpenApiDocument) {
   );
 }
 
+/** Tells whether a class can have these fields: not one that is called `from`. */
+function canBeClass({ properties = {} }: Schema): boolean {
+  return Object.keys(properties).every((field) => toPythonArgument(field) === field);
+}
+
 function renderTypedDict(name: string, schema: Schema): string {
   const required = new Set(schema.required);
   const fields = Object.entries(schema.properties ?? {}).map(([field, one]) => {
     const type = renderType(one);
     return { field, type: required.has(field) ? type : `NotRequired[${type}]`, one };
   });
-  // A class can have no field that is called `from`.
-  if (fields.some(({ field }) => toPythonArgument(field) !== field)) {
+  if (!canBeClass(schema)) {
     const entries = fields.flatMap(({ field, type, one }) => [
       ...renderComment(one.description, '        '),
       ...wrapType(`        "${field}": `, type, ','),
