@@ -38,7 +38,7 @@ COPY data ./data
 COPY package.json openapi.json LICENSE NOTICE ./
 COPY deploy/health.mjs ./deploy/
 # What npm run cli and the like begin with.
-COPY scripts/node-version.cjs scripts/npm-parent.mjs scripts/processes.mjs scripts/run.mjs scripts/start-settings.mjs ./scripts/
+COPY scripts/node-version.cjs scripts/npm-parent.mjs scripts/processes.mjs scripts/restore.mjs scripts/run.mjs scripts/start-settings.mjs ./scripts/
 # Files are owned by root: the process cannot modify its own code. A numeric user lets orchestrators verify
 # that it is not root.
 USER 1000:1000

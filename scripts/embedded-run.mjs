@@ -60,6 +60,7 @@ export async function runProgramOnData({ program, args, command, signal }, setti
     cwd: process.cwd(),
     env: { ...process.env, ...settings },
     signal,
+    tie: true,
     output: (line, stream) => (stream === 'stdout' ? console.log : console.error)(line),
   });
   const end = await child.result;

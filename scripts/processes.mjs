@@ -188,11 +188,12 @@ export async function stopLeftover(left, signal) {
  * @param {string[]} args
  * @param {{ env?: NodeJS.ProcessEnv, cwd?: string, uid?: number, gid?: number, input?: string,
  *   output: number | ((line: string, stream: 'stdout' | 'stderr') => void),
- *   signal?: AbortSignal }} options
+ *   signal?: AbortSignal, tie?: boolean }} options
  *   `output` receives the lines, or is the descriptor of a file to write to;
- *   `signal` terminates the program
+ *   `signal` terminates the program;
+ *   `tie` gives it a channel, whose end tells a script that this process is gone, even if killed
  */
-export function launch(command, args, { output, input, signal: giveUp, ...options }) {
+export function launch(command, args, { output, input, signal: giveUp, tie = false, ...options }) {
   giveUp?.throwIfAborted();
   const toFile = typeof output === 'number';
   const child = spawn(command, args, {
@@ -201,6 +202,7 @@ export function launch(command, args, { output, input, signal: giveUp, ...option
     stdio: [
       input === undefined ? 'ignore' : 'pipe',
       ...(toFile ? [output, output] : ['pipe', 'pipe']),
+      ...(tie ? ['ipc'] : []),
     ],
   });
   const exited = new Promise((resolve) => {

@@ -7,11 +7,19 @@ import { findDatabaseError, SQLSTATE } from '#database/sqlstate.js';
 
 /** Runs a script. An error that the user can fix is printed as one sentence; any other is a bug and shows its stack. */
 export function runScript(work: () => Promise<void>): void {
+  endWithStarter();
   work().catch((error: unknown) => {
     console.error(describeExpectedError(error) ?? error);
     // Not exitCode: connections that are still open would keep the process alive.
     process.exit(1);
   });
+}
+
+/** Ends this process with the one that started it and gave it a channel: that one may be killed, this one would run on. */
+function endWithStarter(): void {
+  if (!process.channel) return;
+  process.once('disconnect', () => process.exit(1));
+  process.channel.unref();
 }
 
 function describeExpectedError(error: unknown): string | undefined {

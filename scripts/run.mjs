@@ -3,7 +3,7 @@ import path from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
 import { endWithParent } from './npm-parent.mjs';
 import { Refusal, describeInOneSentence } from './processes.mjs';
-import { loadEnvironment, readSettings } from './start-settings.mjs';
+import { loadEmbeddedRun, loadEnvironment, readSettings } from './start-settings.mjs';
 
 /** Runs a built script with the settings of .env, as `npm start` has them: node scripts/run.mjs NAME [arguments] */
 const root = path.dirname(path.dirname(fileURLToPath(import.meta.url)));
@@ -39,8 +39,7 @@ try {
 }
 
 async function runAlone() {
-  // Only then: the image has no PostgreSQL of its own.
-  const { runOnDataFolder } = await import('./embedded-run.mjs');
+  const { runOnDataFolder } = await loadEmbeddedRun();
   const settings = readSettings(root);
   const command = `npm run ${name}`;
   process.exitCode = await runOnDataFolder({ program: file, args, command, settings });

@@ -69,3 +69,15 @@ function allowsInsecureTargets(publicUrl) {
 export function isLocal(host) {
   return host === 'localhost' || host === '[::1]' || host === '::1' || /^127\.[\d.]+$/.test(host);
 }
+
+/** Loads what runs a script on the database of `npm start`, which the image does not have. */
+export async function loadEmbeddedRun() {
+  try {
+    return await import('./embedded-run.mjs');
+  } catch (error) {
+    if (error.code !== 'ERR_MODULE_NOT_FOUND') throw error;
+    throw new Refusal(
+      'DATABASE_URL is not set, and there is no PostgreSQL here that could be started: set DATABASE_URL and DATABASE_MIGRATION_URL.',
+    );
+  }
+}
