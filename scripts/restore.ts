@@ -32,6 +32,16 @@ import { withServicesStopped } from './stopped-services.js';
 
 const USAGE = 'Usage: npm run restore -- FOLDER';
 
+/**
+ * Ids that are left out after a restore. Those given out after the backup are in other systems' tables: given out again,
+ * they would mean another customer there.
+ */
+const ID_MARGIN = 100_000;
+/** A sequence without a value has given out none before the backup, and maybe some after it. */
+const RAISE_ID_SEQUENCES = `
+  select setval(format('%I.%I', schemaname, sequencename)::regclass, coalesce(last_value, start_value) + $1::bigint)
+  from pg_sequences where schemaname = 'public' and sequencename ~ '_id(_seq)?$'`;
+
 /** A backup whose files were found whole, and what opens them. */
 type Opened = { folder: string; manifest: Manifest; key: Buffer; masterKeys: MasterKey[] };
 
@@ -160,6 +170,7 @@ async function load(
     for (const [name, value] of Object.entries(manifest.sequences)) {
       await client.query('select setval($1::regclass, $2::bigint)', [quoteName(name), value]);
     }
+    await client.query(RAISE_ID_SEQUENCES, [ID_MARGIN]);
     await moveLoggedPositions(client, manifest.positions);
     await last();
     await markFinishedRestore(client);
@@ -199,7 +210,9 @@ async function keepLocalFiles(
 /** @throws ConfigError when anything differs */
 async function verify(): Promise<void> {
   const program = fileURLToPath(new URL('verify.js', import.meta.url));
-  const child = spawn(process.execPath, [program], { stdio: ['ignore', 'inherit', 'inherit'] });
+  const child = spawn(process.execPath, [program], {
+    stdio: ['ignore', 'inherit', 'inherit', 'ipc'],
+  });
   const [code] = (await once(child, 'exit')) as [number | null];
   if (code !== 0) {
     throw new ConfigError(

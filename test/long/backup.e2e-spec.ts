@@ -15,6 +15,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import pg from 'pg';
 import { startPostgres, type EmbeddedPostgres } from '../../scripts/embedded-postgres.mjs';
+import { listProcesses } from '../../scripts/processes.mjs';
 import { createTestEnvironment } from '../support/database/database.js';
 import { eventually } from '../support/jest/eventually.js';
 import { findFreePort, runNode, startProgram, type Program } from '../support/services/program.js';
@@ -366,7 +367,38 @@ describe('killing', () => {
       expect([refusal.status, refusal.output]).toEqual([1, expect.stringContaining('EEXIST')]);
       const again = run(RESTORE, [backup], environment);
       expect([again.status, again.output]).toEqual([0, expect.any(String)]);
+      // Ids given out after the backup are not given out again, whatever they belong to.
+      const { rows: sequences } = await database.query<{ name: string; free: number }>(
+        `select sequencename as name, (last_value - start_value)::int as free from pg_sequences
+         where schemaname = 'public' and sequencename ~ '_id(_seq)?$'`,
+      );
+      expect(sequences.length).toBeGreaterThan(10);
+      expect(sequences.filter(({ free }) => free < 100_000)).toEqual([]);
       expect(run(VERIFY, [], environment).status).toBe(0);
+    },
+    SLOW,
+  );
+
+  it(
+    'npm run restore leaves no process behind',
+    async () => {
+      const [folder, target] = [mkdtempSync(join(files, 'left-')), join(files, 'left-target')];
+      cpSync(backup, folder, { recursive: true });
+      const killed = startProgram(
+        'scripts/restore.mjs',
+        {
+          ...settings(target),
+          MASTER_KEY_FILE: join(first, 'master.key'),
+        },
+        [folder],
+      );
+      const listOwn = () =>
+        listProcesses().filter(
+          ({ command }) => command.includes(folder) || command.includes(target),
+        );
+      await eventually(listOwn, (processes) => processes.length > 1);
+      await killed.kill('SIGKILL');
+      await eventually(listOwn, (processes) => processes.length === 0);
     },
     SLOW,
   );

@@ -12,6 +12,8 @@ import { EventFeed } from './event-feed.service.js';
 import { EnvelopeJson, FeedQuery } from './event-feed.dto.js';
 
 const DEFAULT_LIMIT = 100;
+const UNKNOWN_EVENT =
+  'is not a stored event of this store: it is not kept any more, or a backup from before it was restored. Leave after out to start again at the oldest event that is kept';
 const OPEN = Buffer.from('[');
 const COMMA = Buffer.from(',');
 const CLOSE = Buffer.from(']');
@@ -53,7 +55,7 @@ export class EventsController {
     const page = await this.feed.catchUp(accountId, options, () =>
       this.largeResponses.acquire(request, reply),
     );
-    if (!page) throw new InvalidFieldsError({ after: ['is not a stored event of this store'] });
+    if (!page) throw new InvalidFieldsError({ after: [UNKNOWN_EVENT] });
     if (page.next !== null)
       addLink(reply, renderNextLink(this.config.publicUrl, request.url, { after: page.next }));
     // Sent as stored bytes, as fast as the client reads: parsing and serializing would need several times the memory.
