@@ -9,7 +9,7 @@ import { createKeyFile } from '#kernel/key-file.js';
 import { readSecretFiles } from './secret-files.js';
 import type { ServiceAccount } from './service-account.js';
 import { findCrossFieldErrors, type SettingsScope } from './setting-errors.js';
-import type { AddressRange } from './setting-decorators.js';
+import { parsers, type AddressRange } from './setting-decorators.js';
 import { Settings } from './settings.js';
 import { ConfigError } from '#kernel/config-error.js';
 import { PlatformConfig } from '#kernel/platform-config.js';
@@ -187,7 +187,7 @@ export function readConfig(environment: NodeJS.ProcessEnv, scope?: SettingsScope
         .filter(([, text]) => !isBlankText(text)),
     ),
   );
-  const settings = Settings.read(texts);
+  const settings = parseSettings(texts);
   const invalid = validateSync(settings).flatMap(({ property, constraints = {} }) =>
     Object.values(constraints).map((message) => `${property}: ${message}`),
   );
@@ -309,4 +309,14 @@ function loadKeyFile(path: string): { isNew: boolean; text: string } {
     if (description === undefined) throw cause;
     throw new ConfigError(`DATA_DIR: ${path} cannot be used: ${description}.`, { cause });
   }
+}
+
+/** Parses the settings. class-validator reports later what could not be parsed. */
+function parseSettings(environment: Record<string, string | undefined>): Settings {
+  const settings = new Settings();
+  for (const [name, parse] of parsers) {
+    const text = environment[name];
+    if (text !== undefined) Object.assign(settings, { [name]: parse(text) });
+  }
+  return settings;
 }

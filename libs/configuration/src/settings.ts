@@ -396,16 +396,6 @@ export class Settings {
   )
   @Url('http:', 'https:')
   OTEL_EXPORTER_OTLP_ENDPOINT?: string;
-
-  /** Parses the settings. class-validator reports later what could not be parsed. */
-  static read(environment: Record<string, string | undefined>): Settings {
-    const settings = new Settings();
-    for (const [name, parse] of parsers) {
-      const text = environment[name];
-      if (text !== undefined) Object.assign(settings, { [name]: parse(text) });
-    }
-    return settings;
-  }
 }
 
 /** Names of all settings, for the test that compares docker-compose.yml with them. */

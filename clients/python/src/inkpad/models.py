@@ -1789,28 +1789,6 @@ class StampRemovedEvent(TypedDict):
     """The data of the event. Its shape depends on type."""
 
 
-Statistics = TypedDict(
-    "Statistics",
-    {
-        # The first day.
-        "from": str,
-        # The last day, inclusive.
-        "to": str,
-        # What an element of series is about.
-        "interval": Literal["day", "week", "month"],
-        # The time zone of the days and hours.
-        "time_zone": str,
-        # One element for each interval, oldest first, those without anything included.
-        "series": list[StatisticsInterval],
-        # What there is now, whatever from, to and location_id say.
-        "totals": StatisticsTotals,
-        # Stampings and redemptions in all of the days together: by weekday, Monday first, and by
-        # hour.
-        "by_hour": list[list[int]],
-    },
-)
-
-
 class StatisticsInterval(TypedDict):
     start: str
     """The first day of it."""
@@ -2040,29 +2018,6 @@ class WebhookDeliveryDetail(TypedDict):
     """When the receiver accepted it; null until then."""
     attempts: list[WebhookAttempt]
     """Every attempt so far, the first one first."""
-
-
-WebhookReplay = TypedDict(
-    "WebhookReplay",
-    {
-        # Events recorded at or after this time. A date without a time means the start of that day
-        # in the account’s time zone
-        "from": str,
-        # Events recorded before this time; if omitted, until now. A date without a time means the
-        # start of the next day in the account’s time zone
-        "to": NotRequired[str | None],
-        # Only these types, of those that the subscription gets
-        "types": NotRequired[list[Literal[
-            "customer.created",
-            "customer.updated",
-            "customer_card.created",
-            "stamp.earned",
-            "stamp.removed",
-            "reward.unlocked",
-            "reward.redeemed",
-        ]] | None],
-    },
-)
 
 
 class WebhookReplayed(TypedDict):
@@ -2378,6 +2333,51 @@ class CreatePosterBody(TypedDict):
 class UpdatePosterBody(TypedDict):
     poster: PosterChanges
     """The fields to write."""
+
+
+Statistics = TypedDict(
+    "Statistics",
+    {
+        # The first day.
+        "from": str,
+        # The last day, inclusive.
+        "to": str,
+        # What an element of series is about.
+        "interval": Literal["day", "week", "month"],
+        # The time zone of the days and hours.
+        "time_zone": str,
+        # One element for each interval, oldest first, those without anything included.
+        "series": list[StatisticsInterval],
+        # What there is now, whatever from, to and location_id say.
+        "totals": StatisticsTotals,
+        # Stampings and redemptions in all of the days together: by weekday, Monday first, and by
+        # hour.
+        "by_hour": list[list[int]],
+    },
+)
+
+
+WebhookReplay = TypedDict(
+    "WebhookReplay",
+    {
+        # Events recorded at or after this time. A date without a time means the start of that day
+        # in the account’s time zone
+        "from": str,
+        # Events recorded before this time; if omitted, until now. A date without a time means the
+        # start of the next day in the account’s time zone
+        "to": NotRequired[str | None],
+        # Only these types, of those that the subscription gets
+        "types": NotRequired[list[Literal[
+            "customer.created",
+            "customer.updated",
+            "customer_card.created",
+            "stamp.earned",
+            "stamp.removed",
+            "reward.unlocked",
+            "reward.redeemed",
+        ]] | None],
+    },
+)
 
 
 WebhookEvent = (
