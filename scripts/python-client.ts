@@ -204,8 +204,12 @@ function describeBody(operation: Operation): Body | undefined {
   const schema = content['application/json']?.schema;
   if (schema === undefined) {
     const [mediaType = ''] = Object.keys(content);
-    // The client sees which picture it is.
-    return { type: 'bytes', required, ...(!mediaType.startsWith('image/') && { mediaType }) };
+    // The client sees which picture it is; of any other bytes, the service does.
+    return {
+      type: 'bytes',
+      required,
+      ...(mediaType !== 'application/octet-stream' && { mediaType }),
+    };
   }
   const type = schema.$ref ? getSchemaName(schema.$ref) : getBodyName(operation);
   return { type: `models.${type}`, required };
