@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { Pool } from 'pg';
 import type { CustomerListJson } from '#customers/customer-list.dto.js';
+import { RecordedStatements } from '../support/database/recorded-statements.js';
 import { startService, type Client, type LocalService } from '../support/services/service.js';
 import { enrol } from '../support/fixtures/enrolled-customer.js';
 
@@ -9,11 +10,11 @@ let service: LocalService;
 let store: Client;
 let code: string;
 let cardId: number;
-let statements: { text?: string; values?: unknown[] }[] = [];
+let statements: RecordedStatements;
 
 beforeAll(async () => {
   service = await startService();
-  recordStatements(service.app.get(Pool));
+  statements = new RecordedStatements(service.app.get(Pool));
   store = await service.newStore();
   const { card, customer, customerCard } = await enrol(store, { email: 'one@example.com' });
   cardId = card.id;
@@ -45,37 +46,15 @@ beforeAll(async () => {
 }, 300_000);
 afterAll(() => service.stop());
 
-/** Records the statements of every connection of a pool. */
-function recordStatements(pool: Pool): void {
-  const recorded = new WeakSet();
-  pool.on('acquire', (client) => {
-    if (recorded.has(client)) return;
-    recorded.add(client);
-    const send = client.query.bind(client) as (...parameters: unknown[]) => unknown;
-    client.query = ((...parameters: unknown[]) => {
-      statements.push(parameters[0] as (typeof statements)[number]);
-      return send(...parameters);
-    }) as typeof client.query;
-  });
-}
-
 /** Explains the statements that a request for the list runs. */
 async function explainList(
   query: Record<string, string>,
 ): Promise<{ rowCount: number; plans: string }> {
-  statements = [];
+  statements.clear();
   const path = `${store.store}/customers?${new URLSearchParams(query)}`;
   const { body } = await store.get<CustomerListJson>(path);
-  const ofList = statements.filter(({ text = '' }) => /from customers [cp] where/.test(text));
-  expect(ofList).toHaveLength(2);
-  const plans: string[] = [];
-  for (const { text = '', values = [] } of ofList) {
-    const { rows } = await service.database.query<{ 'QUERY PLAN': string }>(
-      `explain (analyze, costs off, timing off, summary off, buffers off) ${text}`,
-      values,
-    );
-    plans.push(...rows.map((row) => row['QUERY PLAN']));
-  }
+  const plans = await statements.explain(service.database, /from customers [cp] where/);
+  expect(plans).toHaveLength(2);
   return { rowCount: body.pagination.count, plans: plans.join('\n') };
 }
 
