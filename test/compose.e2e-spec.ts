@@ -8,6 +8,7 @@ import { CORE_SCHEMA, load, mergeTag } from 'js-yaml';
 import { readConfig } from '#configuration/config.js';
 import { SETTINGS } from '#configuration/settings.js';
 import { VERSION } from '#kernel/version.js';
+import { RUNTIME_VARIABLES } from '../scripts/env-example.js';
 import { createTestDatabase, type TestDatabase } from './support/database/database.js';
 import { eventually } from './support/jest/eventually.js';
 import { selfSigned } from './support/emulators/eventstoredb/certificate.mjs';
@@ -98,9 +99,18 @@ describe('docker-compose.yml', () => {
         (setting) => !(setting in EXCLUDED) && !ALL_OWN_SETTINGS.has(setting),
       );
       const settings = Object.keys(getService(name).environment ?? {});
-      expect(settings.sort()).toEqual([...common, ...OWN_SETTINGS[name]].sort());
+      const expected = [...common, ...OWN_SETTINGS[name], ...Object.keys(RUNTIME_VARIABLES)];
+      expect(settings.sort()).toEqual(expected.sort());
     },
   );
+
+  it('passes on every variable of Node.js and OpenTelemetry that the manual names', () => {
+    const manual = readFileSync('docs/operating.md', 'utf8');
+    const names = manual.match(/\b(?:NODE|OTEL)_[A-Z_]+[A-Z]\b/g) ?? [];
+    const declaredNames = new Set([...SETTINGS, ...Object.keys(RUNTIME_VARIABLES)]);
+    const isPrefix = (name: string) => manual.includes(`${name}_…`);
+    expect(names.filter((name) => !declaredNames.has(name) && !isPrefix(name))).toEqual([]);
+  });
 
   it('gives migrate nothing but the URLs of the two database roles', () => {
     expect(Object.keys(getService('migrate').environment ?? {}).sort()).toEqual([
