@@ -189,7 +189,11 @@ function parseCertificate(text: string): string | undefined {
   }
 }
 
-export function parseFlag(text: string): boolean | undefined {
+export function Flag(): PropertyDecorator {
+  return Setting(parseFlag, 'must be true or false');
+}
+
+function parseFlag(text: string): boolean | undefined {
   if (['true', '1'].includes(text)) return true;
   return ['false', '0'].includes(text) ? false : undefined;
 }

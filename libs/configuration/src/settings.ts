@@ -4,12 +4,12 @@ import {
   Certificate,
   DatabaseUrl,
   Describe,
+  Flag,
   MailUrl,
   Matching,
   Moment,
   OneOf,
   parseFactor,
-  parseFlag,
   parseGoogleKey,
   parseMasterKey,
   parseOrigins,
@@ -220,7 +220,7 @@ export class Settings {
     Lets the proxy resolve the names of receivers, for networks without public DNS. Inkpad then
     checks no address of a name: the proxy must refuse those of your network.
   `)
-  @Setting(parseFlag, 'must be true or false')
+  @Flag()
   OUTBOUND_PROXY_RESOLVES_NAMES = false;
   @Describe(`Days to retain events, and deliveries once they are delivered or failed.`)
   @WholeNumber(1, 3650)
@@ -371,13 +371,10 @@ export class Settings {
     Development only: allows webhooks over http and to this machine (loopback); other addresses:
     WEBHOOK_ALLOWED_CIDRS.
   `)
-  @Setting(parseFlag, 'must be true or false')
+  @Flag()
   WEBHOOK_ALLOW_INSECURE_TARGETS = false;
-  @Describe(`
-    Development only: allows the addresses of browsers for notifications to be http and on this
-    machine.
-  `)
-  @Setting(parseFlag, 'must be true or false')
+  @Describe(`Development only: browsers may be notified at addresses on http and on this machine.`)
+  @Flag()
   WEB_PUSH_ALLOW_INSECURE_ENDPOINTS = false;
   @Describe(`
     Tests only: divides the waits between attempts and the three days until a subscription is
@@ -391,9 +388,7 @@ export class Settings {
   @Describe(`json (one object per line; the default in production) or text`)
   @OneOf(LOG_FORMATS)
   LOG_FORMAT?: (typeof LOG_FORMATS)[number];
-  @Describe(
-    `Where to send traces as OTLP over HTTP, e.g. http://localhost:4318. Unset: tracing is off.`,
-  )
+  @Describe(`Where to send traces (OTLP over HTTP): http://localhost:4318. Unset: tracing is off.`)
   @Url('http:', 'https:')
   OTEL_EXPORTER_OTLP_ENDPOINT?: string;
 }

@@ -440,7 +440,6 @@ class Operations:
             ids={"account_id": account_id, "id": id},
             query={},
             body=body,
-            media_type="application/octet-stream",
             idempotency_key=idempotency_key,
             headers=headers,
         )
@@ -1377,7 +1376,6 @@ class Operations:
             ids={"account_id": account_id},
             query={"card_id": card_id, "dry_run": dry_run, "mapping": mapping, "date_order": date_order},
             body=body,
-            media_type="application/octet-stream",
             idempotency_key=idempotency_key,
             headers=headers,
         )
