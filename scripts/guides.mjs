@@ -42,10 +42,18 @@ const LABELS = {
   go: 'Go',
   perl: 'Perl',
 };
-const NAMES = { background: 'Another shell', arrives: 'What arrives' };
+const NAMES = { background: 'Another shell', listener: 'Another shell', arrives: 'What arrives' };
 
 /** The languages of samples. Those that stand one after the other say the same, and a reader chooses one. */
-const CHOICES = { sh: 'curl', ts: 'TypeScript', js: 'Node.js', python: 'Python' };
+const CHOICES = {
+  sh: 'curl',
+  ts: 'TypeScript',
+  js: 'Node.js',
+  python: 'Python',
+  csharp: 'C#',
+  java: 'Java',
+  go: 'Go',
+};
 
 /** @param {string} file from the root of the project */
 export function renderGuide(file, source) {

@@ -6,19 +6,27 @@ import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { eventually } from '../support/jest/eventually.js';
 import { GuideReader, type Desk } from '../support/guides/guide-reader.js';
-import { guideNames, LANGUAGES, parseSteps } from '../support/guides/guide-parser.js';
+import {
+  COMPILED,
+  findRequests,
+  guideNames,
+  LANGUAGES,
+  parseSteps,
+} from '../support/guides/guide-parser.js';
+import { isInstalled } from '../support/guides/guide-program.js';
 import { findFreePort, type Program } from '../support/services/program.js';
 import { isSigned, Receiver, type Received } from '../support/emulators/webhook-receiver.js';
 import { RecordingProxy } from '../support/http/recording-proxy.js';
 import { startService, type Client, type Service } from '../support/services/service.js';
 import { startDispatcher } from '../support/services/webhook-dispatcher.js';
 
-/** Follows the guides in docs/guides: runs each sample in turn, in curl, TypeScript and Python. */
+/** Follows the guides in docs/guides: runs each sample in turn, in curl, TypeScript, Python, Java and Go. */
 
 const SLOW = 300_000;
 const AUTOMATION = 'automation';
 /** Their samples are settings of other programs; test/full/assistants tries them. */
 const ASSISTANTS = 'assistants';
+const TILL = 'connect-a-till';
 const GUIDES = guideNames().filter((name) => ![AUTOMATION, ASSISTANTS].includes(name));
 const TARGET = 'https://hooks.example/flow/1';
 
@@ -82,6 +90,18 @@ async function startStage(instead: Record<string, string>): Promise<Stage> {
   };
 }
 
+/** Sets the code of the card that the guides scan, and makes now of the time of their sales. */
+async function setTable({ desk, store }: Stage): Promise<void> {
+  const { body } = await store.get<{ code: string }[]>(`${store.store}/customers/1/customer_cards`);
+  const now = new Date().toISOString();
+  const [code = 'K7QX2M9P'] = Array.isArray(body) ? body.map((one) => one.code) : [];
+  Object.assign(desk.instead, {
+    K7QX2M9P: code,
+    '2026-05-04T09:41:00Z': now,
+    '2026-05-04': now.slice(0, 10),
+  });
+}
+
 describe.each(LANGUAGES)('the guides in %s', (language) => {
   let stage: Stage;
   let reader: GuideReader;
@@ -98,9 +118,51 @@ describe.each(LANGUAGES)('the guides in %s', (language) => {
 
   it.each(GUIDES)(
     'work as shown: %s',
-    async (guide) => expect(await reader.read(guide)).not.toEqual([]),
+    async (guide) => {
+      await setTable(stage);
+      expect(await reader.read(guide)).not.toEqual([]);
+    },
     SLOW,
   );
+});
+
+describe.each(COMPILED)('the guide for tills in %s', (language) => {
+  const describeInstalled = isInstalled(language) ? describe : describe.skip;
+
+  describeInstalled('where the language is installed', () => {
+    let stage: Stage;
+
+    beforeAll(async () => {
+      stage = await startStage({ 'items=100': 'items=1' });
+    }, SLOW);
+
+    afterAll(() => stage.stop(), SLOW);
+
+    it(
+      'works as shown, and reads the second page',
+      async () => {
+        const reader = new GuideReader(stage.desk, language);
+        await reader.read('first-stamp');
+        await setTable(stage);
+        const paths = (await reader.read(TILL)).map(({ path }) => path);
+        expect(paths).toContainEqual(expect.stringMatching(/\/customers\?.*cursor=[^&]/));
+      },
+      SLOW,
+    );
+  });
+});
+
+describe('the samples of the guide for tills', () => {
+  const steps = parseSteps(TILL).filter(
+    (step) => step[0]?.language === 'sh' && step.some(({ language }) => language === 'csharp'),
+  );
+
+  it.each(['csharp', 'java', 'go'])('send in %s what they send in curl', (language) => {
+    const select = (choice: string) =>
+      steps.map((step) => step.filter((one) => one.language === choice).flatMap(findRequests));
+    expect(select(language)).toEqual(select('sh'));
+    expect(steps.length).toBeGreaterThan(10);
+  });
 });
 
 describe('the programs of the guides', () => {

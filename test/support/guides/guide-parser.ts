@@ -4,8 +4,12 @@ import { Marked, type Token, type Tokens } from 'marked';
 
 /** The guides as a reader goes through them: samples to be run, and what is said to come of them. */
 
+/** Every guide has its samples in these. */
 export const LANGUAGES = ['sh', 'ts', 'python'] as const;
-export type Language = (typeof LANGUAGES)[number];
+/** Some guides have them in these too. */
+export const COMPILED = ['java', 'go'] as const;
+/** Nothing runs samples in C#: only their requests are compared. */
+export type Language = (typeof LANGUAGES)[number] | (typeof COMPILED)[number] | 'csharp';
 
 /** A piece of code between two fences. */
 export type Fence = {
@@ -20,7 +24,15 @@ export type Fence = {
 /** Pieces that stand one after the other say the same, each in its language. */
 export type Step = Fence[];
 
-const READERS: Record<string, Language> = { sh: 'sh', ts: 'ts', js: 'ts', python: 'python' };
+const READERS: Record<string, Language> = {
+  sh: 'sh',
+  ts: 'ts',
+  js: 'ts',
+  python: 'python',
+  csharp: 'csharp',
+  java: 'java',
+  go: 'go',
+};
 
 /** In the order of the menu, and the first page, which shows a command too, after those that it leads to. */
 export function guideNames(): string[] {
@@ -91,7 +103,35 @@ export function parseHeaders({ text }: Fence): [string, RegExp][] {
   });
 }
 
+/** Parses lines of output; … stands for anything. */
+export function parseLines({ text }: Fence): RegExp[] {
+  return text.split('\n').map(createPattern);
+}
+
 function createPattern(text: string): RegExp {
   const quoted = text.replaceAll(/[.*+?^${}()|[\]\\]/g, String.raw`\$&`);
   return new RegExp(`^${quoted.replaceAll('…', '.+')}$`);
+}
+
+export type SampleRequest = { method: string; path: string; body: unknown };
+
+/** Finds the requests of a sample in curl or with the function `send`, whose paths begin below the store. */
+export function findRequests({ language, text }: Fence): SampleRequest[] {
+  if (language === 'sh') {
+    return text.split(/^(?=curl )/m).map((command) => {
+      const path = /"\$INKPAD_URL\/api\/v1\/accounts\/1([^"]*)"/.exec(command)?.[1] ?? '';
+      const body = /-d '([^']*)'/.exec(command)?.[1];
+      return { method: body === undefined ? 'GET' : 'POST', path, body: parseBody(body) };
+    });
+  }
+  const calls = text.matchAll(/send\("([A-Z]+)", "([^"]*)"(?:, (?:"""([^]*?)"""|`([^`]*)`))?/gi);
+  return [...calls].map(([, method = '', path = '', java, go]) => ({
+    method,
+    path,
+    body: parseBody(java ?? go),
+  }));
+}
+
+function parseBody(text: string | undefined): unknown {
+  return text === undefined ? undefined : JSON.parse(text);
 }

@@ -1,11 +1,11 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect } from '@jest/globals';
-import ts from 'typescript';
 import { ERROR_CATALOGUE } from '#docs/error-catalogue.js';
 import { eventually } from '../jest/eventually.js';
 import {
   parseHeaders,
+  parseLines,
   createMatcher,
   findRefusalCode,
   parseSteps,
@@ -13,6 +13,7 @@ import {
   type Language,
   type Step,
 } from './guide-parser.js';
+import { writeProgram } from './guide-program.js';
 import { startCommand, type Program } from '../services/program.js';
 import { NEXT, type Exchange, type RecordingProxy } from '../http/recording-proxy.js';
 
@@ -29,11 +30,6 @@ export type Desk = {
   arrived?: () => Promise<unknown>;
 };
 
-const WAITS: Record<Exclude<Language, 'sh'>, (address: string) => string> = {
-  ts: (address) => `\nawait fetch('${address}');\n`,
-  python: (address) =>
-    `\nimport urllib.request\nurllib.request.urlopen("${address}", timeout=600).read()\n`,
-};
 /** Programs that are there for what they are shown to do, and are no requests. */
 const ATTACHED = new Set(['attach', 'detach']);
 
@@ -42,6 +38,7 @@ export class GuideReader {
   private exchanges: Exchange[] = [];
   private secret = '';
   private background: Program | undefined;
+  private listener: Program | undefined;
   private main: { program: Program; ended: () => boolean } | undefined;
 
   constructor(
@@ -81,6 +78,7 @@ export class GuideReader {
 
   async stop(): Promise<void> {
     await this.background?.kill('SIGKILL');
+    await this.listener?.kill('SIGTERM');
   }
 
   /** The program in the language of the reader: every sample of the guide that is in it. */
@@ -103,6 +101,7 @@ export class GuideReader {
     if (first.name !== undefined && /\.\w+$/.test(first.name)) {
       for (const { name = '', text } of step) writeFileSync(join(this.desk.folder, name), text);
     } else if (first.name === 'background') await this.start(chooseFence(step, this.language));
+    else if (first.name === 'listener') await this.listen(first.text);
     else if (first.name === 'arrives') {
       expectSame(await this.desk.arrived?.(), createMatcher(JSON.parse(first.text)));
     } else if (first.language === 'json' && !ATTACHED.has(String(first.name))) {
@@ -110,8 +109,8 @@ export class GuideReader {
     } else if (first.language === 'http') this.compareHeaders(first);
     else if (first.language === 'text') {
       await eventually(
-        () => this.background?.output() ?? '',
-        (output) => output.includes(`${first.text}\n`),
+        () => `${this.background?.output()}\n${this.listener?.output()}`.split('\n'),
+        (lines) => parseLines(first).every((pattern) => lines.some((line) => pattern.test(line))),
       );
     } else if (first.language === 'sh') await this.runShellStep(step, guide, steps);
   }
@@ -124,6 +123,7 @@ export class GuideReader {
       expectSame(unknown, []);
       return;
     }
+    // Guides that have no samples in the language are read in curl.
     if (fence.reader === 'sh') await this.inShell(fence.text);
     else await this.inProgram(guide, steps);
     this.exchanges = this.desk.recorder.take();
@@ -165,15 +165,10 @@ export class GuideReader {
   }
 
   private startProgram(guide: string, pieces: string[]): NonNullable<GuideReader['main']> {
-    const { folder, python, recorder } = this.desk;
-    const isPython = this.language === 'python';
-    const wait = WAITS[isPython ? 'python' : 'ts'](recorder.url + NEXT);
-    const code = pieces.map((piece) => piece + wait).join('\n');
-    const file = join(folder, `${guide}.${isPython ? 'py' : 'mjs'}`);
-    const compilerOptions = { target: ts.ScriptTarget.ES2022, module: ts.ModuleKind.ESNext };
-    writeFileSync(file, isPython ? code : ts.transpileModule(code, { compilerOptions }).outputText);
-    const command = isPython ? [python, file] : [process.execPath, file];
-    const program = startCommand(command, this.environment, { cwd: folder });
+    const { language, desk } = this;
+    if (language === 'sh' || language === 'csharp') throw new Error(`No program in ${language}`);
+    const command = writeProgram(language, guide, pieces, desk.recorder.url + NEXT, desk);
+    const program = startCommand(command, this.environment, { cwd: desk.folder });
     let hasEnded = false;
     void program.exitCode.then(() => (hasEnded = true));
     return { program, ended: () => hasEnded };
@@ -195,6 +190,22 @@ export class GuideReader {
     );
   }
 
+  /** Starts the listener of the repository instead of the former, which unsubscribes. */
+  private async listen(text: string): Promise<void> {
+    await this.listener?.kill('SIGTERM');
+    const command = text.replace(
+      'npm run webhooks:listen --',
+      `exec ${process.execPath} dist/scripts/webhooks-listen.js`,
+    );
+    const listener = startCommand(['bash', '-c', command], this.environment);
+    this.listener = listener;
+    await eventually(
+      () => listener.output(),
+      (output) => output.includes('Listening at '),
+    );
+    this.desk.recorder.take();
+  }
+
   private async compare(fence: Fence): Promise<void> {
     const matcher = createMatcher(JSON.parse(fence.text));
     const code = findRefusalCode(fence);
@@ -207,7 +218,7 @@ export class GuideReader {
     }
     const [only] = this.exchanges;
     // What a dispatcher does shows a moment later.
-    if (only?.method === 'GET' && only.path.endsWith('/deliveries')) {
+    if (only?.method === 'GET' && /\/(deliveries|statistics)(\?|$)/.test(only.path)) {
       await eventually(
         () => this.repeatRequest(only),
         (body) => isEqual(body, matcher),
