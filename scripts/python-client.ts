@@ -43,9 +43,6 @@ export function renderPythonModels(document: OpenApiDocument): string {
   const records = [...all.filter((one) => !isCall(one)), ...all.filter(isCall)].map(
     ([name, schema]) => renderTypedDict(name, schema),
   );
-  // Python evaluates the types of a call to TypedDict at once, so these follow the classes that they name.
-  const isClass = (record: string) => record.startsWith('\nclass ');
-  const inOrder = [...records.filter(isClass), ...records.filter((one) => !isClass(one))];
   return `"""The records of the Inkpad API, as they travel in JSON."""
 
 ${GENERATED_PYTHON}
@@ -54,7 +51,7 @@ from __future__ import annotations
 
 from typing import Any, Literal, NotRequired, TypedDict
 
-${inOrder.join('\n\n')}
+${records.join('\n\n')}
 ${renderWebhookEvents(schemas)}`;
 }
 
