@@ -1,54 +1,26 @@
 import { beforeAll, describe, expect, it } from '@jest/globals';
 import { useSharedService } from '../support/http/contract.js';
+import {
+  listOperations,
+  resolveReference,
+  type Json,
+  type OpenApiFile,
+  type Operation,
+} from '../support/http/openapi-file.js';
 import { findRequests, fillIn, type Collection } from '../support/http/postman.js';
 import { Client, type ApiResponse } from '../support/services/service.js';
 
-type Json = Record<string, unknown>;
-type Operation = {
-  operationId: string;
-  summary: string;
-  tags: string[];
-  security?: object[];
-  responses: Record<string, Json>;
-  requestBody?: { content: Record<string, { schema: Json }> };
-};
-type Document = Json & { openapi: string; security?: object[]; paths: Record<string, Json> };
-
 const service = useSharedService();
-let document: Document;
+let document: OpenApiFile;
 let stranger: Client;
 
 beforeAll(async () => {
   stranger = new Client(service.running.baseUrl, 0, null);
-  document = (await stranger.get<Document>('/openapi.json')).body;
+  document = (await stranger.get<OpenApiFile>('/openapi.json')).body;
 });
 
-const METHODS = new Set(['get', 'post', 'patch', 'put', 'delete']);
-
-function operations(): { name: string; method: string; path: string; operation: Operation }[] {
-  return Object.entries(document.paths).flatMap(([path, methods]) =>
-    Object.entries(methods)
-      .filter(([method]) => METHODS.has(method))
-      .map(([method, operation]) => ({
-        name: `${method.toUpperCase()} ${path}`,
-        method: method.toUpperCase(),
-        path,
-        operation: operation as Operation,
-      })),
-  );
-}
-
-/** Follows references as far as they go. */
-function resolved(value: unknown): Json {
-  const { $ref } = value as { $ref?: string };
-  if ($ref === undefined) return value as Json;
-  return resolved(
-    $ref
-      .replace(/^#\//, '')
-      .split('/')
-      .reduce<unknown>((at, part) => (at as Json | undefined)?.[part], document) ?? {},
-  );
-}
+const operations = () => listOperations(document);
+const resolved = (value: unknown) => resolveReference(document, value);
 
 /** What a page loads without being asked. */
 function listLoaded(html: string): string[] {
@@ -73,7 +45,7 @@ describe('the pages and files made of the OpenAPI document', () => {
     for (const link of links) {
       expect([link, (await stranger.get(link)).status]).toEqual([link, 200]);
     }
-    const publicDocument = await stranger.get<Document>('/docs/reference/openapi.json');
+    const publicDocument = await stranger.get<OpenApiFile>('/docs/reference/openapi.json');
     expect(Object.keys(publicDocument.body.paths)).toEqual(Object.keys(document.paths));
   });
 
@@ -130,7 +102,7 @@ describe('the pages and files made of the OpenAPI document', () => {
       type: 'bearer',
       bearer: [{ key: 'token', value: '{{token}}', type: 'string' }],
     });
-    const { servers } = document as Document & { servers: object[] };
+    const { servers } = document as OpenApiFile & { servers: object[] };
     const inFolders = body.item.flatMap((folder) =>
       folder.item.map(({ name }) => [folder.name, name]),
     );
@@ -218,7 +190,7 @@ describe('the pages and files made of the OpenAPI document', () => {
     const { text } = await stranger.get('/docs/reference');
     const parts = text.replaceAll('<wbr>', '').split('<article ').slice(1);
     expect(parts.length).toBe(operations().length);
-    const { body: reference } = await stranger.get<Document>('/docs/reference/openapi.json');
+    const { body: reference } = await stranger.get<OpenApiFile>('/docs/reference/openapi.json');
     for (const { method, path, operation } of operations()) {
       const { operationId, tags, summary } = operation as Operation & { summary: string };
       const anchor = `tag/${tags[0]?.toLowerCase().replaceAll(' ', '-')}/${operationId}`;

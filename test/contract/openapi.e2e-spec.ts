@@ -1,54 +1,26 @@
 import { beforeAll, describe, expect, it } from '@jest/globals';
 import { readFileSync } from 'node:fs';
 import { useSharedService } from '../support/http/contract.js';
+import {
+  listOperations,
+  resolveReference,
+  type Json,
+  type OpenApiFile,
+  type Operation,
+} from '../support/http/openapi-file.js';
 import { Client } from '../support/services/service.js';
 
-type Json = Record<string, unknown>;
-type Operation = {
-  operationId: string;
-  summary: string;
-  tags: string[];
-  security?: object[];
-  responses: Record<string, Json>;
-  requestBody?: { content: Record<string, { schema: Json }> };
-};
-type Document = Json & { openapi: string; security?: object[]; paths: Record<string, Json> };
-
 const service = useSharedService();
-let document: Document;
+let document: OpenApiFile;
 let stranger: Client;
 
 beforeAll(async () => {
   stranger = new Client(service.running.baseUrl, 0, null);
-  document = (await stranger.get<Document>('/openapi.json')).body;
+  document = (await stranger.get<OpenApiFile>('/openapi.json')).body;
 });
 
-const METHODS = new Set(['get', 'post', 'patch', 'put', 'delete']);
-
-function operations(): { name: string; method: string; path: string; operation: Operation }[] {
-  return Object.entries(document.paths).flatMap(([path, methods]) =>
-    Object.entries(methods)
-      .filter(([method]) => METHODS.has(method))
-      .map(([method, operation]) => ({
-        name: `${method.toUpperCase()} ${path}`,
-        method: method.toUpperCase(),
-        path,
-        operation: operation as Operation,
-      })),
-  );
-}
-
-/** Follows references as far as they go. */
-function resolved(value: unknown): Json {
-  const { $ref } = value as { $ref?: string };
-  if ($ref === undefined) return value as Json;
-  return resolved(
-    $ref
-      .replace(/^#\//, '')
-      .split('/')
-      .reduce<unknown>((at, part) => (at as Json | undefined)?.[part], document) ?? {},
-  );
-}
+const operations = () => listOperations(document);
+const resolved = (value: unknown) => resolveReference(document, value);
 
 /** Every value under this key, anywhere in the document. */
 function everything(key: string, value: unknown = document): unknown[] {
