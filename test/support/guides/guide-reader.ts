@@ -37,6 +37,7 @@ const ATTACHED = new Set(['attach', 'detach']);
 export class GuideReader {
   private exchanges: Exchange[] = [];
   private secret = '';
+  private deliveryId = '';
   private background: Program | undefined;
   private listener: Program | undefined;
   private main: { program: Program; ended: () => boolean } | undefined;
@@ -128,15 +129,21 @@ export class GuideReader {
     else await this.inProgram(guide, steps);
     this.exchanges = this.desk.recorder.take();
     expectSame(this.exchanges.length > 0, true);
-    for (const { body } of this.exchanges) {
+    for (const { path, body } of this.exchanges) {
       const { secret } = Object(body) as { secret?: string };
       this.secret = secret ?? this.secret;
+      if (path.endsWith('/deliveries')) this.deliveryId = String((body as { id: number }[])[0]?.id);
     }
   }
 
   private get environment(): Record<string, string> {
     const { recorder, token } = this.desk;
-    return { INKPAD_URL: recorder.url, INKPAD_TOKEN: token, WEBHOOK_SECRET: this.secret };
+    return {
+      INKPAD_URL: recorder.url,
+      INKPAD_TOKEN: token,
+      WEBHOOK_SECRET: this.secret,
+      DELIVERY_ID: this.deliveryId,
+    };
   }
 
   private async inShell(text: string): Promise<void> {
