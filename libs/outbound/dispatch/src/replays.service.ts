@@ -19,7 +19,7 @@ const MAX_PENDING = 1_000;
 
 /**
  * A delivery of an event that was just recorded gets its id in the same statement as the event, from the same sequence: at
- * most so many later.
+ * most so many before or after, because PostgreSQL chooses which of the two it draws first.
  */
 const MAX_ID_DISTANCE = 100_000;
 
@@ -64,7 +64,8 @@ const FEED = {
       where r.enabled and (select n from room) > 0
     ), known as (
       select d.event_seq from request r join webhook_deliveries d on d.subscription_id = r.subscription_id
-        and d.id > (select min(seq) from scanned) and d.id < (select max(seq) + ${MAX_ID_DISTANCE} from scanned)
+        and d.id > (select min(seq) - ${MAX_ID_DISTANCE} from scanned)
+        and d.id < (select max(seq) + ${MAX_ID_DISTANCE} from scanned)
       where r.fills_gap
     ), matching as (
       select e.* from scanned e join request r on e.recorded_at >= r.recorded_from and e.recorded_at < r.recorded_to
