@@ -1,0 +1,61 @@
+import type { IDataObject } from 'n8n-workflow';
+
+const WITHOUT_ZONE = /^\d{4}-\d{2}-\d{2}[T ]\d{2}:\d{2}(:\d{2}(\.\d+)?)?$/;
+
+/** Renames the parameters of a collection to fields of the API, and leaves out those that are blank. */
+export function toApiFields(collection: IDataObject, timeZone: string): IDataObject {
+  const fields = Object.entries(collection).flatMap(([name, value]) => {
+    if (value === '' || value === null || value === undefined) return [];
+    if (Array.isArray(value) && value.length === 0) return [];
+    return [[toSnakeCase(name), toApiValue(name, value, timeZone)]];
+  });
+  return Object.fromEntries(fields) as IDataObject;
+}
+
+/** Gives a time that has no zone the one of the workflow, and leaves any other as it is. */
+export function toApiTime(value: unknown, timeZone: string): string {
+  const text = typeof value === 'object' && value !== null ? toText(value) : String(value);
+  if (!WITHOUT_ZONE.test(text)) return text;
+  const asUtc = Date.parse(`${text.replace(' ', 'T')}Z`);
+  // The offset at the moment itself, which differs from the first estimate around a change of the clocks.
+  const estimate = asUtc - getOffsetMs(asUtc, timeZone);
+  return new Date(asUtc - getOffsetMs(estimate, timeZone)).toISOString();
+}
+
+/** Expressions may give a date of n8n's, which renders itself in JSON. */
+function toText(value: object): string {
+  return String(JSON.parse(JSON.stringify(value)));
+}
+
+function toApiValue(name: string, value: unknown, timeZone: string): unknown {
+  if (/(At|Since|To|From)$/.test(name)) return toApiTime(value, timeZone);
+  if (name.endsWith('Id') && typeof value === 'string' && /^\d+$/.test(value)) return Number(value);
+  return value;
+}
+
+function toSnakeCase(name: string): string {
+  return name.replaceAll(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
+}
+
+function getOffsetMs(atMs: number, timeZone: string): number {
+  const parts = new Intl.DateTimeFormat('en-US', {
+    timeZone,
+    hourCycle: 'h23',
+    year: 'numeric',
+    month: 'numeric',
+    day: 'numeric',
+    hour: 'numeric',
+    minute: 'numeric',
+    second: 'numeric',
+  }).formatToParts(atMs);
+  const read = (type: string) => Number(parts.find((part) => part.type === type)?.value);
+  const local = Date.UTC(
+    read('year'),
+    read('month') - 1,
+    read('day'),
+    read('hour'),
+    read('minute'),
+    read('second'),
+  );
+  return local - Math.floor(atMs / 1000) * 1000;
+}
