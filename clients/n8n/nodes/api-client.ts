@@ -60,10 +60,17 @@ export async function readList(
   let query: IDataObject | undefined = request.query ?? {};
   while (query && elements.length < limit) {
     const page = await sendRequest(context, { ...request, method: 'GET', query });
-    elements.push(...(page.body as IDataObject[]));
+    elements.push(...getElements(page.body));
     query = parseNextQuery(page.headers['link']);
   }
   return elements.slice(0, Math.min(limit, elements.length));
+}
+
+/** Customers come in an object, together with the number of pages. */
+function getElements(body: unknown): IDataObject[] {
+  if (Array.isArray(body)) return body as IDataObject[];
+  const { customers = [] } = body as { customers?: IDataObject[] };
+  return customers;
 }
 
 /**

@@ -123,6 +123,17 @@ test('follows the Link header to the limit, and never to another host', async ()
   });
 });
 
+test('lists customers from the first blank cursor on, by their filters', async () => {
+  responses = [{ json: { customers: [{ id: 1 }] } }];
+  const parameters = { resource: 'customer', operation: 'getAll', accountId: 1, returnAll: true };
+  const filters = { email: 'anna@example.com', phone: '' };
+  assert.deepEqual(await executeNode(credentials, { ...parameters, filters }), [{ id: 1 }]);
+  assert.equal(
+    requests[0].url,
+    '/api/v1/accounts/1/customers?email=anna%40example.com&cursor=&items=100',
+  );
+});
+
 test('shows the error of the API with its advice', async () => {
   const refusal = {
     status: 422,
