@@ -32,7 +32,7 @@ describe('compression', () => {
   });
 
   it('is applied to the script of the docs', async () => {
-    const { headers } = await rawGet(`${service.baseUrl}/docs/reference/scalar.js`, {
+    const { headers } = await rawGet(`${service.baseUrl}/docs/reference/try/scalar.js`, {
       'accept-encoding': 'br',
     });
     expect(headers['content-encoding']).toBe('br');
