@@ -407,7 +407,6 @@ describe('a batch', () => {
     const written = cards.map(
       (_, i) => body.results.slice(2 * i, 2 * i + 2).filter(({ status }) => status === 200).length,
     );
-    expect(written).toContain(2);
     expect(await Promise.all(cards.map((card) => balance(card, own)))).toEqual(written);
     const again = await post(operations, own, key);
     expect(statuses(again.body.results)).toEqual(operations.map(() => 200));
