@@ -2,23 +2,23 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import pg from 'pg';
 import { randomUUID } from 'node:crypto';
 import type { PosterJson } from '#posters/poster.dto.js';
-import { Browser } from './support/browser/browser.js';
-import { Console } from './support/browser/console-browser.js';
-import { eventually } from './support/jest/eventually.js';
-import type { Failure } from './support/http/contract.js';
-import { expectFailure } from './support/http/contract.js';
-import { EventStream } from './support/http/event-stream.js';
-import type { Program } from './support/services/program.js';
+import { Browser } from '../support/browser/browser.js';
+import { Console } from '../support/browser/console-browser.js';
+import { eventually } from '../support/jest/eventually.js';
+import type { Failure } from '../support/http/contract.js';
+import { expectFailure } from '../support/http/contract.js';
+import { EventStream } from '../support/http/event-stream.js';
+import type { Program } from '../support/services/program.js';
 import {
   startService,
   type ApiResponse,
   type Client,
   type LocalService,
-} from './support/services/service.js';
-import { newPoster, SignupForm } from './support/browser/signup.js';
-import { enrol } from './support/fixtures/enrolled-customer.js';
-import { enrolWithPage, type Enrolled } from './support/browser/web-card.js';
-import { startDispatcher } from './support/services/webhook-dispatcher.js';
+} from '../support/services/service.js';
+import { newPoster, SignupForm } from '../support/browser/signup.js';
+import { enrol } from '../support/fixtures/enrolled-customer.js';
+import { enrolWithPage, type Enrolled } from '../support/browser/web-card.js';
+import { startDispatcher } from '../support/services/webhook-dispatcher.js';
 
 const ORIGIN = 'https://cards.example';
 const KEY = { 'idempotency-key': 'before the outage' };

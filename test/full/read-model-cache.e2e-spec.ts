@@ -2,11 +2,11 @@ import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/glob
 import pg from 'pg';
 import { PersonalKeys } from '#event-store/personal-keys/personal-keys.js';
 import type { CustomerCardDetailJson } from '#stamping/customer-card.dto.js';
-import { expectRefused, useService, type ContractClient } from './support/http/contract.js';
-import type { Program } from './support/services/program.js';
-import { startSecondApi } from './support/services/second-api.js';
-import type { Client } from './support/services/service.js';
-import { enrol } from './support/fixtures/enrolled-customer.js';
+import { expectRefused, useService, type ContractClient } from '../support/http/contract.js';
+import type { Program } from '../support/services/program.js';
+import { startSecondApi } from '../support/services/second-api.js';
+import type { Client } from '../support/services/service.js';
+import { enrol } from '../support/fixtures/enrolled-customer.js';
 
 /**
  * An api caches the read models of customer cards that it has read or written. What another api changes meanwhile must

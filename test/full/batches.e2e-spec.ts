@@ -1,10 +1,10 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import type { BatchResultsJson } from '#stamping/batch.dto.js';
 import type { CustomerCardDetailJson } from '#stamping/customer-card.dto.js';
-import { enrol } from './support/fixtures/enrolled-customer.js';
-import { eventually } from './support/jest/eventually.js';
-import { startSecondApi } from './support/services/second-api.js';
-import { startService, type Client, type Service } from './support/services/service.js';
+import { enrol } from '../support/fixtures/enrolled-customer.js';
+import { eventually } from '../support/jest/eventually.js';
+import { startSecondApi } from '../support/services/second-api.js';
+import { startService, type Client, type Service } from '../support/services/service.js';
 
 let service: Service;
 let store: Client;
