@@ -9,6 +9,7 @@ import { fileURLToPath } from 'node:url';
 import { dump, loadAll } from 'js-yaml';
 import { SECRET_SETTINGS } from '../dist/libs/configuration/src/secret-files.js';
 import { SETTINGS } from '../dist/libs/configuration/src/settings.js';
+import { RUNTIME_VARIABLES } from '../dist/scripts/env-example.js';
 
 const root = path.dirname(path.dirname(fileURLToPath(import.meta.url)));
 const CHART = 'deploy/helm/inkpad';
@@ -40,7 +41,9 @@ writeFiles({
 });
 
 function createSchema() {
-  const names = SETTINGS.filter((name) => !(name in EXCLUDED) && !SECRET_SETTINGS.includes(name));
+  const names = [...SETTINGS, ...Object.keys(RUNTIME_VARIABLES)].filter(
+    (name) => !(name in EXCLUDED) && !SECRET_SETTINGS.includes(name),
+  );
   const value = { type: ['string', 'number', 'boolean', 'null'] };
   return {
     $schema: 'http://json-schema.org/draft-07/schema#',
