@@ -134,8 +134,8 @@ describe('the documentation in a browser', () => {
   });
 
   it.each([
-    ['refund', 'Undo an event of a customer card'],
-    ['sandbox', 'Try without doing'],
+    ['refund', '9. Refund and correct'],
+    ['sandbox', 'Testing'],
     ['sdk', 'TypeScript client'],
     ['csharp', 'OpenAPI document'],
     ['postman', 'Postman collection'],
