@@ -5,7 +5,7 @@ import { OvertakenError } from '#event-store/port/checkpoint.js';
 import { retryUntilAborted } from '#event-store/log/follow-log.js';
 import { StatisticsTable } from './statistics-table.service.js';
 
-const LEADERSHIP = { name: 'statistics', lock: 727_014 };
+const LEADERSHIP = { name: 'statistics', lock: 727_078 };
 const POLL_MS = 1_000;
 
 /**
