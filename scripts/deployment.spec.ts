@@ -55,8 +55,8 @@ describe('the Helm chart', () => {
     };
     const secrets: readonly string[] = SECRET_SETTINGS;
     const accepted = Object.keys(schema.properties.settings.properties);
-    const known = [...SETTINGS, ...Object.keys(RUNTIME_VARIABLES)];
-    const missing = known.filter((name) => !secrets.includes(name) && !accepted.includes(name));
+    const variables = [...SETTINGS, ...Object.keys(RUNTIME_VARIABLES)];
+    const missing = variables.filter((name) => !secrets.includes(name) && !accepted.includes(name));
     expect(missing.sort()).toEqual([
       'CHECKPOINT_DIR',
       'DATA_DIR',
@@ -68,7 +68,9 @@ describe('the Helm chart', () => {
       'WEBHOOK_TIME_SCALE',
       'WEB_PUSH_ALLOW_INSECURE_ENDPOINTS',
     ]);
-    expect(accepted.filter((name) => !known.includes(name) || secrets.includes(name))).toEqual([]);
+    expect(accepted.filter((name) => !variables.includes(name) || secrets.includes(name))).toEqual(
+      [],
+    );
   });
 });
 
