@@ -13,7 +13,6 @@ import {
   LANGUAGES,
   parseSteps,
 } from '../support/guides/guide-parser.js';
-import { isInstalled } from '../support/guides/guide-program.js';
 import { findFreePort, type Program } from '../support/services/program.js';
 import { isSigned, Receiver, type Received } from '../support/emulators/webhook-receiver.js';
 import { RecordingProxy } from '../support/http/recording-proxy.js';
@@ -127,9 +126,7 @@ describe.each(LANGUAGES)('the guides in %s', (language) => {
 });
 
 describe.each(COMPILED)('the guide for tills in %s', (language) => {
-  const describeInstalled = isInstalled(language) ? describe : describe.skip;
-
-  describeInstalled('where the language is installed', () => {
+  describe('compiled as one program', () => {
     let stage: Stage;
 
     beforeAll(async () => {

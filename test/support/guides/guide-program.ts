@@ -2,7 +2,7 @@ import { spawnSync } from 'node:child_process';
 import { copyFileSync, mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import ts from 'typescript';
-import { COMPILED, type Language } from './guide-parser.js';
+import type { Language } from './guide-parser.js';
 
 /** The samples of a guide in one language as a program, which waits for an address after each of them. */
 
@@ -16,12 +16,6 @@ const WAITS: Record<Programmed, (address: string) => string> = {
   java: (address) => `\nnew java.net.URL("${address}").openStream().close();\n`,
   go: (address) => `\nif _, err := http.Get("${address}"); err != nil {\n\treturn err\n}\n`,
 };
-
-/** Checks for the compiler of a language; the others are there wherever the tests run. */
-export function isInstalled(language: (typeof COMPILED)[number]): boolean {
-  const command = { java: ['javac', '-version'], go: ['go', 'version'] }[language];
-  return spawnSync(command[0] ?? '', command.slice(1)).status === 0;
-}
 
 /**
  * Writes the program, and compiles it where the language needs that.
