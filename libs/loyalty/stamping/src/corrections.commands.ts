@@ -13,16 +13,8 @@ import {
 } from './corrections.js';
 import { CorrectionsService } from './corrections.service.js';
 import { customerCard, type CustomerCard } from './customer-card.js';
-import {
-  findWrittenEvent,
-  loadCardTemplate,
-  type ActionContext,
-} from './customer-card.commands.js';
-import {
-  toChangedCustomerCardJson,
-  type ChangedCustomerCardJson,
-  type WrittenEvent,
-} from './customer-card.dto.js';
+import { findWrittenEvent, loadCardTemplate, renderChangedCard } from './customer-card.commands.js';
+import { toChangedCustomerCardJson, type ChangedCustomerCardJson } from './customer-card.dto.js';
 import { customerCardReadModel, REVERSAL } from './customer-card.entity.js';
 import type { StampsEarned, StampsRemoved } from './customer-card.events.js';
 import { CustomerCardsService } from './customer-cards.service.js';
@@ -64,7 +56,8 @@ export class AdjustCustomerCardHandler implements ICommandHandler<AdjustCustomer
         operation: 'adjust',
         externalRef,
         isSame: (event) => customerCard.balanceChange?.(event) === stamps,
-        repeat: (first) => this.toJson(first.card, first, first.event, new Date()),
+        repeat: (first) =>
+          renderChangedCard(this.customerCards, first.card, first, first.event, new Date()),
         execute: ({ details, claims }) =>
           this.pipeline.handleCommand({
             readModel: customerCardReadModel,
@@ -80,22 +73,15 @@ export class AdjustCustomerCardHandler implements ICommandHandler<AdjustCustomer
               claims,
             }),
             respond: ({ state, inputs, events, now }) =>
-              this.toJson(state, inputs, findWrittenEvent(context, events), now),
+              renderChangedCard(
+                this.customerCards,
+                state,
+                inputs,
+                findWrittenEvent(context, events),
+                now,
+              ),
           }),
       },
-    );
-  }
-
-  private toJson(
-    card: CustomerCard,
-    { template, passInstalled }: ActionContext,
-    event: WrittenEvent,
-    now: Date,
-  ): ChangedCustomerCardJson {
-    return toChangedCustomerCardJson(
-      card,
-      this.customerCards.createRenderContext(template, now, passInstalled),
-      event,
     );
   }
 }

@@ -219,7 +219,8 @@ export class StampCustomerCardHandler implements ICommandHandler<StampCustomerCa
       operation: 'stamp',
       externalRef: action.externalRef,
       isSame: ({ data }) => data.stamps === action.stamps,
-      repeat: (first) => this.toJson(first.card, first, first.event, new Date()),
+      repeat: (first) =>
+        renderChangedCard(this.customerCards, first.card, first, first.event, new Date()),
       execute: ({ details, claims }) =>
         this.pipeline.handleCommand({
           readModel: customerCardReadModel,
@@ -237,23 +238,28 @@ export class StampCustomerCardHandler implements ICommandHandler<StampCustomerCa
             claims,
           }),
           respond: ({ state, inputs, events, now }) =>
-            this.toJson(state, inputs, findWrittenEvent(context, events), now),
+            renderChangedCard(
+              this.customerCards,
+              state,
+              inputs,
+              findWrittenEvent(context, events),
+              now,
+            ),
         }),
     });
   }
+}
 
-  private toJson(
-    card: CustomerCard,
-    { template, passInstalled }: ActionContext,
-    event: WrittenEvent,
-    now: Date,
-  ): ChangedCustomerCardJson {
-    return toChangedCustomerCardJson(
-      card,
-      this.customerCards.createRenderContext(template, now, passInstalled),
-      event,
-    );
-  }
+/** Renders the response to a change of a card: the card right after it, and the id of its event. */
+export function renderChangedCard(
+  customerCards: CustomerCardsService,
+  card: CustomerCard,
+  { template, passInstalled }: ActionContext,
+  event: WrittenEvent,
+  now: Date,
+): ChangedCustomerCardJson {
+  const renderContext = customerCards.createRenderContext(template, now, passInstalled);
+  return toChangedCustomerCardJson(card, renderContext, event);
 }
 
 export class RedeemReward extends Command<ActionResult<RedemptionJson>> {
