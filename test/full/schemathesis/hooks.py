@@ -50,6 +50,9 @@ REASONS = re.compile(
             r"must be sent as a string, because it is too large for a JSON number",
             r"must not hold an integer beyond 9007199254740991",
             r"must be after from",
+            r"is too long before to",
+            r"cannot be combined with",
+            r" (cannot be set|occurs twice)$",
             r"must not be before the card was issued",
             r"must be (true|false): with (email|phone)_only",
             r"needs require_birthday",
@@ -110,7 +113,8 @@ def invalid_data_is_accepted_only_when_lenient(ctx, response, case):
     operation = DOCUMENT["paths"][case.operation.path][case.operation.method.lower()]
     # Each operation of a batch is read by itself: an invalid one is refused alone.
     if operation["operationId"] == "executeBatch":
-        if any(result["status"] == 422 for result in response.json()["results"]):
+        # Schemathesis also sends OPTIONS, whose response has no results.
+        if response.status_code == 204 or any(result["status"] == 422 for result in response.json()["results"]):
             return
     for parameter in map(resolved, operation["parameters"]):
         given = parameters_in(case, parameter["in"])

@@ -25,7 +25,8 @@ import { IMPORT_FORMATS, type ImportFormat } from './import-file.js';
 import { ENCODINGS, SEPARATORS, type Encoding, type Separator } from './text-encoding.js';
 
 const DATE_ORDERS = ['dmy', 'mdy'] as const;
-const MAX_MAPPING_LENGTH = 16 * 1024;
+/** Percent-encoded, it has to fit into the 16 KiB that Node.js reads of a header with its address. */
+const MAX_MAPPING_LENGTH = 4096;
 const MAPPABLE: ReadonlySet<unknown> = new Set([...IMPORT_FIELDS, null]);
 
 @Dto('ImportQuery')

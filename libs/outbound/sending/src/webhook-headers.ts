@@ -8,9 +8,9 @@ export const MAX_HEADER_VALUE_LENGTH = 1024;
 /** A store's own headers, by name. */
 export type CustomHeaders = Record<string, string>;
 
-const NAME = /^[A-Za-z][A-Za-z0-9_-]*$/;
+export const HEADER_NAME = /^[A-Za-z][A-Za-z0-9_-]*$/;
 /** Visible ASCII, and spaces between. */
-const VALUE = /^[\x21-\x7e](?:[\x20-\x7e]*[\x21-\x7e])?$/;
+export const HEADER_VALUE = /^[\x21-\x7e](?:[\x20-\x7e]*[\x21-\x7e])?$/;
 
 /** Headers that are about one connection (RFC 9110, section 7.6.1), about the message, or set by the client itself. */
 const RESERVED_NAMES = new Set([
@@ -56,7 +56,7 @@ export function findHeadersError(
 }
 
 function findNameError(name: string): string | undefined {
-  if (name.length > MAX_HEADER_NAME_LENGTH || !NAME.test(name)) {
+  if (name.length > MAX_HEADER_NAME_LENGTH || !HEADER_NAME.test(name)) {
     return `the names must have letters, digits, - and _, a letter first, and at most ${MAX_HEADER_NAME_LENGTH} characters`;
   }
   const lowerCaseName = name.toLowerCase();
@@ -72,7 +72,7 @@ function findValueError(name: string, value: unknown, isUpdate: boolean): string
   if (value.length > MAX_HEADER_VALUE_LENGTH) {
     return `${name} must have at most ${MAX_HEADER_VALUE_LENGTH} characters`;
   }
-  return VALUE.test(value)
+  return HEADER_VALUE.test(value)
     ? undefined
     : `${name} must be visible ASCII, with spaces only between other characters`;
 }

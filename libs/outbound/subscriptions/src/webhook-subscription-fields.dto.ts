@@ -5,6 +5,10 @@ import { PUBLIC_EVENTS } from '#public-events/public-events.js';
 import { MOST_PERMISSIVE, findTargetUrlError } from '#sending/target-address.js';
 import {
   findHeadersError,
+  HEADER_NAME,
+  HEADER_VALUE,
+  HIDDEN_VALUE,
+  MAX_HEADER_NAME_LENGTH,
   MAX_HEADER_VALUE_LENGTH,
   MAX_HEADERS,
   type CustomHeaders,
@@ -61,7 +65,13 @@ export function HeadersField(options: FieldOptions): PropertyDecorator {
     schema: {
       type: 'object',
       maxProperties: MAX_HEADERS,
-      additionalProperties: { type: 'string', minLength: 1, maxLength: MAX_HEADER_VALUE_LENGTH },
+      propertyNames: { pattern: HEADER_NAME.source, maxLength: MAX_HEADER_NAME_LENGTH },
+      additionalProperties: {
+        type: 'string',
+        minLength: 1,
+        maxLength: MAX_HEADER_VALUE_LENGTH,
+        pattern: isUpdate ? `${HEADER_VALUE.source}|^${HIDDEN_VALUE}$` : HEADER_VALUE.source,
+      },
     },
     validators: [
       IsObject({ message: 'must be an object of header names and values' }),
