@@ -31,7 +31,7 @@ import {
   type RedemptionJson,
   type WrittenEvent,
 } from './customer-card.dto.js';
-import { customerCardCap, customerCardReadModel, parseExtraValue } from './customer-card.entity.js';
+import { customerCardCap, customerCardReadModel, getExtraValues } from './customer-card.entity.js';
 import type {
   ActionDetails,
   CustomerCardEvent,
@@ -367,7 +367,7 @@ export async function loadCardTemplate(
 ): Promise<ActionContext> {
   if (!loaded || !isHeldBy(loaded.state, customerId)) throw new NotFoundError('Customer card');
   const { accountId, cardId } = loaded.state;
-  const { storeVersion, passInstalled } = parseExtraValue(loaded);
+  const { storeVersion, passInstalled } = getExtraValues(loaded);
   const [template, isLocation] = await Promise.all([
     templates.getAtVersion(cardId, storeVersion),
     locationId === null || templates.hasLocation(accountId, locationId),

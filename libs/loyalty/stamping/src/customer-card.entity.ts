@@ -22,12 +22,8 @@ const passInstalled = (id: string): string => `exists (
 /** The same over `r`, a customer card's row. */
 export const PASS_INSTALLED = passInstalled('r.id');
 
-/**
- * Renders SQL that packs two values in one number: twice the version of the account, plus 1 if the pass is on a phone.
- * `parseExtraValue` takes them apart.
- */
 const renderExtraColumn = (id: string, account: string): string =>
-  `(2 * ${renderAccountVersion(account)} + ${passInstalled(id)}::int)`;
+  `jsonb_build_object('storeVersion', ${renderAccountVersion(account)}, 'passInstalled', ${passInstalled(id)})`;
 
 export const customerCardReadModel: ReadModel<CustomerCard, CustomerCardEvent> = {
   aggregate: customerCard,
@@ -56,14 +52,15 @@ export const customerCardCap: CapKind = {
   resolution: 'The customer is being merged: try again.',
 };
 
-/** Parses the two values that `renderExtraColumn` packs in one number. */
-export function parseExtraValue({
-  extraValue,
-}: Pick<LoadedReadModel<CustomerCard>, 'extraValue'>): {
+/** Returns the values of `renderExtraColumn` with their types. */
+export function getExtraValues({
+  extraValues,
+}: Pick<LoadedReadModel<CustomerCard>, 'extraValues'>): {
   storeVersion: number;
   passInstalled: boolean;
 } {
-  return { storeVersion: Math.floor(extraValue / 2), passInstalled: extraValue % 2 === 1 };
+  const { storeVersion, passInstalled: isInstalled } = extraValues;
+  return { storeVersion: Number(storeVersion), passInstalled: isInstalled === true };
 }
 
 /** Finds the claims of an event, also for the command that moves a card to another customer. */

@@ -12,7 +12,7 @@ import { createCustomerErasedError } from './customer-subjects.js';
 import { normalizeCardCode } from './card-code.js';
 import { createCustomerMergedError, isHeldBy, type CardPath } from './card-holder.js';
 import type { CustomerCard, ShownTemplate } from './customer-card.js';
-import { customerCardReadModel, parseExtraValue, PASS_INSTALLED } from './customer-card.entity.js';
+import { customerCardReadModel, getExtraValues, PASS_INSTALLED } from './customer-card.entity.js';
 import {
   toCustomerCardDetailJson,
   toCustomerCardJson,
@@ -81,7 +81,7 @@ export class CustomerCardsService {
         ({ customerId, id } = card.mergedInto);
         continue;
       }
-      const { storeVersion, passInstalled } = parseExtraValue(loaded);
+      const { storeVersion, passInstalled } = getExtraValues(loaded);
       const template = await this.templates.getAtVersion(card.cardId, storeVersion);
       return toCustomerCardDetailJson(
         card,

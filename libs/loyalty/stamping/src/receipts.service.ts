@@ -13,7 +13,7 @@ import {
 import { ClaimHolders } from './claim-holders.service.js';
 import { CardMergedError, isHeldBy, type CardPath } from './card-holder.js';
 import { customerCard, type CustomerCard, type Template } from './customer-card.js';
-import { customerCardReadModel, parseExtraValue } from './customer-card.entity.js';
+import { customerCardReadModel, getExtraValues } from './customer-card.entity.js';
 import type { ReceiptDetails } from './customer-card.events.js';
 import { MAX_RECEIPT_USES, type ReceiptEvent, type ReceiptOperation } from './receipt-numbers.js';
 import { ReceiptUses, type ReceiptUse } from './receipt-uses.service.js';
@@ -180,7 +180,7 @@ export class ReceiptsService {
     const stored = await this.uses.findEvent(use, externalRef);
     const [opened] = stored ? await this.keys.openEvents([stored]) : [];
     if (!opened || then?.head.revision !== use.revision) return undefined;
-    const { storeVersion, passInstalled } = parseExtraValue(current);
+    const { storeVersion, passInstalled } = getExtraValues(current);
     const template = await this.templates.getAtVersion(then.state.cardId, storeVersion);
     const event = toRecorded<E>(customerCard, opened);
     return { event, card: then.state, template, passInstalled };

@@ -63,13 +63,16 @@ export type Write = {
 export type Precondition = {
   table: string;
   /**
-   * SQL for the number that must be `expectedValue`, given SQL for the row's id and account; the same for the whole
-   * table.
+   * SQL for the object that must equal `expectedValues`, given SQL for the row's id and account; the same for the
+   * whole table.
    */
   extraColumn: (id: string, account: string) => string;
   id: number;
-  expectedValue: number;
+  expectedValues: ExtraValues;
 };
+
+/** What a read model's `extraColumn` holds, by name. */
+export type ExtraValues = Record<string, number | boolean>;
 
 /** A value that only one stream of the account may hold. `value` is an HMAC, never the plain value. */
 export type Claim = { kind: string; value: Buffer; stream: string };

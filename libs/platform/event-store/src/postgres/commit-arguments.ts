@@ -74,7 +74,7 @@ export function toPreconditionArgument(commits: Commit[]): string {
     commits.flatMap(({ accountId: a, writes }) =>
       writes.flatMap(({ stream: s, precondition }) =>
         precondition
-          ? [{ s, t: precondition.table, a, i: precondition.id, j: precondition.expectedValue }]
+          ? [{ s, t: precondition.table, a, i: precondition.id, j: precondition.expectedValues }]
           : [],
       ),
     ),

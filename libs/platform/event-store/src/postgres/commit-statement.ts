@@ -28,7 +28,7 @@ const RECORD: Texts = {
   plain: { name: 'es_record', text: `select ${RECORD_CALL} as won` },
   checked: (preconditions) => {
     const conditions = [...preconditions.values()].map(({ extraColumn }) =>
-      compareSql(extraColumn('$14', '$2'), '$18'),
+      compareSql(extraColumn('$14', '$2'), '$18::jsonb'),
     );
     return `select case when ${conditions.join(' and ')} then ${RECORD_CALL} else '{}' end as won`;
   },
@@ -46,7 +46,7 @@ const COMMIT: Texts = {
     return `
       with changed as materialized (
         select array_agg(x.s) as streams
-        from jsonb_to_recordset($9::jsonb) as x(s text, t text, a bigint, i bigint, j bigint)
+        from jsonb_to_recordset($9::jsonb) as x(s text, t text, a bigint, i bigint, j jsonb)
         where not case x.t ${cases.join(' ')} else false end
       ), kept as materialized (
         select case
@@ -84,8 +84,8 @@ export function createCommitStatement(
   const statement = getStatement(recordValues ? RECORD : COMMIT, preconditions);
   const values = recordValues || toCommitArguments(commits, prepared, atomic);
   if (preconditions.size > 0) {
-    const expectedValue = commit?.writes[0]?.precondition?.expectedValue;
-    values.push(recordValues ? expectedValue : toPreconditionArgument(commits));
+    const expectedValues = commit?.writes[0]?.precondition?.expectedValues;
+    values.push(recordValues ? JSON.stringify(expectedValues) : toPreconditionArgument(commits));
   }
   return { ...statement, values };
 }

@@ -6,7 +6,13 @@ import { UnavailableError } from '#kernel/errors.js';
 import { query } from '#database/connection.js';
 import { toRecorded } from '../port/codec.js';
 import { toReadModelArguments } from '../postgres/commit-arguments.js';
-import { EventStore, type EventRef, type Head, type Precondition } from '../port/event-store.js';
+import {
+  EventStore,
+  type EventRef,
+  type ExtraValues,
+  type Head,
+  type Precondition,
+} from '../port/event-store.js';
 import { Batcher } from '#database/batcher.js';
 import { ReadModelCache } from './read-model-cache.js';
 import { PersonalKeys, type WrappedKey } from '../personal-keys/personal-keys.js';
@@ -18,7 +24,7 @@ export type ReadModel<S extends { accountId: number }, E extends DomainEvent> = 
   table: string;
   /** Set for the aggregate with which every history begins: without one of it, the database is empty. */
   beginsHistory?: true;
-  /** SQL for a number, over SQL for the row's id and account, which arrives as `Loaded.extraValue`. */
+  /** SQL for a jsonb object, over SQL for the row's id and account, which arrives as `LoadedReadModel.extraValues`. */
   extraColumn?: (id: string, account: string) => string;
   /** An SQL expression over `r`: the person whose key the commands on it will need. */
   subjectIdSql?: string;
@@ -79,7 +85,7 @@ export type ClaimChanges = { claims?: UniqueValue[]; releases?: UniqueValue[]; r
 export type LoadedReadModel<S> = {
   state: S;
   head: Head;
-  extraValue: number;
+  extraValues: ExtraValues;
   subjectId: number | null;
   isErased: boolean;
 };
@@ -97,7 +103,7 @@ type Row = {
   hash: Buffer;
   projection_version: number;
   state: object;
-  extra_value: number;
+  extra_values: ExtraValues;
   subject_id: number | null;
 } & (WrappedKey | Record<keyof WrappedKey, null>);
 
@@ -145,9 +151,9 @@ export class ReadModels {
       row = await loader.add(id);
     }
     if (!row) return undefined;
-    const { extra_value, subject_id } = row;
+    const { extra_values, subject_id } = row;
     const subject = {
-      extraValue: extra_value,
+      extraValues: extra_values,
       subjectId: subject_id,
       isErased: subject_id !== null && row.wrapped === null,
     };
@@ -196,7 +202,7 @@ export class ReadModels {
       this.cache.delete(stream);
       return;
     }
-    const precondition = { table, extraColumn, id, expectedValue: row.extraValue };
+    const precondition = { table, extraColumn, id, expectedValues: row.extraValues };
     this.cache.set(stream, { row, keys, precondition });
   }
 
@@ -346,10 +352,10 @@ export class ReadModels {
   ): Batcher<number, Row | undefined> {
     const existing = this.loaders.get(readModel.table);
     if (existing) return existing;
-    const { table, extraColumn = () => '0', subjectIdSql = 'null::bigint' } = readModel;
+    const { table, extraColumn = () => `'{}'::jsonb`, subjectIdSql = 'null::bigint' } = readModel;
     // Key by key: as a join, a plan made while there are few keys reads all of them.
     const text = `
-      select r.id, r.revision, r.hash, r.projection_version, r.state, ${extraColumn('r.id', 'r.account_id')} as extra_value,
+      select r.id, r.revision, r.hash, r.projection_version, r.state, ${extraColumn('r.id', 'r.account_id')} as extra_values,
         ${subjectIdSql} as subject_id, k.wrapped, k.previous_wrapped, k.is_renewed
       from ${table} r left join lateral (
         select * from personal_keys where subject_id = ${subjectIdSql} offset 0) k on true where`;
