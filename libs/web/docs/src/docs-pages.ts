@@ -37,34 +37,51 @@ const FILES = [
 
 /** Serves /openapi.json, the guides and the reference. They do not change while the process runs. */
 export function serveDocs(server: FastifyInstance, config: Config): void {
-  const document = readOpenApiDocument(config.publicUrl);
+  const getDocument = once(() => readOpenApiDocument(config.publicUrl));
+  const getSource = once(() => {
+    const reference = createReferenceDocument(getDocument(), getRootPath(config));
+    return { reference, groups: listOperationGroups(reference), config };
+  });
   const { guides, receivers } = readGuides();
   const menu = getMenu(guides);
-  const json = (value: unknown) => ({
+  const json = (createValue: () => unknown) => () => ({
     type: 'application/json',
     policy: POLICY,
-    body: JSON.stringify(value),
+    body: JSON.stringify(createValue()),
   });
-  serveFixed(server, '/openapi.json', json(document));
-  serveFixed(server, POSTMAN, json(createPostmanCollection(document, config.publicUrl)));
-  const reference = createReferenceDocument(document, getRootPath(config));
-  const groups = listOperationGroups(reference);
-  const errors = listErrorEntries();
-  const index = createSearchIndex({ guides, menu, groups, errors, files: FILES });
-  serveFixed(server, '/docs/search.json', json(index));
-  serveReference(server, { reference, groups, config });
+  serveFixed(server, '/openapi.json', json(getDocument));
+  serveFixed(
+    server,
+    POSTMAN,
+    json(() => createPostmanCollection(getDocument(), config.publicUrl)),
+  );
+  serveFixed(
+    server,
+    '/docs/search.json',
+    json(() => {
+      const { groups } = getSource();
+      return createSearchIndex({ guides, menu, groups, errors: listErrorEntries(), files: FILES });
+    }),
+  );
+  serveReference(server, getSource, getRootPath(config));
   const packages = readClientPackages();
   for (const { path, ...file } of packages)
     serveDownload(server, path, { ...file, policy: POLICY });
   const plain = { type: 'text/plain; charset=utf-8', policy: POLICY };
   for (const { path, name, text } of receivers)
     serveDownload(server, path, { ...plain, name, body: text });
-  serveFixed(server, '/llms.txt', {
+  serveFixed(server, '/llms.txt', () => ({
     type: 'text/plain',
     policy: POLICY,
     body: renderLlmsIndex(menu, guides, config.publicUrl),
-  });
+  }));
   for (const guide of guides) serveGuide(server, guide, { menu, packages, config });
+}
+
+/** Returns a function that creates a value at its first call. */
+function once<T>(create: () => T): () => T {
+  let created: { value: T } | undefined;
+  return () => (created ??= { value: create() }).value;
 }
 
 /** Serves a guide as a page, and as Markdown at the same path with `.md`. */
@@ -73,14 +90,19 @@ function serveGuide(
   guide: Guide,
   { menu, packages, config }: { menu: Menu; packages: ClientPackage[]; config: Config },
 ): void {
-  const html = guide.html
-    .replace('<!-- codes -->', renderErrorCodes)
-    .replace('<!-- clients -->', () => renderClientPackages(packages));
+  const getHtml = once(() =>
+    guide.html
+      .replace('<!-- codes -->', renderErrorCodes)
+      .replace('<!-- clients -->', () => renderClientPackages(packages)),
+  );
   const renderPage = (now: Date) => ({
     type: 'text/html',
     policy: POLICY,
     body: renderGuide(
-      { ...guide, html: html.replace('<!-- state -->', () => renderVersionState(config, now)) },
+      {
+        ...guide,
+        html: getHtml().replace('<!-- state -->', () => renderVersionState(config, now)),
+      },
       menu,
       config,
     ),
@@ -95,7 +117,7 @@ function serveGuide(
     [`${guide.path}.md`, renderMarkdown],
   ] as const) {
     if (guide.path === VERSION_POLICY) serveChanging(server, path, () => render(new Date()));
-    else serveFixed(server, path, render(new Date()));
+    else serveFixed(server, path, () => render(new Date()));
   }
 }
 

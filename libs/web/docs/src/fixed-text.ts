@@ -25,9 +25,10 @@ export type FixedText = { type: string; policy: string; body: string | Buffer };
 
 type Handler = (request: FastifyRequest, reply: FastifyReply) => Promise<FastifyReply>;
 
-/** Serves a text, compressed once at the first request, with an ETag. */
-export function serveFixed(server: FastifyInstance, path: string, text: FixedText): void {
-  server.get(path, createHandler(text));
+/** Serves a text with an ETag. It is rendered and compressed once, at the first request: most starts serve none. */
+export function serveFixed(server: FastifyInstance, path: string, render: () => FixedText): void {
+  let handler: Handler | undefined;
+  server.get(path, (request, reply) => (handler ??= createHandler(render()))(request, reply));
 }
 
 /** Serves a text that may change. @param textNow is called for each request; equal texts are compressed once */

@@ -31,19 +31,20 @@ type ReferenceSource = {
 /** Serves the reference, which is read without a script, and a page on which its operations can be tried. */
 export function serveReference(
   server: FastifyInstance,
-  { reference, groups, config }: ReferenceSource,
+  getSource: () => ReferenceSource,
+  root: string,
 ): void {
-  serveFixed(server, `${REFERENCE}/openapi.json`, {
+  serveFixed(server, `${REFERENCE}/openapi.json`, () => ({
     type: 'application/json',
     policy: SCALAR_POLICY,
-    body: JSON.stringify(reference),
-  });
-  serveFixed(server, REFERENCE, {
+    body: JSON.stringify(getSource().reference),
+  }));
+  serveFixed(server, REFERENCE, () => ({
     type: 'text/html',
     policy: POLICY,
-    body: renderReference({ reference, groups, config }),
-  });
-  serveScalar(server, getRootPath(config));
+    body: renderReference(getSource()),
+  }));
+  serveScalar(server, root);
 }
 
 function renderReference({ reference, groups, config }: ReferenceSource): string {
@@ -84,13 +85,18 @@ function serveScalar(server: FastifyInstance, root: string): void {
     policy: SCALAR_POLICY,
     file: getPackageFileUrl('data/scalar.js.br'),
   });
-  const body = renderDocsPage(root, {
-    title: 'Try the operations · Inkpad',
-    summary: 'Send requests of every operation from the browser.',
-    at: SCALAR,
-    kind: 'scalar',
-    html: '',
-    scripts: [script, SCALAR_SCRIPT.path],
-  });
-  serveFixed(server, SCALAR, { type: 'text/html', policy: SCALAR_POLICY, body });
+  const renderPage = () =>
+    renderDocsPage(root, {
+      title: 'Try the operations · Inkpad',
+      summary: 'Send requests of every operation from the browser.',
+      at: SCALAR,
+      kind: 'scalar',
+      html: '',
+      scripts: [script, SCALAR_SCRIPT.path],
+    });
+  serveFixed(server, SCALAR, () => ({
+    type: 'text/html',
+    policy: SCALAR_POLICY,
+    body: renderPage(),
+  }));
 }
