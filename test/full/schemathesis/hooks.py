@@ -37,6 +37,8 @@ REASONS = re.compile(
             # A URL is stored in its normal form, which may be longer than what was sent.
             r"must have at most 2048 characters",
             r"must not be in the future",
+            r"must have at most 16 KiB",
+            r"is changed by rotate_secret",
             r"flat needs exactly one named event",
             r"must be a string or number of at most 255 characters",
             r"or a phone number is needed",
