@@ -1,5 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { Agent, request } from 'undici';
+import { renameProtocol } from '#event-store/eventstoredb/eventstoredb-connection.js';
 import { ConfigError } from '#kernel/config-error.js';
 import { getErrorMessage } from '#kernel/errors.js';
 
@@ -13,9 +14,12 @@ export type EventStoreUser = { name: string; password: string };
  * @throws ConfigError where the connection string names no user or no password
  */
 export function parseUser(url: string, setting: string): EventStoreUser {
-  const [, name, password] = /^esdb(?:\+discover)?:\/\/([^:@/?]+):([^@/?]+)@/.exec(url) ?? [];
+  const [, name, password] =
+    /^esdb(?:\+discover)?:\/\/([^:@/?]+):([^@/?]+)@/.exec(renameProtocol(url)) ?? [];
   if (name === undefined || password === undefined) {
-    throw new ConfigError(`${setting} must name a user and a password: esdb://name:password@host`);
+    throw new ConfigError(
+      `${setting} must name a user and a password: kurrentdb://name:password@host`,
+    );
   }
   return { name: decodeURIComponent(name), password: decodeURIComponent(password) };
 }
@@ -60,7 +64,7 @@ export async function createUser(adminUrl: string, user: EventStoreUser): Promis
 /** Parses where the client connects to, and which authority it trusts. */
 function parseServer(url: string): { hosts: string[]; ca: Buffer | null } {
   const [, hosts = '', options = ''] =
-    /^esdb(?:\+discover)?:\/\/(?:[^@/?]*@)?([^/?]+)\/?(?:\?(.*))?$/.exec(url.trim()) ?? [];
+    /^esdb(?:\+discover)?:\/\/(?:[^@/?]*@)?([^/?]+)\/?(?:\?(.*))?$/.exec(renameProtocol(url)) ?? [];
   const variables = new Map(
     [...new URLSearchParams(options)].map(([name, value]) => [name.toLowerCase(), value]),
   );

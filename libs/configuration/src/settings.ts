@@ -88,12 +88,13 @@ export class Settings {
   @WholeNumber(0, 10)
   SHUTDOWN_DELAY_SECONDS = 0;
   @Describe(`
-    Stores events in EventStoreDB, e.g. esdb://inkpad:secret@localhost:2113?tls=true. Unset:
-    PostgreSQL. The prefix separates several services in one EventStoreDB.
+    Stores events in KurrentDB or EventStoreDB, e.g. kurrentdb://inkpad:secret@localhost:2113?tls=true
+    (or kdb:// or esdb://, each also with +discover). Unset: PostgreSQL. The prefix separates
+    several services in one event store.
   `)
   @Matching(
-    /^esdb(\+discover)?:\/\/[^\s\p{C}\\#]+$/u,
-    'must be a connection string such as esdb://db.example:2113',
+    /^(esdb|kurrentdb|kdb)(\+discover)?:\/\/[^\s\p{C}\\#]+$/u,
+    'must be a connection string such as kurrentdb://db.example:2113',
   )
   EVENT_STORE_URL?: string;
   @Matching(/^[a-z0-9_]{0,32}$/, 'must match [a-z0-9_]{0,32}') EVENT_STORE_STREAM_PREFIX = '';

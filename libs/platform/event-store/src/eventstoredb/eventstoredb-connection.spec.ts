@@ -17,6 +17,10 @@ describe('EventStoreDbConnection', () => {
     'esdb://n1:2113,n2:2113,n3:2113?nodePreference=leader',
     'esdb+discover://cluster.mail.example:2113?tls=true&keepAliveInterval=10000',
     'esdb://user:secret@localhost:2113/?tls=false',
+    'kurrentdb://localhost:2113',
+    'kurrentdb+discover://cluster.mail.example:2113',
+    'kdb://localhost:2113?tls=false',
+    'kdb+discover://cluster.mail.example:2113',
   ])('accepts the connection string %s', (url) => {
     expect(connect(url)).toBe('accepted');
   });

@@ -1,6 +1,7 @@
 import { EventStoreDBClient } from '@eventstore/db-client';
 import { ConfigError } from '#kernel/config-error.js';
 import { getErrorMessage } from '#kernel/errors.js';
+import { acceptIdentityOnly } from './accept-encoding.js';
 import {
   RESPONSE_TIMEOUT_MS,
   isCallError,
@@ -8,6 +9,8 @@ import {
   NoResponseError,
   withTimeout,
 } from './eventstoredb-errors.js';
+
+acceptIdentityOnly();
 
 const DISPOSE_TIMEOUT_MS = 1_000;
 /** The keep-alive timeout of the client when the connection string sets none. */
@@ -127,6 +130,11 @@ function makeUnique(url: string, renewals: number): string {
   return `${text}${separator}keepAliveTimeout=${KEEP_ALIVE_TIMEOUT_MS + (renewals % 1_000)}`;
 }
 
+/** Names the protocol of a connection string as the client knows it: KurrentDB's names mean the same. */
+export function renameProtocol(url: string): string {
+  return url.trim().replace(/^(?:kurrentdb|kdb)(\+discover)?:/i, 'esdb$1:');
+}
+
 function createClient(url: string, setting: string): EventStoreDBClient {
   const preference = /[?&]nodePreference=([^&]*)/i.exec(url)?.[1] ?? 'leader';
   if (preference.toLowerCase() !== 'leader') {
@@ -139,7 +147,7 @@ function createClient(url: string, setting: string): EventStoreDBClient {
   // The client reports an unknown option by printing the whole string, with the password in it.
   console.warn = (text: unknown) => (ignored ??= String(text));
   try {
-    const client = EventStoreDBClient.connectionString(url);
+    const client = EventStoreDBClient.connectionString(renameProtocol(url));
     if (ignored === undefined) return client;
     void disposeClient(client);
     throw new Error(ignored);
