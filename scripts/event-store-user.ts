@@ -1,27 +1,26 @@
 import { readFileSync } from 'node:fs';
 import { Agent, request } from 'undici';
-import { renameProtocol } from '#event-store/eventstoredb/eventstoredb-connection.js';
+import {
+  parseConnectionString,
+  type Credentials,
+} from '#event-store/eventstoredb/connection-string.js';
 import { ConfigError } from '#kernel/config-error.js';
 import { getErrorMessage } from '#kernel/errors.js';
 
 const TIMEOUT_MS = 10_000;
-const DEFAULT_PORT = 2113;
-
-export type EventStoreUser = { name: string; password: string };
 
 /**
  * Parses user and password as the client does.
  * @throws ConfigError where the connection string names no user or no password
  */
-export function parseUser(url: string, setting: string): EventStoreUser {
-  const [, name, password] =
-    /^esdb(?:\+discover)?:\/\/([^:@/?]+):([^@/?]+)@/.exec(renameProtocol(url)) ?? [];
-  if (name === undefined || password === undefined) {
+export function parseUser(url: string, setting: string): Credentials {
+  const { credentials } = parseConnectionString(url);
+  if (credentials === null) {
     throw new ConfigError(
       `${setting} must name a user and a password: kurrentdb://name:password@host`,
     );
   }
-  return { name: decodeURIComponent(name), password: decodeURIComponent(password) };
+  return credentials;
 }
 
 /**
@@ -30,9 +29,11 @@ export function parseUser(url: string, setting: string): EventStoreUser {
  * @param adminUrl connection string of an administrator
  * @throws ConfigError where the server refuses
  */
-export async function createUser(adminUrl: string, user: EventStoreUser): Promise<void> {
+export async function createUser(adminUrl: string, user: Credentials): Promise<void> {
   const admin = parseUser(adminUrl, 'EVENT_STORE_ADMIN_URL');
-  const { hosts, ca } = parseServer(adminUrl);
+  const { hosts, isTls, caFile } = parseConnectionString(adminUrl);
+  if (!isTls) throw new ConfigError('EVENT_STORE_ADMIN_URL: the server has no users without TLS.');
+  const ca = caFile === null ? undefined : readFileSync(caFile);
   const agent = new Agent({ connect: { ...(ca && { ca }), timeout: TIMEOUT_MS } });
   try {
     const status = await tryHosts(hosts, async (host) => {
@@ -59,23 +60,6 @@ export async function createUser(adminUrl: string, user: EventStoreUser): Promis
   } finally {
     await agent.close();
   }
-}
-
-/** Parses where the client connects to, and which authority it trusts. */
-function parseServer(url: string): { hosts: string[]; ca: Buffer | null } {
-  const [, hosts = '', options = ''] =
-    /^esdb(?:\+discover)?:\/\/(?:[^@/?]*@)?([^/?]+)\/?(?:\?(.*))?$/.exec(renameProtocol(url)) ?? [];
-  const variables = new Map(
-    [...new URLSearchParams(options)].map(([name, value]) => [name.toLowerCase(), value]),
-  );
-  if (variables.get('tls') === 'false') {
-    throw new ConfigError('EVENT_STORE_ADMIN_URL: EventStoreDB has no users without TLS.');
-  }
-  const file = variables.get('tlscafile');
-  return {
-    hosts: hosts.split(',').map((host) => (/:\d+$/.test(host) ? host : `${host}:${DEFAULT_PORT}`)),
-    ca: file === undefined ? null : readFileSync(file),
-  };
 }
 
 async function tryHosts<T>(hosts: string[], ask: (host: string) => Promise<T>): Promise<T> {

@@ -12,6 +12,8 @@ import { CustomerCardRenderer } from '#public-events/customer-card-renderer.serv
 import type { CustomerCardDetailJson } from '#stamping/customer-card.dto.js';
 import { startEventStoreDb, type EventStoreDb } from './support/emulators/eventstoredb/server.mjs';
 import { eventually } from './support/jest/eventually.js';
+import { createTestDatabase, createTestEnvironment } from './support/database/database.js';
+import { findFreePort, startProgram } from './support/services/program.js';
 import { DatabaseProxy } from './support/database/database-proxy.js';
 import { startService, type Client, type LocalService } from './support/services/service.js';
 import { enrol } from './support/fixtures/enrolled-customer.js';
@@ -125,3 +127,28 @@ it('a stamp with a known receipt number gets the first result while the read mod
   const again = await stamp(`${into}/customer_cards/${other.customer_card?.id}`);
   expect([again.status, again.body.id, again.body.stamps_count]).toEqual([200, customerCard.id, 2]);
 });
+
+it.each([
+  ['26.0.3', 'KurrentDB 26.0.3', false],
+  ['24.6.0.0', 'EventStoreDB 24.6.0.0', true],
+])(
+  'a start on version %s logs %s, and warns unless it is supported',
+  async (version, name, isWarned) => {
+    const database = await createTestDatabase();
+    const other = await startEventStoreDb({ version });
+    const api = startProgram(
+      'dist/apps/api/src/main.js',
+      createTestEnvironment(database.url, {
+        EVENT_STORE_URL: other.connectionString.replace('esdb:', 'kurrentdb:'),
+        PORT: String(await findFreePort()),
+        LOG_LEVEL: 'info',
+      }),
+    );
+    await eventually(api.output, (output) => output.includes('listening on'));
+    expect(api.output()).toContain(name);
+    expect(api.output().includes(`${name} is not supported`)).toBe(isWarned);
+    await api.kill('SIGTERM');
+    await other.stop();
+    await database.close();
+  },
+);

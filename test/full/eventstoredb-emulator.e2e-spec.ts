@@ -18,6 +18,7 @@ import {
   type StreamSubscription,
 } from '@eventstore/db-client';
 import { Agent, request } from 'undici';
+import { fetchServerVersion } from '#event-store/eventstoredb/server-version.js';
 import { eventually } from '../support/jest/eventually.js';
 import { startEventStoreDbProcess } from '../support/emulators/eventstoredb/as-process.mjs';
 import { selfSigned } from '../support/emulators/eventstoredb/certificate.mjs';
@@ -885,6 +886,17 @@ describe('the EventStoreDB emulator over TLS', () => {
     );
     await expect(client.appendToStream(newStream(), event())).rejects.toMatchObject({ code: 14 });
     await client.dispose();
+  });
+
+  it('serves its version at /info on the same port', async () => {
+    const server26 = { product: 'KurrentDB', version: '26.0.3' };
+    expect(await fetchServerVersion(address('admin:changeit@'))).toEqual(server26);
+    const plain = await startEventStoreDb({ version: '23.10.6.0' });
+    expect(await fetchServerVersion(plain.connectionString)).toEqual({
+      product: 'EventStoreDB',
+      version: '23.10.6.0',
+    });
+    await plain.stop();
   });
 
   it('creates users over HTTP with 201, and responds 409 to another password and 401 to others than admins', async () => {

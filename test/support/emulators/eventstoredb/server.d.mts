@@ -14,6 +14,8 @@ export type EventStoreDbOptions = {
   writeTimeoutMs?: number;
   /** How many ids `any` and `stream_exists` remember; default 256. */
   recentIds?: number;
+  /** What `/info` says; default 26.0.3. */
+  version?: string;
 };
 
 export type Faults = {

@@ -3,7 +3,7 @@ import { createServer } from 'node:net';
 import { createServer as createTlsServer } from 'node:tls';
 import { setTimeout as wait } from 'node:timers/promises';
 import { findCaller, mayAccess } from './access.mjs';
-import { usersApi } from './users.mjs';
+import { httpApi } from './users.mjs';
 import { EventLog } from './event-log.mjs';
 import {
   BatchAppendResp,
@@ -78,6 +78,7 @@ export async function startEventStoreDb({
   maxAppendSize = MEBIBYTE,
   writeTimeoutMs = 2000,
   recentIds = 256,
+  version = '26.0.3',
 } = {}) {
   const users = initialUsers && { ...initialUsers };
   if (users && !tls) throw new Error('users need tls: the client sends credentials over TLS only');
@@ -340,13 +341,24 @@ export async function startEventStoreDb({
   });
   const connections = server.createConnectionInjector(grpc.ServerCredentials.createInsecure());
   // One port serves gRPC and the HTTP API, as the real one does.
-  const http = usersApi(users ?? {});
+  const http = httpApi(users ?? {}, version);
   const secured =
     tls &&
     createTlsServer({ ...tls, ALPNProtocols: ['h2', 'http/1.1'] }, (socket) => {
       if (socket.alpnProtocol === 'h2') connections.injectConnection(socket);
       else http.emit('connection', socket);
     }).on('tlsClientError', (_error, socket) => socket.destroy());
+
+  /** HTTP/2 begins with PRI, and only gRPC speaks it. */
+  const injectPlain = (socket) => {
+    socket.once('readable', () => {
+      const start = socket.read();
+      if (start === null) return socket.destroy();
+      socket.unshift(start);
+      if (start.toString('latin1', 0, 3) === 'PRI') connections.injectConnection(socket);
+      else http.emit('connection', socket);
+    });
+  };
 
   // We handle the sockets ourselves, so that a test can cut a connection or refuse the next one.
   const listener = createServer((socket) => {
@@ -356,7 +368,7 @@ export async function startEventStoreDb({
     // 'close' reports what happens to a connection; a client may reset one.
     socket.on('error', () => socket.destroy());
     if (secured) secured.emit('connection', socket);
-    else connections.injectConnection(socket);
+    else injectPlain(socket);
   });
   const listenAgain = async () => {
     listener.listen(port, HOST);

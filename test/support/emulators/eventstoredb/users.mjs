@@ -3,16 +3,21 @@ import { json } from 'node:stream/consumers';
 import { parseCredentials } from './access.mjs';
 
 /**
- * `POST /users/` of the HTTP API: 201 for a new user, and for a known one with the same password; 409 for a known one
+ * `/info` of the HTTP API, and `POST /users/`: 201 for a new user, and for a known one with the same password; 409 for a known one
  * with another password; 401 for everybody but administrators. Nothing else is answered.
  * @param {Record<string, string>} users name to password; new ones are added
+ * @param {string} version
  */
-export function usersApi(users) {
+export function httpApi(users, version) {
   return createServer(async (request, response) => {
     const respond = (status, headers, body) => {
       response.writeHead(status, { 'content-type': 'application/json; charset=utf-8', ...headers });
       response.end(JSON.stringify(body));
     };
+    if (request.url === '/info') {
+      const name = Number.parseInt(version, 10) >= 25 ? 'dbVersion' : 'esVersion';
+      return respond(200, {}, { [name]: version, state: 'leader', features: {} });
+    }
     if (request.method !== 'POST' || request.url !== '/users/') return respond(404, {}, {});
     const caller = parseCredentials(request.headers.authorization);
     if (caller === null || caller.name !== 'admin' || users['admin'] !== caller.password) {

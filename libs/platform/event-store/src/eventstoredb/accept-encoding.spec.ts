@@ -7,7 +7,7 @@ import { EventStoreDbConnection } from './eventstoredb-connection.js';
 const UNAVAILABLE = '14';
 
 const server = createServer();
-afterEach(() => server.close());
+afterEach(() => void server.close());
 
 it('sends requests that accept no compressed response', async () => {
   const requests: IncomingHttpHeaders[] = [];

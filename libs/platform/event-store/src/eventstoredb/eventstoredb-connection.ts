@@ -2,6 +2,7 @@ import { EventStoreDBClient } from '@eventstore/db-client';
 import { ConfigError } from '#kernel/config-error.js';
 import { getErrorMessage } from '#kernel/errors.js';
 import { acceptIdentityOnly } from './accept-encoding.js';
+import { renameProtocol } from './connection-string.js';
 import {
   RESPONSE_TIMEOUT_MS,
   isCallError,
@@ -128,11 +129,6 @@ function makeUnique(url: string, renewals: number): string {
   const text = url.trim().replace(/\/+$/, '');
   const separator = text.includes('?') ? '&' : '?';
   return `${text}${separator}keepAliveTimeout=${KEEP_ALIVE_TIMEOUT_MS + (renewals % 1_000)}`;
-}
-
-/** Names the protocol of a connection string as the client knows it: KurrentDB's names mean the same. */
-export function renameProtocol(url: string): string {
-  return url.trim().replace(/^(?:kurrentdb|kdb)(\+discover)?:/i, 'esdb$1:');
 }
 
 function createClient(url: string, setting: string): EventStoreDBClient {

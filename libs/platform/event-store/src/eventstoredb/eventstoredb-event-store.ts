@@ -44,6 +44,7 @@ import type { PersonalKeys } from '../personal-keys/personal-keys.js';
 import { OwnStreams } from './eventstoredb-streams.js';
 import { EventStoreDbSubscription } from './eventstoredb-subscription.js';
 import { RemainingWrites } from '../commands/remaining-writes.js';
+import { logServerVersion } from './server-version.js';
 import { refuseHistoryInPostgres } from '../log/positions-check.js';
 import type { StreamKind } from '../read-models/read-models.js';
 import { ReadModelWriter } from '../read-models/read-model-writer.js';
@@ -66,6 +67,7 @@ export class EventStoreDbEventStore
   override readonly readModelsMayLag = true;
   override readonly readModelSlots = new BatchSlots(1, () => READ_MODELS_STUCK_MS);
   private readonly log = new Logger(EventStoreDbEventStore.name);
+  private readonly url: string;
   private readonly connection: EventStoreDbConnection;
   private readonly reader: EventStoreDbReader;
   private readonly appender: EventStoreDbAppender;
@@ -86,7 +88,8 @@ export class EventStoreDbEventStore
     kinds: StreamKind[],
   ) {
     super();
-    this.connection = new EventStoreDbConnection(config.eventStoreUrl ?? '');
+    this.url = config.eventStoreUrl ?? '';
+    this.connection = new EventStoreDbConnection(this.url);
     const streams = new OwnStreams(
       config.eventStoreStreamPrefix,
       kinds.map(({ aggregate }) => `${aggregate.name}-`),
@@ -111,6 +114,7 @@ export class EventStoreDbEventStore
       await this.reader.readHead();
       await this.identity.check();
       this.isOurs = true;
+      await logServerVersion(this.url, this.log);
     } catch (error) {
       if (!(error instanceof UnavailableError)) throw error;
       const { cause } = error;
