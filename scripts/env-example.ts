@@ -31,14 +31,14 @@ export const RUNTIME_VARIABLES: Readonly<Record<string, string>> = {
 
 /** Settings that the processes do not read. */
 const TAIL = `
-# An administrator of EventStoreDB, for npm run event-store-access alone.
+# An administrator of KurrentDB (EventStoreDB), for npm run event-store-access alone.
 #EVENT_STORE_ADMIN_URL=
 
 # docker compose only (docs/operating.md): passwords of letters and digits, required together with MASTER_KEY.
 #POSTGRES_PASSWORD=
 #POSTGRES_APP_PASSWORD=
 #REDIS_PASSWORD=
-# Not with docker-compose.postgres.yml: of EventStoreDB's administrator, and of the user that Inkpad has there.
+# Not with docker-compose.postgres.yml: of KurrentDB's administrator, and of the user that Inkpad has there.
 #EVENT_STORE_PASSWORD=
 #EVENT_STORE_APP_PASSWORD=
 # The port that the proxy publishes in plain HTTP.

@@ -39,7 +39,7 @@ runScript(async () => {
     );
   }
   const connection = new EventStoreDbConnection(url, 'EVENT_STORE_ADMIN_URL');
-  console.error(`EventStoreDB: ${getHosts(url)}`);
+  console.error(`KurrentDB: ${getHosts(url)}`);
   try {
     const user = named ?? (await createLoginUser(url, settings['EVENT_STORE_URL']));
     await connection.call((client) => grantLog(client, user));
@@ -50,7 +50,7 @@ runScript(async () => {
   } catch (error) {
     if (error instanceof ConfigError || classifyError(error) === 'other') throw error;
     throw new ConfigError(
-      `EventStoreDB refuses this at EVENT_STORE_ADMIN_URL: ${getErrorMessage(error) || 'access denied'}`,
+      `KurrentDB (EventStoreDB) refuses this at EVENT_STORE_ADMIN_URL: ${getErrorMessage(error) || 'access denied'}`,
       { cause: error },
     );
   } finally {

@@ -72,7 +72,7 @@ async function tryHosts<T>(hosts: string[], ask: (host: string) => Promise<T>): 
     }
   }
   throw new ConfigError(
-    `EventStoreDB cannot be reached at EVENT_STORE_ADMIN_URL: ${getErrorMessage(failure)}`,
+    `KurrentDB (EventStoreDB) cannot be reached at EVENT_STORE_ADMIN_URL: ${getErrorMessage(failure)}`,
     { cause: failure },
   );
 }
@@ -81,11 +81,11 @@ function assertUserCreated(status: number, name: string): void {
   if (status === 201) return;
   if (status === 409) {
     throw new ConfigError(
-      `EventStoreDB has a user ${name} with another password: correct EVENT_STORE_URL, or have an administrator reset it there.`,
+      `KurrentDB (EventStoreDB) has a user ${name} with another password: correct EVENT_STORE_URL, or have an administrator reset it there.`,
     );
   }
   const why = status === 401 || status === 403 ? 'access denied' : `status ${status}`;
   throw new ConfigError(
-    `EventStoreDB cannot create the user ${name} at EVENT_STORE_ADMIN_URL: ${why}`,
+    `KurrentDB (EventStoreDB) cannot create the user ${name} at EVENT_STORE_ADMIN_URL: ${why}`,
   );
 }

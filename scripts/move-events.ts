@@ -47,7 +47,9 @@ runScript(async () => {
   const to = parseTarget(process.argv.slice(2));
   const config = readConfig(process.env);
   if (config.eventStoreUrl === null) {
-    throw new ConfigError('EVENT_STORE_URL must be set: one of the two engines is EventStoreDB.');
+    throw new ConfigError(
+      'EVENT_STORE_URL must be set: one of the two engines is KurrentDB (EventStoreDB).',
+    );
   }
   printInstallation(config);
   await withServicesStopped(config.databaseUrl, SCRIPT, (guard) => move(guard, config, to));
@@ -104,7 +106,7 @@ async function refuseOpenIntents(guard: pg.Client): Promise<void> {
   const { rowCount } = await guard.query('select from es.intents limit 1');
   if (rowCount === 0) return;
   throw new ConfigError(
-    'A commit to EventStoreDB is unfinished. Run the dispatcher with EVENT_STORE_URL for a minute, stop it, and try again.',
+    'A commit to KurrentDB (EventStoreDB) is unfinished. Run the dispatcher with EVENT_STORE_URL for a minute, stop it, and try again.',
   );
 }
 

@@ -41,7 +41,7 @@ runScript(async () => {
   const config = readConfig(process.env, 'migrate');
   if (config.eventStoreUrl !== null) {
     throw new ConfigError(
-      'EVENT_STORE_URL is set: EventStoreDB has its own positions, which need no rebasing.',
+      'EVENT_STORE_URL is set: KurrentDB (EventStoreDB) has its own positions, which need no rebasing.',
     );
   }
   const { databaseMigrationUrl } = config;
@@ -73,7 +73,7 @@ async function rebaseInTransaction(client: pg.Client): Promise<number> {
   ]);
   if (moved.rowCount !== 0) {
     throw new ConfigError(
-      'The history was moved to EventStoreDB, whose positions need no rebasing.',
+      'The history was moved to KurrentDB (EventStoreDB), whose positions need no rebasing.',
     );
   }
   const positions = await readLoggedPositions(client);

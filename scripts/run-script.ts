@@ -42,7 +42,9 @@ export function printInstallation({
   publicUrl,
 }: Pick<Config, 'databaseUrl' | 'eventStoreUrl' | 'publicUrl'>): void {
   const events =
-    eventStoreUrl === null ? '' : `, events in EventStoreDB at ${getHosts(eventStoreUrl)}`;
+    eventStoreUrl === null
+      ? ''
+      : `, events in KurrentDB (EventStoreDB) at ${getHosts(eventStoreUrl)}`;
   console.error(`database: ${describeDatabase(databaseUrl)}${events}; service: ${publicUrl}`);
 }
 

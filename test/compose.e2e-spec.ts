@@ -74,7 +74,7 @@ const EXCLUDED: Record<string, string> = {
 /** A tag can be moved to another image, a digest cannot. */
 const DIGEST = /@sha256:[0-9a-f]{64}$/;
 /** Images without a digest yet: deploy/pin-images.sh looks digests up where a registry can be reached. */
-const BY_TAG = ['eventstore/eventstore:24.10.14', 'eventstore/es-gencert-cli:1.0.2'];
+const BY_TAG = ['kurrentplatform/kurrentdb:26.0.3', 'eventstore/es-gencert-cli:1.0.2'];
 /** Settings of a single process. */
 const OWN_SETTINGS = {
   api: ['OIDC_CLIENT_SECRET', 'REDIS_URL'],
@@ -127,7 +127,7 @@ describe('docker-compose.yml', () => {
     for (const command of commands ?? []) expect(command).toContain('run --rm dispatcher node');
     expect(buildEnvironment('dispatcher')).toMatchObject({
       MASTER_KEY: SECRETS.MASTER_KEY,
-      EVENT_STORE_URL: expect.stringContaining('eventstoredb'),
+      EVENT_STORE_URL: expect.stringContaining('kurrentdb'),
     });
   });
 
@@ -162,7 +162,7 @@ describe('docker-compose.yml', () => {
       password: SECRETS.POSTGRES_APP_PASSWORD,
     });
     expect(config.eventStoreUrl).toContain(
-      `esdb://inkpad:${SECRETS.EVENT_STORE_APP_PASSWORD}@eventstoredb:2113?tls=true`,
+      `kurrentdb://inkpad:${SECRETS.EVENT_STORE_APP_PASSWORD}@kurrentdb:2113?tls=true`,
     );
   });
 
@@ -190,13 +190,13 @@ describe('docker-compose.yml', () => {
     });
   });
 
-  it("gives EventStoreDB's administrator password to event-store-access and eventstoredb only", () => {
+  it("gives KurrentDB's administrator password to event-store-access and kurrentdb only", () => {
     const holders = services.filter(([name, { environment = {} }]) =>
       Object.keys(environment).some((key) =>
         String(buildEnvironment(name)[key]).includes(SECRETS.EVENT_STORE_PASSWORD),
       ),
     );
-    expect(holders.map(([name]) => name)).toEqual(['event-store-access', 'eventstoredb']);
+    expect(holders.map(([name]) => name)).toEqual(['event-store-access', 'kurrentdb']);
     const { EVENT_STORE_URL, EVENT_STORE_ADMIN_URL, ...others } =
       buildEnvironment('event-store-access');
     expect(EVENT_STORE_URL).toBe(buildEnvironment('api')['EVENT_STORE_URL']);
@@ -238,7 +238,7 @@ describe('docker-compose.yml', () => {
     expect(image).toMatch(/:\d+\.\d+(\.\d+)?(-[a-z0-9.]+)?(@|$)/);
   });
 
-  it('pins third-party images to digests, except those of EventStoreDB', () => {
+  it('pins third-party images to digests, except those of KurrentDB', () => {
     const others = services.filter(([name]) => !OURS.includes(name)).map(([, { image }]) => image);
     expect(others.filter((image) => !DIGEST.test(image))).toEqual(BY_TAG);
   });
@@ -295,7 +295,7 @@ describe('docker-compose.yml', () => {
 
   it('keeps databases on an internal network, and the proxy on another one', () => {
     expect(compose.networks['data']?.internal).toBe(true);
-    for (const name of ['postgres', 'eventstoredb', 'redis']) {
+    for (const name of ['postgres', 'kurrentdb', 'redis']) {
       expect([name, getService(name).networks]).toEqual([name, ['data']]);
     }
     expect(getService('proxy').networks).toEqual(['front']);
@@ -330,9 +330,9 @@ describe('docker-compose.yml', () => {
 
 describe('docker-compose.postgres.yml', () => {
   const alone = readCompose('docker-compose.postgres.yml');
-  const ofEventStore = new Set(['eventstoredb', 'certificates', 'event-store-access']);
+  const ofEventStore = new Set(['kurrentdb', 'certificates', 'event-store-access']);
 
-  /** Removes EventStoreDB and what depends on it. */
+  /** Removes KurrentDB and what depends on it. */
   function withoutEventStore({ services: all, networks, volumes }: Compose): Compose {
     const remainingServices = Object.entries(all).filter(([name]) => !ofEventStore.has(name));
     return {
@@ -341,7 +341,7 @@ describe('docker-compose.postgres.yml', () => {
       ),
       networks,
       volumes: Object.fromEntries(
-        Object.entries(volumes).filter(([name]) => !/^(eventstoredb|ca$|node_cert)/.test(name)),
+        Object.entries(volumes).filter(([name]) => !/^(kurrentdb|ca$|node_cert)/.test(name)),
       ),
     };
   }
@@ -351,12 +351,12 @@ describe('docker-compose.postgres.yml', () => {
     return {
       ...rest,
       ...(environment && { environment: without(environment, /^EVENT_STORE/) }),
-      ...(depends_on && { depends_on: without(depends_on, /^event/) }),
+      ...(depends_on && { depends_on: without(depends_on, /^(event|kurrentdb)/) }),
       ...(mounts.length > 0 && { volumes: mounts }),
     };
   }
 
-  it('equals docker-compose.yml without EventStoreDB', () => {
+  it('equals docker-compose.yml without KurrentDB', () => {
     const { services: all, networks, volumes } = alone;
     expect({ services: all, networks, volumes }).toEqual(withoutEventStore(compose));
   });
@@ -462,7 +462,7 @@ describe('with the environment of docker-compose.yml', () => {
     // The same user, password and options; another host, port and certificate.
     const toLocal = (url: string | undefined) =>
       url
-        ?.replace('@eventstoredb:2113', `@localhost:${eventStoreDb.port}`)
+        ?.replace('@kurrentdb:2113', `@localhost:${eventStoreDb.port}`)
         .replace('/certificates/ca.crt', authority);
     return {
       ...environment,
@@ -497,7 +497,7 @@ describe('with the environment of docker-compose.yml', () => {
     });
   });
 
-  it('event-store-access creates the EventStoreDB user, and a second run changes nothing', async () => {
+  it('event-store-access creates the KurrentDB user, and a second run changes nothing', async () => {
     const environment = buildLocalEnvironment('event-store-access');
     const run = () => startProgram(getProgram('event-store-access'), environment);
     const first = run();

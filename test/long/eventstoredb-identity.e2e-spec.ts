@@ -121,10 +121,10 @@ describe('a process refuses to start', () => {
   it('with an empty event store, and with another stream prefix', async () => {
     const other = await startEventStoreDb();
     expect(await start(service.database, other.connectionString)).toMatch(
-      /^EventStoreDB \(streams \*\) lacks the history of this database: set EVENT_STORE_URL .*$/,
+      /^KurrentDB \(streams \*\) lacks the history of this database: set EVENT_STORE_URL .*$/,
     );
     expect(await start(service.database, server.connectionString, 'typo_')).toMatch(
-      /^EventStoreDB \(streams typo_\*\) lacks the history of this database: .*$/,
+      /^KurrentDB \(streams typo_\*\) lacks the history of this database: .*$/,
     );
     await other.stop();
   });
@@ -132,7 +132,7 @@ describe('a process refuses to start', () => {
   it('with an empty database and an event store that has a history', async () => {
     const database = await createTestDatabase();
     expect(await start(database, server.connectionString)).toMatch(
-      /^The database is empty, and EventStoreDB \(streams \*\) holds a history already: .*$/,
+      /^The database is empty, and KurrentDB \(streams \*\) holds a history already: .*$/,
     );
     await database.close();
   });
@@ -144,10 +144,10 @@ describe('a process refuses to start', () => {
     });
     await other.newStore();
     expect(await start(other.database, server.connectionString)).toMatch(
-      /^EventStoreDB \(streams \*\) holds the history of another database: .*$/,
+      /^KurrentDB \(streams \*\) holds the history of another database: .*$/,
     );
     expect(await start(service.database, server.connectionString, 'another_')).toMatch(
-      /^EventStoreDB \(streams another_\*\) holds the history of another database: .*$/,
+      /^KurrentDB \(streams another_\*\) holds the history of another database: .*$/,
     );
     await other.stop();
   });
@@ -169,7 +169,7 @@ describe('a process refuses to start', () => {
     });
     await service.database.query('update es.identity set linked_at = null');
     expect(await start(service.database, server.connectionString, 'nameless_')).toMatch(
-      /^EventStoreDB \(streams nameless_\*\) holds the history of another database: /,
+      /^KurrentDB \(streams nameless_\*\) holds the history of another database: /,
     );
     expect(await start(service.database, server.connectionString)).toBe('started');
   });
@@ -178,7 +178,9 @@ describe('a process refuses to start', () => {
     const environment = createTestEnvironment(service.database.url, { EVENT_STORE_URL: '' });
     const api = startProgram('dist/apps/api/src/main.js', environment);
     expect(await api.exitCode).toBe(78);
-    expect(api.output().trim()).toMatch(/^The history of this database is in EventStoreDB: .*$/);
+    expect(api.output().trim()).toMatch(
+      /^The history of this database is in KurrentDB \(EventStoreDB\): .*$/,
+    );
   });
 
   it(
@@ -190,7 +192,7 @@ describe('a process refuses to start', () => {
       });
       const verify = startProgram('dist/scripts/verify.js', environment);
       expect(await verify.exitCode).toBe(1);
-      expect(verify.output().trim()).toMatch(/^EventStoreDB \(streams typo_\*\) lacks .*$/);
+      expect(verify.output().trim()).toMatch(/^KurrentDB \(streams typo_\*\) lacks .*$/);
     },
     SLOW,
   );
@@ -251,10 +253,10 @@ describe('an EventStoreDB with users', () => {
       const startAs = (user: string, options: string) =>
         start(database, `esdb://${user}@localhost:${secured.port}${options}`);
       expect(await startAs('inkpad:wrong', `?tlsCAFile=${ca}`)).toBe(
-        'EventStoreDB does not know the database user and password in EVENT_STORE_URL.',
+        'The event store does not know the database user and password in EVENT_STORE_URL.',
       );
       expect(await startAs('inkpad:secret', '')).toMatch(
-        /^The certificate of EventStoreDB is not trusted \(self-signed certificate\): name .*$/,
+        /^The certificate of the event store is not trusted \(self-signed certificate\): name .*$/,
       );
       expect(await startAs('inkpad:secret', `?tlsCAFile=${ca}`)).toBe('started');
       await database.close();
@@ -299,11 +301,13 @@ describe('an EventStoreDB with users', () => {
         return undefined;
       };
       expect(await start(database, createUrl('inkpad:secret'))).toBe(
-        'EventStoreDB does not let the database user in EVENT_STORE_URL read its log ($all): an administrator runs npm run event-store-access once (docs/operating.md, Poolers and failover).',
+        'The event store does not let the database user in EVENT_STORE_URL read its log ($all): an administrator runs npm run event-store-access once (docs/operating.md, Poolers and failover).',
       );
       expect(await grant('inkpad', 'inkpad:secret')).toEqual([
         1,
-        expect.stringMatching(/^EventStoreDB refuses this at EVENT_STORE_ADMIN_URL: .*$/),
+        expect.stringMatching(
+          /^KurrentDB \(EventStoreDB\) refuses this at EVENT_STORE_ADMIN_URL: .*$/,
+        ),
       ]);
       expect(await grant('inkpad')).toEqual([0, expect.stringMatching(/^inkpad may read \$all/)]);
       expect(await start(database, createUrl('inkpad:secret'))).toBe('started');

@@ -80,7 +80,7 @@ describe('npm run move-events', () => {
       const { status, output } = await run('move-events', occupied, '--to', 'eventstoredb');
       expect(status).toBe(1);
       expect(output.trim()).toMatch(
-        /^EventStoreDB \(streams taken_\*\) holds the history of another database: .*$/,
+        /^KurrentDB \(streams taken_\*\) holds the history of another database: .*$/,
       );
       await otherDatabase.close();
     },
@@ -145,7 +145,9 @@ describe('npm run move-events', () => {
   it('makes npm run verify refuse PostgreSQL as the event store afterwards', async () => {
     const { status, output } = await run('verify', postgresSettings);
     expect(status).toBe(1);
-    expect(output.trim()).toMatch(/^The history of this database is in EventStoreDB: .*$/);
+    expect(output.trim()).toMatch(
+      /^The history of this database is in KurrentDB \(EventStoreDB\): .*$/,
+    );
   });
 
   it(

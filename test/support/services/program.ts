@@ -72,7 +72,7 @@ function inheritEnvironment(): NodeJS.ProcessEnv {
 
 /** Removes the lines in which every script first names its database and event store. */
 export function withoutPlace(output: string): string {
-  return output.replace(/^(database|EventStoreDB): .*\n/m, '');
+  return output.replace(/^(database|KurrentDB): .*\n/m, '');
 }
 
 /**

@@ -72,12 +72,12 @@ function describeRefusal(error: unknown, operation: 'read' | 'append'): string {
   const message = getErrorMessage(error);
   const [untrusted] = UNTRUSTED.exec(message) ?? [];
   if (untrusted !== undefined) {
-    return `The certificate of EventStoreDB is not trusted (${untrusted}): name the certificate of its authority as tlsCAFile in EVENT_STORE_URL.`;
+    return `The certificate of the event store is not trusted (${untrusted}): name the certificate of its authority as tlsCAFile in EVENT_STORE_URL.`;
   }
   if (error instanceof Error && 'code' in error && error.code === UNAUTHENTICATED) {
-    return 'EventStoreDB does not know the database user and password in EVENT_STORE_URL.';
+    return 'The event store does not know the database user and password in EVENT_STORE_URL.';
   }
-  return `EventStoreDB does not let the database user in EVENT_STORE_URL ${operation === 'read' ? 'read its log ($all)' : 'append'}: an administrator runs npm run event-store-access once (docs/operating.md, Poolers and failover).`;
+  return `The event store does not let the database user in EVENT_STORE_URL ${operation === 'read' ? 'read its log ($all)' : 'append'}: an administrator runs npm run event-store-access once (docs/operating.md, Poolers and failover).`;
 }
 
 /**

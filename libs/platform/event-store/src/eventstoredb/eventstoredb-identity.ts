@@ -100,12 +100,12 @@ export class EventStoreDbIdentity {
   }
 
   private get serverName(): string {
-    return `EventStoreDB (streams ${this.streams.getStreamName('*')})`;
+    return `KurrentDB (streams ${this.streams.getStreamName('*')})`;
   }
 
   private createMissingHistoryError(): ConfigError {
     return new ConfigError(
-      `${this.serverName} lacks the history of this database: set EVENT_STORE_URL and EVENT_STORE_STREAM_PREFIX to those that it began with, or restore the backup of EventStoreDB that belongs to it (docs/operating.md, Restore).`,
+      `${this.serverName} lacks the history of this database: set EVENT_STORE_URL and EVENT_STORE_STREAM_PREFIX to those that it began with, or restore the backup of KurrentDB (EventStoreDB) that belongs to it (docs/operating.md, Restore).`,
     );
   }
 

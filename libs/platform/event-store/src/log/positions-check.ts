@@ -44,7 +44,7 @@ export async function refuseForeignPositions(
   );
   if (positions?.moved) {
     throw new ConfigError(
-      'The history of this database is in EventStoreDB: set EVENT_STORE_URL, or move it back with npm run move-events -- --to postgres.',
+      'The history of this database is in KurrentDB (EventStoreDB): set EVENT_STORE_URL, or move it back with npm run move-events -- --to postgres.',
     );
   }
   if (positions?.foreign) {
