@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable
 from concurrent.futures import ThreadPoolExecutor
+from functools import cached_property
 from types import TracebackType
 from typing import Any, ParamSpec, Self, TypeVar, overload
 
@@ -25,45 +26,22 @@ P = ParamSpec("P")
 T = TypeVar("T")
 
 
-class AsyncInkpad(AsyncOperations):
+class AsyncInkpad(Connection, AsyncOperations):
     """One coroutine for each operation of the API, with the options of Inkpad.
 
-    Threads wait for the service, so that the event loop never does. A task that is cancelled ends at
-    once; its request may still be done.
-
-    max_connections: how many requests are sent at once, at most; the others wait their turn
+    Threads wait for the service, so that the event loop never does: at most `max_connections` at
+    once, and other requests wait their turn. A task that is cancelled ends at once; its request may
+    still be done.
     """
 
-    def __init__(
-        self,
-        *,
-        base_url: str,
-        token: str,
-        account_id: int | None = None,
-        headers: Mapping[str, str] | None = None,
-        idempotent: bool = True,
-        retries: int = 2,
-        timeout_seconds: float = 60,
-        max_wait_seconds: float = 60,
-        max_connections: int = 10,
-    ) -> None:
-        self._connection = Connection(
-            base_url=base_url,
-            token=token,
-            account_id=account_id,
-            headers=headers,
-            idempotent=idempotent,
-            retries=retries,
-            timeout_seconds=timeout_seconds,
-            max_wait_seconds=max_wait_seconds,
-            max_connections=max_connections,
-        )
-        self._threads = ThreadPoolExecutor(max_connections, thread_name_prefix="inkpad")
+    @cached_property
+    def _threads(self) -> ThreadPoolExecutor:
+        return ThreadPoolExecutor(self._max_connections, thread_name_prefix="inkpad")
 
     async def close(self) -> None:
         """Closes the connections that are kept open."""
         self._threads.shutdown(wait=False, cancel_futures=True)
-        self._connection.close()
+        self._pool.clear()
 
     async def __aenter__(self) -> Self:
         return self
@@ -109,14 +87,12 @@ class AsyncInkpad(AsyncOperations):
             kwargs = {**kwargs, **following}
 
     async def _call(self, method: str, path: str, **details: Any) -> Any:
-        request = self._connection.prepare(method, path, **details)
-        retries = self._connection.retries(request)
+        request = self._prepare(method, path, **details)
+        retries = self._start_retries(request)
         loop = asyncio.get_running_loop()
         while True:
             try:
-                return record(
-                    await loop.run_in_executor(self._threads, self._connection.send, request)
-                )
+                return record(await loop.run_in_executor(self._threads, self._send, request))
             except InkpadError as error:
                 wait = retries.wait_after(error)
                 if wait is None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from types import TracebackType
 from typing import Any, ParamSpec, Self, TypeVar, overload
 
@@ -24,45 +24,12 @@ P = ParamSpec("P")
 T = TypeVar("T")
 
 
-class Inkpad(Operations):
-    """One method for each operation of the API. May be used by several threads at once.
-
-    base_url: where the service is, without `/api/v1`
-    account_id: the store of every call without an `account_id`
-    headers: sent with every request. `{"Prefer": "handling=strict"}` finds misspelt fields in tests.
-    idempotent: gives every write an Idempotency-Key, so that it can be sent again safely
-    retries: how often a request is sent again, at most
-    timeout_seconds: how long to wait for a connection, and for the service to say something. The
-        service responds within thirty seconds, or not at all.
-    max_wait_seconds: a Retry-After longer than this is not waited for
-    """
-
-    def __init__(
-        self,
-        *,
-        base_url: str,
-        token: str,
-        account_id: int | None = None,
-        headers: Mapping[str, str] | None = None,
-        idempotent: bool = True,
-        retries: int = 2,
-        timeout_seconds: float = 60,
-        max_wait_seconds: float = 60,
-    ) -> None:
-        self._connection = Connection(
-            base_url=base_url,
-            token=token,
-            account_id=account_id,
-            headers=headers,
-            idempotent=idempotent,
-            retries=retries,
-            timeout_seconds=timeout_seconds,
-            max_wait_seconds=max_wait_seconds,
-        )
+class Inkpad(Connection, Operations):
+    """One method for each operation of the API. May be used by several threads at once."""
 
     def close(self) -> None:
         """Closes the connections that are kept open."""
-        self._connection.close()
+        self._pool.clear()
 
     def __enter__(self) -> Self:
         return self
@@ -105,11 +72,11 @@ class Inkpad(Operations):
             kwargs = {**kwargs, **following}
 
     def _call(self, method: str, path: str, **details: Any) -> Any:
-        request = self._connection.prepare(method, path, **details)
-        retries = self._connection.retries(request)
+        request = self._prepare(method, path, **details)
+        retries = self._start_retries(request)
         while True:
             try:
-                return record(self._connection.send(request))
+                return record(self._send(request))
             except InkpadError as error:
                 wait = retries.wait_after(error)
                 if wait is None:

@@ -67,21 +67,34 @@ class Request:
 
 
 class Connection:
-    """Prepares requests and sends each once. May be used by several threads at once."""
+    """What both clients are made of: their options, and one attempt of a request."""
 
     def __init__(
         self,
         *,
         base_url: str,
         token: str,
-        account_id: int | None,
-        headers: Mapping[str, str] | None,
-        idempotent: bool,
-        retries: int,
-        timeout_seconds: float,
-        max_wait_seconds: float,
+        account_id: int | None = None,
+        headers: Mapping[str, str] | None = None,
+        idempotent: bool = True,
+        retries: int = 2,
+        timeout_seconds: float = 60,
+        max_wait_seconds: float = 60,
         max_connections: int = 10,
     ) -> None:
+        """The options of both clients.
+
+        base_url: where the service is, without `/api/v1`
+        account_id: the store of every call without an `account_id`
+        headers: sent with every request. `{"Prefer": "handling=strict"}` finds misspelt fields in
+            tests.
+        idempotent: gives every write an Idempotency-Key, so that it can be sent again safely
+        retries: how often a request is sent again, at most
+        timeout_seconds: how long to wait for a connection, and for the service to say something. The
+            service responds within thirty seconds, or not at all.
+        max_wait_seconds: a Retry-After longer than this is not waited for
+        max_connections: how many connections are kept open
+        """
         self._base_url = _check_base_url(base_url)
         # One that was read from a file ends with the end of its line.
         self._token = token.strip()
@@ -95,16 +108,14 @@ class Connection:
         self._idempotent = idempotent
         self._retries = retries
         self._max_wait_seconds = max_wait_seconds
+        self._max_connections = max_connections
         self._pool = urllib3.PoolManager(
             maxsize=max_connections,
             retries=False,
             timeout=urllib3.Timeout(timeout_seconds, timeout_seconds),
         )
 
-    def close(self) -> None:
-        self._pool.clear()
-
-    def prepare(
+    def _prepare(
         self,
         method: str,
         path: str,
@@ -140,7 +151,7 @@ class Connection:
         url = self._base_url + _fill_in(path, ids) + _query_string(query)
         return Request(method, url, sent, body, accept)
 
-    def send(self, request: Request) -> ApiResponse[Any]:
+    def _send(self, request: Request) -> ApiResponse[Any]:
         """Sends it once.
 
         Raises InkpadError if it is refused, or no response comes.
@@ -163,7 +174,7 @@ class Connection:
             raise ERROR_CLASSES[code](message, code=code) from error
         return _read_response(request, response)
 
-    def retries(self, request: Request) -> Retries:
+    def _start_retries(self, request: Request) -> Retries:
         # What may have been done already is sent again only where that changes nothing.
         safe = request.method == "GET" or "Idempotency-Key" in request.headers
         return Retries(self._retries if safe else 0, self._max_wait_seconds)
