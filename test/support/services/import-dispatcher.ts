@@ -2,6 +2,7 @@ import { CommandBus, type Command } from '@nestjs/cqrs';
 import { getRepositoryToken } from '@nestjs/typeorm';
 import { Pool } from 'pg';
 import type { Repository } from 'typeorm';
+import { Config } from '#configuration/config.js';
 import { LeaderLock } from '#database/leader-lock.js';
 import { EventStore } from '#event-store/port/event-store.js';
 import { CommandPipeline } from '#event-store/commands/handle-command.js';
@@ -49,5 +50,6 @@ export function newImportDispatch(service: LocalService): ImportDispatch {
     new ImportUndoing(commands, eventStore, readModels, customerCards, rows),
     new ImportRetention(pool, get(LeaderLock)),
     service.app.get<Repository<ImportRecord>>(getRepositoryToken(ImportRecord), { strict: false }),
+    get(Config),
   );
 }

@@ -2,13 +2,15 @@ import { Injectable, Logger } from '@nestjs/common';
 import { InjectRepository } from '@nestjs/typeorm';
 import { Repository } from 'typeorm';
 import { getErrorMessage, InvalidFieldsError } from '#kernel/errors.js';
+import { Config } from '#configuration/config.js';
 import { isTransient } from '#database/connection.js';
 import type { Job, JobOutcome } from '#database/job-queue.js';
 import { JobRunner } from '#database/job-runner.js';
+import { Notifications } from '#database/notifications.js';
 import { ImportApplying } from './import-applying.service.js';
 import { ImportChecking } from './import-checking.service.js';
 import { ImportRecord, toImport } from './import.entity.js';
-import { ImportQueue, type QueuedImport } from './import-queue.service.js';
+import { IMPORTS_CHANNEL, ImportQueue, type QueuedImport } from './import-queue.service.js';
 import { ImportRetention } from './import-retention.service.js';
 import { ImportUndoing } from './import-undoing.service.js';
 
@@ -37,6 +39,7 @@ export class ImportDispatch {
     private readonly undoing: ImportUndoing,
     private readonly retention: ImportRetention,
     @InjectRepository(ImportRecord) private readonly imports: Repository<ImportRecord>,
+    private readonly config: Config,
   ) {}
 
   /** Runs until the signal aborts, and then to the end of the turns. */
@@ -48,7 +51,12 @@ export class ImportDispatch {
       describeFailure: ({ id }) => `import ${id} came to a halt`,
       attempt: (job) => this.attempt(job, signal),
     });
+    const hints = new Notifications(this.config.databaseUrl, IMPORTS_CHANNEL, () =>
+      this.runner.wake(),
+    );
+    await hints.listen();
     await this.retention.run(signal);
+    await hints.close();
     await this.runner.stop(TURN_MS);
   }
 
@@ -69,6 +77,8 @@ export class ImportDispatch {
       return { kind: 'failed', error: 'An internal error' };
     } finally {
       this.busyAccounts.delete(accountId);
+      // There may be more to do: the rows after their check, or the next turn.
+      this.runner.wake();
     }
   }
 

@@ -1,5 +1,6 @@
 import { promisify } from 'node:util';
 import { deflateRaw } from 'node:zlib';
+import { Injectable } from '@nestjs/common';
 import { Command, CommandHandler, type ICommandHandler } from '@nestjs/cqrs';
 import { Pool } from 'pg';
 import type { CommandContext } from '#kernel/aggregate.js';
@@ -21,6 +22,7 @@ import {
   type MappingRequest,
 } from './import-columns.js';
 import { createFileError, readFile, type ImportFile, type ImportFormat } from './import-file.js';
+import { ImportQueue } from './import-queue.service.js';
 import { ImportRows } from './import-rows.service.js';
 import { ImportsService } from './imports.service.js';
 
@@ -49,6 +51,7 @@ export class CreateImportHandler implements ICommandHandler<CreateImport> {
     private readonly writes: AuditedWrites,
     private readonly templates: TemplatesService,
     private readonly rows: ImportRows,
+    private readonly queue: ImportQueue,
     private readonly pool: Pool,
   ) {}
 
@@ -69,7 +72,7 @@ export class CreateImportHandler implements ICommandHandler<CreateImport> {
     }
     const dateOrder = options.date_order ?? chooseDateOrder(file, columns);
     const compressed = await compress(upload.bytes, { level: 1 });
-    return withNewId(this.pool, importTable.table, (id) => {
+    const inserted = await withNewId(this.pool, importTable.table, (id) => {
       const now = new Date();
       const created: CustomerImport = {
         id,
@@ -94,6 +97,8 @@ export class CreateImportHandler implements ICommandHandler<CreateImport> {
       };
       return this.insert(created, this.rows.sealFile(id, compressed), context);
     });
+    this.queue.wake();
+    return inserted;
   }
 
   /** Reads one file after another: the rows of a large one take several times its size. */
@@ -173,6 +178,49 @@ function chooseDateOrder({ rows }: ImportFile, columns: ImportColumn[]): DateOrd
   return order;
 }
 
+/** Changes imports that exist, and lets a dispatcher go on with them. */
+@Injectable()
+export class ImportChanges {
+  constructor(
+    private readonly writes: AuditedWrites,
+    private readonly imports: ImportsService,
+    private readonly queue: ImportQueue,
+  ) {}
+
+  /** Changes an import once: repeated, the request gets the import as it is. */
+  async change(
+    context: CommandContext,
+    id: number,
+    {
+      type,
+      decide,
+      change,
+    }: {
+      type: string;
+      decide: (current: CustomerImport) => boolean;
+      change: (current: CustomerImport) => Partial<ImportRecord>;
+    },
+  ): Promise<ImportJson> {
+    const { accountId } = context;
+    const changed = await this.writes.write(context, async (transaction) => {
+      const { manager } = transaction;
+      const current = await this.imports.lock(manager, accountId, id);
+      if (!decide(current)) return toImportJson(current);
+      const now = new Date();
+      await manager.update(
+        ImportRecord,
+        { id },
+        // TypeORM's type of a JSON column with an open record in it.
+        { ...change(current), actor: context.actor as never, updated_at: now, due_at: now },
+      );
+      await transaction.audit({ accountIds: [accountId], type, subject: { import_id: id } });
+      return toImportJson(await this.imports.lock(manager, accountId, id));
+    });
+    this.queue.wake();
+    return changed;
+  }
+}
+
 export class StartImport extends Command<ImportJson> {
   constructor(
     readonly context: CommandContext,
@@ -184,14 +232,11 @@ export class StartImport extends Command<ImportJson> {
 
 @CommandHandler(StartImport)
 export class StartImportHandler implements ICommandHandler<StartImport> {
-  constructor(
-    private readonly writes: AuditedWrites,
-    private readonly imports: ImportsService,
-  ) {}
+  constructor(private readonly changes: ImportChanges) {}
 
   /** Rows that failed in the check are done; the others are counted again as they are applied. */
   execute({ context, id }: StartImport): Promise<ImportJson> {
-    return changeImport(this.writes, this.imports, context, id, {
+    return this.changes.change(context, id, {
       type: 'import.started',
       decide: startImport,
       change: ({ counts }) => ({
@@ -217,14 +262,11 @@ export class UndoImport extends Command<ImportJson> {
 
 @CommandHandler(UndoImport)
 export class UndoImportHandler implements ICommandHandler<UndoImport> {
-  constructor(
-    private readonly writes: AuditedWrites,
-    private readonly imports: ImportsService,
-  ) {}
+  constructor(private readonly changes: ImportChanges) {}
 
   /** Counts from the beginning: the rows that changed nothing are done. */
   execute({ context, id }: UndoImport): Promise<ImportJson> {
-    return changeImport(this.writes, this.imports, context, id, {
+    return this.changes.change(context, id, {
       type: 'import.undone',
       decide: undoImport,
       change: ({ rowsTotal, counts: { created, updated } }) => ({
@@ -234,39 +276,6 @@ export class UndoImportHandler implements ICommandHandler<UndoImport> {
       }),
     });
   }
-}
-
-/** Changes an import once: repeated, the request gets the import as it is. */
-function changeImport(
-  writes: AuditedWrites,
-  imports: ImportsService,
-  context: CommandContext,
-  id: number,
-  {
-    type,
-    decide,
-    change,
-  }: {
-    type: string;
-    decide: (current: CustomerImport) => boolean;
-    change: (current: CustomerImport) => Partial<ImportRecord>;
-  },
-): Promise<ImportJson> {
-  const { accountId } = context;
-  return writes.write(context, async (transaction) => {
-    const { manager } = transaction;
-    const current = await imports.lock(manager, accountId, id);
-    if (!decide(current)) return toImportJson(current);
-    const now = new Date();
-    await manager.update(
-      ImportRecord,
-      { id },
-      // TypeORM's type of a JSON column with an open record in it.
-      { ...change(current), actor: context.actor as never, updated_at: now, due_at: now },
-    );
-    await transaction.audit({ accountIds: [accountId], type, subject: { import_id: id } });
-    return toImportJson(await imports.lock(manager, accountId, id));
-  });
 }
 
 export const importHandlers = [CreateImportHandler, StartImportHandler, UndoImportHandler];

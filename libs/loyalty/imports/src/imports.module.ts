@@ -1,8 +1,9 @@
 import { Module } from '@nestjs/common';
 import { TypeOrmModule } from '@nestjs/typeorm';
 import { CustomerCardReadsModule } from '#stamping/customer-card-reads.module.js';
-import { importHandlers } from './import.commands.js';
+import { ImportChanges, importHandlers } from './import.commands.js';
 import { ImportRecord } from './import.entity.js';
+import { ImportQueue } from './import-queue.service.js';
 import { ImportRows } from './import-rows.service.js';
 import { ImportsController } from './imports.controller.js';
 import { ImportsService } from './imports.service.js';
@@ -10,6 +11,6 @@ import { ImportsService } from './imports.service.js';
 @Module({
   imports: [TypeOrmModule.forFeature([ImportRecord]), CustomerCardReadsModule],
   controllers: [ImportsController],
-  providers: [ImportsService, ImportRows, ...importHandlers],
+  providers: [ImportsService, ImportQueue, ImportRows, ImportChanges, ...importHandlers],
 })
 export class ImportsModule {}

@@ -4,7 +4,9 @@ import { Gauge, Registry } from 'prom-client';
 import { loadCheckpointSigner } from '#kernel/checkpoint-key.js';
 import { Config } from '#configuration/config.js';
 import { getErrorMessage } from '#kernel/errors.js';
+import { pause } from '#kernel/pause.js';
 import type { Signer } from '#kernel/signed-note.js';
+import { WakeSignal } from '#kernel/wake-signal.js';
 import { inTransaction, isTransient } from '#database/connection.js';
 import { Notifications } from '#database/notifications.js';
 import { MailOutbox } from '#messages/mail-outbox.service.js';
@@ -69,15 +71,16 @@ export class CheckpointSigning {
         'CHECKPOINT_DIR is not set: checkpoints are stored in the database only, where anyone who can rewrite the history can rewrite them too',
       );
     }
-    const requests = new SigningRequests();
+    const requests = new WakeSignal();
     const notifications = new Notifications(this.config.databaseUrl, CHECKPOINT_REQUESTED, () =>
-      requests.notify(),
+      requests.wake(),
     );
     await notifications.listen();
     try {
       while (!signal.aborted) {
         await this.signOnce(signer);
-        await requests.waitBetween(MIN_SIGNING_INTERVAL_MS, SIGNING_INTERVAL_MS, signal);
+        await pause(MIN_SIGNING_INTERVAL_MS, signal);
+        await requests.wait(SIGNING_INTERVAL_MS - MIN_SIGNING_INTERVAL_MS, signal);
       }
     } finally {
       await notifications.close();
@@ -142,39 +145,6 @@ export class CheckpointSigning {
     await inTransaction(this.pool, async (client) => {
       await client.query('update transparency_log set mailed_at = now()');
       await this.outbox.add(client, [renderCheckpointMail(mailTo, signer.name, { note, size })]);
-    });
-  }
-}
-
-/** Waits for requests to sign, which may arrive at any time. */
-class SigningRequests {
-  private isRequested = false;
-  private wakeUp: () => void = () => undefined;
-
-  notify(): void {
-    this.isRequested = true;
-    this.wakeUp();
-  }
-
-  /** Waits for a request, at least `minMs` and at most `maxMs`. */
-  async waitBetween(minMs: number, maxMs: number, signal: AbortSignal): Promise<void> {
-    await this.sleep(minMs, signal, false);
-    if (!this.isRequested) await this.sleep(maxMs - minMs, signal, true);
-    this.isRequested = false;
-  }
-
-  private sleep(milliseconds: number, signal: AbortSignal, canWake: boolean): Promise<void> {
-    if (signal.aborted) return Promise.resolve();
-    return new Promise((resolve) => {
-      const finish = () => {
-        clearTimeout(timer);
-        signal.removeEventListener('abort', finish);
-        this.wakeUp = () => undefined;
-        resolve();
-      };
-      const timer = setTimeout(finish, milliseconds);
-      signal.addEventListener('abort', finish, { once: true });
-      if (canWake) this.wakeUp = finish;
     });
   }
 }

@@ -1,7 +1,7 @@
 import type { Logger } from '@nestjs/common';
 import { getErrorMessage } from '#kernel/errors.js';
-import { pause } from '#kernel/pause.js';
 import { getRetryDelayMs } from '#kernel/retry-schedule.js';
+import { WakeSignal } from '#kernel/wake-signal.js';
 import { isTransient } from './connection.js';
 import type { Job, JobOutcome, JobQueue } from './job-queue.js';
 
@@ -29,11 +29,21 @@ export class JobRunner {
   private readonly stopping = new AbortController();
   private readonly cut = new AbortController();
   private readonly running: Promise<void>[] = [];
+  private readonly wakeSignals: WakeSignal[] = [];
 
   constructor(private readonly log: Logger) {}
 
   start<Item extends object>(handler: JobHandler<Item>): void {
-    this.running.push(runJobs(handler, this.log, this.stopping.signal, this.cut.signal));
+    const wakeSignal = new WakeSignal();
+    this.wakeSignals.push(wakeSignal);
+    this.running.push(
+      runJobs(handler, this.log, this.stopping.signal, this.cut.signal, wakeSignal),
+    );
+  }
+
+  /** Looks for jobs now instead of at the next poll. */
+  wake(): void {
+    for (const wakeSignal of this.wakeSignals) wakeSignal.wake();
   }
 
   /** Stops. Attempts that take longer than the time allowed are aborted, and made again later. */
@@ -54,6 +64,7 @@ export async function runJobs<Item extends object>(
   log: Logger,
   signal: AbortSignal,
   cut: AbortSignal,
+  wakeSignal = new WakeSignal(),
 ): Promise<void> {
   const running = new Set<Promise<void>>();
   while (!signal.aborted) {
@@ -71,7 +82,7 @@ export async function runJobs<Item extends object>(
         `no work can be claimed: ${getErrorMessage(error)}`,
       );
     }
-    await pause(POLL_INTERVAL_MS, signal);
+    await wakeSignal.wait(POLL_INTERVAL_MS, signal);
   }
   await Promise.all(running);
 }

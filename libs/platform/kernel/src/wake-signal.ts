@@ -1,0 +1,28 @@
+/** Lets a loop wait until it is woken. One that is woken while it works does not wait next time. */
+export class WakeSignal {
+  private isWoken = false;
+  private endWait: () => void = () => undefined;
+
+  wake(): void {
+    this.isWoken = true;
+    this.endWait();
+  }
+
+  /** Waits until it is woken, the time is over or the signal aborts. */
+  async wait(milliseconds: number, signal: AbortSignal): Promise<void> {
+    if (!this.isWoken && !signal.aborted) {
+      await new Promise<void>((resolve) => {
+        const finish = () => {
+          clearTimeout(timer);
+          signal.removeEventListener('abort', finish);
+          this.endWait = () => undefined;
+          resolve();
+        };
+        const timer = setTimeout(finish, milliseconds);
+        signal.addEventListener('abort', finish, { once: true });
+        this.endWait = finish;
+      });
+    }
+    this.isWoken = false;
+  }
+}
