@@ -34,7 +34,10 @@ const CONCURRENCY = 48;
 const MAX_TRIES = 3;
 const CLOCKS_DIFFER_MS = 60_000;
 
-type PendingRow = { row: number; entry: ImportEntry; match: Match };
+type CardsByCustomer = Map<number, CustomerCardJson[]>;
+
+/** @property cards of the customers whom it may be about */
+type PendingRow = { row: number; entry: ImportEntry; match: Match; cards: CardsByCustomer };
 
 /** The customer that a row has led to. */
 type Applied = Pick<RowResult, 'state' | 'customerId' | 'customerCardId'>;
@@ -65,8 +68,9 @@ export class ImportApplying {
       region,
       pending.map(({ entry }) => entry),
     );
+    const cards = await this.listCards(matches);
     const results: RowResult[] = failed;
-    const work = pending.map((row, i) => ({ ...row, match: matches[i] ?? EMPTY_MATCH }));
+    const work = pending.map((row, i) => ({ ...row, match: matches[i] ?? EMPTY_MATCH, cards }));
     try {
       await runConcurrently(work, CONCURRENCY, async (row) => {
         results.push(await this.applyRow(running, region, row));
@@ -80,9 +84,10 @@ export class ImportApplying {
   private async applyRow(
     running: CustomerImport,
     region: StoreRegion,
-    { row, entry, match }: PendingRow,
+    pending: PendingRow,
   ): Promise<RowResult> {
-    const [matched] = match.customers;
+    const { row } = pending;
+    const [matched] = pending.match.customers;
     const fail = (errors: FieldErrors): RowResult => ({
       row,
       state: 'failed',
@@ -91,7 +96,7 @@ export class ImportApplying {
       customerCardId: null,
     });
     try {
-      const applied = await this.apply(running, region, { row, entry, match });
+      const applied = await this.apply(running, region, pending);
       return 'errors' in applied ? fail(applied.errors) : { row, errors: null, ...applied };
     } catch (error) {
       if (error instanceof RejectedError) return fail(error.errors);
@@ -104,18 +109,17 @@ export class ImportApplying {
   private async apply(
     running: CustomerImport,
     region: StoreRegion,
-    { row, entry, match: firstMatch }: PendingRow,
+    { row, entry, match: firstMatch, cards: firstCards }: PendingRow,
   ): Promise<Applied | { errors: FieldErrors }> {
     const { accountId, cardId, actor, id } = running;
     const requestId = `${createRequestIdPrefix(id)}${row}`;
     const context = { accountId, actor, channel: CARRY_OVER_CHANNEL, requestId };
-    for (let match = firstMatch, tries = 1; ; tries++) {
+    for (let match = firstMatch, cards = firstCards, tries = 1; ; tries++) {
       const errors = findRowErrors(entry, match, region);
       if (errors) return { errors };
       const [existing] = match.customers;
       try {
         if (existing) {
-          const cards = await this.customerCards.listByCustomer([existing.id]);
           const person = { existing, cards: cards.get(existing.id) ?? [] };
           return await this.update(context, running, person, entry);
         }
@@ -135,7 +139,13 @@ export class ImportApplying {
         if (!(error instanceof TakenError) || tries === MAX_TRIES) throw error;
       }
       [match = EMPTY_MATCH] = await this.matches.find(accountId, region, [entry]);
+      cards = await this.listCards([match]);
     }
+  }
+
+  private listCards(matches: Match[]): Promise<CardsByCustomer> {
+    const ids = matches.flatMap(({ customers }) => customers.map(({ id }) => id));
+    return this.customerCards.listByCustomer(ids);
   }
 
   /**

@@ -35,16 +35,21 @@ type Row = {
 
 const COLUMNS = 'row, state, sealed, errors, customer_id, customer_card_id';
 
-/** Records results of rows that are still in a former state, and counts them, so that none is counted twice. */
+/**
+ * Records results of rows that are still in a former state, and counts them, so that none is counted twice. Takes each
+ * result by its place instead of by a join: without statistics of a new import, PostgreSQL would compare each of its
+ * rows with each result, which took 0.5 s for 256 of 4,000 rows instead of 14 ms.
+ */
 const RECORD = {
   name: 'import_rows_record',
   text: `with recorded as (
            update import_rows r
-           set state = x.state, errors = x.errors::jsonb, customer_id = x.customer_id,
-             customer_card_id = x.customer_card_id, sealed = case when x.state = 'failed' then r.sealed end
-           from unnest($3::int[], $4::text[], $5::text[], $6::bigint[], $7::bigint[])
-             as x (row, state, errors, customer_id, customer_card_id)
-           where r.import_id = $1 and r.row = x.row and r.state = any ($2)
+           set state = ($4::text[])[array_position($3::int[], r.row)],
+             errors = ($5::text[])[array_position($3, r.row)]::jsonb,
+             customer_id = ($6::bigint[])[array_position($3, r.row)],
+             customer_card_id = ($7::bigint[])[array_position($3, r.row)],
+             sealed = case when ($4)[array_position($3, r.row)] = 'failed' then r.sealed end
+           where r.import_id = $1 and r.row = any ($3) and r.state = any ($2)
            returning r.state
          ), counts as (
            select count(*)::int as done, count(*) filter (where state = 'created')::int as created,
