@@ -1,15 +1,18 @@
 import { Injectable } from '@nestjs/common';
-import { mkdir, open, readdir, readFile, rename, stat } from 'node:fs/promises';
+import { mkdir, open, readdir, readFile, rename, stat, unlink } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { setTimeout as wait } from 'node:timers/promises';
 import { Config } from '#configuration/config.js';
 import type { Verifier } from '#kernel/signed-note.js';
+import { findSuperfluous } from './checkpoint-thinning.js';
 import { openCheckpoint, type TreeHead } from './checkpoint.js';
 
 const FILE_TIMEOUT_MS = 20_000;
 const FILE_NAME_DIGITS = 16;
 const SUFFIX = '.checkpoint';
 const LATEST = 'latest';
+/** Limits the files that one step of thinning looks at: a folder on another machine takes a millisecond for each. */
+const THINNING_BATCH_SIZE = 1_000;
 
 export type StoredCheckpoint = TreeHead & { file: string };
 
@@ -49,6 +52,26 @@ export class CheckpointFiles {
   /** Writes a checkpoint and syncs it to disk. `latest` is replaced atomically. */
   write(size: number, note: string): Promise<void> {
     return this.withTimeout(() => this.replace(size, note));
+  }
+
+  /**
+   * Deletes old checkpoints that a later one covers (ADR-0105), one part of the folder at a time.
+   * @param from the name at which the part begins; null: at the oldest
+   * @returns how many were deleted, and where the next part begins; null: that was the last
+   */
+  thin(from: string | null, now: Date): Promise<{ deleted: number; next: string | null }> {
+    return this.withTimeout(async () => {
+      const all = await this.listNames();
+      const start = from === null ? 0 : all.findIndex((name) => name >= from);
+      const names = start < 0 ? [] : all.slice(start, start + THINNING_BATCH_SIZE);
+      const files = [];
+      for (const name of names) files.push({ name, at: (await stat(join(this.dir, name))).mtime });
+      const superfluous = findSuperfluous(files, now);
+      for (const name of superfluous) await unlink(join(this.dir, name));
+      // A later file may cover the last one.
+      const next = names.length < THINNING_BATCH_SIZE ? null : (names.at(-1) ?? null);
+      return { deleted: superfluous.length, next };
+    });
   }
 
   /**

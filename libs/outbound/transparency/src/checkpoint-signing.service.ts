@@ -17,6 +17,8 @@ import { CHECKPOINT_REQUESTED, Checkpoints } from './checkpoints.service.js';
 import { Tree } from './tree.service.js';
 
 const SIGNING_INTERVAL_MS = 60_000;
+/** How long after it has gone through the folder thinning begins again. */
+const THINNING_INTERVAL_MS = 24 * 60 * 60_000;
 /** Bounds how often checkpoints are signed on request. */
 const MIN_SIGNING_INTERVAL_MS = 1_000;
 
@@ -31,6 +33,8 @@ export class CheckpointSigning {
   private readonly refusedGauge: Gauge;
   private readonly signedAtGauge: Gauge;
   private isRefused = false;
+  /** Where thinning goes on, and when. */
+  private thinning: { from: string | null; dueAt: number } = { from: null, dueAt: 0 };
 
   constructor(
     private readonly pool: Pool,
@@ -79,6 +83,7 @@ export class CheckpointSigning {
     try {
       while (!signal.aborted) {
         await this.signOnce(signer);
+        await this.thinOnce();
         await pause(MIN_SIGNING_INTERVAL_MS, signal);
         await requests.wait(SIGNING_INTERVAL_MS - MIN_SIGNING_INTERVAL_MS, signal);
       }
@@ -102,6 +107,26 @@ export class CheckpointSigning {
       this.log[level](`no checkpoint was signed: ${getErrorMessage(error)}`);
     }
     this.refusedGauge.set(this.isRefused ? 1 : 0);
+  }
+
+  /**
+   * Deletes some of the old checkpoints that later ones cover: a part of the folder after each signature, so that signing
+   * never waits for long. Leaves them all while the history contradicts one.
+   */
+  private async thinOnce(): Promise<void> {
+    const { files } = this.folder;
+    if (!files || this.isRefused || performance.now() < this.thinning.dueAt) return;
+    try {
+      const { deleted, next } = await files.thin(this.thinning.from, new Date());
+      if (deleted > 0)
+        this.log.log(`${deleted} old checkpoints were deleted: later ones cover them`);
+      const dueAt = next === null ? performance.now() + THINNING_INTERVAL_MS : 0;
+      this.thinning = { from: next, dueAt };
+    } catch (error) {
+      // In a folder that lets nobody delete, all of them stay.
+      this.log.warn(`old checkpoints stay in ${files.dir}: ${getErrorMessage(error)}`);
+      this.thinning = { from: null, dueAt: performance.now() + THINNING_INTERVAL_MS };
+    }
   }
 
   private async sign(signer: Signer): Promise<void> {
