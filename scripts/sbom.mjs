@@ -1,25 +1,33 @@
-import { spawnSync } from 'node:child_process';
 import fs from 'node:fs';
+import os from 'node:os';
 import path from 'node:path';
+import { describeImagePackages, placeImagePackages } from './image-packages.mjs';
 import { listLicences } from './licences.mjs';
+import { pruneImage } from './prune-image.mjs';
 
 /**
- * Writes two lists of what is shipped into a folder: sbom.cdx.json (CycloneDX) and licences.txt. Fails when a licence
+ * Writes two lists of what the image has into a folder: sbom.cdx.json (CycloneDX) and licences.txt. Fails when a licence
  * is not allowed.
  */
 const folder = process.argv[2];
 if (!folder) throw new Error('usage: node scripts/sbom.mjs <folder>');
 
-const { status, stdout, stderr, error } = spawnSync(
-  'npm',
-  ['sbom', '--omit=dev', '--sbom-format=cyclonedx'],
-  { encoding: 'utf8', maxBuffer: 64 * 1024 * 1024 },
-);
-if (status !== 0) throw new Error(`npm sbom failed:\n${stderr}`, { cause: error });
-
-const licences = listLicences(JSON.parse(stdout));
+const temporary = fs.mkdtempSync(path.join(os.tmpdir(), 'inkpad-sbom-'));
+// npm calls the whole by the name of its folder.
+const image = path.join(temporary, 'inkpad');
+let document;
+try {
+  fs.mkdirSync(image);
+  placeImagePackages(process.cwd(), image);
+  pruneImage(image);
+  const { components, ...rest } = describeImagePackages(image);
+  document = { ...rest, components: [...components, describeScalar()] };
+} finally {
+  fs.rmSync(temporary, { recursive: true });
+}
+const licences = listLicences(document);
 fs.mkdirSync(folder, { recursive: true });
-fs.writeFileSync(path.join(folder, 'sbom.cdx.json'), stdout);
+fs.writeFileSync(path.join(folder, 'sbom.cdx.json'), `${JSON.stringify(document, null, 2)}\n`);
 fs.writeFileSync(
   path.join(folder, 'licences.txt'),
   licences.map(({ line }) => `${line}\n`).join(''),
@@ -29,3 +37,19 @@ const refused = licences.filter(({ allowed }) => !allowed);
 for (const { line } of refused) console.error(`${line}: see ALLOWED in scripts/licences.mjs`);
 if (refused.length > 0) process.exitCode = 1;
 else console.log(`${licences.length} packages, their licences in ${folder}`);
+
+/** Describes data/scalar.js.br, which is no package here. NOTICE has its version. */
+function describeScalar() {
+  const [, name, version] =
+    /(@scalar\/api-reference) (\d+[.]\d+[.]\d+)/.exec(fs.readFileSync('NOTICE', 'utf8')) ?? [];
+  if (!version) throw new Error('NOTICE does not say which version of Scalar data/scalar.js.br is');
+  return {
+    'bom-ref': `${name}@${version}`,
+    type: 'library',
+    name,
+    version,
+    purl: `pkg:npm/${encodeURIComponent('@scalar')}/api-reference@${version}`,
+    licenses: [{ license: { id: 'MIT' } }],
+    properties: [{ name: 'inkpad:file', value: 'data/scalar.js.br' }],
+  };
+}

