@@ -5,6 +5,8 @@ import type {
   DeliveryJson,
   ReplayJson,
 } from '#subscriptions/webhook-delivery.dto.js';
+import { toPublicEventId } from '#kernel/public-id.js';
+import { createId } from '#kernel/randomness.js';
 import type { AuditEntryJson } from '#history/audit-entry.dto.js';
 import type { WebhookSubscriptionSecretJson } from '#subscriptions/webhook-subscription.dto.js';
 import {
@@ -12,6 +14,7 @@ import {
   expectRefused,
   useService,
   type ContractClient,
+  type Failure,
 } from '../support/http/contract.js';
 import { eventually } from '../support/jest/eventually.js';
 import type { Program } from '../support/services/program.js';
@@ -941,6 +944,38 @@ describe('the feed', () => {
     }
     const { body } = await store.get<EnvelopeJson[]>(`${store.store}/events`);
     expect(body.map(({ account_id }) => account_id)).not.toContain(other.store.accountId);
+  });
+
+  it('DELIV-70 `after` that was given out after the backup from which the service was restored is 422 `cursor_ahead`', async () => {
+    type Ahead = Failure & { resume_after: string | null };
+    const { store, path, events } = await stamped();
+    const last = events.at(-1)?.id;
+    // As of an event that a restored database does not have.
+    const lost = toPublicEventId(createId());
+    const feed = `${store.store}/events`;
+    const answer = await store.get<Ahead>(`${feed}?after=${lost}`);
+    expectRefused(answer, 'after', 'cursor_ahead');
+    expect(answer.body.resume_after).toBe(last);
+    expect(answer.body.resolution).toBe(`Start again from here: continue with after=${last}.`);
+    await store.post(`${path}/stamp`, { stamps: 1 });
+    const { body: all } = await eventually(
+      () => store.get<EnvelopeJson[]>(feed),
+      ({ body }) => body.length > events.length,
+    );
+    // Later events do not change where to continue.
+    const again = await store.get<Ahead>(`${feed}?after=${lost}`);
+    expect(again.body.resume_after).toBe(last);
+    const { body: next } = await store.get<EnvelopeJson[]>(`${feed}?after=${last}`);
+    expect(next).toEqual(all.slice(events.length));
+
+    const empty = await service.newStore();
+    const { body } = await empty.get<Ahead>(`${empty.store}/events?after=${lost}`);
+    expect([body.code, body.resume_after]).toEqual(['cursor_ahead', null]);
+    expect(body.resolution).toBe('Start again from here: leave after out.');
+    // An id from next year is made up, and one from before the oldest event was deleted.
+    for (const after of ['evt_7ZZZZZZZZZZZZZZZZZZZZZZZZZ', 'evt_0000000000000000000000000Z']) {
+      expectRefused(await store.get(`${feed}?after=${after}`), 'after');
+    }
   });
 });
 

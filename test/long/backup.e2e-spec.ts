@@ -12,7 +12,7 @@ import {
   writeFileSync,
 } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { join, resolve } from 'node:path';
 import pg from 'pg';
 import { startPostgres, type EmbeddedPostgres } from '../../scripts/embedded-postgres.mjs';
 import { listProcesses } from '../../scripts/processes.mjs';
@@ -399,6 +399,35 @@ describe('killing', () => {
       await eventually(listOwn, (processes) => processes.length > 1);
       await killed.kill('SIGKILL');
       await eventually(listOwn, (processes) => processes.length === 0);
+    },
+    SLOW,
+  );
+
+  it(
+    'npm run restore leaves no verification behind',
+    async () => {
+      await database.query('create database verified');
+      const inOther = (url: string) => Object.assign(new URL(url), { pathname: '/verified' }).href;
+      const killed = startProgram(
+        RESTORE,
+        {
+          ...environment,
+          DATABASE_URL: inOther(server.url),
+          DATABASE_MIGRATION_URL: inOther(server.ownerUrl),
+        },
+        [backup],
+      );
+      // Started by a restore, it has its whole path.
+      const listVerifications = () =>
+        listProcesses().filter(({ command }) => command.includes(resolve(VERIFY)));
+      await eventually(listVerifications, (processes) => processes.length > 0);
+      await killed.kill('SIGKILL');
+      expect(killed.output()).toMatch(/verifying …\n$/);
+      await eventually(listVerifications, (processes) => processes.length === 0);
+      await eventually(
+        () => database.query(`select from pg_stat_activity where datname = 'verified'`),
+        ({ rowCount }) => rowCount === 0,
+      );
     },
     SLOW,
   );

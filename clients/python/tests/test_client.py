@@ -164,6 +164,7 @@ class ClientTest(unittest.TestCase):
             "code": "validation_failed",
             "errors": {"name": ["is required"]},
             "existing": {"type": "customer", "id": 31},
+            "resume_after": "evt_01KJM3Z0Q8F7W2N4B6D8C0E1G3",
             "resolution": "Give a name.",
             "documentation_url": "https://cards.example/docs/errors#validation_failed",
         }
@@ -175,6 +176,7 @@ class ClientTest(unittest.TestCase):
         self.assertEqual((error.status, error.code), (422, "validation_failed"))
         self.assertEqual(error.errors, {"name": ["is required"]})
         self.assertEqual(error.existing, {"type": "customer", "id": 31})
+        self.assertEqual(error.resume_after, "evt_01KJM3Z0Q8F7W2N4B6D8C0E1G3")
         self.assertEqual(error.resolution, "Give a name.")
         self.assertEqual(error.documentation_url, said["documentation_url"])
         self.assertEqual((error.request_id, error.retry_after), ("r-1", None))

@@ -42,6 +42,11 @@ export class TakenError extends InkpadError {
   declare readonly code: 'taken';
 }
 
+/** 422: The service was restored from a backup that is older than this cursor. resume_after says where to continue. */
+export class CursorAheadError extends InkpadError {
+  declare readonly code: 'cursor_ahead';
+}
+
 /** 400: The body is not valid JSON. */
 export class MalformedJsonError extends InkpadError {
   declare readonly code: 'malformed_json';
@@ -151,6 +156,7 @@ export const ERROR_CLASSES = {
   method_not_allowed: MethodNotAllowedError,
   validation_failed: ValidationFailedError,
   taken: TakenError,
+  cursor_ahead: CursorAheadError,
   malformed_json: MalformedJsonError,
   malformed_request: MalformedRequestError,
   header_fields_too_large: HeaderFieldsTooLargeError,

@@ -27,6 +27,11 @@ export class InkpadError extends Error {
   readonly errors: Record<string, string[]>;
   /** With the code `taken`: the record that has the value. */
   readonly existing: ErrorSchema['existing'];
+  /**
+   * With the code `cursor_ahead`: the id of the event to continue after; null: continue from the beginning.
+   * Otherwise undefined.
+   */
+  readonly resumeAfter: string | null | undefined;
   /** How to fix it, for people. */
   readonly resolution: string | undefined;
   readonly documentationUrl: string | undefined;
@@ -39,7 +44,7 @@ export class InkpadError extends Error {
 
   constructor(
     status: number,
-    { error, code, errors, existing, resolution, documentation_url, request_id }: ErrorBody,
+    { error, code, errors, existing, resume_after, ...advice }: ErrorBody,
     { headers, cause }: { headers?: WebHeaders; cause?: unknown } = {},
   ) {
     super(typeof error === 'string' ? error : `Not a response of Inkpad (status ${status})`, {
@@ -49,9 +54,10 @@ export class InkpadError extends Error {
     this.code = code ?? 'unknown';
     this.errors = errors ?? {};
     this.existing = existing;
-    this.resolution = resolution;
-    this.documentationUrl = documentation_url;
-    this.requestId = request_id ?? headers?.get('x-request-id') ?? null;
+    this.resumeAfter = resume_after;
+    this.resolution = advice.resolution;
+    this.documentationUrl = advice.documentation_url;
+    this.requestId = advice.request_id ?? headers?.get('x-request-id') ?? null;
     this.retryAfter = parseRetryAfter(headers?.get('retry-after'));
     this.headers = headers ?? null;
   }

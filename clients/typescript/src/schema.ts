@@ -2711,6 +2711,7 @@ export interface components {
         | 'method_not_allowed'
         | 'validation_failed'
         | 'taken'
+        | 'cursor_ahead'
         | 'malformed_json'
         | 'malformed_request'
         | 'header_fields_too_large'
@@ -2735,6 +2736,8 @@ export interface components {
       };
       /** @description With the code taken: the record that has the value */
       existing?: components['schemas']['ExistingRecord'];
+      /** @description With the code cursor_ahead: the id of the event to continue after; null: continue from the beginning */
+      resume_after?: string | null;
       /** @description How to fix it */
       resolution?: string;
       /**
@@ -4864,7 +4867,7 @@ export interface components {
         'application/json': components['schemas']['ErrorResponse'];
       };
     };
-    /** @description A field is not valid: errors says which and why. taken: Another record has this e-mail address, phone number, external reference, receipt number or enrolment: existing says which. limit_reached: There are as many of these records as there may be. idempotency_key_reused: The Idempotency-Key was already used with another body. insufficient_stamps: The customer card holds too few stamps for this. reward_inactive: The reward is not active. card_expired: The card has expired: it can be neither stamped nor redeemed. stamp_limit_reached: One of the card's stamping limits was reached. customer_erased: The customer was erased: nothing about them can be changed any more. customer_merged: The customer was merged into another one: the message names the one that goes on. ambiguous: The e-mail address, phone number and references belong to different customers: the message names them. */
+    /** @description A field is not valid: errors says which and why. taken: Another record has this e-mail address, phone number, external reference, receipt number or enrolment: existing says which. cursor_ahead: The service was restored from a backup that is older than this cursor. resume_after says where to continue. limit_reached: There are as many of these records as there may be. idempotency_key_reused: The Idempotency-Key was already used with another body. insufficient_stamps: The customer card holds too few stamps for this. reward_inactive: The reward is not active. card_expired: The card has expired: it can be neither stamped nor redeemed. stamp_limit_reached: One of the card's stamping limits was reached. customer_erased: The customer was erased: nothing about them can be changed any more. customer_merged: The customer was merged into another one: the message names the one that goes on. ambiguous: The e-mail address, phone number and references belong to different customers: the message names them. */
     Rejected: {
       headers: {
         [name: string]: unknown;

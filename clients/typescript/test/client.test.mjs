@@ -112,6 +112,7 @@ test('words a refusal as an error with everything that the service said', async 
         code: 'validation_failed',
         errors: { name: ['is required'] },
         existing: { type: 'customer', id: 31 },
+        resume_after: 'evt_01KJM3Z0Q8F7W2N4B6D8C0E1G3',
         resolution: 'Give a name.',
         documentation_url: 'https://cards.example/docs/errors#validation_failed',
       },
@@ -124,6 +125,7 @@ test('words a refusal as an error with everything that the service said', async 
     assert.equal(error.code, 'validation_failed');
     assert.deepEqual(error.errors, { name: ['is required'] });
     assert.deepEqual(error.existing, { type: 'customer', id: 31 });
+    assert.equal(error.resumeAfter, 'evt_01KJM3Z0Q8F7W2N4B6D8C0E1G3');
     assert.equal(error.message, 'name is required');
     assert.equal(error.resolution, 'Give a name.');
     assert.equal(error.documentationUrl, 'https://cards.example/docs/errors#validation_failed');

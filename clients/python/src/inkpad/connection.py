@@ -271,6 +271,7 @@ def _create_error(response: urllib3.BaseHTTPResponse, body: Any) -> InkpadError:
         code=code,
         errors=fields.get("errors"),
         existing=fields.get("existing"),
+        resume_after=fields.get("resume_after"),
         resolution=fields.get("resolution"),
         documentation_url=fields.get("documentation_url"),
         request_id=fields.get("request_id") or response.headers.get("x-request-id"),

@@ -17,6 +17,7 @@ __all__ = [
     "MethodNotAllowedError",
     "ValidationFailedError",
     "TakenError",
+    "CursorAheadError",
     "MalformedJsonError",
     "MalformedRequestError",
     "HeaderFieldsTooLargeError",
@@ -90,6 +91,14 @@ class TakenError(InkpadError):
     """
 
     code: Literal["taken"]
+
+
+class CursorAheadError(InkpadError):
+    """422: The service was restored from a backup that is older than this cursor. resume_after
+    says where to continue.
+    """
+
+    code: Literal["cursor_ahead"]
 
 
 class MalformedJsonError(InkpadError):
@@ -227,6 +236,7 @@ ERROR_CLASSES: dict[str, type[InkpadError]] = {
     "method_not_allowed": MethodNotAllowedError,
     "validation_failed": ValidationFailedError,
     "taken": TakenError,
+    "cursor_ahead": CursorAheadError,
     "malformed_json": MalformedJsonError,
     "malformed_request": MalformedRequestError,
     "header_fields_too_large": HeaderFieldsTooLargeError,

@@ -21,6 +21,9 @@ class InkpadError(Exception):
     """On 422: messages by field; `base` is for the whole record."""
     existing: dict[str, Any] | None
     """With the code `taken`: `type` and `id` of the record that has the value."""
+    resume_after: str | None
+    """With the code `cursor_ahead`: the id of the event to continue after; None: continue from the
+    beginning."""
     resolution: str | None
     """How to fix it, for people."""
     documentation_url: str | None
@@ -39,6 +42,7 @@ class InkpadError(Exception):
         code: str = "unknown",
         errors: dict[str, list[str]] | None = None,
         existing: dict[str, Any] | None = None,
+        resume_after: str | None = None,
         resolution: str | None = None,
         documentation_url: str | None = None,
         request_id: str | None = None,
@@ -50,6 +54,7 @@ class InkpadError(Exception):
         self.code = code
         self.errors = errors or {}
         self.existing = existing
+        self.resume_after = resume_after
         self.resolution = resolution
         self.documentation_url = documentation_url
         self.request_id = request_id

@@ -904,6 +904,7 @@ class ErrorResponse(TypedDict):
         "method_not_allowed",
         "validation_failed",
         "taken",
+        "cursor_ahead",
         "malformed_json",
         "malformed_request",
         "header_fields_too_large",
@@ -928,6 +929,10 @@ class ErrorResponse(TypedDict):
     """On 422: messages by field; base is for the whole record"""
     existing: NotRequired[ExistingRecord]
     """With the code taken: the record that has the value"""
+    resume_after: NotRequired[str | None]
+    """With the code cursor_ahead: the id of the event to continue after; null: continue from the
+    beginning
+    """
     resolution: NotRequired[str]
     """How to fix it"""
     documentation_url: str

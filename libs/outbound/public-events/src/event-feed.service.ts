@@ -1,6 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import { Pool } from 'pg';
-import { toPublicEventId } from '#kernel/public-id.js';
+import { Config } from '#configuration/config.js';
+import { parsePublicEventId, readIdTime, toPublicEventId } from '#kernel/public-id.js';
 import { query } from '#database/connection.js';
 import { readPage } from '#http/page-by-bytes.js';
 import { ReceiptUses } from '#stamping/receipt-uses.service.js';
@@ -23,6 +24,24 @@ const FIND_POSITION = `select seq from webhook_events where event_id = $1 and ac
 const SELECT_BY_ID =
   'select seq, event_id, customer_id, account_id, type from webhook_events where event_id = any (';
 
+/**
+ * Looks for a cursor that is no stored event of the store. One of another store, or one that is not enqueued yet, is
+ * stored all the same. An id holds the time at which it was made.
+ */
+const FIND_RESUMPTION = {
+  name: 'webhook_event_resumption',
+  text: `select
+           exists (select from webhook_events where event_id = $2)
+             or exists (select from es.events where event_id = $3) as is_stored,
+           (select recorded_at from webhook_events where account_id = $1 order by seq limit 1) as oldest_at,
+           (select event_id from webhook_events where account_id = $1 and recorded_at <= $4
+            order by seq desc limit 1) as resume_after`,
+};
+
+type ResumptionRow = { is_stored: boolean; oldest_at: Date | null; resume_after: string | null };
+
+const DAY_MS = 86_400_000;
+
 /** `text` is null when the event's partition was dropped. */
 type RenderedRef = { ref: PublicEventRef; text: Buffer | null };
 
@@ -33,6 +52,7 @@ export class EventFeed {
     private readonly pool: Pool,
     private readonly bodies: EventBodies,
     private readonly receipts: ReceiptUses,
+    private readonly config: Config,
   ) {}
 
   /**
@@ -87,6 +107,30 @@ export class EventFeed {
       envelopes: page.flatMap(({ text }) => text ?? []),
       next: (hasMore && page.at(-1)?.ref.eventId) || null,
     };
+  }
+
+  /**
+   * Finds where to continue when `after` was given out after the backup from which the database was restored.
+   * @returns undefined: it was not; otherwise the id of the last event from before it, or null if there is none
+   */
+  async findResumption(
+    accountId: number,
+    after: string,
+  ): Promise<{ after: string | null } | undefined> {
+    const uuid = parsePublicEventId(after);
+    if (uuid === undefined) return undefined;
+    const madeAt = readIdTime(uuid);
+    // Made up.
+    if (Number(madeAt) > Date.now() + DAY_MS) return undefined;
+    const [row] = await query<ResumptionRow>(this.pool, {
+      ...FIND_RESUMPTION,
+      values: [accountId, after, uuid, madeAt],
+    });
+    if (!row || row.is_stored) return undefined;
+    // Earlier ones have been deleted.
+    const keptSince =
+      row.oldest_at ?? new Date(Date.now() - this.config.webhookRetentionDays * DAY_MS);
+    return madeAt < keptSince ? undefined : { after: row.resume_after };
   }
 
   private async render(refs: PublicEventRef[]): Promise<RenderedRef[]> {

@@ -3,7 +3,7 @@ import { Controller, Get, Query, Req, Res } from '@nestjs/common';
 import type { FastifyReply } from 'fastify';
 import type { CommandContext } from '#kernel/aggregate.js';
 import { Config } from '#configuration/config.js';
-import { InvalidFieldsError } from '#kernel/errors.js';
+import { CursorAheadError, InvalidFieldsError, type RejectedError } from '#kernel/errors.js';
 import { Context, type AuthenticatedRequest } from '#http/caller.js';
 import { Endpoint } from '#http/endpoint.js';
 import { LargeResponses } from '#http/large-responses.js';
@@ -13,7 +13,9 @@ import { EnvelopeJson, FeedQuery } from './event-feed.dto.js';
 
 const DEFAULT_LIMIT = 100;
 const UNKNOWN_EVENT =
-  'is not a stored event of this store: it is not kept any more, or a backup from before it was restored. Leave after out to start again at the oldest event that is kept';
+  'is not a stored event of this store, or is not kept any more. Leave after out to start again at the oldest event that is kept';
+const LOST_EVENT =
+  'was lost when the service was restored from a backup that is older than this event';
 const OPEN = Buffer.from('[');
 const COMMA = Buffer.from(',');
 const CLOSE = Buffer.from(']');
@@ -55,7 +57,7 @@ export class EventsController {
     const page = await this.feed.catchUp(accountId, options, () =>
       this.largeResponses.acquire(request, reply),
     );
-    if (!page) throw new InvalidFieldsError({ after: [UNKNOWN_EVENT] });
+    if (!page) throw await this.createUnknownError(accountId, String(after));
     if (page.next !== null)
       addLink(reply, renderNextLink(this.config.publicUrl, request.url, { after: page.next }));
     // Sent as stored bytes, as fast as the client reads: parsing and serializing would need several times the memory.
@@ -64,6 +66,16 @@ export class EventsController {
     const parts = toJsonList(page.envelopes);
     if (bytes < MIN_STREAMED_BYTES) return Buffer.concat([...parts]);
     return Readable.from(parts, { objectMode: false, highWaterMark: 1 });
+  }
+
+  private async createUnknownError(accountId: number, after: string): Promise<RejectedError> {
+    const resumption = await this.feed.findResumption(accountId, after);
+    if (!resumption) return new InvalidFieldsError({ after: [UNKNOWN_EVENT] });
+    const resolution =
+      resumption.after === null
+        ? 'Start again from here: leave after out.'
+        : `Start again from here: continue with after=${resumption.after}.`;
+    return new CursorAheadError({ after: [LOST_EVENT] }, resolution, resumption.after);
   }
 }
 

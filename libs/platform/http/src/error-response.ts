@@ -12,6 +12,8 @@ export type ErrorResponse = {
   error: string;
   errors?: FieldErrors;
   existing?: ExistingRecord;
+  /** Null: from the beginning. */
+  resumeAfter?: string | null;
   resolution?: string;
   retryAfterSeconds?: number;
   versioning?: VersioningJson;
@@ -41,7 +43,7 @@ export type ErrorJson = ReturnType<typeof toErrorJson>;
 
 /** Renders the body of an error response (ERR-01 to ERR-07). */
 export function toErrorJson(
-  { code, error, errors, existing, resolution, versioning }: ErrorResponse,
+  { code, error, errors, existing, resumeAfter, resolution, versioning }: ErrorResponse,
   requestId: string,
   publicUrl: string,
 ) {
@@ -50,6 +52,7 @@ export function toErrorJson(
     code,
     ...(errors && { errors }),
     ...(existing && { existing: { type: existing.type, id: existing.id } }),
+    ...(resumeAfter !== undefined && { resume_after: resumeAfter }),
     ...(resolution !== undefined && { resolution }),
     ...(versioning && { versioning }),
     documentation_url: `${publicUrl}${ERROR_PAGE}#${code}`,

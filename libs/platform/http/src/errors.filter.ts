@@ -11,6 +11,7 @@ import type { FastifyReply } from 'fastify';
 import type { PlatformConfig } from '#kernel/platform-config.js';
 import {
   CompressedBodyError,
+  CursorAheadError,
   ForbiddenError,
   InProgressError,
   InvalidFieldsError,
@@ -243,6 +244,7 @@ function toErrorResponse(error: unknown): ErrorResponse {
       error: message,
       errors,
       ...(existing && { existing }),
+      ...(error instanceof CursorAheadError && { resumeAfter: error.resumeAfter }),
       ...(resolution && { resolution }),
     };
   }

@@ -85,6 +85,13 @@ export const ERRORS = {
       'Another record has this e-mail address, phone number, external reference, receipt number or enrolment: existing says which.',
     headers: ['Idempotent-Replayed'],
   },
+  cursor_ahead: {
+    status: 422,
+    advice:
+      'Continue after the event that resume_after names, or from the beginning if it is null. What you received after it is no longer in the history: compare your records with the service.',
+    meaning:
+      'The service was restored from a backup that is older than this cursor. resume_after says where to continue.',
+  },
   malformed_json: {
     status: 400,
     error: 'The body is not valid JSON',

@@ -44,6 +44,20 @@ export class TakenError extends RejectedError {
   }
 }
 
+/**
+ * Reports a cursor that was given out after the backup from which the service was restored.
+ * @property resumeAfter the last entry from before it that is still there; null: there is none
+ */
+export class CursorAheadError extends RejectedError {
+  constructor(
+    errors: FieldErrors,
+    resolution: string,
+    readonly resumeAfter: string | null,
+  ) {
+    super(errors, 'cursor_ahead', resolution);
+  }
+}
+
 /** Reports invalid fields. Not stored under an Idempotency-Key (RETRY-16). */
 export class InvalidFieldsError extends RejectedError {}
 

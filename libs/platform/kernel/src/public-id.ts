@@ -39,3 +39,8 @@ export function parsePublicEventId(publicId: string): string | undefined {
   const hex = bits.toString(16).padStart(32, '0');
   return hex.replace(/^(.{8})(.{4})(.{4})(.{4})(.{12})$/, '$1-$2-$3-$4-$5');
 }
+
+/** Reads the time at which a UUIDv7 was made (RFC 9562, section 5.7). */
+export function readIdTime(uuid: string): Date {
+  return new Date(parseInt(uuid.replaceAll('-', '').slice(0, 12), 16));
+}

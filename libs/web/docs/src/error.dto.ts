@@ -60,6 +60,14 @@ export class ErrorBody {
   })
   declare readonly existing?: ExistingRecordBody;
 
+  @TextProperty({
+    optional: true,
+    nullable: true,
+    description:
+      'With the code cursor_ahead: the id of the event to continue after; null: continue from the beginning',
+  })
+  declare readonly resume_after?: string | null;
+
   @TextProperty({ optional: true, description: 'How to fix it' })
   declare readonly resolution?: string;
 
