@@ -13,7 +13,7 @@ COPY clients/python/LICENSE clients/python/README.md clients/python/pyproject.to
 COPY clients/python/src ./clients/python/src
 COPY docs/guides ./docs/guides
 COPY docs/receivers ./docs/receivers
-COPY docs/api.md docs/webhooks.md ./docs/
+COPY docs/admin-api.md docs/api.md docs/webhooks.md ./docs/
 COPY CHANGELOG.md ./
 COPY libs ./libs
 COPY scripts ./scripts
@@ -34,7 +34,7 @@ RUN install -d -o node -g node /data /checkpoints
 COPY --from=build /app/node_modules ./node_modules
 COPY --from=build /app/dist ./dist
 COPY data ./data
-COPY package.json openapi.json LICENSE NOTICE ./
+COPY package.json openapi.json openapi-admin.json LICENSE NOTICE ./
 COPY deploy/health.mjs ./deploy/
 # What npm run cli and the like begin with.
 COPY scripts/node-version.cjs scripts/npm-parent.mjs scripts/processes.mjs scripts/restore.mjs scripts/run.mjs scripts/start-settings.mjs ./scripts/

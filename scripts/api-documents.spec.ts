@@ -7,15 +7,15 @@ import { DeclaresTag, tags } from '#http/endpoint.js';
 import type { OpenApiDocument } from '#docs/openapi-document.js';
 import { renderApiDocuments, createOpenApi } from './api-documents.js';
 
-let document: OpenApiDocument;
+let documents: { api: OpenApiDocument; admin: OpenApiDocument };
 
 beforeAll(async () => {
-  document = await createOpenApi();
+  documents = await createOpenApi();
 });
 
-describe('the OpenAPI document', () => {
-  it('matches the code, and so does what is generated from it (if not: npm run openapi)', async () => {
-    const texts = Object.entries(await renderApiDocuments(document));
+describe('the OpenAPI documents', () => {
+  it('match the code, and so does what is generated from them (if not: npm run openapi)', async () => {
+    const texts = Object.entries(await renderApiDocuments(documents));
     const stale = texts.filter(
       ([path, text]) => !existsSync(path) || readFileSync(path, 'utf8') !== text,
     );
@@ -23,7 +23,7 @@ describe('the OpenAPI document', () => {
     expect(stale.map(([path]) => path)).toEqual([]);
   });
 
-  it('gives the clients the version of the service', () => {
+  it('give the clients the version of the service', () => {
     const read = (path: string) => JSON.parse(readFileSync(path, 'utf8')) as { version: string };
     const { version } = read('package.json');
     expect(read('clients/typescript/package.json').version).toBe(version);
@@ -32,7 +32,7 @@ describe('the OpenAPI document', () => {
     );
   });
 
-  it('is not made while an operation names a tag that no controller declares', async () => {
+  it('are not made while an operation names a tag that no controller declares', async () => {
     const declared = tags.get('Posters');
     if (!declared) throw new Error('no tag Posters');
     tags.delete('Posters');
@@ -42,9 +42,11 @@ describe('the OpenAPI document', () => {
     expect(() => DeclaresTag(declared)(class {})).not.toThrow();
     expect(() => DeclaresTag(declared)(class {})).toThrow('two tags are called Posters');
   });
+});
 
+describe.each(['api', 'admin'] as const)('the OpenAPI document of the %s', (name) => {
   it('is valid OpenAPI 3.1', async () => {
-    const { valid, errors } = await new Validator().validate(structuredClone(document));
+    const { valid, errors } = await new Validator().validate(structuredClone(documents[name]));
     expect(errors).toBeUndefined();
     expect(valid).toBe(true);
   });
@@ -52,9 +54,9 @@ describe('the OpenAPI document', () => {
   it('has an example for every body that is valid by its schema', () => {
     const ajv = new Ajv2020({ strict: false, allErrors: true });
     formats.default(ajv);
-    ajv.addSchema(document, 'document');
-    const bodies = mediaTypes(document, '#');
-    expect(bodies.length).toBeGreaterThan(40);
+    ajv.addSchema(documents[name], 'document');
+    const bodies = mediaTypes(documents[name], '#');
+    expect(bodies.length).toBeGreaterThan(name === 'api' ? 40 : 20);
     const incomplete = bodies.flatMap(({ at, examples }) => {
       const validate = ajv.getSchema(`document${at}/schema`);
       if (!validate) return [`${at}: no schema`];
@@ -67,13 +69,13 @@ describe('the OpenAPI document', () => {
   });
 
   it('refers only to itself', () => {
-    const text = JSON.stringify(document);
+    const text = JSON.stringify(documents[name]);
     const targets = new Set([...text.matchAll(/"\$ref":"([^"]+)"/g)].map(([, ref = '']) => ref));
     const lost = [...targets].filter((ref) => {
       const parts = ref.split('/').slice(1);
       const target = parts.reduce<unknown>(
         (at, part) => (at as Record<string, unknown> | undefined)?.[part],
-        document,
+        documents[name],
       );
       return !ref.startsWith('#/') || target === undefined;
     });

@@ -7,7 +7,7 @@ import openapiTS, { astToString, type OpenAPI3 } from 'openapi-typescript';
 import { readConfig } from '#configuration/config.js';
 import type { OpenApiDocument } from '#docs/openapi-document.js';
 import { ApiModule } from '../apps/api/src/api.module.js';
-import { createOpenApiDocument } from './openapi/document.js';
+import { createOpenApiDocuments } from './openapi/document.js';
 import { closeSchema } from './openapi/open-shapes.js';
 import { ENV_EXAMPLE, renderEnvExample } from './env-example.js';
 import { renderPythonErrors, renderTypescriptErrors } from './error-classes.js';
@@ -22,9 +22,11 @@ const TYPES = { defaultNonNullable: false };
 
 const PUBLIC_URL = 'https://inkpad.example';
 
-/** Creates the document as it is committed: independent of the machine, and created without a database. */
-export async function createOpenApi(): Promise<OpenApiDocument> {
-  return createOpenApiDocument(await createPreviewApp(), PUBLIC_URL);
+type ApiDocuments = { api: OpenApiDocument; admin: OpenApiDocument };
+
+/** Creates the documents as they are committed: independent of the machine, and created without a database. */
+export async function createOpenApi(): Promise<ApiDocuments> {
+  return createOpenApiDocuments(await createPreviewApp(), PUBLIC_URL);
 }
 
 /** Modules and controllers to be inspected; nothing is constructed or connected. */
@@ -42,9 +44,10 @@ export async function createPreviewApp(): Promise<NestFastifyApplication> {
 }
 
 /** Renders every generated file that is committed, by its path. */
-export async function renderApiDocuments(
-  document: OpenApiDocument,
-): Promise<Record<string, string>> {
+export async function renderApiDocuments({
+  api: document,
+  admin,
+}: ApiDocuments): Promise<Record<string, string>> {
   const { version } = JSON.parse(readFileSync('package.json', 'utf8')) as { version: string };
   // Our clients are released with the service, so their types may be exact.
   const exact = closeSchema(document) as OpenApiDocument;
@@ -52,6 +55,7 @@ export async function renderApiDocuments(
   const operations = `${GENERATED}/** Of the client, which is that of the service it was generated from. */\nexport const VERSION = '${version}';\n\n/** Method and path of each operation, by its name. */\nexport const operations = ${JSON.stringify(listRoutes(document))} as const;\n`;
   return {
     'openapi.json': await format('openapi.json', JSON.stringify(document)),
+    'openapi-admin.json': await format('openapi-admin.json', JSON.stringify(admin)),
     'clients/typescript/src/schema.ts': await format('schema.ts', schema),
     'clients/typescript/src/operations.ts': await format('operations.ts', operations),
     'clients/typescript/src/error-classes.ts': await format(

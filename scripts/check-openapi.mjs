@@ -1,9 +1,9 @@
-// Lints openapi.json with the rules of Redocly, and insists on a sentence about every field: npm run rules
+// Lints the OpenAPI documents with the rules of Redocly, and insists on a sentence about every field: npm run rules
 // Redocly's engine is here anyway, as a part of openapi-typescript; its command line would be fifty times as large.
 import { createConfig, lint } from '@redocly/openapi-core';
 import { readFileSync } from 'node:fs';
 
-const DOCUMENT = 'openapi.json';
+const DOCUMENTS = ['openapi.json', 'openapi-admin.json'];
 
 const config = await createConfig({
   extends: ['recommended-strict'],
@@ -15,17 +15,21 @@ const config = await createConfig({
     'no-invalid-parameter-examples': 'error',
   },
 });
-const problems = (await lint({ ref: DOCUMENT, config })).map(
-  ({ message, location }) => `${location[0]?.pointer}: ${message}`,
-);
+for (const name of DOCUMENTS) await check(name);
 
-const document = JSON.parse(readFileSync(DOCUMENT, 'utf8'));
-problems.push(...findUndescribed(document, '#'));
-
-for (const problem of problems) console.error(problem);
-if (problems.length > 0) console.error(`${problems.length} errors in ${DOCUMENT}`);
-else console.log(`${DOCUMENT} has no errors, and a sentence about every field`);
-process.exitCode = problems.length === 0 ? 0 : 1;
+async function check(name) {
+  const problems = (await lint({ ref: name, config })).map(
+    ({ message, location }) => `${location[0]?.pointer}: ${message}`,
+  );
+  problems.push(...findUndescribed(JSON.parse(readFileSync(name, 'utf8')), '#'));
+  for (const problem of problems) console.error(problem);
+  if (problems.length === 0) {
+    console.log(`${name} has no errors, and a sentence about every field`);
+    return;
+  }
+  console.error(`${problems.length} errors in ${name}`);
+  process.exitCode = 1;
+}
 
 /** Finds fields without a description, wherever a schema stands. */
 function findUndescribed(value, pointer) {

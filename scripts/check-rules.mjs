@@ -4,50 +4,50 @@ import { fileURLToPath } from 'node:url';
 import ts from 'typescript';
 
 /**
- * Compares docs/api.md with test/contract: each rule has exactly one test, whose title is the rule's id and first
+ * Compares docs/api.md and docs/admin-api.md with test/contract: each rule has exactly one test, whose title is the rule's id and first
  * sentence, each test has a rule, and none is skipped. With --write, it corrects the titles.
  */
 const root = path.dirname(path.dirname(fileURLToPath(import.meta.url)));
-const DOCUMENT = 'docs/api.md';
+const DOCUMENTS = ['docs/api.md', 'docs/admin-api.md'];
 const TESTS = 'test/contract';
 const JEST = /^(it|test|describe|[xf](it|test|describe))$/;
 
 const errors = [];
 const isWriting = process.argv.includes('--write');
-const rules = readRules();
+const rules = new Map();
+for (const name of DOCUMENTS) readRules(name);
 const tests = new Map();
 for (const name of fs.readdirSync(path.join(root, TESTS), { recursive: true }).sort()) {
   // Only files that jest runs; any other would count here but never run.
   if (name.endsWith('.e2e-spec.ts')) readTests(`${TESTS}/${name}`);
   else if (name.endsWith('.ts')) errors.push(`${TESTS}/${name} is not run`);
 }
-for (const [rule, { line }] of rules) {
-  if (!tests.has(rule)) errors.push(`${DOCUMENT}:${line} ${rule} has no test in ${TESTS}`);
+for (const [rule, { place }] of rules) {
+  if (!tests.has(rule)) errors.push(`${place} ${rule} has no test in ${TESTS}`);
 }
 for (const [rule, where] of tests) {
-  if (!rules.has(rule)) errors.push(`${where} ${rule} is not a rule of ${DOCUMENT}`);
+  if (!rules.has(rule)) errors.push(`${where} ${rule} is not a rule of ${DOCUMENTS.join(' or ')}`);
 }
 for (const error of errors) console.error(error);
 if (errors.length > 0) {
-  console.error(`${errors.length} errors in ${DOCUMENT} and ${TESTS}`);
+  console.error(`${errors.length} errors in ${DOCUMENTS.join(', ')} and ${TESTS}`);
   process.exitCode = 1;
 } else {
   console.log(`${rules.size} rules, each with its test`);
 }
 
-function readRules() {
-  const rules = new Map();
-  const lines = fs.readFileSync(path.join(root, DOCUMENT), 'utf8').split('\n');
+function readRules(document) {
+  const countBefore = rules.size;
+  const lines = fs.readFileSync(path.join(root, document), 'utf8').split('\n');
   for (const [i, text] of lines.entries()) {
     const bold = /^\s*- \*\*(.*?)\*\*/.exec(text)?.[1];
     if (bold === undefined) continue;
-    const where = `${DOCUMENT}:${i + 1}`;
+    const where = `${document}:${i + 1}`;
     if (!/^[A-Z]+-\d{2,}$/.test(bold)) errors.push(`${where} ${bold} is not an id`);
     else if (rules.has(bold)) errors.push(`${where} ${bold} appears twice`);
-    else rules.set(bold, { line: i + 1, title: `${bold} ${readFirstSentence(lines, i)}` });
+    else rules.set(bold, { place: where, title: `${bold} ${readFirstSentence(lines, i)}` });
   }
-  if (rules.size === 0) errors.push(`${DOCUMENT} has no rules`);
-  return rules;
+  if (rules.size === countBefore) errors.push(`${document} has no rules`);
 }
 
 /** Reads the first sentence of the list item that begins in line i, as plain text without its full stop. */

@@ -33,7 +33,11 @@ const REPLACED = [
   [/\bcounterparts?\b/i, 'emulator'],
 ];
 
-const rules = new Set(read('docs/api.md').match(/(?<=^- \*\*)[A-Z]+-\d{2,}(?=\*\*)/gm));
+const rules = new Set(
+  ['docs/api.md', 'docs/admin-api.md'].flatMap(
+    (file) => read(file).match(/(?<=^- \*\*)[A-Z]+-\d{2,}(?=\*\*)/gm) ?? [],
+  ),
+);
 const prefixes = [...new Set([...rules].map((rule) => rule.split('-')[0]))].join('|');
 const decisions = new Set(
   fs.readdirSync(path.join(root, 'docs/adr')).map((name) => `ADR-${name.slice(0, 4)}`),
@@ -56,7 +60,8 @@ if (errors.length > 0) process.exitCode = 1;
 
 function checkLine(line, where) {
   for (const [rule] of line.matchAll(RULE)) {
-    if (!rules.has(rule)) errors.push(`${where} ${rule} is not a rule of docs/api.md`);
+    if (!rules.has(rule))
+      errors.push(`${where} ${rule} is not a rule of docs/api.md or docs/admin-api.md`);
   }
   for (const [decision] of line.matchAll(/\bADR-\d+/g)) {
     if (!decisions.has(decision)) errors.push(`${where} ${decision} is not in docs/adr`);

@@ -6,6 +6,7 @@ import { AccountsService } from '#accounts/accounts.service.js';
 import { AuditService } from '#history/audit.service.js';
 import { AuditedWrites } from '#event-store/commands/audited-writes.service.js';
 import { sealedColumns } from '../apps/sealed-columns.js';
+import { addAdminTokenCommands } from './admin-token-commands.js';
 import { addCheckpointCommands } from './checkpoint-commands.js';
 import { addExamples, parsePositive, parseTimeOption, type TimeOption } from './command.js';
 import { listErasures, readInputLines, repeatErasures } from './erasures.js';
@@ -43,6 +44,7 @@ the reason on standard error when nothing was, and with 2 when it was called wro
 addUserCommands(program, by);
 addStoreCommands(program, by);
 addTokenCommands(program, by);
+addAdminTokenCommands(program, by);
 
 program
   .command('key:rotate')

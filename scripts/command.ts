@@ -1,8 +1,6 @@
 import type { INestApplicationContext } from '@nestjs/common';
 import { CommandBus } from '@nestjs/cqrs';
 import { InvalidArgumentError, type Command } from 'commander';
-import type pg from 'pg';
-import { Pool } from 'pg';
 import { findEmailKey } from '#kernel/email-address.js';
 import { normalizeNumber } from '#kernel/text.js';
 import { EARLIEST_TIME, LATEST_TIME, type MomentOfDay } from '#kernel/zoned-time.js';
@@ -33,9 +31,12 @@ export function runCommandAfterInput<T>(
 }
 
 /** Prints rows as one JSON object with a list. */
-export function runList(name: string, read: (pool: pg.Pool) => Promise<object[]>): void {
+export function runList(
+  name: string,
+  read: (app: INestApplicationContext) => Promise<object[]>,
+): void {
   runScript(async () => {
-    const items = await withServices((app) => read(app.get(Pool)));
+    const items = await withServices(read);
     console.log(JSON.stringify({ [name]: items }));
   });
 }

@@ -24,7 +24,9 @@ for (const folder of ['docs', 'clients/python', 'clients/typescript', 'clients/v
 /** Variables of Node.js, OpenTelemetry, Compose, tests and examples. */
 const FOREIGN = new Set(
   `NODE_ENV NODE_COMPILE_CACHE NODE_EXTRA_CA_CERTS NODE_OPTIONS HTTPS_PROXY OTEL_EXPORTER_OTLP_HEADERS OTEL_TRACES_SAMPLER COMPOSE_FILE
-  STORED_EVENTS FUZZ_SEED INKPAD_URL INKPAD_TOKEN WEBHOOK_SECRET EVENTS_DIR`.split(/\s+/),
+  STORED_EVENTS FUZZ_SEED INKPAD_URL INKPAD_TOKEN INKPAD_ADMIN_TOKEN WEBHOOK_SECRET EVENTS_DIR`.split(
+    /\s+/,
+  ),
 );
 
 type Named = { where: string; name: string };

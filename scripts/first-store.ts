@@ -1,10 +1,10 @@
-import { randomBytes } from 'node:crypto';
 import { CommandBus } from '@nestjs/cqrs';
 import { DataSource } from 'typeorm';
 import { getEmailKey } from '#kernel/email-address.js';
 import { CreateAccount } from '#accounts/account.commands.js';
 import { CreateUser, RemoveUser } from '#identity/identity.commands.js';
 import { CreateToken } from '#identity/token.commands.js';
+import { generatePassword } from '#identity/passwords.service.js';
 import { AddMember } from '#identity/member.commands.js';
 import { getOperator } from './operator.js';
 import { withServices } from './script-services.js';
@@ -30,7 +30,7 @@ export function createFirstStore(): Promise<FirstStore> {
       [getEmailKey(EMAIL)],
     );
     if (interrupted.length > 0) await bus.execute(new RemoveUser(by, EMAIL));
-    const password = randomBytes(12).toString('base64url');
+    const password = generatePassword();
     await bus.execute(new CreateUser(by, EMAIL, 'Owner', password));
     const [store]: { id: number }[] = await source.query('select id from accounts limit 1');
     const accountId =

@@ -15,11 +15,15 @@ const PLACES = {
   [`${FOLDER}/README.md`]: '/docs',
   'docs/webhooks.md': '/docs/webhooks-in-detail',
   'docs/api.md': '/docs/rules',
+  'docs/admin-api.md': '/docs/admin-rules',
   'CHANGELOG.md': '/docs/changelog',
   'clients/typescript/README.md': '/docs/clients/typescript',
   'clients/python/README.md': '/docs/clients/python',
   'openapi.json': '/docs/reference',
+  'openapi-admin.json': '/docs/admin-reference',
 };
+/** The pages of the OpenAPI documents, which have no Markdown. */
+const DOCUMENTS = new Set([PLACES['openapi.json'], PLACES['openapi-admin.json']]);
 /** Files that pages link to, and the service offers for download. */
 const RECEIVERS = 'docs/receivers';
 /** In the README of a client, what follows is for those who change it. */
@@ -143,7 +147,7 @@ function renderLinks(text, file) {
     if (target === null) return label;
     if (!target.startsWith('%ROOT%')) return link;
     const [place, hash] = target.replace('%ROOT%', '').split('#');
-    const isPage = !place.startsWith(`/${RECEIVERS}/`) && place !== PLACES['openapi.json'];
+    const isPage = !place.startsWith(`/${RECEIVERS}/`) && !DOCUMENTS.has(place);
     return `[${label}](%ADDRESS%${place}${isPage ? '.md' : ''}${hash === undefined ? '' : `#${hash}`})`;
   });
 }

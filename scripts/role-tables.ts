@@ -10,9 +10,11 @@ export function renderRolesPage(): string {
   const names = [...tags.values()]
     .sort((one, other) => one.order - other.order)
     .map(({ name }) => name);
-  const sections = [...names, undefined].map((tag) => {
+  const sections = [...names, undefined].flatMap((tag) => {
     const operations = OPERATIONS.filter((operation) => findTag(operation) === tag);
-    return `### ${tag ?? 'The console'}\n\n${renderTable(operations)}`;
+    // Tokens of the admin API have no role.
+    if (operations.length === 0) return [];
+    return [`### ${tag ?? 'The console'}\n\n${renderTable(operations)}`];
   });
   return `${text}\n${sections.join('\n\n')}\n`;
 }

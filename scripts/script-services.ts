@@ -8,6 +8,7 @@ import { DatabaseModule } from '#database/database.module.js';
 import { EventStoreModule } from '#event-store/event-store.module.js';
 import { LargeResponses } from '#http/large-responses.js';
 import { IdentityModule } from '#identity/identity.module.js';
+import { AdminTokensModule } from '#admin-api/admin-tokens.module.js';
 import { AccountsModule } from '#accounts/accounts.module.js';
 import { CustomersModule } from '#customers/customers.module.js';
 import { AuditModule } from '#history/audit.module.js';
@@ -32,6 +33,7 @@ class ScriptModule {
           subjects: customerSubjects,
         }),
         IdentityModule,
+        AdminTokensModule,
         AccountsModule,
         CustomersModule,
         AuditModule,

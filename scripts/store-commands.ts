@@ -1,4 +1,5 @@
 import { Option, type Command } from 'commander';
+import { Pool } from 'pg';
 import { DataSource } from 'typeorm';
 import { CreateAccount } from '#accounts/account.commands.js';
 import { normalizeEmailAddress } from '#kernel/email-address.js';
@@ -43,7 +44,7 @@ export function addStoreCommands(program: Command, by: AuditedWriter): void {
       .option('--user <email>', 'only those of this user', parseEmailKey),
     'store:list --user grace@shop.example',
   ).action(({ user }: { user?: string }) => {
-    runList('stores', async (pool) => (await pool.query(STORES, [user ?? null])).rows);
+    runList('stores', async (app) => (await app.get(Pool).query(STORES, [user ?? null])).rows);
   });
 
   addExamples(

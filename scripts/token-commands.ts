@@ -1,5 +1,6 @@
 import { Option, type Command } from 'commander';
 import { normalizeEmailAddress } from '#kernel/email-address.js';
+import { ApiTokens, type ApiTokenRecord } from '#identity/api-tokens.service.js';
 import { ROLES, type Role } from '#identity/roles.js';
 import { CreateToken, LimitToken, RevokeToken } from '#identity/token.commands.js';
 import type { AuditedWriter } from '#event-store/commands/audited-writes.service.js';
@@ -12,17 +13,6 @@ import {
   parseTimeOption,
   type TimeOption,
 } from './command.js';
-
-/** Tokens themselves are known to nobody: only their hashes are stored. */
-const TOKENS = `
-  select t.id::int as token_id, t.name, u.id::int as user_id, u.email, t.role,
-    to_jsonb(t.account_ids) as account_ids, t.read_only, t.per_minute, t.created_at, t.expires_at,
-    t.last_used_at, t.revoked_at
-  from api_tokens t join users u on u.id = t.user_id
-  where ($1 or (t.revoked_at is null and u.removed_at is null
-      and (t.expires_at is null or t.expires_at > now())))
-    and ($2::text is null or u.email_key = $2)
-  order by t.id`;
 
 type NewTokenOptions = {
   user: string;
@@ -42,7 +32,8 @@ export function addTokenCommands(program: Command, by: AuditedWriter): void {
       .option('--all', 'includes revoked and expired tokens', false),
     'token:list --user grace@shop.example',
   ).action(({ user, all }: { user?: string; all: boolean }) => {
-    runList('tokens', async (pool) => (await pool.query(TOKENS, [all, user ?? null])).rows);
+    const filter = { user: user ?? null, isComplete: all };
+    runList('tokens', async (app) => (await app.get(ApiTokens).list(filter, null)).map(toListJson));
   });
 
   addTokenCreation(program, by);
@@ -73,6 +64,24 @@ export function addTokenCommands(program: Command, by: AuditedWriter): void {
       return { token_id: tokenId, revoked: true };
     });
   });
+}
+
+/** Renders a token as the list shows it. */
+function toListJson(token: ApiTokenRecord): object {
+  return {
+    token_id: token.id,
+    name: token.name,
+    user_id: token.userId,
+    email: token.email,
+    role: token.role,
+    account_ids: token.accountIds,
+    read_only: token.isReadOnly,
+    per_minute: token.perMinute,
+    created_at: token.createdAt,
+    expires_at: token.expiresAt,
+    last_used_at: token.lastUsedAt,
+    revoked_at: token.revokedAt,
+  };
 }
 
 function addTokenCreation(program: Command, by: AuditedWriter): void {

@@ -1,5 +1,4 @@
 import type { Command } from 'commander';
-import { randomBytes } from 'node:crypto';
 import { Pool } from 'pg';
 import { DataSource } from 'typeorm';
 import { normalizeEmailAddress } from '#kernel/email-address.js';
@@ -9,8 +8,10 @@ import {
   getUserId,
   type RemovalSummary,
 } from '#identity/identity.commands.js';
+import { generatePassword } from '#identity/passwords.service.js';
 import { SecondFactors } from '#identity/second-factors.service.js';
 import { SetPassword, UnlinkCompany, UpdateUser } from '#identity/user.commands.js';
+import { Users, type ListedUser } from '#identity/users.service.js';
 import type { AuditedWriter } from '#event-store/commands/audited-writes.service.js';
 import {
   addExamples,
@@ -22,19 +23,6 @@ import {
 import { readPassword, type PasswordOptions } from './password-input.js';
 import { runScript } from './run-script.js';
 import { withServices } from './script-services.js';
-
-const USERS = `
-  select u.id::int as user_id, u.email, u.email_confirmed_at, u.name, u.created_at,
-    u.removed_at,
-    (select coalesce(json_agg(json_build_object('account_id', m.account_id, 'role', m.role)
-       order by m.account_id), '[]') from memberships m where m.user_id = u.id) as stores,
-    (select count(*)::int from api_tokens t where t.user_id = u.id and t.revoked_at is null
-       and (t.expires_at is null or t.expires_at > now())) as tokens
-  from users u
-  where (u.removed_at is null or $1)
-    and ($2::bigint is null
-      or exists (select from memberships m where m.user_id = u.id and m.account_id = $2))
-  order by u.id`;
 
 /** Subscriptions that go on when the last owner of their store is removed. */
 const ENABLED_SUBSCRIPTIONS = `
@@ -59,8 +47,24 @@ function addList(program: Command): void {
       .option('--removed', 'includes removed users', false),
     'user:list --store 1',
   ).action(({ store, removed }: { store?: number; removed: boolean }) => {
-    runList('users', async (pool) => (await pool.query(USERS, [removed, store ?? null])).rows);
+    const filter = { accountId: store ?? null, email: null, hasRemoved: removed };
+    runList('users', async (app) => (await app.get(Users).list(filter, null)).map(toListJson));
   });
+}
+
+/** Renders a user as the list shows them. */
+function toListJson({ id, emailConfirmedAt, createdAt, removedAt, ...user }: ListedUser): object {
+  const { email, name, stores, tokens } = user;
+  return {
+    user_id: id,
+    email,
+    email_confirmed_at: emailConfirmedAt,
+    name,
+    created_at: createdAt,
+    removed_at: removedAt,
+    stores,
+    tokens,
+  };
 }
 
 function addCreate(program: Command, by: AuditedWriter): void {
@@ -81,7 +85,7 @@ function addCreate(program: Command, by: AuditedWriter): void {
     runCommandAfterInput(
       () => readPassword(options),
       async (bus, typedPassword) => {
-        const password = typedPassword ?? createPassword();
+        const password = typedPassword ?? generatePassword();
         const { userId } = await bus.execute(
           new CreateUser(by, options.email, options.name, password),
         );
@@ -109,7 +113,7 @@ function addChanges(program: Command, by: AuditedWriter): void {
     runCommandAfterInput(
       () => readPassword(options),
       async (bus, typedPassword) => {
-        const password = typedPassword ?? createPassword();
+        const password = typedPassword ?? generatePassword();
         const { userId } = await bus.execute(new SetPassword(by, email, password));
         return { user_id: userId, email, ...(typedPassword === undefined && { password }) };
       },
@@ -223,8 +227,4 @@ function addPasswordOptions(command: Command): Command {
     )
     .option('--password-stdin', 'reads the first line of standard input')
     .option('--generate', 'generates one and prints it');
-}
-
-function createPassword(): string {
-  return randomBytes(12).toString('base64url');
 }

@@ -10,6 +10,7 @@ const receivers = 'docs/receivers';
 const pages = [
   'docs/webhooks.md',
   'docs/api.md',
+  'docs/admin-api.md',
   'clients/typescript/README.md',
   'clients/python/README.md',
   'CHANGELOG.md',

@@ -18,21 +18,16 @@ export type SampleRequest = {
 };
 
 /** Runs as it is pasted, with the address and the token in two variables of the shell. */
-export function renderCurlSample({
-  method,
-  url,
-  query,
-  body,
-  picture,
-  file,
-  open,
-}: SampleRequest): string {
+export function renderCurlSample(
+  { method, url, query, body, picture, file, open }: SampleRequest,
+  token = 'INKPAD_TOKEN',
+): string {
   const search = new URLSearchParams(
     Object.entries(query).map(([name, value]): [string, string] => [name, String(value)]),
   ).toString();
   const lines = [
     `curl ${method === 'GET' ? '' : `-X ${method} `}"$INKPAD_URL${url}${search && `?${search}`}"`,
-    ...(open ? [] : ['-H "Authorization: Bearer $INKPAD_TOKEN"']),
+    ...(open ? [] : [`-H "Authorization: Bearer $${token}"`]),
     ...(body === undefined
       ? []
       : ["-H 'Content-Type: application/json'", `-d '${quoteForShell(JSON.stringify(body))}'`]),

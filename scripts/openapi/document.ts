@@ -3,7 +3,8 @@ import * as swagger from '@nestjs/swagger';
 import type { OpenApiDocument } from '#docs/openapi-document.js';
 import { HEADERS, PARAMETERS } from '#docs/openapi-headers.js';
 import { applySwaggerDecorators } from '#http/documentation.js';
-import { endpoints, publishedEvents, tags } from '#http/endpoint.js';
+import { endpoints, publishedEvents, tags, type Tag } from '#http/endpoint.js';
+import { isAdminRoute } from '#http/path.js';
 import { ErrorBody } from '#docs/error.dto.js';
 import {
   createOperation,
@@ -15,68 +16,129 @@ import {
 import { openRequestSchema, openResponseSchema } from './open-shapes.js';
 import { listInnerDtos, collectReachable, Schemas, type JsonSchema } from './schemas.js';
 
-const DESCRIPTION = `Loyalty stamp cards for local businesses. Every request except the status needs
-\`Authorization: Bearer <API_TOKEN>\`. Every error is JSON with \`error\`, \`code\`, usually a
+const ERRORS = `Every error is JSON with \`error\`, \`code\`, usually a
 \`resolution\`, and on 422 \`errors\` by field. Ids are integers, times are ISO 8601 in UTC. Ignore
-response fields that you do not know: new ones may be added.
+response fields that you do not know: new ones may be added.`;
+
+const DESCRIPTION = `Loyalty stamp cards for local businesses. Every request except the status needs
+\`Authorization: Bearer <API_TOKEN>\`. ${ERRORS}
 
 The examples take the service's address and a token from two shell variables:
 \`export INKPAD_URL=https://… INKPAD_TOKEN=ink_…\``;
 
+const ADMIN_DESCRIPTION = `Provisions the stores, users and API tokens of an Inkpad service. Every request needs
+\`Authorization: Bearer <ADMIN_TOKEN>\`: a token of the admin API, which only the command line creates, and without which
+there is no admin API. ${ERRORS}
+
+The examples take the service's address and a token from two shell variables:
+\`export INKPAD_URL=https://… INKPAD_ADMIN_TOKEN=inkadm_…\``;
+
+type Mapped = Record<string, Record<string, Record<string, unknown>>>;
+
 /**
- * Creates the document from the controllers and DTOs, so that it always matches the code. Objects are open, because
- * fields may be added to responses within v1.
+ * Creates the documents of both APIs from the controllers and DTOs, so that they always match the code. Objects are
+ * open, because fields may be added to responses within v1.
  * @throws Error that names an operation without a declaration or an example
  */
-export function createOpenApiDocument(app: INestApplication, publicUrl: string): OpenApiDocument {
+export function createOpenApiDocuments(
+  app: INestApplication,
+  publicUrl: string,
+): { api: OpenApiDocument; admin: OpenApiDocument } {
   applySwaggerDecorators(swagger);
   const document = swagger.SwaggerModule.createDocument(
     app,
     new swagger.DocumentBuilder().setOpenAPIVersion('3.1.0').build(),
     { autoTagControllers: false, extraModels: [ErrorBody, ...listInnerDtos()] },
   );
-  const schemas = new Schemas(document.components?.schemas ?? {});
   // Pages and the requests of phones and wallets are not described.
   const described = Object.entries(document.paths).filter(([path]) => path.startsWith('/api/'));
-  const paths = mapValues(Object.fromEntries(described), (operations, path) =>
-    mapValues(operations as Record<string, FoundOperation>, (operation, method) => {
-      const spec = endpoints.get(operation.operationId ?? '');
-      if (!spec) throw new Error(`${method} ${path} has no @Endpoint`);
-      return addErrorContext(`${method} ${path}`, () => {
-        if (!tags.has(spec.tag)) throw new Error(`no controller declares the tag ${spec.tag}`);
-        return createOperation(spec, { method, path }, operation, schemas);
-      });
-    }),
-  );
+  const createPaths = (schemas: Schemas, isIncluded: (path: string) => boolean) =>
+    mapValues(
+      Object.fromEntries(described.filter(([path]) => isIncluded(path))),
+      (operations, path) =>
+        mapValues(operations as Record<string, FoundOperation>, (operation, method) => {
+          const spec = endpoints.get(operation.operationId ?? '');
+          if (!spec) throw new Error(`${method} ${path} has no @Endpoint`);
+          return addErrorContext(`${method} ${path}`, () => {
+            if (!tags.has(spec.tag)) throw new Error(`no controller declares the tag ${spec.tag}`);
+            return createOperation(spec, { method, path }, operation, schemas);
+          });
+        }),
+    );
+  const schemas = new Schemas(document.components?.schemas ?? {});
+  const paths = createPaths(schemas, (path) => !isAdminRoute(path));
   const webhooks = mapValues(Object.fromEntries(publishedEvents), (spec, type) =>
     addErrorContext(type, () => createWebhook(spec, schemas)),
   );
+  const info = { title: 'Inkpad', description: DESCRIPTION };
+  const adminSchemas = new Schemas(document.components?.schemas ?? {});
+  const adminPaths = createPaths(adminSchemas, isAdminRoute);
+  return {
+    api: assemble(info, publicUrl, schemas, {
+      token: 'An API token of a user',
+      paths,
+      webhooks,
+    }),
+    admin: assemble(
+      { title: 'Inkpad, admin API', description: ADMIN_DESCRIPTION },
+      publicUrl,
+      adminSchemas,
+      { token: 'A token of the admin API', paths: adminPaths },
+    ),
+  };
+}
+
+function assemble(
+  info: { title: string; description: string },
+  publicUrl: string,
+  schemas: Schemas,
+  { token, paths, webhooks }: { token: string; paths: Mapped; webhooks?: Record<string, unknown> },
+): OpenApiDocument {
   const responses = createFailureResponses();
   return {
     openapi: '3.1.0',
     info: {
-      title: 'Inkpad',
+      title: info.title,
       version: 'v1',
-      description: DESCRIPTION,
+      description: info.description,
       license: { name: 'Apache-2.0', identifier: 'Apache-2.0' },
     },
     servers: [{ url: publicUrl }],
     security: [{ token: [] }],
-    tags: [...[...tags.values()].sort((one, other) => one.order - other.order), WEBHOOK_TAG].map(
-      ({ name, description }) => ({ name, description }),
-    ),
+    tags: [...listTags(paths), ...(webhooks ? [WEBHOOK_TAG] : [])].map(({ name, description }) => ({
+      name,
+      description,
+    })),
     paths: mapValues(paths, (one) => mapValues(one, openOperation)),
-    webhooks,
+    ...(webhooks && { webhooks }),
     components: {
-      securitySchemes: {
-        token: { type: 'http', scheme: 'bearer', description: 'An API token of a user' },
-      },
-      schemas: openComponents(schemas.components, paths, [webhooks, responses]),
+      securitySchemes: { token: { type: 'http', scheme: 'bearer', description: token } },
+      schemas: openComponents(schemas.components, paths, [webhooks ?? null, responses]),
       responses,
-      headers: HEADERS,
+      headers: pickHeaders(paths, responses),
       parameters: PARAMETERS,
     },
   };
+}
+
+/** Picks the headers that operations refer to: no operation of the admin API has a dry run. */
+function pickHeaders(paths: Mapped, responses: unknown): Record<string, unknown> {
+  const text = JSON.stringify([paths, responses]);
+  return Object.fromEntries(
+    Object.entries(HEADERS).filter(([name]) => text.includes(`#/components/headers/${name}"`)),
+  );
+}
+
+/** Lists the tags of operations in their order. */
+function listTags(paths: Mapped): Tag[] {
+  const used = new Set(
+    Object.values(paths).flatMap((one) =>
+      Object.values(one).flatMap((operation) => operation['tags'] as string[]),
+    ),
+  );
+  return [...tags.values()]
+    .filter(({ name }) => used.has(name))
+    .sort((one, other) => one.order - other.order);
 }
 
 /** Opens the parts of an operation that are no components. */

@@ -1,5 +1,6 @@
 import { publishedEvents, type EndpointSpec, type PublishedEvent } from '#http/endpoint.js';
 import { ERROR_PAGE } from '#http/error-response.js';
+import { isAdminRoute } from '#http/path.js';
 import { findRequiredRoles } from '#identity/roles.js';
 import { renderCurlSample, renderPythonSample, renderTypescriptSample } from './code-samples.js';
 import { INPUT_HEADERS, COMMON_HEADERS, type PARAMETERS } from '#docs/openapi-headers.js';
@@ -99,7 +100,7 @@ export function createOperation(
     operationId: spec.id,
     tags: [spec.tag],
     summary: spec.summary,
-    description: describe(spec),
+    description: describe(spec, route),
     ...(spec.isPublic && { security: [] }),
     parameters: [
       ...sortPathParameters(spec, parameters),
@@ -117,7 +118,7 @@ export function createOperation(
     ...createBinaryBody(spec.picture ?? spec.file),
     responses: createResponses(spec, operation, schemas, {
       writes,
-      isForSome: findRequiredRoles(spec.id) !== null,
+      isForSome: findRoles(spec, route) !== null,
       isDryRun: query.some(({ name }) => name === 'dry_run'),
     }),
     ...(spec.callback !== undefined && { callbacks: createCallback(spec.callback, schemas) }),
@@ -196,8 +197,13 @@ function sortPathParameters({ path = [] }: EndpointSpec, parameters: Parameter[]
   });
 }
 
-function describe(spec: EndpointSpec): string {
-  const roles = findRequiredRoles(spec.id);
+/** Finds the roles that an operation is for, null: all. Tokens of the admin API have none. */
+function findRoles({ id }: EndpointSpec, { path }: Route): string[] | null {
+  return isAdminRoute(path) ? null : findRequiredRoles(id);
+}
+
+function describe(spec: EndpointSpec, route: Route): string {
+  const roles = findRoles(spec, route);
   return [
     ...(spec.description === undefined ? [] : [spec.description]),
     ...(roles ? [`For users with the role ${roles.join(' or ')}.`] : []),
@@ -224,6 +230,11 @@ function createSamples(
     open: spec.isPublic === true,
     hasResponse: spec.response !== undefined || spec.download !== undefined,
   };
+  // The clients have none of its operations.
+  if (isAdminRoute(path)) {
+    const source = renderCurlSample(sample, 'INKPAD_ADMIN_TOKEN');
+    return [{ lang: 'shell', label: 'curl', source }];
+  }
   return [
     { lang: 'shell', label: 'curl', source: renderCurlSample(sample) },
     { lang: 'typescript', label: 'TypeScript', source: renderTypescriptSample(sample) },

@@ -25,8 +25,12 @@ const SLOW = 300_000;
 const AUTOMATION = 'automation';
 /** Their samples are settings of other programs; test/full/assistants tries them. */
 const ASSISTANTS = 'assistants';
+/** Only in curl, and with another token; test/full/provisioning-guide tries it. */
+const PROVISIONING = 'provision-stores';
 const TILL = 'connect-a-till';
-const GUIDES = guideNames().filter((name) => ![AUTOMATION, ASSISTANTS].includes(name));
+const GUIDES = guideNames().filter(
+  (name) => ![AUTOMATION, ASSISTANTS, PROVISIONING].includes(name),
+);
 const TARGET = 'https://hooks.example/flow/1';
 
 let folder: string;

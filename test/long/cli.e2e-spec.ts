@@ -252,6 +252,55 @@ describe('npm run cli', () => {
     expect(allUsers.users).toHaveLength(2);
   });
 
+  it('creates, lists and revokes tokens of the admin API, without listing the tokens themselves', async () => {
+    const create = (...more: string[]) =>
+      runJson<{ admin_token_id: number; admin_token: string }>([
+        'admin-token:create',
+        '--name',
+        'terraform',
+        ...more,
+      ]);
+    const { admin_token: token, ...created } = await create('--expires', '2100-12-31');
+    expect([token, created]).toEqual([
+      expect.stringMatching(/^inkadm_[\w-]{59}$/),
+      { admin_token_id: expect.any(Number) },
+    ]);
+    const reader = await create('--read-only');
+    const list = (...more: string[]) =>
+      runJson<{ admin_tokens: object[] }>(['admin-token:list', ...more]);
+    const { admin_tokens: tokens } = await list();
+    const expected = {
+      name: 'terraform',
+      read_only: false,
+      created_at: expect.any(String),
+      expires_at: '2100-12-31T23:59:59.999Z',
+      last_used_at: null,
+      revoked_at: null,
+    };
+    expect(tokens).toEqual([
+      { ...created, ...expected },
+      { ...expected, admin_token_id: reader.admin_token_id, read_only: true, expires_at: null },
+    ]);
+    const revoke = ['admin-token:revoke', '--token-id', `${reader.admin_token_id}`];
+    expect(await runJson(revoke)).toEqual({
+      admin_token_id: reader.admin_token_id,
+      revoked: true,
+    });
+    expect((await list()).admin_tokens).toHaveLength(1);
+    expect((await list('--all')).admin_tokens).toHaveLength(2);
+    const missing = await cli(['admin-token:revoke', '--token-id', '99']);
+    expect([missing.code, missing.output]).toEqual([1, 'Admin token not found\n']);
+    const { entries } = await runJson<{ entries: { type: string; subject: object }[] }>([
+      'audit:list',
+      '--type',
+      'admin_token.created',
+    ]);
+    expect(entries.map(({ subject }) => subject)).toEqual([
+      { admin_token_id: reader.admin_token_id, name: 'terraform', read_only: true },
+      { ...created, name: 'terraform', expires_at: '2100-12-31T23:59:59.999Z' },
+    ]);
+  });
+
   it('--help describes every command and option, with an example of each command', async () => {
     const { code, output } = await cli(['--help']);
     expect(code).toBe(0);

@@ -27,6 +27,7 @@ import { WalletStateModule } from '#passes/wallet-state.module.js';
 import { PublicImagesModule } from '#card-images/strip-images.module.js';
 import { PagesModule } from '#pages/pages.module.js';
 import { SignInModule } from '#sign-in/sign-in.module.js';
+import { AdminApiModule } from '#admin-api/admin-api.module.js';
 import { LocationPagesModule } from '#location-pages/location-pages.module.js';
 import { OutboxPageModule } from '#outbox/outbox.module.js';
 import { ConsoleModule } from '#console/console.module.js';
@@ -77,6 +78,7 @@ export class ApiModule {
         PublicImagesModule,
         PagesModule,
         SignInModule,
+        AdminApiModule,
         LocationPagesModule,
         OutboxPageModule,
         ConsoleModule,

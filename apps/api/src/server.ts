@@ -23,6 +23,7 @@ import { Authenticator, type AuthenticatedRequest } from '#http/caller.js';
 import { readClientAddress } from '#http/client-address.js';
 import { ClientErrors } from '#http/client-errors.js';
 import { readDatesInAccountTime, AccountTimeZones } from '#http/date-input.js';
+import { AdminGuard } from '#admin-api/admin-guard.service.js';
 import { serveDocs } from '#docs/docs-pages.js';
 import { ErrorsFilter } from '#http/errors.filter.js';
 import { RequestGuard } from '#http/request-guard.js';
@@ -155,6 +156,7 @@ async function installHooks(
   app.get(AppleCertificate, { strict: false }).addToReadiness(app.get(Readiness));
   const authenticator = app.get(Authenticator, { strict: false });
   new RequestGuard(storage, authenticator, metrics, config).install(server);
+  app.get(AdminGuard, { strict: false }).install(server, storage);
   assertHost(server);
   app.get(ConsoleGuard, { strict: false }).install(server);
   installMethodChecks(server);

@@ -81,6 +81,19 @@ create constraint trigger rights_of_token after update on api_tokens
 create constraint trigger rights_without_token after delete on api_tokens
   deferrable initially deferred for each row execute function raise_rights_version();
 
+-- Tokens of the admin API, by their hash. They belong to no user.
+create table admin_tokens (
+  id bigint generated always as identity primary key,
+  name text not null,
+  sha256 bytea not null unique check (octet_length(sha256) = 32),
+  read_only boolean not null,
+  created_at timestamptz not null,
+  expires_at timestamptz,
+  -- to the minute
+  last_used_at timestamptz,
+  revoked_at timestamptz
+);
+
 -- Invitations to work in a store.
 create table invitations (
   id bigint generated always as identity primary key,

@@ -1431,7 +1431,7 @@ export interface components {
        * @description The channel through which it came.
        * @enum {string}
        */
-      channel: 'api' | 'pos' | 'staff' | 'owner' | 'poster' | 'import' | 'cli' | 'system';
+      channel: 'api' | 'pos' | 'staff' | 'owner' | 'poster' | 'import' | 'cli' | 'admin' | 'system';
       /** @description The user, token or program that did it. */
       actor: components['schemas']['HistoryActor'];
       /** @description The id of the request, to be quoted to whoever runs the service. */
@@ -2965,7 +2965,7 @@ export interface components {
        * @description The kind of actor.
        * @enum {string}
        */
-      type: 'token' | 'user' | 'customer' | 'system';
+      type: 'token' | 'user' | 'customer' | 'admin_token' | 'system';
       /**
        * Format: int64
        * @description 0 for the system
@@ -2993,7 +2993,7 @@ export interface components {
        * @description The channel through which it came.
        * @enum {string}
        */
-      channel: 'api' | 'pos' | 'staff' | 'owner' | 'poster' | 'import' | 'cli' | 'system';
+      channel: 'api' | 'pos' | 'staff' | 'owner' | 'poster' | 'import' | 'cli' | 'admin' | 'system';
       /** @description The user, token or program that did it. */
       actor: components['schemas']['HistoryActor'];
       /** @description The id of the request, to be quoted to whoever runs the service. */
@@ -5101,7 +5101,17 @@ export interface operations {
         /** @description Only those at this location. */
         location_id?: number | null;
         /** @description Only those that came through this channel. */
-        channel?: 'api' | 'pos' | 'staff' | 'owner' | 'poster' | 'import' | 'cli' | 'system' | null;
+        channel?:
+          | 'api'
+          | 'pos'
+          | 'staff'
+          | 'owner'
+          | 'poster'
+          | 'import'
+          | 'cli'
+          | 'admin'
+          | 'system'
+          | null;
         /** @description The actor, as type and id */
         actor?: string | null;
       };

@@ -62,6 +62,9 @@ export class Config extends ReadSettings {
   override readonly rateLimitPerMinute = this.env.RATE_LIMIT_PER_MINUTE;
   override readonly accountRateLimitPerMinute = this.env.STORE_RATE_LIMIT_PER_MINUTE;
   override readonly pageRateLimitPerMinute = this.env.PAGE_RATE_LIMIT_PER_MINUTE;
+  override readonly adminRateLimitPerMinute = this.env.ADMIN_RATE_LIMIT_PER_MINUTE;
+  /** Networks from which the admin API may be called; empty: any. */
+  readonly adminAllowedCidrs = this.env.ADMIN_API_ALLOWED_CIDRS;
   /** Signup forms in ten minutes: of any kind from one IP address, and complete ones for one poster. */
   readonly signups = {
     perAddress: this.env.SIGNUPS_PER_ADDRESS,

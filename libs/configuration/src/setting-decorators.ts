@@ -117,6 +117,11 @@ export function PublicUrl(): PropertyDecorator {
   return UrlSetting(['http:', 'https:'], parsePublicUrl, 'must have no user or query');
 }
 
+/** Declares ranges of IP addresses. @param example for the message */
+export function Ranges(example: string): PropertyDecorator {
+  return Setting(parseRanges, `must be ranges such as ${example}, separated by commas`);
+}
+
 export function DatabaseUrl(): PropertyDecorator {
   return UrlSetting(
     ['postgres:', 'postgresql:'],
@@ -203,7 +208,7 @@ export function parseFactor(text: string): number | undefined {
   return Number.isFinite(factor) && factor >= 1 ? factor : undefined;
 }
 
-export function parseRanges(text: string): AddressRange[] | Invalid | undefined {
+function parseRanges(text: string): AddressRange[] | Invalid | undefined {
   const texts = text.split(',').map((range) => range.trim());
   const isValid = texts.every(
     (range) => isIP(range.split('/')[0] ?? '') && ipaddr.isValidCIDR(range),

@@ -14,11 +14,11 @@ import {
   parseMasterKey,
   parseOrigins,
   parsePem,
-  parseRanges,
   parsers,
   parseSignerKey,
   ProxyUrl,
   PublicUrl,
+  Ranges,
   Setting,
   Text,
   Url,
@@ -134,11 +134,13 @@ export class Settings {
   @WholeNumber(1)
   STORE_RATE_LIMIT_PER_MINUTE = 3000;
   @Describe(`
-    Requests per minute per IP address outside the API: pages and images. Health checks are not
-    counted.
+    Requests per minute per IP address outside the API, without health checks; then per token of
+    the admin API, and the networks that may call that (docs/admin-api.md).
   `)
   @WholeNumber(1)
   PAGE_RATE_LIMIT_PER_MINUTE = 1200;
+  @WholeNumber(1) ADMIN_RATE_LIMIT_PER_MINUTE = 300;
+  @Ranges('10.0.0.0/8') ADMIN_API_ALLOWED_CIDRS: AddressRange[] = [];
   @Describe(`
     Signup forms in ten minutes: from one IP address, which a whole shop may share, and complete
     ones for one poster.
@@ -206,10 +208,9 @@ export class Settings {
   @Moment() API_V1_SUNSET_DATE?: Date;
   @Describe(`
     Receivers of webhooks outside the public internet, over https: ranges of your own network,
-    separated by commas, e.g. 10.1.0.0/16,fd12::/48. Anyone who can create a subscription can
-    send requests there.
+    e.g. 10.1.0.0/16,fd12::/48. Anyone who can create a subscription can send requests there.
   `)
-  @Setting(parseRanges, 'must be ranges such as 10.1.0.0/16, separated by commas')
+  @Ranges('10.1.0.0/16')
   WEBHOOK_ALLOWED_CIDRS: AddressRange[] = [];
   @Describe(`
     An HTTP proxy through which webhooks and notifications of web cards leave your network, e.g.

@@ -1,6 +1,7 @@
 import { Global, Module } from '@nestjs/common';
 import { TypeOrmModule } from '@nestjs/typeorm';
 import { Authenticator } from '#http/caller.js';
+import { ApiTokens } from './api-tokens.service.js';
 import { AddressConfirmation } from './address-confirmation.service.js';
 import { addressHandlers } from './address.commands.js';
 import { CompanySignIns } from './company-sign-ins.service.js';
@@ -19,6 +20,7 @@ import { SignInFailures } from './sign-in-failures.service.js';
 import { SignIns } from './sign-ins.service.js';
 import { TokensService } from './tokens.service.js';
 import { userHandlers } from './user.commands.js';
+import { Users } from './users.service.js';
 
 @Global()
 @Module({
@@ -27,6 +29,7 @@ import { userHandlers } from './user.commands.js';
   providers: [
     { provide: Authenticator, useClass: TokensService },
     TokenUses,
+    ApiTokens,
     AddressConfirmation,
     CompanySignIns,
     ...addressHandlers,
@@ -41,9 +44,11 @@ import { userHandlers } from './user.commands.js';
     Sessions,
     SignInFailures,
     SignIns,
+    Users,
   ],
   exports: [
     AddressConfirmation,
+    ApiTokens,
     Authenticator,
     CompanySignIns,
     Members,
@@ -52,6 +57,7 @@ import { userHandlers } from './user.commands.js';
     Sessions,
     SignInFailures,
     SignIns,
+    Users,
   ],
 })
 export class IdentityModule {}

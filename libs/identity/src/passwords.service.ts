@@ -15,6 +15,11 @@ export function hashPassword(password: string): Promise<string> {
   return hash(normalizePassword(password));
 }
 
+/** Generates a password for somebody who is to change it. */
+export function generatePassword(): string {
+  return randomBytes(12).toString('base64url');
+}
+
 /**
  * Lists the most common passwords of several leaks, in lower case. The package's own module would keep 24 MB in memory.
  */

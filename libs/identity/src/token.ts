@@ -12,7 +12,10 @@ const MAX_ACCOUNTS = 100;
 const MAX_NAME = 255;
 const CHECKSUM_BYTES = 12;
 
-const TOKEN = /^(ink_[A-Za-z0-9_-]{43})([A-Za-z0-9_-]{16})$/;
+/** Begins a token, so that whoever finds one knows what it opens. */
+type TokenPrefix = 'ink_' | 'inkadm_';
+
+const SECRET = /^([A-Za-z0-9_-]{43})([A-Za-z0-9_-]{16})$/;
 
 /**
  * Says what a token has less than its user. It never changes.
@@ -30,16 +33,22 @@ export const UNRESTRICTED: TokenRestrictions = { role: null, accountIds: null, i
 type NewToken = { name: string; expiresAt: Date | null; restrictions: TokenRestrictions };
 
 /** @param key for the checksums of this database */
-export function toToken(random: Buffer, key: Buffer): string {
-  const body = `ink_${random.toString('base64url')}`;
+export function toToken(random: Buffer, key: Buffer, prefix: TokenPrefix = 'ink_'): string {
+  const body = `${prefix}${random.toString('base64url')}`;
   return `${body}${createChecksum(body, key).toString('base64url')}`;
 }
 
 /** Tells without a query whether a token was created here. */
-export function hasValidChecksum(token: string, key: Buffer): boolean {
-  const [, body, checksum] = TOKEN.exec(token) ?? [];
-  if (body === undefined || checksum === undefined) return false;
-  return timingSafeEqual(Buffer.from(checksum, 'base64url'), createChecksum(body, key));
+export function hasValidChecksum(
+  token: string,
+  key: Buffer,
+  prefix: TokenPrefix = 'ink_',
+): boolean {
+  if (!token.startsWith(prefix)) return false;
+  const [, secret, checksum] = SECRET.exec(token.slice(prefix.length)) ?? [];
+  if (secret === undefined || checksum === undefined) return false;
+  const expected = createChecksum(`${prefix}${secret}`, key);
+  return timingSafeEqual(Buffer.from(checksum, 'base64url'), expected);
 }
 
 /** Parses a new token. @returns it with the name and the stores that it gets @throws RejectedError */

@@ -147,6 +147,7 @@ class AsyncOperations:
             "poster",
             "import",
             "cli",
+            "admin",
             "system",
         ] | None = None,
         actor: str | None = None,

@@ -40,7 +40,7 @@ class AuditEntry(TypedDict):
     """When it happened."""
     recorded_at: str
     """When it was written to the history."""
-    channel: Literal["api", "pos", "staff", "owner", "poster", "import", "cli", "system"]
+    channel: Literal["api", "pos", "staff", "owner", "poster", "import", "cli", "admin", "system"]
     """The channel through which it came."""
     actor: HistoryActor
     """The user, token or program that did it."""
@@ -1087,7 +1087,7 @@ class ExternalReferenceInput(TypedDict):
 
 
 class HistoryActor(TypedDict):
-    type: Literal["token", "user", "customer", "system"]
+    type: Literal["token", "user", "customer", "admin_token", "system"]
     """The kind of actor."""
     id: int
     """0 for the system"""
@@ -1104,7 +1104,7 @@ class HistoryEntry(TypedDict):
     """When it happened."""
     recorded_at: str
     """When it was written to the history."""
-    channel: Literal["api", "pos", "staff", "owner", "poster", "import", "cli", "system"]
+    channel: Literal["api", "pos", "staff", "owner", "poster", "import", "cli", "admin", "system"]
     """The channel through which it came."""
     actor: HistoryActor
     """The user, token or program that did it."""

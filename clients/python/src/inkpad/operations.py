@@ -149,6 +149,7 @@ class Operations:
             "poster",
             "import",
             "cli",
+            "admin",
             "system",
         ] | None = None,
         actor: str | None = None,

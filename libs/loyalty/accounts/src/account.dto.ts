@@ -22,6 +22,21 @@ const country = parsedTextKind(
   'must be an ISO 3166-1 country code such as DE or US',
 );
 
+/** The kinds of the fields of a store that have rules of their own. */
+export const STORE_KINDS = {
+  timeZone: parsedTextKind(
+    MAX_NAME,
+    parseTimeZone,
+    'must be an IANA time zone such as Europe/Berlin',
+  ),
+  locale: parsedTextKind(
+    MAX_NAME,
+    parseLocale,
+    'must be a BCP 47 language tag such as de or pt-BR',
+  ),
+  country: { ...country, schema: { ...country.schema, pattern: '^[A-Za-z]{2}$' } },
+} as const;
+
 @Dto('StoreChanges', {
   wrapper: 'account',
   bare: true,
@@ -34,31 +49,26 @@ export class UpdateAccountDto {
   @TextField({ clearable: true, description: 'The public name; null means the name' })
   declare readonly store_name?: string | null;
 
-  @Field(
-    parsedTextKind(MAX_NAME, parseTimeZone, 'must be an IANA time zone such as Europe/Berlin'),
-    {
-      omittable: true,
-      description: 'IANA name; days and birthdays are counted in this time zone',
-      example: 'Europe/Berlin',
-    },
-  )
+  @Field(STORE_KINDS.timeZone, {
+    omittable: true,
+    description: 'IANA name; days and birthdays are counted in this time zone',
+    example: 'Europe/Berlin',
+  })
   declare readonly time_zone?: string;
 
-  @Field(
-    parsedTextKind(MAX_NAME, parseLocale, 'must be a BCP 47 language tag such as de or pt-BR'),
-    { omittable: true, description: 'BCP 47 language tag', example: 'pt-BR' },
-  )
+  @Field(STORE_KINDS.locale, {
+    omittable: true,
+    description: 'BCP 47 language tag',
+    example: 'pt-BR',
+  })
   declare readonly locale?: string;
 
-  @Field(
-    { ...country, schema: { ...country.schema, pattern: '^[A-Za-z]{2}$' } },
-    {
-      clearable: true,
-      description:
-        'ISO 3166-1 alpha-2, in any case; phone numbers without a country code are read as numbers of this country',
-      example: 'DE',
-    },
-  )
+  @Field(STORE_KINDS.country, {
+    clearable: true,
+    description:
+      'ISO 3166-1 alpha-2, in any case; phone numbers without a country code are read as numbers of this country',
+    example: 'DE',
+  })
   declare readonly country?: string | null;
 }
 

@@ -4,6 +4,7 @@ import { StoreProfiles } from '#identity/store-profiles.service.js';
 import { accountHandlers } from './account.commands.js';
 import { AccountsController } from './accounts.controller.js';
 import { AccountsService } from './accounts.service.js';
+import { AllAccounts } from './all-accounts.service.js';
 
 /** Global, because identity asks for the profiles of stores. */
 @Global()
@@ -11,10 +12,11 @@ import { AccountsService } from './accounts.service.js';
   controllers: [AccountsController],
   providers: [
     AccountsService,
+    AllAccounts,
     { provide: AccountTimeZones, useExisting: AccountsService },
     { provide: StoreProfiles, useExisting: AccountsService },
     ...accountHandlers,
   ],
-  exports: [AccountsService, AccountTimeZones, StoreProfiles],
+  exports: [AccountsService, AllAccounts, AccountTimeZones, StoreProfiles],
 })
 export class AccountsModule {}

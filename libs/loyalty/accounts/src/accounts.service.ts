@@ -21,9 +21,9 @@ type ConsoleSettings = Pick<AccountSettings, 'consentTexts' | 'smsCountries'> & 
   country: string | null;
 };
 
-type AccountRow = { state: Account } & AccountCounts & Ownership;
+export type AccountRow = { state: Account } & AccountCounts & Ownership;
 
-const COUNTS = `
+export const COUNTS = `
   (select count(*) from cards c where c.account_id = a.id) as cards,
   (select count(*) from customers u
     where u.account_id = a.id and u.merged_into is null) as customers,

@@ -24,9 +24,19 @@ import type { HistoryFilter } from './history-query.js';
 /** The entries of a page without a limit in the query. */
 export const DEFAULT_PAGE_SIZE = 100;
 
-const ACTORS = ['token', 'user', 'customer', 'system'] as const;
-const CHANNELS = ['api', 'pos', 'staff', 'owner', 'poster', 'import', 'cli', 'system'] as const;
-const ACTOR = /^(token|user|customer|system):(0|[1-9]\d{0,15})$/;
+const ACTORS = ['token', 'user', 'customer', 'admin_token', 'system'] as const;
+const CHANNELS = [
+  'api',
+  'pos',
+  'staff',
+  'owner',
+  'poster',
+  'import',
+  'cli',
+  'admin',
+  'system',
+] as const;
+const ACTOR = /^(token|user|customer|admin_token|system):(0|[1-9]\d{0,15})$/;
 
 @Dto('CustomerCardEventListQuery')
 export class CardEventsQuery extends PageQuery {

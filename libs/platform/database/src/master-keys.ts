@@ -38,6 +38,7 @@ export const DATA_KEY_PURPOSES = [
   'cursors',
   'texts about nobody',
   'token checksums',
+  'admin token checksums',
   'web push',
   'apple passes',
   'sign-in failures',

@@ -27,6 +27,7 @@ export function logAccess(
       milliseconds: Math.round(elapsedTime * 10) / 10,
       ip: request.ipAddress,
       token_id: request.caller?.tokenId,
+      admin_token_id: request.adminCaller?.tokenId,
       ...request.sessionIds,
       account_id: request.accountId,
       refusal: request.refusal,

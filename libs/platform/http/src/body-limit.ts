@@ -1,5 +1,5 @@
 import type { FastifyInstance } from 'fastify';
-import { isApiRoute } from './path.js';
+import { isAdminRoute, isApiRoute } from './path.js';
 import { setRouteConfig } from './route-config.js';
 
 /** Maximum body of an anonymous request, which is parsed before the sender is known. */
@@ -23,7 +23,7 @@ export function installBodyLimits(server: FastifyInstance): void {
   server.addHook('onRoute', (route) => {
     const { bodyLimit } = (route.config ?? {}) as { bodyLimit?: number };
     if (bodyLimit !== undefined) route.bodyLimit = bodyLimit;
-    else if (isApiRoute(route.url)) route.bodyLimit = API_BODY_LIMIT;
+    else if (isApiRoute(route.url) || isAdminRoute(route.url)) route.bodyLimit = API_BODY_LIMIT;
   });
   server.addHook('onSend', (_request, reply, payload, done) => {
     if (reply.statusCode === PAYLOAD_TOO_LARGE) reply.removeHeader('connection');

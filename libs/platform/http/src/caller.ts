@@ -1,6 +1,7 @@
 import { createParamDecorator, type ExecutionContext } from '@nestjs/common';
 import type { FastifyRequest } from 'fastify';
 import type { CommandContext, KeyedRequest, RequestSource } from '#kernel/aggregate.js';
+import { ForbiddenError } from '#kernel/errors.js';
 
 /**
  * @property accountIds the only accounts that the token may access; null: all that its principal belongs to
@@ -14,19 +15,46 @@ export type Caller = {
   isReadOnly: boolean;
 };
 
+/** The token of a request to the admin API, which acts for the operator. */
+export type AdminCaller = { tokenId: number; name: string; isReadOnly: boolean };
+
 /** A request that has passed the request guard. */
 export type AuthenticatedRequest = FastifyRequest &
   RequestSource & {
     caller?: Caller;
+    /** In the admin API, in place of `caller`. */
+    adminCaller?: AdminCaller;
     /** Ids of the owner of a session, for the access log; those of a token are in `caller`. */
     sessionIds?: Record<string, number>;
     accountId?: number;
     /** Reason for refusing an authenticated caller, for the access log. */
-    refusal?: 'role' | 'read_only' | 'cross_site' | 'csrf_token';
+    refusal?: 'role' | 'read_only' | 'admin_address' | 'cross_site' | 'csrf_token';
     keyed?: KeyedRequest;
     /** Error that the request ended with. */
     failure?: unknown;
   };
+
+/** Lists the methods that a read-only token may use: the safe ones of RFC 9110, section 9.2.1. */
+const SAFE_METHODS = new Set(['GET', 'HEAD', 'OPTIONS']);
+
+/**
+ * Asserts that the token is not read-only, or the request writes nothing. A path or method that does not exist is
+ * still 404 or 405.
+ * @throws ForbiddenError
+ */
+export function assertMayWrite(
+  request: AuthenticatedRequest,
+  { isReadOnly }: { isReadOnly: boolean },
+): void {
+  if (!isReadOnly || SAFE_METHODS.has(request.method) || request.is404) return;
+  request.refusal = 'read_only';
+  throw new ForbiddenError('This token may only read', 'Use a token that is not read-only.');
+}
+
+/** Returns the token of the header Authorization; undefined without one, or with another scheme. */
+export function readBearerToken({ headers }: FastifyRequest): string | undefined {
+  return /^Bearer +(\S+) *$/i.exec(headers.authorization ?? '')?.[1];
+}
 
 /** Returns the source of a request, for the audit log. */
 export function readSource({ requestId, ipAddress }: AuthenticatedRequest): RequestSource {

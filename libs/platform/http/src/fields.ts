@@ -66,6 +66,8 @@ export type FieldOptions = FieldDocs & Presence;
 type TimeOptions = FieldOptions & {
   description: string;
   moment?: MomentOfDay;
+  /** Where the day of a date is, for the description. */
+  zone?: string;
   finish?: (time: Date) => unknown;
 };
 
@@ -292,6 +294,7 @@ export function ColorField(options: FieldOptions = {}): PropertyDecorator {
  */
 export function TimeField({
   moment = 'start',
+  zone = 'the account’s time zone',
   finish = keep,
   description,
   ...options
@@ -308,7 +311,7 @@ export function TimeField({
     ],
     finish,
   };
-  const date = `A date without a time means ${MOMENTS[moment]} in the account’s time zone`;
+  const date = `A date without a time means ${MOMENTS[moment]} in ${zone}`;
   return Field(kind, { ...options, description: `${description}. ${date}` });
 }
 

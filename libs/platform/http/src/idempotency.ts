@@ -12,7 +12,7 @@ import { pause } from '#kernel/pause.js';
 import { createId } from '#kernel/randomness.js';
 import { KeyTakenOverError } from '#event-store/port/event-store.js';
 import { StoredResponses } from '#event-store/commands/stored-responses.js';
-import type { Caller, AuthenticatedRequest } from './caller.js';
+import type { AuthenticatedRequest } from './caller.js';
 import { renderFailure, StoredRefusal, renderRefusal } from './errors.filter.js';
 import { HttpMetrics } from './http-metrics.js';
 
@@ -27,7 +27,8 @@ export type RequestSubjects = {
   createErasedError: () => RejectedError;
 };
 
-type KeyUse = { caller: Caller; header: string | string[]; subjects: RequestSubjects };
+/** @property caller whose keys are apart from those of all others */
+type KeyUse = { caller: string | number; header: string | string[]; subjects: RequestSubjects };
 
 /**
  * Implements the optional header Idempotency-Key (RETRY-01 to RETRY-26): a repeated request gets the same response. A
@@ -57,9 +58,11 @@ export class Idempotency implements OnModuleInit, OnModuleDestroy {
   install(server: FastifyInstance, subjects: RequestSubjects): void {
     server.addHook('preHandler', (plain, reply, done) => {
       const request = plain as AuthenticatedRequest;
-      const { caller, method, headers, is404 } = request;
+      const { method, headers, is404 } = request;
       const header = headers['idempotency-key'];
-      if (header === undefined || !caller || !WRITE_METHODS.has(method) || is404) return done();
+      const caller = identifyCaller(request);
+      if (header === undefined || caller === undefined || !WRITE_METHODS.has(method) || is404)
+        return done();
       this.begin(request, reply, { caller, header, subjects }).then((replayed) => {
         if (!replayed) done();
       }, done);
@@ -84,12 +87,7 @@ export class Idempotency implements OnModuleInit, OnModuleDestroy {
     { caller, header, subjects }: KeyUse,
   ): Promise<boolean> {
     const keyed = {
-      key: this.responses.fingerprint(
-        caller.tokenId,
-        request.method,
-        request.url,
-        parseKey(header),
-      ),
+      key: this.responses.fingerprint(caller, request.method, request.url, parseKey(header)),
       holder: createId(),
       isStored: false,
       subjectId: subjects.find(request.params as object, request.routeOptions.url ?? ''),
@@ -163,6 +161,14 @@ export class Idempotency implements OnModuleInit, OnModuleDestroy {
       await pause(PRUNE_INTERVAL_MS, signal);
     }
   }
+}
+
+/** Identifies the token; those of the admin API have ids of their own. */
+function identifyCaller({
+  caller,
+  adminCaller,
+}: AuthenticatedRequest): string | number | undefined {
+  return caller?.tokenId ?? (adminCaller && `admin ${adminCaller.tokenId}`);
 }
 
 /**

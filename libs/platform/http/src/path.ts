@@ -17,6 +17,15 @@ export function isApiRoute(route: string): boolean {
   return route === API || route.startsWith(`${API}/`);
 }
 
+export const ADMIN_API = '/api/admin/v1';
+/** Describes the admin API to everybody, as /openapi.json does the API. */
+export const ADMIN_DOCUMENT = `${ADMIN_API}/openapi.json`;
+
+/** Tells whether a route, or a path, belongs to the admin API. */
+export function isAdminRoute(route: string): boolean {
+  return route === ADMIN_API || route.startsWith(`${ADMIN_API}/`);
+}
+
 /** Returns the route for metrics: all paths without one count as one. */
 export function getRoutePattern({ routeOptions: { url } }: FastifyRequest): string {
   return url === undefined || url === '*' ? 'none' : url;

@@ -1,6 +1,6 @@
 import ipaddr from 'ipaddr.js';
 import type { PlatformConfig } from '#kernel/platform-config.js';
-import type { Caller } from './caller.js';
+import type { AdminCaller, Caller } from './caller.js';
 import { parseIpAddress } from './client-address.js';
 import type { RouteLimit } from './throttle.js';
 import type { WindowCount, Counts, WindowLimit } from './throttler-storage.js';
@@ -64,6 +64,18 @@ export class RateLimits {
     ]);
   }
 
+  /** Counts a request to the admin API with a valid token of its own. */
+  countAdminToken({ tokenId }: Pick<AdminCaller, 'tokenId'>): Promise<Usage> {
+    const { adminRateLimitPerMinute } = this.config;
+    return this.count([createWindow('admin_token', String(tokenId), adminRateLimitPerMinute)]);
+  }
+
+  /** Counts a request to the admin API without a valid token. */
+  countAdminAddress(ip: string): Promise<Usage> {
+    const { adminRateLimitPerMinute } = this.config;
+    return this.count([createWindow('admin_address', getAddressKey(ip), adminRateLimitPerMinute)]);
+  }
+
   private createAccountWindow(accountId: number): ScopedWindow {
     return createWindow('account', String(accountId), this.config.accountRateLimitPerMinute);
   }
@@ -73,7 +85,14 @@ export class RateLimits {
   }
 }
 
-const KEYS = { token: 'token', account: 'account', address: 'ip', page_address: 'page' } as const;
+const KEYS = {
+  token: 'token',
+  account: 'account',
+  address: 'ip',
+  page_address: 'page',
+  admin_token: 'admin',
+  admin_address: 'admin ip',
+} as const;
 
 function createWindow(
   scope: keyof typeof KEYS,

@@ -6,11 +6,17 @@ import {
   RateLimitedError,
   UnauthorizedError,
 } from '#kernel/errors.js';
-import type { Authenticator, Caller, AuthenticatedRequest } from './caller.js';
+import {
+  assertMayWrite,
+  readBearerToken,
+  type Authenticator,
+  type Caller,
+  type AuthenticatedRequest,
+} from './caller.js';
 import { getOperation } from './endpoint.js';
 import { countFields } from './headers.js';
 import type { HttpMetrics } from './http-metrics.js';
-import { API, isApiRoute, parsePathId, getRoute } from './path.js';
+import { API, isAdminRoute, isApiRoute, parsePathId, getRoute } from './path.js';
 import { renderLimitHeaders, RateLimits, type Usage } from './rate-limit.js';
 import { getThrottle } from './throttle.js';
 import type { Counts } from './throttler-storage.js';
@@ -22,9 +28,6 @@ import {
 } from './versioning.js';
 
 const STATUS = `${API}/status`;
-
-/** Lists the methods that a read-only token may use: the safe ones of RFC 9110, section 9.2.1. */
-const SAFE_METHODS = new Set(['GET', 'HEAD', 'OPTIONS']);
 
 /**
  * Decides everything that precedes reading a body, in this order: retired version (VER-09), limit per address for
@@ -49,7 +52,8 @@ export class RequestGuard {
       // Of several the first would count here, and perhaps another one in a proxy: none of them does.
       if (countFields(request.raw, 'authorization') > 1) delete request.headers.authorization;
       if (isApi(request)) await this.guardApi(request as AuthenticatedRequest, reply);
-      else await this.guardPage(request);
+      // The admin API has a guard of its own.
+      else if (!isAdminRoute(getRoute(request))) await this.guardPage(request);
     });
     server.addHook('onSend', (request, reply, payload, done) => {
       if (reply.hasHeader('ratelimit-limit') || !isApi(request)) return done(null, payload);
@@ -134,7 +138,7 @@ export class RequestGuard {
     request: AuthenticatedRequest,
     reply: FastifyReply,
   ): Promise<Caller | undefined> {
-    const token = /^Bearer +(\S+) *$/i.exec(request.headers.authorization ?? '')?.[1];
+    const token = readBearerToken(request);
     if (token === undefined) return undefined;
     try {
       return await this.authenticator.authenticate(token);
@@ -163,17 +167,6 @@ export class RequestGuard {
   private async countAddress(request: FastifyRequest, reply: FastifyReply): Promise<void> {
     reply.headers(renderLimitHeaders(await this.limits.countAddress(request.ip)));
   }
-}
-
-/**
- * Asserts that the token is not read-only, or the request writes nothing. A path or method that does not exist is
- * still 404 or 405.
- * @throws ForbiddenError
- */
-function assertMayWrite(request: AuthenticatedRequest, { isReadOnly }: Caller): void {
-  if (!isReadOnly || SAFE_METHODS.has(request.method) || request.is404) return;
-  request.refusal = 'read_only';
-  throw new ForbiddenError('This token may only read', 'Use a token that is not read-only.');
 }
 
 function isApi(request: FastifyRequest): boolean {

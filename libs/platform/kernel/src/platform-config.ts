@@ -35,6 +35,8 @@ export abstract class PlatformConfig {
   abstract readonly accountRateLimitPerMinute: number;
   /** Per IP address, outside the API. */
   abstract readonly pageRateLimitPerMinute: number;
+  /** Per token of the admin API, and per IP address without one. */
+  abstract readonly adminRateLimitPerMinute: number;
   abstract readonly trustProxyHops: number;
   /** Null: each process counts for itself. */
   abstract readonly redisUrl: string | null;

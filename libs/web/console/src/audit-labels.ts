@@ -63,6 +63,7 @@ export function describeActor(
   what: string,
   { type, name }: { type: string; name: string | null },
 ): string {
+  if (type === 'admin_token') return `The operator (admin token ${name ?? ''})`;
   if (BY_STRANGERS.has(what)) return 'Somebody';
   // The command line records the operator's account name on the server, which means nothing to a shop.
   if (type === 'system') return name === null ? 'Inkpad' : 'The operator';

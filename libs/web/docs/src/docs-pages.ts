@@ -1,5 +1,6 @@
 import type { FastifyInstance } from 'fastify';
 import type { Config } from '#configuration/config.js';
+import { ADMIN_DOCUMENT } from '#http/path.js';
 import { VERSION_POLICY } from '#http/versioning.js';
 import { getRootPath } from '#pages/page.js';
 import { readClientPackages, renderClientPackages, type ClientPackage } from './client-packages.js';
@@ -12,7 +13,7 @@ import { readOpenApiDocument } from './openapi-document.js';
 import { listOperationGroups } from './operations.js';
 import { createPostmanCollection, POSTMAN } from './postman.js';
 import { createReferenceDocument } from './reference.js';
-import { serveReference } from './reference-pages.js';
+import { serveAdminReference, serveReference } from './reference-pages.js';
 import { createSearchIndex } from './search-index.js';
 import { renderVersionState } from './version-state.js';
 
@@ -22,6 +23,11 @@ const FILES = [
     title: 'OpenAPI document',
     about: 'openapi.json: generate a client for C#, Java, Go, PHP and others',
     path: '/openapi.json',
+  },
+  {
+    title: 'OpenAPI document of the admin API',
+    about: 'openapi-admin.json: provision stores, users and tokens',
+    path: ADMIN_DOCUMENT,
   },
   {
     title: 'Postman collection',
@@ -64,6 +70,9 @@ export function serveDocs(server: FastifyInstance, config: Config): void {
     }),
   );
   serveReference(server, getSource, getRootPath(config));
+  const getAdminDocument = once(() => readOpenApiDocument(config.publicUrl, 'openapi-admin.json'));
+  serveFixed(server, ADMIN_DOCUMENT, json(getAdminDocument));
+  serveAdminReference(server, getAdminDocument, config);
   const packages = readClientPackages();
   for (const { path, ...file } of packages)
     serveDownload(server, path, { ...file, policy: POLICY });

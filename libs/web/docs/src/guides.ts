@@ -2,8 +2,9 @@ import { readFileSync } from 'node:fs';
 import { getPackageFileUrl } from '#kernel/package-file.js';
 
 export const HOME = '/docs';
-/** The operations, which are no guide but in the menu. */
+/** The operations of both APIs, which are no guides but in the menu. */
 export const REFERENCE = '/docs/reference';
+export const ADMIN_REFERENCE = '/docs/admin-reference';
 
 /** A guide as rendered by the build (scripts/guides.mjs). */
 export type Guide = {
@@ -39,7 +40,9 @@ export function getMenu(guides: readonly Guide[]): Menu {
   const linkedPaths = menu.flatMap(({ links }) => links.map(({ path }) => path));
   const guidePaths = guides.map(({ path }) => path).filter((path) => path !== HOME);
   const mismatches = [
-    ...linkedPaths.filter((path) => path !== REFERENCE && !guidePaths.includes(path)),
+    ...linkedPaths.filter(
+      (path) => path !== REFERENCE && path !== ADMIN_REFERENCE && !guidePaths.includes(path),
+    ),
     ...guidePaths.filter((path) => !linkedPaths.includes(path)),
   ];
   if (mismatches.length > 0)

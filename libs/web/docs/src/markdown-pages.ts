@@ -1,4 +1,5 @@
 import type { Config } from '#configuration/config.js';
+import { ADMIN_DOCUMENT } from '#http/path.js';
 import type { ClientPackage } from './client-packages.js';
 import { listErrorEntries } from './error-codes.js';
 import type { Guide, Menu } from './guides.js';
@@ -53,6 +54,7 @@ ${sections.join('\n')}
 ## For programs
 
 - [OpenAPI document](${publicUrl}/openapi.json): Every operation, field and error, as OpenAPI 3.1.
+- [OpenAPI document of the admin API](${publicUrl}${ADMIN_DOCUMENT}): The operations that provision stores, users and tokens.
 - [Postman collection](${publicUrl}${POSTMAN}): Every operation with an example, as a collection v2.1.
 `;
 }

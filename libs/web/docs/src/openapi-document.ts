@@ -5,10 +5,11 @@ export type OpenApiDocument = Record<string, unknown> & {
   paths: Record<string, Record<string, Record<string, unknown>>>;
 };
 
-/** Reads the document that `npm run openapi` generates from the code, for the service at this address. */
-export function readOpenApiDocument(publicUrl: string): OpenApiDocument {
-  const document = JSON.parse(
-    readFileSync(getPackageFileUrl('openapi.json'), 'utf8'),
-  ) as OpenApiDocument;
+/** Reads a document that `npm run openapi` generates from the code, for the service at this address. */
+export function readOpenApiDocument(
+  publicUrl: string,
+  file: 'openapi.json' | 'openapi-admin.json' = 'openapi.json',
+): OpenApiDocument {
+  const document = JSON.parse(readFileSync(getPackageFileUrl(file), 'utf8')) as OpenApiDocument;
   return { ...document, servers: [{ url: publicUrl }] };
 }

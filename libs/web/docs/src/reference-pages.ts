@@ -6,9 +6,10 @@ import { getRootPath } from '#pages/page.js';
 import { createPlainFrame, loadView } from '#pages/view.js';
 import { POLICY, renderDocsPage, SCALAR_POLICY } from './docs-layout.js';
 import { serveCompressedFile, serveFixed } from './fixed-text.js';
-import { REFERENCE } from './guides.js';
+import { ADMIN_REFERENCE, REFERENCE } from './guides.js';
 import type { OpenApiDocument } from './openapi-document.js';
-import type { OperationGroup } from './operations.js';
+import { listOperationGroups, type OperationGroup } from './operations.js';
+import { createReferenceDocument } from './reference.js';
 import { highlightSample, renderDescription } from './sample-html.js';
 
 const SCALAR_SCRIPT = loadAsset(import.meta.url, './assets/reference.js');
@@ -18,9 +19,37 @@ const operations = loadView<{
   groups: readonly OperationGroup[];
   events: string[];
   address: string;
+  text: ReferenceText;
   highlight: typeof highlightSample;
   renderDescription: typeof renderDescription;
 }>(import.meta.url, './views/operations.eta');
+
+/** @property isTriable whether the page of Scalar has the operations */
+type ReferenceText = {
+  title: string;
+  summary: string;
+  variable: string;
+  prefix: string;
+  isTriable: boolean;
+};
+
+const TEXT: ReferenceText = {
+  title: 'Reference',
+  summary:
+    'Every operation of the API, with its fields, and samples in curl, TypeScript and Python.',
+  variable: 'INKPAD_TOKEN',
+  prefix: 'ink_',
+  isTriable: true,
+};
+
+const ADMIN_TEXT: ReferenceText = {
+  title: 'Admin API',
+  summary:
+    'Every operation that provisions stores, users and API tokens, with its fields, and samples in curl.',
+  variable: 'INKPAD_ADMIN_TOKEN',
+  prefix: 'inkadm_',
+  isTriable: false,
+};
 
 type ReferenceSource = {
   reference: OpenApiDocument;
@@ -39,20 +68,58 @@ export function serveReference(
     policy: SCALAR_POLICY,
     body: JSON.stringify(getSource().reference),
   }));
-  serveFixed(server, REFERENCE, () => ({
-    type: 'text/html',
-    policy: POLICY,
-    body: renderReference(getSource()),
-  }));
+  serveOperations(server, root, REFERENCE, () => {
+    const { reference, groups, config } = getSource();
+    const events = Object.keys(reference['webhooks'] as object);
+    return { text: TEXT, groups, events, config };
+  });
   serveScalar(server, root);
 }
 
-function renderReference({ reference, groups, config }: ReferenceSource): string {
+/** Serves the reference of the admin API. Its tokens are not for browsers, so there is no page to try it. */
+export function serveAdminReference(
+  server: FastifyInstance,
+  getDocument: () => OpenApiDocument,
+  config: Config,
+): void {
   const root = getRootPath(config);
+  serveOperations(server, root, ADMIN_REFERENCE, () => {
+    const groups = listOperationGroups(createReferenceDocument(getDocument(), root));
+    return { text: ADMIN_TEXT, groups, events: [], config };
+  });
+}
+
+type OperationsPage = {
+  text: ReferenceText;
+  groups: readonly OperationGroup[];
+  events: string[];
+  config: Config;
+};
+
+/** Serves a page of operations. @param at its path */
+function serveOperations(
+  server: FastifyInstance,
+  root: string,
+  at: string,
+  getPage: () => OperationsPage,
+): void {
+  serveFixed(server, at, () => ({
+    type: 'text/html',
+    policy: POLICY,
+    body: renderOperations(root, at, getPage()),
+  }));
+}
+
+function renderOperations(
+  root: string,
+  at: string,
+  { text, groups, events, config }: OperationsPage,
+): string {
   const html = operations(
     {
       groups,
-      events: Object.keys(reference['webhooks'] as object),
+      events,
+      text,
       address: config.publicUrl,
       highlight: highlightSample,
       renderDescription,
@@ -62,15 +129,15 @@ function renderReference({ reference, groups, config }: ReferenceSource): string
   const menu = groups.map(({ name, operations: links }) => ({
     title: name,
     links: links.map(({ anchor, summary, method, path }) => ({
-      path: `${REFERENCE}#${anchor}`,
+      path: `${at}#${anchor}`,
       name: summary,
       about: `${method} ${path}`,
     })),
   }));
   return renderDocsPage(root, {
-    title: 'Reference · Inkpad',
-    summary: 'Every operation of the API, with samples in curl, TypeScript and Python.',
-    at: REFERENCE,
+    title: `${text.title} · Inkpad`,
+    summary: text.summary,
+    at,
     kind: 'reference',
     menu,
     html,

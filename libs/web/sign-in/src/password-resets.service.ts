@@ -5,15 +5,20 @@ import { setTimeout as wait } from 'node:timers/promises';
 import { Pool } from 'pg';
 import type { RequestSource } from '#kernel/aggregate.js';
 import { Config } from '#configuration/config.js';
+import { RejectedError } from '#kernel/errors.js';
 import { findEmailKey } from '#kernel/email-address.js';
 import { query } from '#database/connection.js';
-import { AuditedWrites } from '#event-store/commands/audited-writes.service.js';
+import {
+  AuditedWrites,
+  type AuditedTransaction,
+  type AuditedWriter,
+} from '#event-store/commands/audited-writes.service.js';
 import { AddressConfirmation } from '#identity/address-confirmation.service.js';
 import { Passwords } from '#identity/passwords.service.js';
 import { SignIns, type Visitor } from '#identity/sign-ins.service.js';
 import { hashToken } from '#identity/token.js';
 import { auditUser, createSystemWriter, createUserWriter } from '#identity/user-audit.service.js';
-import { SetPassword } from '#identity/user.commands.js';
+import { getPresentUser, SetPassword } from '#identity/user.commands.js';
 import { MailOutbox } from '#messages/mail-outbox.service.js';
 import { createResetMail } from './reset-mail.js';
 
@@ -92,6 +97,29 @@ export class PasswordResets {
     return browser;
   }
 
+  /**
+   * Sends a link for an operator.
+   * @throws NotFoundError, RejectedError without a mail server, or after too many links
+   */
+  async sendTo(by: AuditedWriter, userId: number): Promise<void> {
+    if (!this.isPossible) {
+      throw new RejectedError(
+        { base: ['This service sends no e-mails'] },
+        'validation_failed',
+        'Set a password instead, or have a mail server set up.',
+      );
+    }
+    await this.writes.write(by, async (transaction) => {
+      const { id, name, email } = await getPresentUser(transaction.manager, userId);
+      if (await this.addLink(transaction, { id, name, email })) return;
+      throw new RejectedError(
+        { base: [`The user got ${MAX_PER_HOUR} links within the last hour`] },
+        'limit_reached',
+        'Have the user look for the e-mails, or try again in an hour.',
+      );
+    });
+  }
+
   private async send(source: RequestSource, email: string): Promise<void> {
     const key = findEmailKey(email);
     if (!this.isPossible || key === undefined) return;
@@ -101,26 +129,35 @@ export class PasswordResets {
         `select id, name, email from users where email_key = $1 and removed_at is null for update`,
         [key],
       );
-      if (!user) return;
-      const [recentLinks]: { count: number }[] = await manager.query(
-        `select count(*)::int as count from password_resets
-         where user_id = $1 and created_at > now() - interval '1 hour'`,
-        [user.id],
-      );
-      if ((recentLinks?.count ?? 0) >= MAX_PER_HOUR) return;
-      const token = randomBytes(TOKEN_BYTES).toString('base64url');
-      await manager.query(
-        `delete from password_resets where user_id = $1 and created_at < now() - interval '1 day'`,
-        [user.id],
-      );
-      await manager.query(
-        `insert into password_resets (sha256, user_id, created_at, expires_at)
-         values ($1, $2, now(), now() + interval '1 hour')`,
-        [hashToken(token), user.id],
-      );
-      const link = `${this.config.publicUrl}/app/password/reset?token=${token}`;
-      await this.outbox.addWithin(manager, [createResetMail(user, link)]);
-      await auditUser(transaction, user.id, 'user.password_link_sent');
+      if (user) await this.addLink(transaction, user);
     });
+  }
+
+  /**
+   * Stores a link, and the e-mail with it.
+   * @returns false: there were too many within the hour
+   */
+  private async addLink(transaction: AuditedTransaction, user: UserRow): Promise<boolean> {
+    const { manager } = transaction;
+    const [recentLinks]: { count: number }[] = await manager.query(
+      `select count(*)::int as count from password_resets
+         where user_id = $1 and created_at > now() - interval '1 hour'`,
+      [user.id],
+    );
+    if ((recentLinks?.count ?? 0) >= MAX_PER_HOUR) return false;
+    const token = randomBytes(TOKEN_BYTES).toString('base64url');
+    await manager.query(
+      `delete from password_resets where user_id = $1 and created_at < now() - interval '1 day'`,
+      [user.id],
+    );
+    await manager.query(
+      `insert into password_resets (sha256, user_id, created_at, expires_at)
+         values ($1, $2, now(), now() + interval '1 hour')`,
+      [hashToken(token), user.id],
+    );
+    const link = `${this.config.publicUrl}/app/password/reset?token=${token}`;
+    await this.outbox.addWithin(manager, [createResetMail(user, link)]);
+    await auditUser(transaction, user.id, 'user.password_link_sent');
+    return true;
   }
 }

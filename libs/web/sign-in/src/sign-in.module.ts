@@ -34,6 +34,6 @@ import { Stores } from './stores.service.js';
     Reauthentication,
     Stores,
   ],
-  exports: [SessionCookies],
+  exports: [PasswordResets, SessionCookies],
 })
 export class SignInModule {}

@@ -20,6 +20,11 @@ export type AuditedWriter = RequestSource & {
   actor: Actor;
   channel: Channel;
   keyed?: KeyedRequest;
+  /**
+   * Renders the response in the transaction of the write, where it differs from the result of the work. It is what is
+   * stored under an Idempotency-Key.
+   */
+  respond?: (result: unknown, manager: EntityManager) => Promise<unknown>;
 };
 
 export type NewAuditEntry = {
@@ -60,12 +65,13 @@ export class AuditedWrites {
     for (let isRepeated = false; ; isRepeated = true) {
       try {
         const result = await this.transaction(async (manager) => {
-          const body = await work(new AuditedTransaction(manager, by, isRepeated));
+          const result = await work(new AuditedTransaction(manager, by, isRepeated));
+          const body = by.respond ? await by.respond(result, manager) : result;
           if (by.keyed) {
             const response = { status: by.keyed.status, body };
             await this.responses.save(by.keyed, response, createRawClient(manager));
           }
-          return body;
+          return result;
         });
         if (by.keyed) by.keyed.isStored = true;
         return result;
