@@ -6,6 +6,7 @@ import { AppleCertificate } from '#apple-wallet/apple-certificate.service.js';
 import { AppleDevices } from '#apple-wallet/apple-devices.service.js';
 import { ApplePushes } from '#apple-wallet/apple-pushes.service.js';
 import { APNS_TIMEOUTS, ApnsClient } from '#apple-wallet/apns.client.js';
+import { OutboundTunnels } from '#sending/outbound-tunnels.client.js';
 import { Passes } from '#passes/passes.service.js';
 import type { CustomerCard } from '#stamping/customer-card.js';
 import type { JobOutcome } from '#database/job-queue.js';
@@ -42,7 +43,7 @@ describe('the connection to Apple’s push service', () => {
   ): ApnsClient => {
     const { apple } = testConfig('postgres://u:p@localhost/x', { ...world.settings, ...settings });
     if (!apple) throw new Error('the settings of Apple Wallet are missing');
-    return new ApnsClient(apple, { ...APNS_TIMEOUTS, ...times });
+    return new ApnsClient(apple, new OutboundTunnels(null), { ...APNS_TIMEOUTS, ...times });
   };
 
   afterEach(() => {
@@ -358,7 +359,7 @@ describe('a phone with Apple Wallet passes', () => {
       const config = testConfig(service.database.url, world.settings);
       registry = new Registry();
       const certificate = new AppleCertificate(config, new Registry());
-      pushes = new ApplePushes(certificate, service.app.get(AppleDevices, { strict: false }), registry); // prettier-ignore
+      pushes = new ApplePushes(certificate, service.app.get(AppleDevices, { strict: false }), registry, config); // prettier-ignore
       const one = await enrolWithPhone();
       const [pushTarget] = await pushes.findTargets([one.id]);
       target = pushTarget?.target ?? '';

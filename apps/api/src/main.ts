@@ -12,6 +12,7 @@ import { startTracing } from '#kernel/tracing.js';
 import { waitForDatabase } from '#operations/database-wait.js';
 import { listenForMetrics } from '#operations/metrics-listener.js';
 import { Readiness } from '#operations/readiness.js';
+import { createNodeAgents } from '#sending/outbound-node-agent.client.js';
 import { createServer } from './server.js';
 import { ApiModule } from './api.module.js';
 
@@ -24,7 +25,7 @@ try {
 async function run({ received, signal }: StopRequest): Promise<void> {
   const config = readConfig(process.env, 'api');
   if (!(await waitForDatabase(config, 'api', signal))) process.exit(0);
-  await startTracing(config, 'api');
+  await startTracing(config, 'api', createNodeAgents(config));
   const app = await createServer(ApiModule.forRoot(config), config);
   await listenForMetrics(config, 'api', app.get(Registry, { strict: false }));
   releaseStartMemory();

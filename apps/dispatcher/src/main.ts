@@ -32,6 +32,7 @@ import { CheckpointSigning } from '#transparency/checkpoint-signing.service.js';
 import { TransparencyLog } from '#transparency/transparency-log.subscription.js';
 import { AppleCertificate } from '#apple-wallet/apple-certificate.service.js';
 import { GeocodingSubscription } from '#geocoding/geocoding.subscription.js';
+import { createNodeAgents } from '#sending/outbound-node-agent.client.js';
 import { WebhookDispatch } from '#dispatch/webhook-dispatch.service.js';
 import { DispatcherModule } from './dispatcher.module.js';
 import { listenForHealth } from '#operations/health-listener.js';
@@ -73,7 +74,7 @@ try {
 async function run(stopRequest: StopRequest): Promise<void> {
   const config = readConfig(process.env);
   if (!(await waitForDatabase(config, 'dispatcher', stopRequest.signal))) process.exit(0);
-  await startTracing(config, 'dispatcher');
+  await startTracing(config, 'dispatcher', createNodeAgents(config));
   const app = await NestFactory.createApplicationContext(DispatcherModule.forRoot(config), {
     logger: new Log(config, 'dispatcher'),
     abortOnError: false,

@@ -160,12 +160,17 @@ describe('readConfig', () => {
   });
 
   it('reads the outgoing proxy, whose password no error shows', () => {
-    const read = (OUTBOUND_PROXY_URL: string, OUTBOUND_PROXY_RESOLVES_NAMES = '') =>
+    const read = (
+      OUTBOUND_PROXY_URL: string,
+      OUTBOUND_PROXY_RESOLVES_NAMES = '',
+      OUTBOUND_NO_PROXY = '',
+    ) =>
       readConfig({
         DATABASE_URL,
         DATA_DIR: createFolder(),
         OUTBOUND_PROXY_URL,
         OUTBOUND_PROXY_RESOLVES_NAMES,
+        OUTBOUND_NO_PROXY,
       }).outboundProxy;
     expect(read('')).toBeNull();
     expect(read('http://proxy.internal:3128')).toEqual({
@@ -174,13 +179,15 @@ describe('readConfig', () => {
       tls: false,
       login: null,
       resolvesNames: false,
+      exceptions: { names: [], ranges: [] },
     });
-    expect(read('https://me:p%2Fw@[::1]/', 'true')).toEqual({
+    expect(read('https://me:p%2Fw@[::1]/', 'true', 'mail.example')).toEqual({
       host: '::1',
       port: 443,
       tls: true,
       login: { user: 'me', password: 'p/w' },
       resolvesNames: true,
+      exceptions: { names: ['mail.example'], ranges: [] },
     });
     for (const wrong of [
       'socks5://proxy',
@@ -190,6 +197,7 @@ describe('readConfig', () => {
     ]) {
       expect(() => read(wrong)).toThrow(/OUTBOUND_PROXY_URL: must (?!.*sesame)/);
     }
+    expect(() => read('http://p', '', '*.example')).toThrow(/OUTBOUND_NO_PROXY: must be names/);
   });
 
   it('requires mail server and sender together', () => {

@@ -6,6 +6,7 @@ import { readAppleCredentials, type AppleSettings } from './apple-credentials.js
 import { describeFileError } from '#kernel/file-errors.js';
 import { findGeocoderErrors, readGeocoder } from './geocoder-settings.js';
 import { createKeyFile } from '#kernel/key-file.js';
+import { NO_EXCEPTIONS } from './proxy-exceptions.js';
 import { readSecretFiles } from './secret-files.js';
 import type { ServiceAccount } from './service-account.js';
 import { findCrossFieldErrors, type SettingsScope } from './setting-errors.js';
@@ -107,6 +108,8 @@ export class Config extends ReadSettings {
           ...this.env.OUTBOUND_PROXY_URL,
           /** Whether addresses of names are checked by the proxy, not here. */
           resolvesNames: this.env.OUTBOUND_PROXY_RESOLVES_NAMES,
+          /** Hosts outside that are reached without it. */
+          exceptions: this.env.OUTBOUND_NO_PROXY ?? NO_EXCEPTIONS,
         };
   override readonly redisUrl = this.env.REDIS_URL ?? null;
   override readonly corsOrigins = this.env.CORS_ORIGINS;

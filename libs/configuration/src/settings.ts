@@ -1,4 +1,5 @@
 import { GEOCODERS } from './geocoder-settings.js';
+import { ProxyExceptionList, type ProxyExceptions } from './proxy-exceptions.js';
 import type { ServiceAccount } from './service-account.js';
 import {
   Certificate,
@@ -213,17 +214,19 @@ export class Settings {
   @Ranges('10.1.0.0/16')
   WEBHOOK_ALLOWED_CIDRS: AddressRange[] = [];
   @Describe(`
-    An HTTP proxy through which webhooks and notifications of web cards leave your network, e.g.
-    http://name:password@proxy.internal:3128. It must allow CONNECT. Unset: they connect directly.
+    An HTTP proxy for what leaves your network, by CONNECT: http://name:secret@proxy.internal:3128.
   `)
   @ProxyUrl()
   OUTBOUND_PROXY_URL?: OutboundProxy;
   @Describe(`
-    Lets the proxy resolve the names of receivers, for networks without public DNS. Inkpad then
-    checks no address of a name: the proxy must refuse those of your network.
+    Lets the proxy resolve all names, for networks without public DNS. Inkpad then checks no address
+    of a receiver's name: the proxy must refuse those of your network.
   `)
   @Flag()
   OUTBOUND_PROXY_RESOLVES_NAMES = false;
+  @Describe(`Hosts outside to reach without the proxy, as in NO_PROXY: mail.example,192.0.2.0/24.`)
+  @ProxyExceptionList()
+  OUTBOUND_NO_PROXY?: ProxyExceptions;
   @Describe(`Days to retain events, and deliveries once they are delivered or failed.`)
   @WholeNumber(1, 3650)
   WEBHOOK_RETENTION_DAYS = 30;

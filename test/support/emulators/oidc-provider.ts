@@ -18,7 +18,8 @@ export class CompanyProvider {
   private server: Server | undefined;
   private issuer = '';
 
-  static async start(): Promise<CompanyProvider> {
+  /** @param host in its URLs */
+  static async start(host = '127.0.0.1'): Promise<CompanyProvider> {
     const provider = new CompanyProvider();
     const server = createServer((request, response) => {
       provider.respond(request, response).catch((error: unknown) => {
@@ -27,7 +28,7 @@ export class CompanyProvider {
     });
     provider.server = server;
     await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-    provider.issuer = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+    provider.issuer = `http://${host}:${(server.address() as AddressInfo).port}`;
     return provider;
   }
 

@@ -7,7 +7,10 @@ import {
   type IncomingHttpHeaders,
   type IncomingHttpStatusHeader,
 } from 'node:http2';
+import type { Socket } from 'node:net';
 import type { AppleCredentials } from '#configuration/apple-credentials.js';
+import type { OutboundTunnels } from '#sending/outbound-tunnels.client.js';
+import { USER_AGENT } from '#sending/user-agent.js';
 
 /** Bounds everything that Apple may leave without a response. */
 export type ApnsTimeouts = {
@@ -53,6 +56,7 @@ export class ApnsClient {
 
   constructor(
     private readonly credentials: AppleCredentials,
+    private readonly tunnels: OutboundTunnels,
     private readonly timeouts = APNS_TIMEOUTS,
   ) {}
 
@@ -87,6 +91,7 @@ export class ApnsClient {
     const stream = session.request({
       ':method': 'POST',
       ':path': `/3/device/${deviceToken}`,
+      'user-agent': USER_AGENT,
       'apns-topic': this.credentials.passTypeId,
       'apns-push-type': 'background',
       'apns-priority': '5',
@@ -127,10 +132,21 @@ export class ApnsClient {
     return opening;
   }
 
-  private openSession(): Promise<ClientHttp2Session> {
+  private async openSession(): Promise<ClientHttp2Session> {
+    const { hostname, port } = new URL(this.credentials.push.url);
+    const { connectTimeoutMs } = this.timeouts;
+    const tunnel = await this.tunnels.open(hostname, Number(port) || 443, connectTimeoutMs);
+    if (!this.closed) return this.startSession(tunnel);
+    tunnel?.destroy();
+    throw new Error('the connection to the push service was closed');
+  }
+
+  /** @param tunnel to Apple; undefined: connects directly */
+  private startSession(tunnel: Socket | undefined): Promise<ClientHttp2Session> {
     const { push, certificate, key, wwdr } = this.credentials;
     return new Promise((resolve, reject) => {
       const session = connect(push.url, {
+        ...(tunnel && { socket: tunnel }),
         ...(push.ca !== null && { ca: push.ca }),
         ...(push.token === null && {
           cert: `${certificate}${wwdr}`,

@@ -1,8 +1,10 @@
 import { Injectable, Logger, type OnModuleDestroy } from '@nestjs/common';
 import { Gauge, Registry } from 'prom-client';
 import type { AppleCredentials } from '#configuration/apple-credentials.js';
+import { Config } from '#configuration/config.js';
 import { getErrorMessage } from '#kernel/errors.js';
 import type { JobOutcome } from '#database/job-queue.js';
+import { OutboundTunnels } from '#sending/outbound-tunnels.client.js';
 import { PassSender, type PassUpdate, type UpdateRequest } from '#passes/pass-sender.js';
 import { APNS_TIMEOUTS, ApnsClient, type ApnsResponse } from './apns.client.js';
 import { AppleCertificate } from './apple-certificate.service.js';
@@ -27,6 +29,7 @@ export class ApplePushes extends PassSender implements OnModuleDestroy {
 
   private readonly log = new Logger('apple pushes');
   private readonly refusedGauge: Gauge;
+  private readonly tunnels: OutboundTunnels;
   private connection: { credentials: AppleCredentials; client: ApnsClient } | undefined;
   /** Set while Apple refuses every push. */
   private pause: { reason: string; endsAt: number } | undefined;
@@ -35,8 +38,10 @@ export class ApplePushes extends PassSender implements OnModuleDestroy {
     private readonly certificate: AppleCertificate,
     private readonly devices: AppleDevices,
     registry: Registry,
+    config: Config,
   ) {
     super();
+    this.tunnels = new OutboundTunnels(config.outboundProxy);
     this.refusedGauge = new Gauge({
       name: 'inkpad_apple_pushes_refused',
       help: '1 while Apple refuses the certificate or token of pushes',
@@ -134,7 +139,8 @@ export class ApplePushes extends PassSender implements OnModuleDestroy {
   private getClient(credentials: AppleCredentials): ApnsClient {
     if (this.connection?.credentials !== credentials) {
       this.connection?.client.close();
-      this.connection = { credentials, client: new ApnsClient(credentials) };
+      const client = new ApnsClient(credentials, this.tunnels);
+      this.connection = { credentials, client };
     }
     return this.connection.client;
   }

@@ -1,7 +1,9 @@
-import { Agent, request } from 'undici';
+import { request } from 'undici';
+import type { Config } from '#configuration/config.js';
 import { getErrorMessage } from '#kernel/errors.js';
 import type { GeocoderServer } from '#configuration/geocoder-settings.js';
 import type { VendorRateLimiter } from '#database/vendor-rate-limiter.js';
+import { OutboundHttp } from '#sending/outbound-http.client.js';
 import type { GeocodingCache } from './geocoding-cache.service.js';
 import { Geocoder, type GeocodedPlace, type GeocoderResponse } from './geocoder.js';
 import { PROTOCOLS, UnexpectedResponseError } from './geocoder-protocols.js';
@@ -19,19 +21,20 @@ export class ServerGeocoder extends Geocoder {
   readonly name: string;
   /** The key of the cache and of the rate limit: other servers have other results. */
   private readonly provider: string;
-  private readonly agent = new Agent({
-    connect: { timeout: DEADLINE_MS },
-    headersTimeout: DEADLINE_MS,
-    bodyTimeout: DEADLINE_MS,
-    maxResponseSize: MAX_RESPONSE_BYTES,
-  });
+  private readonly http: OutboundHttp;
 
   constructor(
     private readonly server: GeocoderServer,
     private readonly cache: GeocodingCache,
     private readonly rateLimiter: VendorRateLimiter,
+    proxy: Config['outboundProxy'],
   ) {
     super();
+    this.http = new OutboundHttp(proxy, {
+      headersTimeout: DEADLINE_MS,
+      bodyTimeout: DEADLINE_MS,
+      maxResponseSize: MAX_RESPONSE_BYTES,
+    });
     this.name = server.protocol;
     this.provider = `${server.protocol} ${server.url}`;
   }
@@ -80,7 +83,7 @@ export class ServerGeocoder extends Geocoder {
     const { statusCode, headers, body } = await request(
       PROTOCOLS[this.server.protocol].buildUrl(this.server, address),
       {
-        dispatcher: this.agent,
+        dispatcher: this.http.agent,
         headers: { 'user-agent': this.server.userAgent, accept: 'application/json' },
         signal: AbortSignal.any([signal, AbortSignal.timeout(DEADLINE_MS)]),
       },

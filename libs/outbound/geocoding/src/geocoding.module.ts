@@ -28,8 +28,13 @@ import { PlacesLoader } from './places-loader.service.js';
 export class GeocodingModule {}
 
 /** Creates the geocoder that the settings name. */
-export function createGeocoder({ geocoder }: Config, pool: Pool): Geocoder {
+export function createGeocoder({ geocoder, outboundProxy }: Config, pool: Pool): Geocoder {
   return typeof geocoder === 'string'
     ? new OfflineGeocoder(new Gazetteer(pool), new PlacesLoader(pool))
-    : new ServerGeocoder(geocoder, new GeocodingCache(pool), new VendorRateLimiter(pool));
+    : new ServerGeocoder(
+        geocoder,
+        new GeocodingCache(pool),
+        new VendorRateLimiter(pool),
+        outboundProxy,
+      );
 }

@@ -34,7 +34,7 @@ beforeEach(async () => {
   });
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   const callbackKeysUrl = `http://127.0.0.1:${(server.address() as AddressInfo).port}/keys`;
-  keys = new CallbackKeys({ google: { callbackKeysUrl } } as Config);
+  keys = new CallbackKeys({ google: { callbackKeysUrl }, outboundProxy: null } as Config);
 });
 afterEach(async () => {
   jest.restoreAllMocks();

@@ -1,6 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import { Config } from '#configuration/config.js';
-import { getErrorMessage, UnavailableError } from '#kernel/errors.js';
+import { getMessageWithCause, UnavailableError } from '#kernel/errors.js';
+import { OutboundHttp } from '#sending/outbound-http.client.js';
 import { parseRootKeys, type RootKey } from './callback.js';
 
 const DEADLINE_MS = 5_000;
@@ -17,7 +18,11 @@ export class CallbackKeys {
   private attemptedAt = -Infinity;
   private fetching: Promise<void> | undefined;
 
-  constructor(private readonly config: Config) {}
+  private readonly http: OutboundHttp;
+
+  constructor(private readonly config: Config) {
+    this.http = new OutboundHttp(config.outboundProxy);
+  }
 
   /**
    * Returns the keys. Cached ones remain in use while new ones cannot be fetched; each has its own expiry.
@@ -60,7 +65,7 @@ export class CallbackKeys {
     if (url === undefined) throw new UnavailableError('Google Wallet is not configured');
     this.attemptedAt = Date.now();
     try {
-      const response = await fetch(url, {
+      const response = await this.http.fetch(url, {
         redirect: 'error',
         signal: AbortSignal.timeout(DEADLINE_MS),
       });
@@ -70,7 +75,7 @@ export class CallbackKeys {
       this.keys = keys;
       this.fetchedAt = this.attemptedAt;
     } catch (cause) {
-      throw new UnavailableError(`Google's keys cannot be fetched: ${getErrorMessage(cause)}`, {
+      throw new UnavailableError(`Google's keys cannot be fetched: ${getMessageWithCause(cause)}`, {
         cause,
       });
     }

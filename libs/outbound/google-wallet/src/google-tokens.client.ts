@@ -2,6 +2,7 @@ import { Injectable } from '@nestjs/common';
 import { Config } from '#configuration/config.js';
 import { getErrorMessage } from '#kernel/errors.js';
 import type { ServiceAccount } from '#configuration/service-account.js';
+import { OutboundHttp } from '#sending/outbound-http.client.js';
 import { createAssertionJwt } from './google-jwt.js';
 
 const DEADLINE_MS = 10_000;
@@ -20,7 +21,11 @@ export class GoogleTokens {
   private token: Token | undefined;
   private pendingToken: Promise<Token> | undefined;
 
-  constructor(private readonly config: Config) {}
+  private readonly http: OutboundHttp;
+
+  constructor(private readonly config: Config) {
+    this.http = new OutboundHttp(config.outboundProxy);
+  }
 
   /**
    * Returns the current token, or fetches one.
@@ -45,7 +50,7 @@ export class GoogleTokens {
     const { google } = this.config;
     if (google === null) throw new TokenError('Google Wallet is not configured');
     const requestedAt = Date.now();
-    const { status, text } = await requestToken(google.account, new Date(requestedAt));
+    const { status, text } = await requestToken(this.http, google.account, new Date(requestedAt));
     const { access_token: value, expires_in: seconds } = parseTokenResponse(text);
     if (status !== 200 || typeof value !== 'string' || typeof seconds !== 'number') {
       throw new TokenError(`no access token: responded with ${status}${formatReason(text)}`);
@@ -56,11 +61,12 @@ export class GoogleTokens {
 }
 
 async function requestToken(
+  http: OutboundHttp,
   account: ServiceAccount,
   now: Date,
 ): Promise<{ status: number; text: string }> {
   try {
-    const response = await fetch(account.tokenUrl, {
+    const response = await http.fetch(account.tokenUrl, {
       method: 'POST',
       body: new URLSearchParams({
         grant_type: 'urn:ietf:params:oauth:grant-type:jwt-bearer',

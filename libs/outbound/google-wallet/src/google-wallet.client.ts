@@ -3,7 +3,7 @@ import type { RequestInit } from 'undici';
 import { Config } from '#configuration/config.js';
 import { getErrorMessage } from '#kernel/errors.js';
 import { VendorRateLimiter } from '#database/vendor-rate-limiter.js';
-import { fetchChecked } from '#sending/checked-fetch.client.js';
+import { OutboundHttp } from '#sending/outbound-http.client.js';
 import { parseGoogleResponse, type GoogleResponse } from './google-response.js';
 import { GoogleTokens, TokenError } from './google-tokens.client.js';
 
@@ -31,11 +31,15 @@ const always = () => true;
 /** Calls Google's REST API. Only database errors are thrown: every failure of Google is a response. */
 @Injectable()
 export class GoogleWalletClient {
+  private readonly http: OutboundHttp;
+
   constructor(
     private readonly tokens: GoogleTokens,
     private readonly rateLimiter: VendorRateLimiter,
     private readonly config: Config,
-  ) {}
+  ) {
+    this.http = new OutboundHttp(config.outboundProxy);
+  }
 
   /**
    * Inserts or patches a record.
@@ -126,7 +130,8 @@ export class GoogleWalletClient {
         redirect: 'error',
         signal: AbortSignal.any([signal, AbortSignal.timeout(DEADLINE_MS)]),
       };
-      const fetched = await fetchChecked(`${google.url}/${path}`, request, mayBeSent);
+      const url = `${google.url}/${path}`;
+      const fetched = await this.http.fetchChecked(url, request, mayBeSent);
       const retryAfter = fetched.headers.get('retry-after');
       raw = { status: fetched.status, retryAfter, text: await fetched.text() };
     } catch (error) {

@@ -2,7 +2,7 @@ import { Injectable } from '@nestjs/common';
 import type { RequestInit, Response } from 'undici';
 import { Config } from '#configuration/config.js';
 import { getErrorMessage } from '#kernel/errors.js';
-import { fetchChecked } from '#sending/checked-fetch.client.js';
+import { OutboundHttp } from '#sending/outbound-http.client.js';
 import { parseSmsOutcome, type SmsOutcome } from './sms-response.js';
 import { createSmsCallbackUrl } from './sms-callback.js';
 
@@ -14,7 +14,11 @@ const MESSAGING_SERVICE = /^MG/;
 /** Sends SMS through a provider with the interface of Twilio (2010-04-01, Messages). */
 @Injectable()
 export class SmsClient {
-  constructor(private readonly config: Config) {}
+  private readonly http: OutboundHttp;
+
+  constructor(private readonly config: Config) {
+    this.http = new OutboundHttp(config.outboundProxy);
+  }
 
   /**
    * Sends an SMS. Never throws: every failure is an outcome. The interface accepts no id of ours, so a message whose
@@ -53,7 +57,7 @@ export class SmsClient {
         redirect: 'error',
         signal: AbortSignal.any([cut, AbortSignal.timeout(DEADLINE_MS)]),
       };
-      const response = await fetchChecked(url, request, mayBeSent);
+      const response = await this.http.fetchChecked(url, request, mayBeSent);
       const retryAfter = response.headers.get('retry-after');
       return parseSmsOutcome(response.status, await readBoundedText(response), retryAfter);
     } catch (error) {

@@ -2,7 +2,9 @@ import { Injectable } from '@nestjs/common';
 import { Config } from '#configuration/config.js';
 import { findMailbox } from '#kernel/email-address.js';
 import type { MailServer } from '#configuration/setting-decorators.js';
-import { createCheckedBody } from '#sending/checked-fetch.client.js';
+import { createCheckedBody } from '#sending/outbound-http.client.js';
+import { OutboundTunnels } from '#sending/outbound-tunnels.client.js';
+import { ProxyError } from '#sending/proxy-tunnel.client.js';
 import type { Mail, MailOutcome } from './mail.js';
 
 /** The time from the lookup of the name to the server's last reply. */
@@ -15,7 +17,11 @@ const SEVERAL_LINES = /[\r\n\0]/;
 /** Sends one e-mail over one connection to the configured mail server. */
 @Injectable()
 export class SmtpClient {
-  constructor(private readonly config: Config) {}
+  private readonly tunnels: OutboundTunnels;
+
+  constructor(private readonly config: Config) {
+    this.tunnels = new OutboundTunnels(config.outboundProxy);
+  }
 
   /**
    * Sends a mail. Never throws: every failure is an outcome, described without anybody's address.
@@ -35,7 +41,16 @@ export class SmtpClient {
       return { kind: 'refused', error: 'a header would have several lines' };
     }
     const { createTransport } = await import('nodemailer');
-    const transport = createTransport(toTransportOptions(settings.server));
+    const { server } = settings;
+    const transport = createTransport({
+      ...toTransportOptions(server),
+      getSocket: (_options, done) => {
+        this.tunnels.open(server.host, server.port, SILENCE_TIMEOUT_MS).then(
+          (connection) => done(null, connection === undefined ? false : { connection }),
+          (error: Error) => done(error),
+        );
+      },
+    });
     transport.use('stream', ({ message }, done) => {
       // Nobody reads it before the server has asked for the text.
       message.processFunc((text) => createCheckedBody(text, mayBeSent));
@@ -92,6 +107,7 @@ function getDomain(from: string): string {
 
 /** Converts an error to an outcome with the codes of the reply only: its text may contain the person's address. */
 function toOutcome(error: unknown): MailOutcome {
+  if (error instanceof ProxyError) return { kind: 'failed', error: error.message };
   const { code, responseCode, command } = (error ?? {}) as Record<string, unknown>;
   const response = typeof responseCode === 'number' ? `responded with ${responseCode}` : undefined;
   const failure = typeof code === 'string' ? code : 'unknown';

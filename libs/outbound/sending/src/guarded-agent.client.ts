@@ -2,6 +2,7 @@ import type { LookupFunction, Socket } from 'node:net';
 import { createSecureContext } from 'node:tls';
 import { buildConnector } from 'undici';
 import type { Config } from '#configuration/config.js';
+import { isProxyException } from '#configuration/proxy-exceptions.js';
 import {
   getErrorCode,
   NameLookup,
@@ -93,7 +94,7 @@ type Outside = {
 
 /**
  * Opens a tunnel to the first address that the proxy reaches.
- * @returns undefined for a receiver inside our own network, which the proxy is not for
+ * @returns undefined for a receiver inside our own network or an exception, which the proxy is not for
  * @throws BlockedAddressError, UnresolvedNameError, ProxyError
  */
 async function openOutsideTunnel(
@@ -118,17 +119,20 @@ function getPort(protocol: string, port: string): number {
   return port === '' ? (protocol === 'https:' ? 443 : 80) : Number(port);
 }
 
-/** Finds the allowed addresses outside our own network; only the name where the proxy resolves it. */
+/**
+ * Finds the allowed addresses outside our own network that are no exceptions; only the name where the proxy resolves it.
+ */
 async function findTunnelHosts(
   hostname: string,
   names: NameLookup,
   rules: TargetRules,
-  { resolvesNames }: Outside['proxy'],
+  { resolvesNames, exceptions }: Outside['proxy'],
 ): Promise<string[]> {
-  const isOutside = (address: string) => !isBlockedAddress(address, PUBLIC_ONLY);
+  const isOutside = (address: string) =>
+    !isBlockedAddress(address, PUBLIC_ONLY) && !isProxyException(address, exceptions);
   const literal = parseLiteralAddress(hostname);
   if (literal !== undefined) return [literal].filter(isOutside);
-  if (isLocalName(hostname)) return [];
+  if (isLocalName(hostname) || isProxyException(hostname, exceptions)) return [];
   if (resolvesNames) return [hostname];
   const allowed = await findAllowedAddresses(hostname, names, rules);
   return allowed.map(({ address }) => address).filter(isOutside);

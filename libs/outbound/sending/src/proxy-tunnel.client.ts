@@ -2,14 +2,18 @@ import http from 'node:http';
 import https from 'node:https';
 import { isIPv6, type Socket } from 'node:net';
 import type { OutboundProxy } from '#configuration/setting-decorators.js';
+import { USER_AGENT } from './user-agent.js';
 
-/** Thrown when the outgoing proxy opened no tunnel. */
+type ProxyErrorCode = 'PROXY_UNREACHABLE' | 'PROXY_REFUSED' | 'EHOSTUNREACH' | 'ETIMEDOUT';
+
+/** Thrown when the outgoing proxy opened no tunnel. The message contains no address and no password. */
 export class ProxyError extends Error {
   constructor(
-    readonly code: 'PROXY_UNREACHABLE' | 'PROXY_REFUSED' | 'EHOSTUNREACH' | 'ETIMEDOUT',
+    readonly code: ProxyErrorCode,
+    reason: string = code,
     cause?: unknown,
   ) {
-    super(`the outgoing proxy opened no tunnel (${code})`, { cause });
+    super(`the outgoing proxy opened no tunnel (${reason})`, { cause });
   }
 }
 
@@ -34,7 +38,7 @@ export function openTunnel(
       port: proxy.port,
       method: 'CONNECT',
       path: authority,
-      headers: { host: authority, ...toAuthorization(proxy) },
+      headers: { host: authority, 'user-agent': USER_AGENT, ...toAuthorization(proxy) },
       agent: false,
     });
     const timer = setTimeout(() => request.destroy(new ProxyError('ETIMEDOUT')), timeoutMs);
@@ -46,15 +50,28 @@ export function openTunnel(
         return;
       }
       socket.destroy();
-      const isUnreachable = UNREACHABLE_STATUSES.has(statusCode);
-      reject(new ProxyError(isUnreachable ? 'EHOSTUNREACH' : 'PROXY_REFUSED'));
+      const code = UNREACHABLE_STATUSES.has(statusCode) ? 'EHOSTUNREACH' : 'PROXY_REFUSED';
+      reject(new ProxyError(code, describeStatus(statusCode)));
     });
     request.on('error', (error) => {
+      const { code } = error as NodeJS.ErrnoException;
+      reject(
+        error instanceof ProxyError ? error : new ProxyError('PROXY_UNREACHABLE', code, error),
+      );
+    });
+    // Also after a response that is none to CONNECT, such as an upgrade.
+    request.on('close', () => {
       clearTimeout(timer);
-      reject(error instanceof ProxyError ? error : new ProxyError('PROXY_UNREACHABLE', error));
+      reject(new ProxyError('PROXY_REFUSED'));
     });
     request.end();
   });
+}
+
+function describeStatus(status: number): string {
+  return status === 407
+    ? 'it responded with 407: check the name and password in OUTBOUND_PROXY_URL'
+    : `it responded with ${status}`;
 }
 
 function toAuthorization({ login }: OutboundProxy): Record<string, string> {

@@ -5,6 +5,7 @@ import { OTLPTraceExporter } from '@opentelemetry/exporter-trace-otlp-http';
 import { resourceFromAttributes } from '@opentelemetry/resources';
 import { BasicTracerProvider, BatchSpanProcessor } from '@opentelemetry/sdk-trace-base';
 import { Logger } from '@nestjs/common';
+import type { Agent } from 'node:http';
 import type { ProcessName } from './process-name.js';
 import { createId } from './randomness.js';
 import { VERSION } from './version.js';
@@ -17,7 +18,11 @@ const SHUTDOWN_TIMEOUT_MS = 1_000;
  * (OTEL_BSP_…, OTEL_TRACES_SAMPLER, OTEL_EXPORTER_OTLP_HEADERS).
  * @returns a function that shuts it down
  */
-export function exportSpans(endpoint: string, program: ProcessName): () => Promise<void> {
+export function exportSpans(
+  endpoint: string,
+  program: ProcessName,
+  createAgent?: (protocol: string) => Agent,
+): () => Promise<void> {
   warnOnce();
   const provider = new BasicTracerProvider({
     resource: resourceFromAttributes({
@@ -30,6 +35,7 @@ export function exportSpans(endpoint: string, program: ProcessName): () => Promi
         new OTLPTraceExporter({
           url: `${endpoint}/v1/traces`,
           timeoutMillis: EXPORT_TIMEOUT_MS,
+          ...(createAgent && { httpAgentOptions: createAgent }),
         }),
       ),
     ],

@@ -9,6 +9,7 @@ import {
   type Context,
   type Span,
 } from '@opentelemetry/api';
+import type { Agent } from 'node:http';
 import type { PlatformConfig } from './platform-config.js';
 import type { ProcessName } from './process-name.js';
 import { VERSION } from './version.js';
@@ -37,14 +38,18 @@ const NO_SPAN = trace.wrapSpanContext(INVALID_SPAN_CONTEXT);
 let isStarted = false;
 let shutDown: () => Promise<void> = () => Promise.resolve();
 
-/** Loads the libraries only where OTEL_EXPORTER_OTLP_ENDPOINT is set. */
+/**
+ * Loads the libraries only where OTEL_EXPORTER_OTLP_ENDPOINT is set.
+ * @param createAgent for a connection through a proxy; undefined: connects directly
+ */
 export async function startTracing(
   { otlpEndpoint }: PlatformConfig,
   program: ProcessName,
+  createAgent?: (protocol: string) => Agent,
 ): Promise<void> {
   if (otlpEndpoint === null) return;
   const { exportSpans } = await import('./span-export.js');
-  shutDown = exportSpans(otlpEndpoint, program);
+  shutDown = exportSpans(otlpEndpoint, program, createAgent);
   isStarted = true;
 }
 

@@ -4,16 +4,20 @@ import {
   authorizationCodeGrant,
   buildAuthorizationUrl,
   calculatePKCECodeChallenge,
+  customFetch,
   discovery,
   fetchUserInfo,
   randomNonce,
   randomPKCECodeVerifier,
   randomState,
   type Configuration,
+  type CustomFetch,
 } from 'openid-client';
+import type { RequestInit } from 'undici';
 import { Config } from '#configuration/config.js';
 import { getMessageWithCause } from '#kernel/errors.js';
 import { MasterKeys } from '#database/master-keys.js';
+import { OutboundHttp } from '#sending/outbound-http.client.js';
 import type { CompanyPerson } from '#identity/company-sign-ins.service.js';
 import { PageError } from '#pages/page-error.js';
 
@@ -31,11 +35,14 @@ export type VerifiedSignIn = { person: CompanyPerson; returnTo: string };
 export class IdentityProvider {
   private readonly log = new Logger('company sign-in');
   private configuration: Promise<Configuration> | undefined;
+  private readonly http: OutboundHttp;
 
   constructor(
     private readonly config: Config,
     private readonly keys: MasterKeys,
-  ) {}
+  ) {
+    this.http = new OutboundHttp(config.outboundProxy);
+  }
 
   get isConfigured(): boolean {
     return this.config.oidc !== null;
@@ -113,12 +120,17 @@ export class IdentityProvider {
     }
   }
 
+  // The types of undici and of Node.js differ, the objects do not.
+  private readonly fetch: CustomFetch = async (url, request) =>
+    (await this.http.fetch(url, request as RequestInit)) as unknown as Response;
+
   private async discover(): Promise<Configuration> {
     const { oidc } = this.config;
     if (!oidc) throw new Error('OIDC_ISSUER is not set');
     const issuer = new URL(oidc.issuer);
     return discovery(issuer, oidc.clientId, oidc.clientSecret ?? undefined, undefined, {
       timeout: TIMEOUT_SECONDS,
+      [customFetch]: this.fetch,
       // Only for a provider on this machine (OIDC_ISSUER).
       ...(issuer.protocol === 'http:' && { execute: [allowInsecureRequests] }),
     });

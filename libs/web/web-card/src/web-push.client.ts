@@ -8,6 +8,7 @@ import {
   createGuardedConnector,
   describeError,
 } from '#sending/guarded-agent.client.js';
+import { USER_AGENT } from '#sending/user-agent.js';
 import { HttpConnections } from '#sending/http-connections.client.js';
 
 const DEADLINE_MS = 10_000;
@@ -32,7 +33,8 @@ export class WebPushClient implements OnApplicationShutdown {
   ): Promise<Outcome> {
     try {
       const { origin, pathname, search } = new URL(url);
-      const request = { origin, path: pathname + search, headers, body, mayBeSent };
+      const allHeaders = { 'user-agent': USER_AGENT, ...headers };
+      const request = { origin, path: pathname + search, headers: allHeaders, body, mayBeSent };
       const { status, retryAfter } = await this.connections.send(request);
       return { kind: 'responded', status, retryAfter };
     } catch (error) {

@@ -9,7 +9,8 @@ export const PASS_TYPE = 'pass.example.inkpad';
 
 const CA = 'basicConstraints=critical,CA:TRUE\nkeyUsage=critical,keyCertSign,cRLSign\n';
 const LEAF = 'basicConstraints=CA:FALSE\nkeyUsage=digitalSignature\n';
-const SERVER = 'basicConstraints=CA:FALSE\nsubjectAltName=DNS:localhost,IP:127.0.0.1\n';
+const SERVER =
+  'basicConstraints=CA:FALSE\nsubjectAltName=DNS:localhost,DNS:push.example,IP:127.0.0.1\n';
 
 /**
  * A root, an intermediate in the place of WWDR, a certificate for passes and one for a server, all in PEM.

@@ -1,6 +1,8 @@
 export type GoogleWalletOptions = {
   /** 0, the default: any that is free. */
   port?: number;
+  /** In its URLs. */
+  host?: string;
   /** The number of the issuer account. */
   issuerId?: string;
   /** Default 20. */

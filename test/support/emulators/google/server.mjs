@@ -51,9 +51,11 @@ class GoogleWallet {
   #silent = [];
   #server;
   #port;
+  #host;
 
   constructor({
     port = 0,
+    host = '127.0.0.1',
     issuerId = '3388000000022000000',
     requestsPerSecond = 20,
     allowHttp = false,
@@ -61,6 +63,7 @@ class GoogleWallet {
     key,
   }) {
     this.#port = port;
+    this.#host = host;
     this.issuerId = issuerId;
     this.requestsPerSecond = requestsPerSecond;
     this.allowHttp = allowHttp;
@@ -82,7 +85,7 @@ class GoogleWallet {
   }
 
   get origin() {
-    return `http://127.0.0.1:${this.#port}`;
+    return `http://${this.#host}:${this.#port}`;
   }
 
   get tokenUrl() {

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, expect, it } from '@jest/globals';
 import { createServer, type AddressInfo, type Server, type Socket } from 'node:net';
-import { fetchChecked } from './checked-fetch.client.js';
+import { OutboundHttp } from './outbound-http.client.js';
 
 let server: Server;
 let connections: Socket[];
@@ -26,7 +26,7 @@ afterEach(async () => {
 });
 
 const send = (mayBeSent: () => boolean) =>
-  fetchChecked(
+  new OutboundHttp(null).fetchChecked(
     `http://127.0.0.1:${(server.address() as AddressInfo).port}/`,
     { method: 'POST', body: 'body' },
     mayBeSent,
