@@ -4,10 +4,10 @@ import { once } from 'node:events';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { setTimeout as wait } from 'node:timers/promises';
-import { Webhook, WebhookVerificationError } from 'standardwebhooks';
 import { getErrorMessage } from '#kernel/errors.js';
 import { readLocalService } from './local-service.js';
 import { forward } from './webhook-forward.js';
+import { findSignatureError } from './webhook-verification.js';
 import type { EnvelopeJson } from '#public-events/event-feed.dto.js';
 
 /**
@@ -27,6 +27,7 @@ type Options = {
   account?: number;
   targetUrl?: string;
   events: string[];
+  signature: 'hmac' | 'ed25519';
   status?: number;
   fail?: number;
   delay: number;
@@ -44,14 +45,19 @@ type ListenerResponse = {
   note: string;
 };
 
-type Subscription = { id: number; secret: string; remove: () => Promise<void> };
+type Subscription = {
+  id: number;
+  /** The secret, or the public key of ed25519. */
+  key: string;
+  remove: () => Promise<void>;
+};
 
 const options = new Command('webhooks:listen')
   .description('Verifies and prints the webhooks it receives. Press Ctrl-C to stop.')
   .option('--host <address>', 'address to listen on', '127.0.0.1')
   .option('--port <n>', 'port to listen on; any free one by default', parseNatural, 0)
   .addOption(
-    new Option('--secret <whsec_…>', 'signing secret of an existing subscription')
+    new Option('--secret <whsec_…>', 'signing secret, or public key, of an existing subscription')
       .env('WEBHOOK_SECRET')
       .argParser(parseSigningSecret),
   )
@@ -65,6 +71,11 @@ const options = new Command('webhooks:listen')
   .option('--events <names>', 'event names, separated by commas', (names) => names.split(','), [
     '*',
   ])
+  .addOption(
+    new Option('--signature <scheme>', 'how the webhooks are signed')
+      .choices(['hmac', 'ed25519'])
+      .default('hmac'),
+  )
   .option('--status <n>', 'status to return; default 204, or 500 for failures', parseHttpStatus)
   .option('--fail <n>', 'fail the first n attempts of each event only', parseNatural)
   .option('--delay <ms>', 'delay before each response', parseNatural, 0)
@@ -94,10 +105,10 @@ Examples:
 const seen = new LRUCache<string, { attempts: number; wasAccepted: boolean }>({ max: IDS_KEPT });
 const ending = new AbortController();
 const NOTHING = { headers: {}, body: Buffer.alloc(0) };
-/** A webhook may arrive before the response with the secret has been read. */
-let knowSecret: (secret: string) => void = () => undefined;
-const secretKnown = new Promise<string>((resolve) => {
-  knowSecret = resolve;
+/** A webhook may arrive before the response with the key has been read. */
+let resolveKey: (key: string) => void = () => undefined;
+const signatureKey = new Promise<string>((resolve) => {
+  resolveKey = resolve;
 });
 
 const server = createServer((request, response) => {
@@ -128,12 +139,12 @@ async function listen(): Promise<void> {
   });
   const { secret, targetUrl = here } = options;
   const subscription = secret === undefined ? await subscribe(targetUrl) : undefined;
-  knowSecret(secret ?? subscription?.secret ?? '');
+  resolveKey(secret ?? subscription?.key ?? '');
   console.log(`Listening at ${here}${subscription ? ` for ${options.events.join(', ')}` : ''}`);
   if (options.forwardTo !== undefined) {
     console.log(`Forwarding to ${options.forwardTo}`);
-    // Its signatures are passed on as they are, so whoever is forwarded to has to know the secret.
-    if (subscription) console.log(`Signed with ${subscription.secret}`);
+    // Its signatures are passed on as they are, so whoever is forwarded to has to know the key.
+    if (subscription) console.log(describeKey(subscription.key));
   }
   await stop;
   await subscription?.remove();
@@ -157,14 +168,19 @@ async function subscribe(target_url: string): Promise<Subscription> {
     });
     return { status: response.status, text: await response.text() };
   };
-  const body = { events: options.events, target_url, description: 'webhooks:listen' };
+  const { events, signature } = options;
+  const body = { events, target_url, signature, description: 'webhooks:listen' };
   const creation = await call('POST', '', body);
   if (creation.status !== 201)
     throw new Error(`Could not subscribe: ${creation.status} ${creation.text}`);
-  const subscription = JSON.parse(creation.text) as { id: number; secret: string };
+  const subscription = JSON.parse(creation.text) as {
+    id: number;
+    secret: string;
+    public_key: string | null;
+  };
   return {
     id: subscription.id,
-    secret: subscription.secret,
+    key: subscription.public_key ?? subscription.secret,
     remove: async () => {
       const { status, text } = await call('DELETE', `/${subscription.id}`);
       // A 410 response has already deleted it.
@@ -172,6 +188,10 @@ async function subscribe(target_url: string): Promise<Subscription> {
       throw new Error(`Could not delete subscription ${subscription.id}: ${status} ${text}`);
     },
   };
+}
+
+function describeKey(key: string): string {
+  return key.startsWith('whpk_') ? `Verify with the public key ${key}` : `Signed with ${key}`;
 }
 
 function findService() {
@@ -196,7 +216,7 @@ async function receive(request: IncomingMessage, response: ServerResponse): Prom
     response.writeHead(400).end();
     return;
   }
-  const signatureError = findSignatureError(await secretKnown, body, headers);
+  const signatureError = findSignatureError(await signatureKey, body, headers);
   const attempts = (seen.get(id)?.attempts ?? 0) + 1;
   const isDuplicate = seen.get(id)?.wasAccepted === true;
   seen.set(id, { attempts, wasAccepted: isDuplicate });
@@ -255,21 +275,6 @@ function chooseStatus(attempt: number): number | undefined {
   return fail === undefined ? 204 : 500;
 }
 
-function findSignatureError(
-  secret: string,
-  body: Buffer,
-  headers: IncomingMessage['headers'],
-): string | undefined {
-  try {
-    new Webhook(secret).verify(body, headers as Record<string, string>);
-    return undefined;
-  } catch (error) {
-    if (error instanceof SyntaxError) return 'NOT JSON';
-    if (error instanceof WebhookVerificationError) return `INVALID SIGNATURE: ${error.message}`;
-    throw error;
-  }
-}
-
 /** Parses a webhook. An envelope contains its own id; anything else comes from a flat subscription. */
 function parseContent(
   body: string,
@@ -302,8 +307,8 @@ function formatTime(): string {
 }
 
 function parseSigningSecret(text: string): string {
-  if (/^whsec_[A-Za-z0-9+/]+={0,2}$/.test(text)) return text;
-  throw new InvalidArgumentError('must be whsec_ followed by base64');
+  if (/^(whsec_[A-Za-z0-9+/]+={0,2}|whpk_[A-Za-z0-9+/]{43}=)$/.test(text)) return text;
+  throw new InvalidArgumentError('must be whsec_ followed by base64, or a public key (whpk_…)');
 }
 
 function parseUrl(text: string): string {

@@ -149,6 +149,37 @@ it.each(['SIGTERM', 'SIGKILL'] as const)(
   SLOW,
 );
 
+it(
+  'webhooks:listen verifies with a public key with --signature ed25519, and passes the signature on',
+  async () => {
+    const receiver = await receive(() => ({ status: 204 }));
+    const parameters = ['--signature', 'ed25519', '--events', 'customer.created'];
+    const listener = start([...parameters, '--forward-to', receiver.url], writeLocalData());
+    const text = await waitForOutput(listener, 'public key');
+    const [, key = ''] = /Verify with the public key (whpk_\S+)/.exec(text) ?? [];
+    await createCustomer();
+    await waitForOutput(listener, 'signature valid, ');
+    const [webhook] = receiver.received;
+    const signatures = String(webhook?.headers['webhook-signature']);
+    expect(signatures).toMatch(/^v1a,/);
+    await listener.kill('SIGINT');
+    const url = await waitForUrl(start(['--secret', key]));
+    const postAgain = (body: string) =>
+      fetch(url, {
+        method: 'POST',
+        body,
+        headers: {
+          'webhook-id': String(webhook?.headers['webhook-id']),
+          'webhook-timestamp': String(webhook?.headers['webhook-timestamp']),
+          'webhook-signature': signatures,
+        },
+      });
+    expect((await postAgain(webhook?.text ?? '')).status).toBe(204);
+    expect((await postAgain(`${webhook?.text} `)).status).toBe(401);
+  },
+  SLOW,
+);
+
 it('webhooks:listen marks duplicates and refuses invalid signatures with 401', async () => {
   const listener = start([], { WEBHOOK_SECRET: SECRET });
   const url = await waitForUrl(listener);

@@ -56,7 +56,16 @@ beforeAll(() => {
   );
   run([systemPython, '-m', 'venv', 'venv']);
   python = join(folder, 'venv/bin/python');
-  run([python, '-m', 'pip', 'install', '-q', '--disable-pip-version-check', './client', 'mypy']);
+  run([
+    python,
+    '-m',
+    'pip',
+    'install',
+    '-q',
+    '--disable-pip-version-check',
+    './client[ed25519]',
+    'mypy',
+  ]);
 }, SLOW);
 
 afterEach(async () => {

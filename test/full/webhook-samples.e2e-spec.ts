@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { spawnSync } from 'node:child_process';
-import { createHmac } from 'node:crypto';
+import { createHmac, generateKeyPairSync, sign } from 'node:crypto';
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
@@ -23,6 +23,8 @@ type Language = {
   imports?: string[];
   /** The Debian package that has the program. */
   debian: string;
+  /** The one for the sample with a public key, if it needs another one; null: there is no such sample. */
+  debianForPublicKey?: string | null;
   /** A program that calls the sample, and exits with 0 when the signature is valid and with 1 when it is not. */
   driver: { file: string; text: string };
   prepare?: string[];
@@ -49,6 +51,7 @@ const LANGUAGES: Record<string, Language> = {
     fence: 'python',
     file: 'verify.py',
     debian: 'python3',
+    debianForPublicKey: 'python3-cryptography',
     driver: {
       file: 'main.py',
       text: [
@@ -104,10 +107,30 @@ const LANGUAGES: Record<string, Language> = {
     prepare: ['go', 'build', '-o', 'main', 'main.go', 'verify.go'],
     command: ['./main'],
   },
+  Java: {
+    fence: 'java',
+    file: 'Verify.java',
+    debian: 'default-jdk-headless',
+    driver: {
+      file: 'Main.java',
+      text: `
+        import java.nio.file.*;
+        class Main {
+          public static void main(String[] arguments) throws Exception {
+            var get = System.getenv();
+            var body = Files.readAllBytes(Path.of("body"));
+            System.exit(Verify.verify(get.get("SECRET"), get.get("ID"), get.get("TIMESTAMP"), get.get("SIGNATURES"), body) ? 0 : 1);
+          }
+        }`,
+    },
+    prepare: ['javac', 'Verify.java', 'Main.java'],
+    command: ['java', '-cp', '.', 'Main'],
+  },
   Perl: {
     fence: 'perl',
     file: 'verify.pl',
     debian: 'perl',
+    debianForPublicKey: null,
     driver: {
       file: 'main.pl',
       text: `
@@ -122,6 +145,7 @@ const LANGUAGES: Record<string, Language> = {
     fence: 'sh',
     file: 'verify.sh',
     debian: 'openssl',
+    debianForPublicKey: null,
     driver: {
       file: 'main.sh',
       text: `
@@ -140,23 +164,32 @@ let receivers: Receiver[];
 let secret: string;
 let webhooks: Received[];
 let flatWebhook: Received;
+/** What a subscription with ed25519 received. */
+let publicKey: string;
+let signedWebhooks: Received[];
 const folders: string[] = [];
 
 beforeAll(async () => {
   service = await startService({ WEBHOOK_ALLOW_INSECURE_TARGETS: 'true' });
   dispatcher = await startDispatcher(service);
-  receivers = [await Receiver.start(), await Receiver.start()];
-  const [envelopeReceiver, flatReceiver] = receivers as [Receiver, Receiver];
+  receivers = [await Receiver.start(), await Receiver.start(), await Receiver.start()];
+  const [envelopeReceiver, flatReceiver, keyReceiver] = receivers as [Receiver, Receiver, Receiver];
   const store = await service.newStore();
   ({ secret } = await subscribe(store, envelopeReceiver, { events: ['*'] }));
   await subscribe(store, flatReceiver, { event: 'customer.created', payload_format: 'flat' });
+  const { public_key: key } = await subscribe(store, keyReceiver, {
+    events: ['*'],
+    signature: 'ed25519',
+  });
+  publicKey = key ?? '';
   await play(store);
   await eventually(
-    () => [envelopeReceiver.events.length, flatReceiver.events.length],
-    ([all = 0, one = 0]) => all >= 5 && one >= 1,
+    () => [envelopeReceiver, flatReceiver, keyReceiver].map(({ events }) => events.length),
+    ([all = 0, one = 0, signed = 0]) => all >= 5 && one >= 1 && signed >= 5,
   );
   webhooks = envelopeReceiver.events;
   [flatWebhook] = flatReceiver.events as [Received];
+  signedWebhooks = keyReceiver.events;
 }, SLOW);
 
 afterAll(async () => {
@@ -192,18 +225,25 @@ function toDelivery({ headers, text }: Received): Delivery {
   };
 }
 
+/** Where the samples of each kind of signature begin. */
+const SECRET_SAMPLES = '\n## Verify the signature';
+const PUBLIC_KEY_SAMPLES = '\n### With a public key';
+
 /** Reads the sample of a language. */
-function readSample(fence: string): string {
-  const verification = DOCS.slice(DOCS.indexOf('\n## Verify the signature'));
+function readSample(fence: string, heading: string): string {
+  const verification = DOCS.slice(DOCS.indexOf(heading));
   const [, code] = new RegExp(`^\`\`\`${fence}\n([^]*?)^\`\`\``, 'm').exec(verification) ?? [];
   if (code === undefined) throw new Error(`docs/webhooks.md has no sample in ${fence}`);
   return code;
 }
 
-function prepareSample(language: Language): (delivery: Delivery, with_?: string) => boolean {
+function prepareSample(
+  language: Language,
+  heading = SECRET_SAMPLES,
+): (delivery: Delivery, with_?: string) => boolean {
   const folder = mkdtempSync(join(tmpdir(), 'inkpad-sample-'));
   folders.push(folder);
-  writeFileSync(join(folder, language.file), readSample(language.fence));
+  writeFileSync(join(folder, language.file), readSample(language.fence, heading));
   writeFileSync(join(folder, language.driver.file), language.driver.text);
   for (const name of language.imports ?? []) {
     mkdirSync(join(folder, 'node_modules'), { recursive: true });
@@ -286,6 +326,66 @@ describe.each(Object.entries(LANGUAGES))('the sample for %s', (name, language) =
     expect(verify(signAt(String(now - 330)))).toBe(acceptsOld);
     expect(verify(signAt(String(now + 330)))).toBe(acceptsOld);
     expect(verify(signAt('soon'))).toBe(acceptsOld);
+  });
+});
+
+const WITH_PUBLIC_KEY = Object.entries(LANGUAGES)
+  .filter(([, { debianForPublicKey }]) => debianForPublicKey !== null)
+  .map(([name, { debianForPublicKey, debian, ...language }]) => {
+    return [name, { ...language, debian: debianForPublicKey ?? debian }] as const;
+  });
+
+describe.each(WITH_PUBLIC_KEY)('the sample for %s with a public key', (_name, language) => {
+  let verify: ReturnType<typeof prepareSample>;
+
+  beforeAll(() => {
+    verify = prepareSample(language, PUBLIC_KEY_SAMPLES);
+  }, SLOW);
+
+  it('accepts every webhook that was sent', () => {
+    expect(publicKey).toMatch(/^whpk_/);
+    for (const one of signedWebhooks) expect(verify(toDelivery(one), publicKey)).toBe(true);
+  });
+
+  it('accepts either of two signatures', () => {
+    const [one] = signedWebhooks.map(toDelivery) as [Delivery];
+    for (const other of ['v1,AAAA', 'v1a,AAAA', `v1a,${Buffer.alloc(64, 1).toString('base64')}`]) {
+      const signatures = `${other} ${one.signatures}`;
+      expect(verify({ ...one, signatures }, publicKey)).toBe(true);
+    }
+  });
+
+  it('rejects a request with a changed body, id, time or signature, or another key', () => {
+    const [one] = signedWebhooks.map(toDelivery) as [Delivery];
+    const [hmac] = webhooks.map(toDelivery) as [Delivery];
+    const otherKey = `whpk_${Buffer.from('d75a980182b10ab7d54bfed3c964073a0ee172f3daa62325af021a68f707511a', 'hex').toString('base64')}`;
+    const rejected: Delivery[] = [
+      { ...one, body: Buffer.concat([one.body, Buffer.from(' ')]) },
+      { ...one, id: `${one.id}0` },
+      { ...one, timestamp: String(Number(one.timestamp) + 1) },
+      { ...one, timestamp: 'soon' },
+      { ...one, signatures: one.signatures.replace('v1a,', 'v1,') },
+      { ...one, signatures: '' },
+      hmac,
+    ];
+    for (const delivery of rejected) expect(verify(delivery, publicKey)).toBe(false);
+    expect(verify(one, otherKey)).toBe(false);
+  });
+
+  it('checks the age of a request', () => {
+    const [one] = signedWebhooks.map(toDelivery) as [Delivery];
+    const { privateKey, publicKey: own } = generateKeyPairSync('ed25519');
+    const raw = own.export({ format: 'der', type: 'spki' }).subarray(-32);
+    const key = `whpk_${raw.toString('base64')}`;
+    const signAt = (offset: number): Delivery => {
+      const timestamp = String(Math.floor(Date.now() / 1000) + offset);
+      const signed = Buffer.concat([Buffer.from(`${one.id}.${timestamp}.`), one.body]);
+      const signature = sign(null, signed, privateKey).toString('base64');
+      return { ...one, timestamp, signatures: `v1a,${signature}` };
+    };
+    expect(verify(signAt(0), key)).toBe(true);
+    expect(verify(signAt(-330), key)).toBe(false);
+    expect(verify(signAt(330), key)).toBe(false);
   });
 });
 

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { createHmac } from 'node:crypto';
+import { createHmac, generateKeyPairSync, sign } from 'node:crypto';
 import { createServer } from 'node:http';
 import { createRequire } from 'node:module';
 import { after, beforeEach, test } from 'node:test';
@@ -459,6 +459,52 @@ for (const [what, request, key] of [
     assert.equal(verify(request, key), false);
   });
 }
+
+const pair = generateKeyPairSync('ed25519');
+const { x } = pair.publicKey.export({ format: 'jwk' });
+const publicKey = `whpk_${Buffer.from(x, 'base64url').toString('base64')}`;
+
+function signedWithPrivateKey(timestamp = seconds(), overrides = {}) {
+  const content = Buffer.from(`evt_1.${timestamp}.${body}`);
+  const signature = sign(null, content, pair.privateKey).toString('base64');
+  return signed(timestamp, { 'webhook-signature': `v1a,AAAA v1a,${signature}`, ...overrides });
+}
+
+test('verifies with a public key', () => {
+  const request = signedWithPrivateKey();
+  assert.equal(verify(request, publicKey), true);
+  assert.deepEqual(verifyWebhook(request, publicKey), event);
+  const flat = verifyFlatWebhook(request, publicKey);
+  assert.deepEqual(flat, { id: 'evt_1', type: 'webhook.test', data: event });
+  // Both sign while one replaces the other.
+  const [ours, theirs] = [request, signed()].map(({ headers }) => headers['webhook-signature']);
+  const both = signed(request.headers['webhook-timestamp'], {
+    'webhook-signature': `${ours} ${theirs}`,
+  });
+  assert.equal(verify(both, publicKey), true);
+  assert.equal(verify(both, secret), true);
+});
+
+for (const [what, request] of [
+  ['another body', { ...signedWithPrivateKey(), body: body.replace('é', 'e') }],
+  ['another id', signedWithPrivateKey(seconds(), { 'webhook-id': 'evt_2' })],
+  ['no signature', signedWithPrivateKey(seconds(), { 'webhook-signature': undefined })],
+  ['no id', signedWithPrivateKey(seconds(), { 'webhook-id': undefined })],
+  ['a signature of a secret', signed()],
+  ['an empty signature', signedWithPrivateKey(seconds(), { 'webhook-signature': 'v1a,' })],
+  ['an old time', signedWithPrivateKey(seconds(-330))],
+  ['a time ahead', signedWithPrivateKey(seconds(330))],
+  ['a time that is none', signedWithPrivateKey('now')],
+]) {
+  test(`refuses with a public key a webhook with ${what}`, () => {
+    assert.throws(() => verifyWebhook(request, publicKey), WebhookVerificationError);
+    assert.equal(verify(request, publicKey), false);
+  });
+}
+
+test('refuses to verify with a public key that is none', () => {
+  assert.throws(() => verify(signedWithPrivateKey(), 'whpk_AAAA'), /32 bytes in base64/);
+});
 
 test('refuses to verify with an empty secret', () => {
   assert.throws(() => verifyWebhook(signed(), 'whsec_'), /Secret can't be empty/);

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import base64
+import binascii
 import json
+import time
 from collections.abc import Iterable
 from typing import Any, Literal, Protocol, TypedDict, cast
 
@@ -19,6 +22,9 @@ __all__ = [
     "verify_flat_webhook",
     "verify_webhook",
 ]
+
+_PUBLIC_KEY_PREFIX = "whpk_"
+_TOLERANCE_SECONDS = 5 * 60
 
 
 class Headers(Protocol):
@@ -48,7 +54,7 @@ def verify(body: bytes, headers: Headers, secret: str) -> bool:
     """Whether the request was signed with this secret in the last five minutes.
 
     body: as it came, not parsed and put together again: the signature is over these bytes
-    secret: the subscription's, with its whsec_
+    secret: the subscription's, with its whsec_, or its public_key, with its whpk_
     """
     try:
         _verified(body, headers, secret)
@@ -77,11 +83,48 @@ def verify_flat_webhook(body: bytes, headers: Headers, secret: str) -> FlatWebho
 
 
 def _verified(body: bytes, headers: Headers, secret: str) -> dict[str, str]:
-    webhook = Webhook(secret)
     given = {name.lower(): value for name, value in headers.items()}
+    if secret.startswith(_PUBLIC_KEY_PREFIX):
+        _verify_with_public_key(body, given, secret)
+        return given
+    webhook = Webhook(secret)
     try:
         webhook.verify(body, given, json_parse=False)
     except ValueError as error:
         # Signatures that are no base64, and bodies that are no text, are nobody's but a forger's.
         raise WebhookVerificationError("Invalid Signature Headers") from error
     return given
+
+
+def _verify_with_public_key(body: bytes, headers: dict[str, str], public_key: str) -> None:
+    """Verifies signatures of scheme v1a, which `standardwebhooks` does not know."""
+    try:
+        from cryptography.exceptions import InvalidSignature
+        from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
+    except ImportError as error:
+        raise ImportError(
+            "Public keys need another package: pip install cryptography"
+        ) from error
+    raw = base64.b64decode(public_key.removeprefix(_PUBLIC_KEY_PREFIX))
+    key = Ed25519PublicKey.from_public_bytes(raw)
+    identifier = headers.get("webhook-id")
+    timestamp = headers.get("webhook-timestamp")
+    signatures = headers.get("webhook-signature")
+    if not identifier or not timestamp or not signatures:
+        raise WebhookVerificationError("Missing required headers")
+    if not (timestamp.isascii() and timestamp.isdigit()):
+        raise WebhookVerificationError("Invalid Signature Headers")
+    age = int(time.time()) - int(timestamp)
+    if abs(age) > _TOLERANCE_SECONDS:
+        raise WebhookVerificationError(f"Message timestamp too {'old' if age > 0 else 'new'}")
+    signed = f"{identifier}.{timestamp}.".encode() + body
+    for one in signatures.split(" "):
+        version, _, signature = one.partition(",")
+        if version != "v1a":
+            continue
+        try:
+            key.verify(base64.b64decode(signature), signed)
+            return
+        except (InvalidSignature, binascii.Error):
+            continue
+    raise WebhookVerificationError("No matching signature found")
