@@ -121,7 +121,8 @@ export function findRequests({ language, text }: Fence): SampleRequest[] {
     return text.split(/^(?=curl )/m).map((command) => {
       const path = /"\$INKPAD_URL\/api\/v1\/accounts\/1([^"]*)"/.exec(command)?.[1] ?? '';
       const body = /-d '([^']*)'/.exec(command)?.[1];
-      return { method: body === undefined ? 'GET' : 'POST', path, body: parseBody(body) };
+      const method = / -X ([A-Z]+)/.exec(command)?.[1] ?? (body === undefined ? 'GET' : 'POST');
+      return { method, path, body: parseBody(body) };
     });
   }
   const calls = text.matchAll(/send\("([A-Z]+)", "([^"]*)"(?:, (?:"""([^]*?)"""|`([^`]*)`))?/gi);
