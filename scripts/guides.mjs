@@ -110,6 +110,9 @@ function createRenderer(file, headings) {
       const text = this.parser.parseInline(rest) + this.parser.parse(item.tokens.slice(1));
       return `<li id="${id}"><a class="anchor" href="#${id}"><strong>${id}</strong></a>${text}</li>\n`;
     },
+    codespan({ text }) {
+      return `<code${text.includes(' ') ? ' class="words"' : ''}>${escapeHtml(text)}</code>`;
+    },
     code({ text, lang = '' }) {
       return renderCode(text, lang);
     },

@@ -215,5 +215,6 @@ export const de: Translations = {
     refusedWhy: 'Bitte zurückgehen und die Eingaben prüfen.',
     requestNumber: (id) => `Anfrage ${id}`,
     start: 'Zur Startseite',
+    documentation: 'Zur Dokumentation',
   },
 };

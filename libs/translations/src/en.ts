@@ -250,6 +250,7 @@ export const en = {
     requestNumber: (id: string) => `Request ${id}`,
     /** The link to the page at `/`. */
     start: 'Go to the start page',
+    documentation: 'Go to the documentation',
   },
 };
 

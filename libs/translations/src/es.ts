@@ -167,5 +167,6 @@ export const es: Translations = {
     refusedWhy: 'Vuelva atrás y revise lo que ha escrito.',
     requestNumber: (id) => `Solicitud ${id}`,
     start: 'Ir a la página de inicio',
+    documentation: 'Ir a la documentación',
   },
 };

@@ -170,5 +170,6 @@ export const fr: Translations = {
     refusedWhy: 'Revenez en arrière et vérifiez ce que vous avez saisi.',
     requestNumber: (id) => `Demande ${id}`,
     start: 'Vers la page d’accueil',
+    documentation: 'Vers la documentation',
   },
 };

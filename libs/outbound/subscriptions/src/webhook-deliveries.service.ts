@@ -246,6 +246,6 @@ function assertEnabled({ enabled }: WebhookSubscriptionRow): void {
   throw new RejectedError(
     { base: ['The subscription is disabled'] },
     'validation_failed',
-    'Enable it first: PATCH the subscription with {"enabled": true}.',
+    'Enable it first: PATCH the subscription with {"enabled": true}. With "replay_missed": true it also gets what happened meanwhile.',
   );
 }

@@ -39,7 +39,8 @@ const DESCRIPTIONS = {
   location_ids: 'Only events at these locations, and events at no location; null means all.',
   personal_data: 'Whether personal fields are sent; if false they are null.',
   signature: 'hmac signs with the secret, ed25519 with a private key that only Inkpad has.',
-  enabled: 'Whether events are delivered.',
+  enabled:
+    'Whether events are delivered. While it is false, the subscription is paused: events are not enqueued either.',
 };
 
 const FORMATS = ['envelope', 'flat'] as const;

@@ -1,4 +1,5 @@
 import { loadAsset, ICON } from '#pages/assets.js';
+import { VERSION } from '#kernel/version.js';
 import { createPlainFrame, loadView } from '#pages/view.js';
 import type { Guide, Menu, MenuLink } from './guides.js';
 
@@ -22,7 +23,7 @@ export type DocsPage = {
   scripts: string[];
 };
 
-const layout = loadView<DocsPage & { icon: string; style: string }>(
+const layout = loadView<DocsPage & { icon: string; style: string; version: string }>(
   import.meta.url,
   './views/docs.eta',
 );
@@ -39,6 +40,7 @@ export function renderDocsPage(
       ...page,
       icon: ICON.path,
       style: STYLE.path,
+      version: VERSION,
       scripts: [SCRIPT.path, ...scripts],
     },
     createPlainFrame(root, 'en'),

@@ -27,6 +27,8 @@ const view = loadView<ErrorView>(import.meta.url, './views/error.eta');
 /** Pages for people without an account, whom a link to `/` would not help. */
 const PUBLIC_ROUTES = /^[/](join|posters|passes)(?![^/])/;
 
+const DOCS_ROUTES = /^[/]docs(?![^/])/;
+
 /** Routes that only programs call, whatever their Accept header says. */
 const PROGRAM_ROUTES = /^[/](api|health|mcp|wallet)(?![^/])/;
 
@@ -55,7 +57,7 @@ export class HtmlErrorPages implements ErrorPages {
     const { t: translations, locale } = getTranslations(language);
     const t = translations.errorPage;
     const text = describeError(error, response, t, locale);
-    const link = isInConsole ? buildConsoleLink(request, t) : { path: '/', text: t.start };
+    const link = isInConsole ? buildConsoleLink(request, t) : buildPublicLink(path, t);
     const page = renderPage({
       kind: isInConsole ? 'console' : 'public',
       title: text.title,
@@ -69,6 +71,15 @@ export class HtmlErrorPages implements ErrorPages {
     });
     void sendRenderedPage(reply.status(text.status), page);
   }
+}
+
+function buildPublicLink(
+  path: string,
+  { start, documentation }: Translations['errorPage'],
+): NonNullable<ErrorView['link']> {
+  return DOCS_ROUTES.test(path)
+    ? { path: '/docs', text: documentation }
+    : { path: '/', text: start };
 }
 
 /** Builds the link back. The session is unknown when the limit, the route or the database failed first. */

@@ -35,6 +35,9 @@ function showLanguage(language) {
     for (const [at, figure] of figures.entries()) figure.hidden = at !== shownIndex;
     for (const [at, button] of buttons.entries()) {
       button.setAttribute('aria-pressed', String(at === shownIndex));
+      // A phone is not wide enough for every language.
+      const row = button.parentElement;
+      if (at === shownIndex && row) row.scrollLeft = button.offsetLeft - row.clientWidth / 2;
     }
   }
 }
