@@ -1,6 +1,8 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it, jest } from '@jest/globals';
 import { Logger } from '@nestjs/common';
 import http from 'node:http';
+import https from 'node:https';
+import type { AddressInfo } from 'node:net';
 import { Pool } from 'pg';
 import type { Config } from '#configuration/config.js';
 import { getMessageWithCause } from '#kernel/errors.js';
@@ -13,6 +15,7 @@ import { GoogleTokens } from '#google-wallet/google-tokens.client.js';
 import { GoogleWalletClient } from '#google-wallet/google-wallet.client.js';
 import { SmsClient } from '#messages/sms.client.js';
 import { SmtpClient } from '#messages/smtp.client.js';
+import { OutboundHttp } from '#sending/outbound-http.client.js';
 import { createNodeAgents } from '#sending/outbound-node-agent.client.js';
 import { OutboundTunnels } from '#sending/outbound-tunnels.client.js';
 import { IdentityProvider } from '#sign-in/company.client.js';
@@ -195,6 +198,33 @@ describe('the outgoing proxy', () => {
     const logins = new Set(proxy.requests.map(({ authorization }) => authorization));
     expect([...logins]).toEqual([`Basic ${CREDENTIALS}`]);
     expect(proxy.otherRequestCount).toBe(0);
+  });
+
+  it('carries TLS from end to end, with the certificate of the server', async () => {
+    const { server, root } = apple.certificates;
+    const { certificate: cert, key } = server;
+    const receiver = https.createServer({ cert, key }, (_request, response) => response.end('ok'));
+    await new Promise<void>((resolve) => receiver.listen(0, '127.0.0.1', resolve));
+    const url = `https://push.example:${(receiver.address() as AddressInfo).port}/`;
+    const config = createConfig();
+    const get = (options: https.RequestOptions) =>
+      new Promise((resolve, reject) => {
+        const agent = createNodeAgents(config)?.('https:');
+        const request = https.get(url, { ...options, agent, headers: { connection: 'close' } });
+        request.on('response', (response) => resolve(response.resume().statusCode));
+        request.on('error', reject);
+      });
+    try {
+      const unverified = { code: 'UNABLE_TO_VERIFY_LEAF_SIGNATURE' };
+      const response = new OutboundHttp(config.outboundProxy).fetch(url, {});
+      await expect(response).rejects.toMatchObject({ cause: unverified });
+      await expect(get({})).rejects.toMatchObject(unverified);
+      expect(await get({ ca: root })).toBe(200);
+      expect(proxy.requests).toHaveLength(3);
+    } finally {
+      receiver.closeAllConnections();
+      await new Promise((resolve) => receiver.close(resolve));
+    }
   });
 
   it('fails every kind when it refuses the password, which no error and no log shows', async () => {

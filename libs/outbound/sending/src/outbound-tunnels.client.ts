@@ -40,9 +40,9 @@ export class OutboundTunnels {
     const { proxy } = this;
     if (proxy === null) return undefined;
     const endsAt = Date.now() + timeoutMs;
-    const bare = parseLiteralAddress(host) ?? host;
-    if (!(await this.isOutside(bare, proxy, timeoutMs))) return undefined;
-    return openTunnel(proxy, bare, port, Math.max(1, endsAt - Date.now()));
+    const target = parseLiteralAddress(host) ?? host;
+    if (!(await this.isOutside(target, proxy, timeoutMs))) return undefined;
+    return openTunnel(proxy, target, port, Math.max(1, endsAt - Date.now()));
   }
 
   /** Tells whether a host is outside our own network, and no exception. */
@@ -65,12 +65,12 @@ async function findSystemAddresses(host: string): Promise<string[]> {
 
 async function withDeadline<T>(work: Promise<T>, timeoutMs: number): Promise<T> {
   let timer: NodeJS.Timeout | undefined;
-  const late = new Promise<never>((_, reject) => {
+  const timeout = new Promise<never>((_, reject) => {
     const error = new ProxyError('ETIMEDOUT', 'the name was not resolved in time');
     timer = setTimeout(() => reject(error), timeoutMs);
   });
   try {
-    return await Promise.race([work, late]);
+    return await Promise.race([work, timeout]);
   } finally {
     clearTimeout(timer);
   }
