@@ -4,9 +4,10 @@ import { TX } from './logged-positions.js';
 
 /**
  * Tables that the service fills again by itself: drawn images, which dispatchers there are, and how far phone numbers have been adapted,
- * which begins with the rows of the stores.
+ * which begins with the rows of the stores. A maintenance is over once the backup is restored.
  */
 const EXCLUDED_TABLES = [
+  'public.maintenance',
   'public.migrations',
   'public.phone_normalizations',
   'public.strip_images',

@@ -14,6 +14,7 @@ import { addGeocodeCommands } from './geocode-commands.js';
 import { addHistoryCommands } from './history-commands.js';
 import { getOperator } from './operator.js';
 import { addPhoneCommands } from './phone-commands.js';
+import { addMaintenanceCommands } from './maintenance-commands.js';
 import { addRetirementCommands } from './retirement-commands.js';
 import { runScript } from './run-script.js';
 import { withServices } from './script-services.js';
@@ -77,6 +78,7 @@ addGeocodeCommands(program);
 addHistoryCommands(program);
 addPhoneCommands(program);
 addRetirementCommands(program, by);
+addMaintenanceCommands(program, by);
 
 program
   .command('erasure:list')

@@ -16,6 +16,7 @@ import type { Config } from '#configuration/config.js';
 import { InvalidHostError } from '#kernel/errors.js';
 import { Log } from '#kernel/log.js';
 import { createId } from '#kernel/randomness.js';
+import { Maintenance } from '#database/maintenance.service.js';
 import { logAccess } from '#http/access-log.js';
 import { refuseUnavailable } from '#http/availability.js';
 import { installBodyLimits, ANONYMOUS_BODY_LIMIT } from '#http/body-limit.js';
@@ -32,6 +33,7 @@ import { countFields, installHeaders } from '#http/headers.js';
 import { endOverdueRequests } from '#http/overdue-requests.js';
 import { HttpMetrics } from '#http/http-metrics.js';
 import { AppleCertificate } from '#apple-wallet/apple-certificate.service.js';
+import { refuseInMaintenance } from '#http/maintenance-mode.js';
 import { installMethodChecks } from '#http/methods.js';
 import { toDecodableTarget } from '#http/path.js';
 import { RateLimits } from '#http/rate-limit.js';
@@ -161,6 +163,7 @@ async function installHooks(
   app.get(ConsoleGuard, { strict: false }).install(server);
   installMethodChecks(server);
   refuseUnavailable(server, config);
+  refuseInMaintenance(server, app.get(Maintenance, { strict: false }));
 }
 
 /**

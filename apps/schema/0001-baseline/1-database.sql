@@ -100,6 +100,14 @@ create index audit_repetitions_until on audit_repetitions (until);
 -- Counts for limits of a day.
 create table daily_counts (
   -- a keyed hash of what is counted
+-- The maintenance that is on, during which requests that write are refused. Without a row it is off.
+create table maintenance (
+  singleton boolean primary key default true check (singleton),
+  -- Shown to callers.
+  reason text,
+  since timestamptz not null default now()
+);
+
   key bytea primary key check (octet_length(key) = 32),
   count int not null,
   until timestamptz not null

@@ -82,6 +82,11 @@ export class LimitReachedError extends InkpadError {
   declare readonly code: 'limit_reached';
 }
 
+/** 422: The account has used up its quota, of records or of what may be done in a day. */
+export class QuotaExceededError extends InkpadError {
+  declare readonly code: 'quota_exceeded';
+}
+
 /** 422: The Idempotency-Key was already used with another body. */
 export class IdempotencyKeyReusedError extends InkpadError {
   declare readonly code: 'idempotency_key_reused';
@@ -100,6 +105,11 @@ export class InternalError extends InkpadError {
 /** 503: A service that the request needs is unavailable. Nothing was written: send it again in a moment. */
 export class UnavailableError extends InkpadError {
   declare readonly code: 'unavailable';
+}
+
+/** 503: The service is in maintenance: it can be read, and nothing can be changed. Nothing was written. */
+export class MaintenanceError extends InkpadError {
+  declare readonly code: 'maintenance';
 }
 
 /** 422: The customer card holds too few stamps for this. */
@@ -164,10 +174,12 @@ export const ERROR_CLASSES = {
   payload_too_large: PayloadTooLargeError,
   unsupported_media_type: UnsupportedMediaTypeError,
   limit_reached: LimitReachedError,
+  quota_exceeded: QuotaExceededError,
   idempotency_key_reused: IdempotencyKeyReusedError,
   idempotency_in_progress: IdempotencyInProgressError,
   internal: InternalError,
   unavailable: UnavailableError,
+  maintenance: MaintenanceError,
   insufficient_stamps: InsufficientStampsError,
   reward_inactive: RewardInactiveError,
   card_expired: CardExpiredError,

@@ -205,6 +205,9 @@ export const de: Translations = {
     forbiddenWhy: 'Bitte im Geschäft nachfragen.',
     tooMany: 'Zu viele Anfragen',
     tooManyWhy: (wait) => `Bitte in ${wait} noch einmal versuchen.`,
+    maintenance: 'Hier wird gerade gewartet',
+    maintenanceWhy:
+      'Für eine Weile lässt sich nichts ändern, aber alles ansehen. Bitte später noch einmal versuchen.',
     unavailable: 'Gerade nicht erreichbar',
     unavailableWhy: 'Bitte gleich noch einmal versuchen. Es ist nichts verloren gegangen.',
     unsettled: 'Ob das gespeichert wurde, ist nicht sicher',

@@ -239,6 +239,9 @@ export const en = {
     tooMany: 'Too many requests',
     /** @param wait the duration in the language, such as "1 second" */
     tooManyWhy: (wait: string) => `Please try again in ${wait}.`,
+    maintenance: 'Maintenance is going on',
+    maintenanceWhy:
+      'Nothing can be changed for a while; everything can still be viewed. Please try again later.',
     unavailable: 'Not available right now',
     unavailableWhy: 'Please try again in a moment. Nothing was lost.',
     unsettled: 'We do not know whether this was saved',

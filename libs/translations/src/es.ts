@@ -157,6 +157,9 @@ export const es: Translations = {
     forbiddenWhy: 'Pregunte en la tienda.',
     tooMany: 'Demasiadas solicitudes',
     tooManyWhy: (wait) => `Inténtelo de nuevo en ${wait}.`,
+    maintenance: 'Estamos haciendo tareas de mantenimiento',
+    maintenanceWhy:
+      'Durante un rato no se puede cambiar nada, pero todo se puede consultar. Inténtelo de nuevo más tarde.',
     unavailable: 'No disponible en este momento',
     unavailableWhy: 'Inténtelo de nuevo en un momento. No se ha perdido nada.',
     unsettled: 'No sabemos si se ha guardado',

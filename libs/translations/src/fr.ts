@@ -160,6 +160,9 @@ export const fr: Translations = {
     forbiddenWhy: 'Renseignez-vous en magasin.',
     tooMany: 'Trop de requêtes',
     tooManyWhy: (wait) => `Veuillez réessayer dans ${wait}.`,
+    maintenance: 'Maintenance en cours',
+    maintenanceWhy:
+      'Pendant un moment, rien ne peut être modifié, mais tout reste consultable. Veuillez réessayer plus tard.',
     unavailable: 'Indisponible pour le moment',
     unavailableWhy: 'Veuillez réessayer dans un instant. Rien n’a été perdu.',
     unsettled: 'Nous ne savons pas si cela a été enregistré',

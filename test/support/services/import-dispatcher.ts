@@ -4,6 +4,7 @@ import { Pool } from 'pg';
 import type { Repository } from 'typeorm';
 import { Config } from '#configuration/config.js';
 import { LeaderLock } from '#database/leader-lock.js';
+import { Maintenance } from '#database/maintenance.service.js';
 import { EventStore } from '#event-store/port/event-store.js';
 import { CommandPipeline } from '#event-store/commands/handle-command.js';
 import { PersonalKeys } from '#event-store/personal-keys/personal-keys.js';
@@ -49,6 +50,7 @@ export function newImportDispatch(service: LocalService): ImportDispatch {
     new ImportApplying(commands, eventStore, rows, regions, customerCards, matches),
     new ImportUndoing(commands, eventStore, readModels, customerCards, rows),
     new ImportRetention(pool, get(LeaderLock)),
+    get(Maintenance),
     service.app.get<Repository<ImportRecord>>(getRepositoryToken(ImportRecord), { strict: false }),
     get(Config),
   );

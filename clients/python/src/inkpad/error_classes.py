@@ -25,10 +25,12 @@ __all__ = [
     "PayloadTooLargeError",
     "UnsupportedMediaTypeError",
     "LimitReachedError",
+    "QuotaExceededError",
     "IdempotencyKeyReusedError",
     "IdempotencyInProgressError",
     "InternalError",
     "UnavailableError",
+    "MaintenanceError",
     "InsufficientStampsError",
     "RewardInactiveError",
     "CardExpiredError",
@@ -145,6 +147,12 @@ class LimitReachedError(InkpadError):
     code: Literal["limit_reached"]
 
 
+class QuotaExceededError(InkpadError):
+    """422: The account has used up its quota, of records or of what may be done in a day."""
+
+    code: Literal["quota_exceeded"]
+
+
 class IdempotencyKeyReusedError(InkpadError):
     """422: The Idempotency-Key was already used with another body."""
 
@@ -169,6 +177,14 @@ class UnavailableError(InkpadError):
     """
 
     code: Literal["unavailable"]
+
+
+class MaintenanceError(InkpadError):
+    """503: The service is in maintenance: it can be read, and nothing can be changed. Nothing
+    was written.
+    """
+
+    code: Literal["maintenance"]
 
 
 class InsufficientStampsError(InkpadError):
@@ -244,10 +260,12 @@ ERROR_CLASSES: dict[str, type[InkpadError]] = {
     "payload_too_large": PayloadTooLargeError,
     "unsupported_media_type": UnsupportedMediaTypeError,
     "limit_reached": LimitReachedError,
+    "quota_exceeded": QuotaExceededError,
     "idempotency_key_reused": IdempotencyKeyReusedError,
     "idempotency_in_progress": IdempotencyInProgressError,
     "internal": InternalError,
     "unavailable": UnavailableError,
+    "maintenance": MaintenanceError,
     "insufficient_stamps": InsufficientStampsError,
     "reward_inactive": RewardInactiveError,
     "card_expired": CardExpiredError,

@@ -6,6 +6,7 @@ import { Config } from '#configuration/config.js';
 import { isTransient } from '#database/connection.js';
 import type { Job, JobOutcome } from '#database/job-queue.js';
 import { JobRunner } from '#database/job-runner.js';
+import { Maintenance } from '#database/maintenance.service.js';
 import { Notifications } from '#database/notifications.js';
 import { ImportApplying } from './import-applying.service.js';
 import { ImportChecking } from './import-checking.service.js';
@@ -20,6 +21,8 @@ const CONCURRENCY = 2;
 const TURN_MS = 10_000;
 /** When another import of the store is being worked on. */
 const WAIT_MS = 1_000;
+/** While maintenance mode is on, during which no import changes anything. */
+const MAINTENANCE_WAIT_MS = 5_000;
 
 /** Works on imports, in turns. */
 @Injectable()
@@ -38,6 +41,7 @@ export class ImportDispatch {
     private readonly applying: ImportApplying,
     private readonly undoing: ImportUndoing,
     private readonly retention: ImportRetention,
+    private readonly maintenance: Maintenance,
     @InjectRepository(ImportRecord) private readonly imports: Repository<ImportRecord>,
     private readonly config: Config,
   ) {}
@@ -83,6 +87,7 @@ export class ImportDispatch {
   }
 
   private async takeTurn(job: Job<QueuedImport>, signal: AbortSignal): Promise<void> {
+    if (await this.maintenance.find()) return this.queue.endTurn(job, MAINTENANCE_WAIT_MS);
     const row = await this.imports.findOneBy({ id: job.id });
     if (!row) return;
     const current = toImport(row);
@@ -95,6 +100,7 @@ export class ImportDispatch {
       if (!(await this.queue.extendLease(job))) return;
       if (!(await work())) break;
       if (performance.now() > endsAt || signal.aborted) return this.queue.endTurn(job);
+      if (await this.maintenance.find()) return this.queue.endTurn(job, MAINTENANCE_WAIT_MS);
     }
     await this.queue.enter(job, isUndo ? 'undone' : 'done');
     this.log.log(`import ${current.id} ${isUndo ? 'undone' : 'done'}`, {

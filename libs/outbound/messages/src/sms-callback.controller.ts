@@ -3,6 +3,7 @@ import { Pool } from 'pg';
 import { Config } from '#configuration/config.js';
 import { NotFoundError } from '#kernel/errors.js';
 import { AvailableWhen } from '#http/availability.js';
+import { WorksInMaintenance } from '#http/maintenance-mode.js';
 import { TakesForm, type Form } from '#http/form-bodies.js';
 import { isSignedSms, parseSmsArrival, createSmsCallbackUrl } from './sms-callback.js';
 
@@ -26,6 +27,8 @@ export class SmsCallbackController {
 
   /** Records a report. @throws NotFoundError also for a wrong signature, so that nobody learns which messages exist */
   @Post()
+  // The provider does not report again.
+  @WorksInMaintenance()
   @HttpCode(204)
   @TakesForm()
   @AvailableWhen(({ sms }: Config) => sms !== null)

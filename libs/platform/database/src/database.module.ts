@@ -9,6 +9,7 @@ import { connectFirst } from './first-connection.js';
 import { createDataSourceOptions, getPool, type QUEUE_LIMITS } from './data-source.js';
 import { DailyCounts } from './daily-counts.js';
 import { LeaderLock } from './leader-lock.js';
+import { Maintenance } from './maintenance.service.js';
 import { MasterKeys } from './master-keys.js';
 import type { Migration } from './migrate.js';
 import { PoolMetrics } from './pool-metrics.js';
@@ -56,9 +57,10 @@ export class DatabaseModule {
         DailyCounts,
         VendorRateLimiter,
         LeaderLock,
+        Maintenance,
         PoolMetrics,
       ],
-      exports: [pg.Pool, DailyCounts, MasterKeys, LeaderLock, VendorRateLimiter],
+      exports: [pg.Pool, DailyCounts, MasterKeys, LeaderLock, Maintenance, VendorRateLimiter],
     };
   }
 }

@@ -16,6 +16,7 @@ import {
   InProgressError,
   InvalidFieldsError,
   InvalidHostError,
+  MaintenanceError,
   MethodNotAllowedError,
   NotFoundError,
   RateLimitedError,
@@ -171,6 +172,7 @@ function mayBeCommitted(error: unknown): error is Error {
 
 function logFailure(error: unknown, status: number, requestId: string): void {
   const about = { request_id: requestId };
+  if (error instanceof MaintenanceError) return;
   if (status === 503) log.warn(getMessageWithCause(error), about);
   if (status !== 500) return;
   log.error(getMessageWithCause(error), about, error instanceof Error ? error.stack : undefined);
@@ -280,6 +282,8 @@ function toErrorResponse(error: unknown): ErrorResponse {
       resolution: 'Send the header Host once: the name or address of the service, and its port.',
     });
   }
+  if (error instanceof MaintenanceError)
+    return createErrorResponse('maintenance', { error: error.message });
   if (error instanceof UnavailableError)
     return createErrorResponse('unavailable', { error: error.message });
   if (isOutage(error))

@@ -142,6 +142,11 @@ export const ERRORS = {
       'Delete or archive what is not needed, or ask whoever runs the service to raise the limit.',
     meaning: 'There are as many of these records as there may be.',
   },
+  quota_exceeded: {
+    status: 422,
+    advice: 'Ask whoever runs the service for a larger quota.',
+    meaning: 'The account has used up its quota, of records or of what may be done in a day.',
+  },
   idempotency_key_reused: {
     status: 422,
     advice: 'Use a new key for every new request; the same one only to repeat a request exactly.',
@@ -173,6 +178,15 @@ export const ERRORS = {
     headers: ['Retry-After'],
     retryAfterSeconds: 1,
     response: 'Unavailable',
+  },
+  maintenance: {
+    status: 503,
+    error: 'The service is in maintenance, and nothing can be changed',
+    resolution: 'Nothing was written. Send the request again after Retry-After; reading goes on.',
+    meaning:
+      'The service is in maintenance: it can be read, and nothing can be changed. Nothing was written.',
+    headers: ['Retry-After'],
+    retryAfterSeconds: 30,
   },
 } as const satisfies Record<string, ErrorEntry>;
 

@@ -111,6 +111,14 @@ export class CompressedBodyError extends Error {}
 /** Reports that a dependency is unavailable and nothing was written. Becomes a 503. */
 export class UnavailableError extends Error {}
 
+/** Reports that maintenance mode is on, and nothing may be changed. Becomes a 503. */
+export class MaintenanceError extends Error {
+  /** @param reason as the operator gave it */
+  constructor(reason: string | null) {
+    super(reason === null ? ERRORS.maintenance.error : `${ERRORS.maintenance.error}: ${reason}`);
+  }
+}
+
 /**
  * Reports that the outcome of a commit could not be determined in time. The connection is closed without a response,
  * because clients retry after any 5xx (ERR-21).

@@ -3,6 +3,7 @@ import type * as McpSdk from '@modelcontextprotocol/server';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { Config } from '#configuration/config.js';
 import { ForbiddenError, getErrorMessage, InvalidFieldsError } from '#kernel/errors.js';
+import { WORKS_IN_MAINTENANCE } from '#http/maintenance-mode.js';
 import { readBody } from '#http/fields.pipe.js';
 import { CreateCardDto } from '#cards/card.dto.js';
 import { StripRenderer } from '#card-images/strip-renderer.service.js';
@@ -84,8 +85,8 @@ export class McpEndpoint {
     server.route({
       method: 'POST',
       url: PATH,
-      // The request for the token is counted instead, against the token.
-      config: { throttle: false, bodyLimit: BODY_LIMIT },
+      // The request for the token is counted instead, against the token. In maintenance the API itself refuses writes.
+      config: { throttle: false, bodyLimit: BODY_LIMIT, ...WORKS_IN_MAINTENANCE },
       onRequest: (request, reply) => this.admit(server, request, reply),
       handler: (request, reply) => this.serve(server, request, reply),
     });

@@ -1,6 +1,6 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { Config } from '#configuration/config.js';
-import { UnknownOutcomeError } from '#kernel/errors.js';
+import { MaintenanceError, UnknownOutcomeError } from '#kernel/errors.js';
 import type { AuthenticatedRequest } from '#http/caller.js';
 import type { ErrorResponse } from '#http/error-response.js';
 import type { ErrorPages } from '#http/errors.filter.js';
@@ -110,6 +110,9 @@ function describeError(
     return { status: 503, title: t.unsettled, text: t.unsettledWhy };
   }
   const { status } = response;
+  if (error instanceof MaintenanceError) {
+    return { status, title: t.maintenance, text: t.maintenanceWhy };
+  }
   if (status === 404 || status === 405) {
     return { status, title: t.notFound, text: t.notFoundWhy };
   }

@@ -2,6 +2,7 @@ import { Body, Controller, Get, Post, Query, Req, Res } from '@nestjs/common';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { Config } from '#configuration/config.js';
 import { TakesForm, type Form } from '#http/form-bodies.js';
+import { WorksInMaintenance } from '#http/maintenance-mode.js';
 import { Throttle } from '#http/throttle.js';
 import {
   SignIns,
@@ -73,6 +74,7 @@ export class SignInController {
   }
 
   @Post('sign-in')
+  @WorksInMaintenance()
   @WithoutSession()
   @TakesForm()
   @Throttle(PER_ADDRESS)
@@ -113,6 +115,7 @@ export class SignInController {
   }
 
   @Post('sign-in/code')
+  @WorksInMaintenance()
   @WithoutSession()
   @TakesForm()
   @Throttle(PER_ADDRESS)
@@ -138,6 +141,7 @@ export class SignInController {
   }
 
   @Post('sign-out')
+  @WorksInMaintenance()
   @TakesForm()
   async signOut(
     @CurrentUser() user: SignedInUser,

@@ -1,0 +1,32 @@
+import type { FastifyInstance, FastifyRequest } from 'fastify';
+import { MaintenanceError } from '#kernel/errors.js';
+import type { Maintenance } from '#database/maintenance.service.js';
+import { setRouteConfig } from './route-config.js';
+
+type MaintenanceConfig = { isAllowedInMaintenance?: boolean };
+
+/** Names the config of a route that is not refused in maintenance, although its method writes. */
+export const WORKS_IN_MAINTENANCE: MaintenanceConfig = { isAllowedInMaintenance: true };
+
+const READING_METHODS = new Set(['GET', 'HEAD', 'OPTIONS']);
+
+/** Keeps a method available in maintenance: it changes no record of an account, as a sign-in. */
+export function WorksInMaintenance(): MethodDecorator {
+  return setRouteConfig(WORKS_IN_MAINTENANCE);
+}
+
+/**
+ * Refuses requests that write while maintenance mode is on (MAINT-01). Runs after the request guard, so that these
+ * responses count like any other, and before a body is read.
+ */
+export function refuseInMaintenance(server: FastifyInstance, maintenance: Maintenance): void {
+  server.addHook('onRequest', async (request) => {
+    if (READING_METHODS.has(request.method) || isAllowedInMaintenance(request)) return;
+    const current = await maintenance.find();
+    if (current) throw new MaintenanceError(current.reason);
+  });
+}
+
+function isAllowedInMaintenance({ routeOptions }: FastifyRequest): boolean {
+  return (routeOptions.config as MaintenanceConfig).isAllowedInMaintenance === true;
+}
