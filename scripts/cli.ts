@@ -15,6 +15,8 @@ import { addHistoryCommands } from './history-commands.js';
 import { getOperator } from './operator.js';
 import { addPhoneCommands } from './phone-commands.js';
 import { addMaintenanceCommands } from './maintenance-commands.js';
+import { addPhoneCommands } from './phone-commands.js';
+import { addQuotaCommands } from './quota-commands.js';
 import { addRetirementCommands } from './retirement-commands.js';
 import { runScript } from './run-script.js';
 import { withServices } from './script-services.js';
@@ -78,6 +80,7 @@ addGeocodeCommands(program);
 addHistoryCommands(program);
 addPhoneCommands(program);
 addRetirementCommands(program, by);
+addQuotaCommands(program, by);
 addMaintenanceCommands(program, by);
 
 program

@@ -245,10 +245,25 @@ begin
   end if;
 end $$;
 
+-- Maxima of single owners, in place of the usual one. The cap is called as in es.intents.
+create table es.cap_overrides (
+  cap text primary key,
+  max bigint not null check (max >= 0)
+);
+
+-- Where there are too many records to count them for each new one: how many there were, and each new one since. Records that
+-- were removed since are included, so there may be fewer.
+create table es.cap_counts (
+  cap text primary key,
+  count bigint not null,
+  counted_at timestamptz not null
+) with (fillfactor = 50);
+
 -- Counts under a lock that is held until the transaction ends: of two that come at once for the last place, the second sees
 -- the first. Advisory, so that a wait for it never holds up readers of the log.
 create function es.check_cap(
-  p_table text, p_owner_column text, p_owner bigint, p_id bigint, p_max bigint, p_is_counted text, p_is_closed text
+  p_table text, p_owner_column text, p_owner bigint, p_id bigint, p_max bigint, p_is_counted text, p_is_closed text,
+  p_keeps_count boolean
 ) returns void
 language plpgsql as $$
 declare
@@ -257,6 +272,12 @@ declare
   is_closed boolean;
 begin
   perform pg_advisory_xact_lock(hashtextextended(p_cap, 727012));
+  p_max := coalesce((select o.max from es.cap_overrides o where o.cap = p_cap), p_max);
+  if p_keeps_count then
+    update es.cap_counts c set count = c.count + 1
+    where c.cap = p_cap and c.count < p_max and c.counted_at > now() - interval '1 hour';
+    if found then return; end if;
+  end if;
   execute format(
     'select (
        select count(*) from (
@@ -269,6 +290,10 @@ begin
   ) into record_count, is_closed using p_owner, p_cap, p_id;
   if record_count >= p_max or is_closed then
     raise exception 'no more % of %', p_table, p_owner using errcode = 'IP005';
+  end if;
+  if p_keeps_count then
+    insert into es.cap_counts as c (cap, count, counted_at) values (p_cap, record_count + 1, now())
+    on conflict (cap) do update set count = excluded.count, counted_at = excluded.counted_at;
   end if;
 end $$;
 

@@ -384,6 +384,8 @@ create table imports (
   reason text
 ) with (fillfactor = 70);
 create index imports_account on imports (account_id, id);
+-- For the quota of rows in a day.
+create index imports_created on imports (account_id, created_at) include (rows_total);
 create index imports_due on imports (account_id, due_at)
   where due_at is not null;
 create index imports_kept on imports (created_at)

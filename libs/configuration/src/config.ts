@@ -71,7 +71,7 @@ export class Config extends ReadSettings {
     perAddress: this.env.SIGNUPS_PER_ADDRESS,
     perPoster: this.env.SIGNUPS_PER_POSTER,
   };
-  /** The maximum number of records: rewards per card, everything else per store. */
+  /** The maximum number of records: rewards per card, everything else per store. A store may have quotas of its own. */
   readonly limits = {
     rewards: this.env.MAX_REWARDS_PER_CARD,
     cards: this.env.MAX_CARDS_PER_STORE,
@@ -81,6 +81,9 @@ export class Config extends ReadSettings {
     stripPictures: this.env.MAX_STRIP_PICTURES_PER_STORE,
     smsPerDay: this.env.MAX_SMS_PER_STORE_PER_DAY,
     /** E-mails that signup pages ask for. */
+    /** Null: no limit. */
+    customers: this.env.MAX_CUSTOMERS_PER_STORE ?? null,
+    importRowsPerDay: this.env.MAX_IMPORT_ROWS_PER_STORE_PER_DAY,
     signupMailsPerDay: this.env.SIGNUP_MAILS_PER_STORE_PER_DAY,
   };
   /** Card links to one address or number in 24 hours, from all stores together; likewise invitations. */

@@ -168,6 +168,12 @@ export class Settings {
   @WholeNumber(1, 1_000_000) MAX_OPEN_CARDS_PER_ADDRESS = 100;
   @Describe(`
     Redis for shared rate limits, e.g. redis://:secret@localhost:6379/0, or rediss: with TLS.
+  @Describe(`Customers of a store, merged and erased ones not counted. Unset: no limit.`)
+  @WholeNumber(1, 100_000_000)
+  MAX_CUSTOMERS_PER_STORE?: number;
+  @Describe(`Rows of files that a store may import in 24 hours, whatever becomes of them.`)
+  @WholeNumber(1, 100_000_000)
+  MAX_IMPORT_ROWS_PER_STORE_PER_DAY = 500_000;
     Unset: each api counts separately. Installations that share a Redis each need their own
     database number at the end.
   `)

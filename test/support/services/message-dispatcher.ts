@@ -2,6 +2,7 @@ import { Pool } from 'pg';
 import { Registry } from 'prom-client';
 import { readCheckpoint } from '#event-store/port/checkpoint.js';
 import { EventStore } from '#event-store/port/event-store.js';
+import { CapOverrides } from '#event-store/commands/cap-overrides.service.js';
 import { KnownErasures } from '#event-store/personal-keys/known-erasures.js';
 import { EventTypes } from '#event-store/port/event-types.js';
 import { ReadModels } from '#event-store/read-models/read-models.js';
@@ -55,6 +56,7 @@ export class MessageFollower {
       smtp,
       new SmsClient(config),
       metrics,
+      get(CapOverrides),
       config,
     );
     const outbox = new MailOutbox(this.pool, get(MasterKeys), get(DailyCounts), config);

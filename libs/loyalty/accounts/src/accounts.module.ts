@@ -5,6 +5,7 @@ import { accountHandlers } from './account.commands.js';
 import { AccountsController } from './accounts.controller.js';
 import { AccountsService } from './accounts.service.js';
 import { AllAccounts } from './all-accounts.service.js';
+import { Quotas } from './quotas.service.js';
 
 /** Global, because identity asks for the profiles of stores. */
 @Global()
@@ -13,10 +14,11 @@ import { AllAccounts } from './all-accounts.service.js';
   providers: [
     AccountsService,
     AllAccounts,
+    Quotas,
     { provide: AccountTimeZones, useExisting: AccountsService },
     { provide: StoreProfiles, useExisting: AccountsService },
     ...accountHandlers,
   ],
-  exports: [AccountsService, AllAccounts, AccountTimeZones, StoreProfiles],
+  exports: [AccountsService, AllAccounts, AccountTimeZones, Quotas, StoreProfiles],
 })
 export class AccountsModule {}

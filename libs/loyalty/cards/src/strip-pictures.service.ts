@@ -6,6 +6,7 @@ import { InvalidFieldsError, RejectedError } from '#kernel/errors.js';
 import { FairQueue } from '#kernel/fair-queue.js';
 import { decodePicture, PictureError } from '#kernel/picture-decoder.js';
 import { query } from '#database/connection.js';
+import { CapOverrides } from '#event-store/commands/cap-overrides.service.js';
 import { findPictureType, type PictureType } from '#http/picture-bodies.js';
 
 /** The largest size in which a strip is shown. */
@@ -26,6 +27,7 @@ export class StripPictures {
 
   constructor(
     private readonly pool: Pool,
+    private readonly overrides: CapOverrides,
     private readonly config: Config,
   ) {}
 
@@ -44,7 +46,8 @@ export class StripPictures {
   }
 
   private async save(accountId: number, hash: string, png: Buffer): Promise<void> {
-    const max = this.config.limits.stripPictures;
+    const { stripPictures } = this.config.limits;
+    const max = await this.overrides.getMax('pictures', accountId, stripPictures);
     // At the same moment a few more may slip in; nothing depends on the exact number.
     const [status] = await query<{ is_stored: boolean; is_full: boolean }>(this.pool, {
       text: `select exists (select from pictures where hash = $1 and account_id = $2) as is_stored,

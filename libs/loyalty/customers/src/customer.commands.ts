@@ -33,6 +33,7 @@ import { findCustomerSource } from './customer-source.js';
 import { toCustomerJson, type CreatedCustomerJson, type CustomerJson } from './customer.dto.js';
 import { type CustomerInput } from './customer-input.dto.js';
 import { customerReadModel } from './customer.entity.js';
+import { CustomerQuota } from './customer-quota.service.js';
 import type { AgreedTexts, CustomerEvent } from './customer.events.js';
 import { StoreRegions } from './store-regions.service.js';
 
@@ -51,6 +52,9 @@ export class CreateCustomer extends Command<CreatedCustomerJson> {
   }
 }
 
+/** @property customerCardId null: the customer gets no card */
+type NewCustomerIds = { accountId: number; id: number; customerCardId: number | null };
+
 @CommandHandler(CreateCustomer)
 export class CreateCustomerHandler implements ICommandHandler<CreateCustomer> {
   constructor(
@@ -60,6 +64,7 @@ export class CreateCustomerHandler implements ICommandHandler<CreateCustomer> {
     private readonly regions: StoreRegions,
     private readonly customerCards: CustomerCardsService,
     private readonly holders: ClaimHolders,
+    private readonly quota: CustomerQuota,
     private readonly pool: Pool,
   ) {}
 
@@ -83,6 +88,7 @@ export class CreateCustomerHandler implements ICommandHandler<CreateCustomer> {
   ): Promise<CreatedCustomerJson> {
     const { accountId, channel } = requestContext;
     const context = { ...requestContext, actor: findActor(requestContext, id) };
+    const cap = await this.quota.findCap(accountId, id);
     const customerCardId =
       cardId === null ? null : await takeNextId(this.pool, customerCardReadModel.table);
     await this.keys.create(id, customerReadModel.table);
@@ -96,16 +102,9 @@ export class CreateCustomerHandler implements ICommandHandler<CreateCustomer> {
         template: cardId === null ? null : await this.templates.get(accountId, cardId),
       }),
       decide: (_state, { region, template }, now) => {
-        const card =
-          template && customerCardId !== null
-            ? createEnrolment(
-                this.keys,
-                { id: customerCardId, accountId, customerId: id },
-                template,
-                now,
-                broughtAlong,
-              )
-            : undefined;
+        const card = template
+          ? this.enrol({ accountId, id, customerCardId }, template, now, broughtAlong)
+          : undefined;
         const { marketingConsent, smsConsent, ...personal } = input;
         const events = createCustomer(
           {
@@ -126,7 +125,12 @@ export class CreateCustomerHandler implements ICommandHandler<CreateCustomer> {
           card && customerCardId !== null
             ? [startStream(customerCardReadModel, customerCardId, card.events)]
             : [];
-        return { events, newStreams, claims: [...claims, ...(card?.claims ?? [])] };
+        return {
+          events,
+          newStreams,
+          claims: [...claims, ...(card?.claims ?? [])],
+          ...(cap && { cap }),
+        };
       },
       respond: ({ state, inputs: { template }, now, findNewState }) => {
         const card = findNewState(customerCardReadModel);
@@ -135,6 +139,18 @@ export class CreateCustomerHandler implements ICommandHandler<CreateCustomer> {
         return toCreatedCustomerJson(state, card, renderContext);
       },
     });
+  }
+
+  /** Creates the customer card of a new customer; undefined without a number for it. */
+  private enrol(
+    { accountId, id, customerCardId }: NewCustomerIds,
+    template: Parameters<typeof createEnrolment>[2],
+    now: Date,
+    broughtAlong: BroughtAlong,
+  ): ReturnType<typeof createEnrolment> | undefined {
+    if (customerCardId === null) return undefined;
+    const ids = { id: customerCardId, accountId, customerId: id };
+    return createEnrolment(this.keys, ids, template, now, broughtAlong);
   }
 }
 

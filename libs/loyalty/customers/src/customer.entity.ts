@@ -1,3 +1,4 @@
+import type { CapKind } from '#event-store/port/event-store.js';
 import type { ClaimChanges, ReadModel } from '#event-store/read-models/read-models.js';
 import { redecideCustomer } from './merging.js';
 import { customer, findMovedValues, listUniqueValues, type Customer } from './customer.js';
@@ -10,6 +11,16 @@ export const customerReadModel: ReadModel<Customer, CustomerEvent> = {
   findSubjectId: ({ id, erasedAt }) => (erasedAt === null ? id : null),
   getClaimChanges,
   redecide: redecideCustomer,
+};
+
+export const customerCap: CapKind = {
+  table: customerReadModel.table,
+  ownerColumn: 'account_id',
+  countedCondition: 'r.merged_into is null and r.erased_at is null',
+  keepsCount: true,
+  code: 'quota_exceeded',
+  label: 'customers of this store',
+  resolution: 'Erase customers who are gone, or ask whoever runs the service for a larger quota.',
 };
 
 function getClaimChanges(event: CustomerEvent, before: Customer | undefined): ClaimChanges {

@@ -1,6 +1,7 @@
 import { Module } from '@nestjs/common';
 import { StampingModule } from '#stamping/stamping.module.js';
 import { RequestCardLinksHandler } from './card-links.commands.js';
+import { CustomerQuota } from './customer-quota.service.js';
 import { customerHandlers } from './customer.commands.js';
 import { EraseCustomerHandler } from './erasing.commands.js';
 import { CustomerExportController } from './customer-export.controller.js';
@@ -18,6 +19,7 @@ import { StoreRegions } from './store-regions.service.js';
   controllers: [CustomersController, CustomerExportController, MergingController],
   providers: [
     CustomersService,
+    CustomerQuota,
     StoreRegions,
     PhoneConflicts,
     CustomerExport,
@@ -27,5 +29,6 @@ import { StoreRegions } from './store-regions.service.js';
     FindOrCreateCustomerHandler,
     RequestCardLinksHandler,
   ],
+  exports: [CustomerQuota],
 })
 export class CustomersModule {}

@@ -7,6 +7,7 @@ import { EnrolCustomerHandler } from '#stamping/customer-card.commands.js';
 import { CustomerCardReadsModule } from '#stamping/customer-card-reads.module.js';
 import { customerHandlers } from '#customers/customer.commands.js';
 import { EraseCustomerHandler } from '#customers/erasing.commands.js';
+import { CustomerQuota } from '#customers/customer-quota.service.js';
 import { StoreRegions } from '#customers/store-regions.service.js';
 import { CustomerMatches } from './customer-matches.service.js';
 import { ImportApplying } from './import-applying.service.js';
@@ -31,6 +32,7 @@ import { ImportRecord } from './import.entity.js';
     ImportRows,
     CustomerMatches,
     StoreRegions,
+    CustomerQuota,
     CorrectionsService,
     ...customerHandlers,
     EnrolCustomerHandler,

@@ -4,9 +4,11 @@ import { Injectable } from '@nestjs/common';
 import { Command, CommandHandler, type ICommandHandler } from '@nestjs/cqrs';
 import { Pool } from 'pg';
 import type { CommandContext } from '#kernel/aggregate.js';
-import { InvalidFieldsError, UnavailableError } from '#kernel/errors.js';
+import { Config } from '#configuration/config.js';
+import { InvalidFieldsError, RejectedError, UnavailableError } from '#kernel/errors.js';
 import { normalizeNumber } from '#kernel/text.js';
 import { IdTakenError, withNewId } from '#database/ids.js';
+import { CapOverrides } from '#event-store/commands/cap-overrides.service.js';
 import { checkCap } from '#event-store/port/caps.js';
 import { AuditedWrites } from '#event-store/commands/audited-writes.service.js';
 import { assertOpenForEnrolment } from '#stamping/customer-card.js';
@@ -25,6 +27,9 @@ import { createFileError, readFile, type ImportFile, type ImportFormat } from '.
 import { ImportQueue } from './import-queue.service.js';
 import { ImportRows } from './import-rows.service.js';
 import { ImportsService } from './imports.service.js';
+
+/** Names the quota of rows in `es.cap_overrides`. */
+export const IMPORT_ROWS_PER_DAY = 'import_rows_per_day';
 
 const MAX_UNFINISHED_IMPORTS = 10;
 /** Files that one process holds at once, of which it reads one at a time. */
@@ -52,7 +57,9 @@ export class CreateImportHandler implements ICommandHandler<CreateImport> {
     private readonly templates: TemplatesService,
     private readonly rows: ImportRows,
     private readonly queue: ImportQueue,
+    private readonly overrides: CapOverrides,
     private readonly pool: Pool,
+    private readonly config: Config,
   ) {}
 
   /** @throws InvalidFieldsError for a file that cannot be imported as a whole */
@@ -116,17 +123,21 @@ export class CreateImportHandler implements ICommandHandler<CreateImport> {
     }
   }
 
-  private insert(
+  private async insert(
     created: CustomerImport,
     sealedFile: Buffer,
     context: CommandContext,
   ): Promise<ImportJson> {
     const { id, accountId } = created;
+    const { importRowsPerDay } = this.config.limits;
+    const maxRows = await this.overrides.getMax(IMPORT_ROWS_PER_DAY, accountId, importRowsPerDay);
     return this.writes.write(context, async (transaction) => {
       const { manager } = transaction;
       const query = (text: string, values: unknown[]) => manager.query<unknown>(text, values);
       const cap = { kind: importCap, owner: accountId, id, max: MAX_UNFINISHED_IMPORTS };
       await checkCap(query, cap);
+      // Under the lock of the cap, so that two files at once do not both get the rest.
+      await assertRowsLeft(query, created, maxRows);
       const inserted = await query(
         `insert into imports (id, account_id, card_id, state, dry_run, format, encoding, separator, columns,
            date_order, file, rows_total, actor, created_at, updated_at, due_at)
@@ -157,6 +168,30 @@ export class CreateImportHandler implements ICommandHandler<CreateImport> {
       return toImportJson(created);
     });
   }
+}
+
+/** @throws RejectedError when the rows of the last 24 hours and these come to more than the maximum */
+async function assertRowsLeft(
+  query: (text: string, values: unknown[]) => Promise<unknown>,
+  { id, accountId, rowsTotal }: CustomerImport,
+  maxRows: number,
+): Promise<void> {
+  const [row] = (await query(
+    `select coalesce(sum(rows_total), 0)::int as used from imports
+     where account_id = $1 and created_at > now() - interval '1 day' and id <> $2`,
+    [accountId, id],
+  )) as { used: number }[];
+  const left = Math.max(0, maxRows - (row?.used ?? 0));
+  if (rowsTotal <= left) return;
+  throw new RejectedError(
+    {
+      base: [
+        `The file has ${rowsTotal} rows, and this store may import ${left} more today, of ${maxRows} in 24 hours`,
+      ],
+    },
+    'quota_exceeded',
+    'Import the rest tomorrow, or ask whoever runs the service for a larger quota.',
+  );
 }
 
 function chooseColumns({ headers }: ImportFile, mapping: MappingRequest): ImportColumn[] {

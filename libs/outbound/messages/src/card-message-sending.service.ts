@@ -2,6 +2,7 @@ import { Injectable, Logger } from '@nestjs/common';
 import { Config } from '#configuration/config.js';
 import type { Job, JobOutcome } from '#database/job-queue.js';
 import type { JobHandler } from '#database/job-runner.js';
+import { CapOverrides } from '#event-store/commands/cap-overrides.service.js';
 import { KnownErasures } from '#event-store/personal-keys/known-erasures.js';
 import { GIVE_UP_SECONDS, type MailOutcome } from './mail.js';
 import { chooseRoute, type MessageChannel, type Route } from './card-message.js';
@@ -35,6 +36,7 @@ export class CardMessageSending {
     private readonly smtp: SmtpClient,
     private readonly sms: SmsClient,
     private readonly metrics: MessageMetrics,
+    private readonly overrides: CapOverrides,
     private readonly config: Config,
   ) {}
 
@@ -104,7 +106,8 @@ export class CardMessageSending {
 
   private async hasSentTooMany(accountId: number): Promise<boolean> {
     const { smsPerDay } = this.config.limits;
-    return (await this.messages.countSentSms(accountId, smsPerDay)) >= smsPerDay;
+    const max = await this.overrides.getMax('sms_per_day', accountId, smsPerDay);
+    return (await this.messages.countSentSms(accountId, max)) >= max;
   }
 
   private routeTo({ contact, smsCountries }: FoundContent, mailRefused: boolean): Route {

@@ -5,6 +5,10 @@ import { MasterKeys } from './master-keys.js';
 
 const COUNT = renderCount('daily_counts', 'count', '1 day');
 
+const FIND = `
+    select count, greatest(1, ceil(extract(epoch from until - now())))::int as seconds
+    from daily_counts where key = $1 and until > now()`;
+
 type Row = { count: number; seconds: number };
 
 /** Runs a query, on its own or as a part of the caller's transaction. */
@@ -33,5 +37,12 @@ export class DailyCounts {
     const [row] = await query(COUNT, [key]);
     if (!row) throw new Error('counting returned nothing');
     return row.count > limit ? row.seconds : null;
+  }
+
+  /** Reads how often something was counted today. */
+  async get(query: RunQuery, subject: readonly (string | number)[]): Promise<number> {
+    const key = fingerprint(this.keys.getDataKey('daily counts'), ...subject);
+    const [row] = await query(FIND, [key]);
+    return row?.count ?? 0;
   }
 }

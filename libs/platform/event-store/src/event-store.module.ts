@@ -7,6 +7,7 @@ import { openEventStore } from './port/engine.js';
 import { EventStore } from './port/event-store.js';
 import { EventTypes } from './port/event-types.js';
 import { ErasureWatch } from './personal-keys/erasure-watch.service.js';
+import { CapOverrides } from './commands/cap-overrides.service.js';
 import { CommandPipeline } from './commands/handle-command.js';
 import { KnownErasures } from './personal-keys/known-erasures.js';
 import { LogTimes } from './log/log-times.service.js';
@@ -61,6 +62,7 @@ export class EventStoreModule {
         MultiStreamCommands,
         AuditedWrites,
         RepeatedAudits,
+        CapOverrides,
       ],
       exports: [
         EventStore,
@@ -81,6 +83,7 @@ export class EventStoreModule {
         MultiStreamCommands,
         AuditedWrites,
         RepeatedAudits,
+        CapOverrides,
       ],
     };
   }

@@ -45,6 +45,7 @@ const AUDIT_LABELS: Readonly<Record<string, string>> = {
   'webhook_delivery.redelivered': 'Webhook event sent again',
   'customer.exported': 'All data of a customer exported',
   'store.exported': 'Data of the store exported',
+  'store.quotas_changed': 'Quotas changed',
   'card_message.sent_again': 'Card link sent again',
 };
 

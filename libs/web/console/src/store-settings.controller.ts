@@ -6,6 +6,7 @@ import { TakesForm, type Form } from '#http/form-bodies.js';
 import { Throttle } from '#http/throttle.js';
 import { UpdateAccount } from '#accounts/account.commands.js';
 import { AccountsService } from '#accounts/accounts.service.js';
+import { Quotas, type Quota } from '#accounts/quotas.service.js';
 import {
   ConsoleContext,
   CurrentStore,
@@ -40,6 +41,8 @@ type SettingsView = {
   timeZones: { value: string; text: string }[];
   countries: { value: string; text: string }[];
   smsHint: string;
+  /** Empty for others than owners. */
+  quotas: { label: string; used: string; max: string; isUsedUp: boolean }[];
   formErrors: FormErrors;
   done: string;
 };
@@ -53,6 +56,7 @@ export class StoreSettingsController {
   constructor(
     private readonly bus: CommandBus,
     private readonly accounts: AccountsService,
+    private readonly quotas: Quotas,
     private readonly pages: Pages,
   ) {}
 
@@ -133,9 +137,20 @@ export class StoreSettingsController {
         timeZones: listTimeZones(formState.values.time_zone),
         countries: listCountryChoices(),
         smsHint: describeSmsCountries(country),
+        quotas: store.role === 'owner' ? (await this.quotas.list(store.id)).map(toQuotaView) : [],
       },
       status: formState.formErrors === NO_FORM_ERRORS ? 200 : 422,
       width: 'form',
     });
   }
+}
+
+function toQuotaView({ label, used, max }: Quota): SettingsView['quotas'][number] {
+  const numbers = new Intl.NumberFormat('en');
+  return {
+    label,
+    used: numbers.format(used),
+    max: max === null ? 'no limit' : numbers.format(max),
+    isUsedUp: max !== null && used >= max,
+  };
 }

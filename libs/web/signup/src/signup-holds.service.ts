@@ -4,6 +4,7 @@ import { Config } from '#configuration/config.js';
 import { query } from '#database/connection.js';
 import { DailyCounts, type RunQuery } from '#database/daily-counts.js';
 import { renderDeleteExpired } from '#database/expiring-count.js';
+import { CapOverrides } from '#event-store/commands/cap-overrides.service.js';
 import { getNetworkKey } from '#http/rate-limit.js';
 import type { MessageChannel } from '#messages/card-message.js';
 import type { Signup } from './signup-form.js';
@@ -39,6 +40,7 @@ export class SignupHolds {
   constructor(
     private readonly pool: Pool,
     private readonly counts: DailyCounts,
+    private readonly overrides: CapOverrides,
     private readonly config: Config,
   ) {}
 
@@ -75,15 +77,18 @@ export class SignupHolds {
   }
 
   private async countMail({ accountId, ip }: Visit): Promise<boolean> {
-    const { signupMailsPerDay } = this.config.limits;
+    const { signupMailsPerDay: usual } = this.config.limits;
+    const signupMailsPerDay = await this.overrides.getMax('signup_mails_per_day', accountId, usual);
     const network = ['signup mails of a network', accountId, getNetworkKey(ip)];
     if (!(await this.isWithin(network, calculateShare(signupMailsPerDay)))) return false;
     return this.isWithin(['signup mails', accountId], signupMailsPerDay);
   }
 
-  private countSms({ accountId, ip }: Visit): Promise<boolean> {
+  private async countSms({ accountId, ip }: Visit): Promise<boolean> {
     const network = ['signup SMS of a network', accountId, getNetworkKey(ip)];
-    return this.isWithin(network, calculateShare(this.config.limits.smsPerDay));
+    const { smsPerDay } = this.config.limits;
+    const max = await this.overrides.getMax('sms_per_day', accountId, smsPerDay);
+    return this.isWithin(network, calculateShare(max));
   }
 
   private async isWithin(subject: (string | number)[], limit: number): Promise<boolean> {

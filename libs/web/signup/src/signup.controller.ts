@@ -11,6 +11,7 @@ import { getTranslations, LANGUAGE_CODES } from '#translations/translations.js';
 import { chooseRoute, type Route } from '#messages/card-message.js';
 import { assertOwnSite } from '#pages/own-site.js';
 import { PageError } from '#pages/page-error.js';
+import { CustomerQuota } from '#customers/customer-quota.service.js';
 import { Pages } from '#pages/pages.service.js';
 import { loadView } from '#pages/view.js';
 import { NOTHING_TYPED, parseSignup, type Signup } from './signup-form.js';
@@ -34,6 +35,7 @@ export class SignupController {
     private readonly posters: SignupPosters,
     private readonly signups: Signups,
     private readonly limits: SignupLimits,
+    private readonly quota: CustomerQuota,
     private readonly pages: Pages,
     private readonly config: Config,
   ) {}
@@ -106,8 +108,11 @@ export class SignupController {
   ): Promise<SignupPoster | undefined> {
     const signupPoster = await this.posters.find(slug);
     const state = signupPoster ? findAvailability(signupPoster, new Date()) : 'gone';
-    if (signupPoster && state === 'open') return signupPoster;
-    if (signupPoster && state === 'closed') {
+    // Closed for everybody, so that the page does not reveal who is a customer already.
+    const isFull =
+      signupPoster && state === 'open' && (await this.quota.isFull(signupPoster.store.id));
+    if (signupPoster && state === 'open' && !isFull) return signupPoster;
+    if (signupPoster && state !== 'gone') {
       await this.sendClosed(reply, signupPoster);
       return undefined;
     }

@@ -1,5 +1,6 @@
 import { Module } from '@nestjs/common';
 import { StampingModule } from '#stamping/stamping.module.js';
+import { CustomersModule } from '#customers/customers.module.js';
 import { SignupLimits } from './signup-limits.service.js';
 import { SignupHolds } from './signup-holds.service.js';
 import { SignupController } from './signup.controller.js';
@@ -9,7 +10,7 @@ import { DecoyCards } from './decoy-cards.service.js';
 
 /** Lets people get a card by themselves, on the page that the codes on posters lead to. */
 @Module({
-  imports: [StampingModule],
+  imports: [StampingModule, CustomersModule],
   controllers: [SignupController],
   providers: [SignupHolds, SignupLimits, SignupPosters, Signups, DecoyCards],
 })

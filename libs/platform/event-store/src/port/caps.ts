@@ -5,14 +5,19 @@ import type { Cap, CapKind } from './event-store.js';
 /** Reports that the owner has as many records of this kind as it may have; nothing was written. */
 export class CapReachedError extends RejectedError {
   constructor(readonly kind: CapKind) {
-    const { label, resolution } = kind;
-    super({ base: [`The number of ${label} has reached its limit`] }, 'limit_reached', resolution);
+    const { label, resolution, code = 'limit_reached' } = kind;
+    super({ base: [`The number of ${label} has reached its limit`] }, code, resolution);
   }
 }
 
 /** Returns the name of a cap in `es.intents`, as `es.check_cap` builds it. */
 export function getCapName({ kind, owner }: Cap): string {
-  return `${kind.table} ${owner}`;
+  return renderCapName(kind.table, owner);
+}
+
+/** Renders the name under which `es.cap_overrides` has the maximum of one owner. */
+export function renderCapName(recordKind: string, owner: number): string {
+  return `${recordKind} ${owner}`;
 }
 
 /**
@@ -25,8 +30,9 @@ export async function checkCap(
   { kind, owner, id, max }: Cap,
 ): Promise<void> {
   const { table, ownerColumn, countedCondition = 'true', closedCondition = 'false' } = kind;
+  const { keepsCount = false } = kind;
   try {
-    await query('select es.check_cap($1, $2, $3, $4, $5, $6, $7)', [
+    await query('select es.check_cap($1, $2, $3, $4, $5, $6, $7, $8)', [
       table,
       ownerColumn,
       owner,
@@ -34,6 +40,7 @@ export async function checkCap(
       max,
       countedCondition,
       closedCondition,
+      keepsCount,
     ]);
   } catch (error) {
     if (findDatabaseError(error)?.code === SQLSTATE.capReached) throw new CapReachedError(kind);

@@ -86,6 +86,10 @@ export type CapKind = {
   countedCondition?: string;
   /** SQL over `$1`, the owner: whether it takes no new records, whatever their number. */
   closedCondition?: string;
+  /** Whether there are too many records to count them for each new one: see `es.cap_counts`. */
+  keepsCount?: boolean;
+  /** The error code; by default `limit_reached`. */
+  code?: string;
   /** Completes the refusal "The number of … has reached its limit". */
   label: string;
   resolution: string;
@@ -97,6 +101,7 @@ export type Cap = {
   owner: number;
   /** The id of the new record. 0: the commit closes the owner, and no new record may be created meanwhile. */
   id: number;
+  /** The usual maximum; `es.cap_overrides` may have another one for the owner. */
   max: number;
 };
 

@@ -1,0 +1,154 @@
+import { Injectable } from '@nestjs/common';
+import { Pool } from 'pg';
+import { Config } from '#configuration/config.js';
+import { findChanges } from '#kernel/changes.js';
+import { NotFoundError } from '#kernel/errors.js';
+import { query } from '#database/connection.js';
+import { DailyCounts, type RunQuery } from '#database/daily-counts.js';
+import { AuditedWrites, type AuditedWriter } from '#event-store/commands/audited-writes.service.js';
+import { renderCapName } from '#event-store/port/caps.js';
+import { QUOTA_NAMES, QUOTAS, type QuotaChanges, type QuotaName } from './quotas.js';
+
+/**
+ * Reads everything but the e-mails of signup pages, whose counter has a keyed hash. Each count goes by an index of the
+ * store; that of the customers is the longest.
+ */
+const FIND_USAGE = {
+  name: 'quotas_usage',
+  text: `
+    select
+      (select count(*) from customers r
+        where r.account_id = a.id and r.merged_into is null and r.erased_at is null) as customers,
+      (select count(*) from cards r where r.account_id = a.id) as cards,
+      (select count(*) from locations r where r.account_id = a.id and r.deleted_at is null) as locations,
+      (select count(*) from posters r where r.account_id = a.id and r.deleted_at is null) as posters,
+      (select count(*) from pictures r where r.account_id = a.id) as pictures,
+      (select count(*) from webhook_subscriptions r where r.account_id = a.id) as webhook_subscriptions,
+      (select coalesce(sum(r.rows_total), 0) from imports r
+        where r.account_id = a.id and r.created_at > now() - interval '1 day')::bigint as import_rows_per_day,
+      (select count(*) from card_messages r
+        where r.account_id = a.id and r.channel = 'sms' and r.state = 'sent'
+          and r.finished_at > now() - interval '1 day') as sms_per_day
+    from accounts a where a.id = $1`,
+};
+
+const FIND_OVERRIDES = {
+  name: 'quotas_overrides',
+  text: 'select cap, max from es.cap_overrides where cap = any ($1)',
+};
+
+/** @property max null: no limit @property isOwn whether it is the store's own instead of the usual one */
+export type Quota = {
+  name: QuotaName;
+  label: string;
+  used: number;
+  max: number | null;
+  isOwn: boolean;
+};
+
+type Usage = Record<Exclude<QuotaName, 'signup_mails_per_day'>, number>;
+
+/** Shows the quotas of a store, and gives it its own. Where a quota is used up is decided where something is created. */
+@Injectable()
+export class Quotas {
+  constructor(
+    private readonly pool: Pool,
+    private readonly writes: AuditedWrites,
+    private readonly counts: DailyCounts,
+    private readonly config: Config,
+  ) {}
+
+  /** Lists the quotas of a store with their usage. @throws NotFoundError */
+  async list(accountId: number): Promise<Quota[]> {
+    const [[usage], overrides, mails] = await Promise.all([
+      query<Usage>(this.pool, { ...FIND_USAGE, values: [accountId] }),
+      this.findOverrides(accountId),
+      this.counts.get(this.runQuery, ['signup mails', accountId]),
+    ]);
+    if (!usage) throw new NotFoundError('Store');
+    const usual = this.getUsual();
+    return QUOTA_NAMES.map((name) => {
+      const own = overrides.get(name);
+      return {
+        name,
+        label: QUOTAS[name],
+        used: name === 'signup_mails_per_day' ? mails : usage[name],
+        max: own ?? usual[name],
+        isOwn: own !== undefined,
+      };
+    });
+  }
+
+  /** Gives a store quotas of its own, or the usual ones again. Existing records above a quota stay. */
+  async change(by: AuditedWriter, accountId: number, changes: QuotaChanges): Promise<void> {
+    await this.writes.write(by, async (transaction) => {
+      const { manager } = transaction;
+      const stores: object[] = await manager.query('select from accounts where id = $1', [
+        accountId,
+      ]);
+      if (stores.length === 0) throw new NotFoundError('Store');
+      const names = QUOTA_NAMES.filter((name) => changes[name] !== undefined);
+      const before = await this.findOverrides(accountId, (text, values) =>
+        manager.query(text, values),
+      );
+      for (const name of names) {
+        const cap = renderCapName(name, accountId);
+        const max = changes[name];
+        // Counted anew from now on: without a quota, new records were not counted.
+        await manager.query('delete from es.cap_counts where cap = $1', [cap]);
+        if (max === null) await manager.query('delete from es.cap_overrides where cap = $1', [cap]);
+        else {
+          await manager.query(
+            `insert into es.cap_overrides (cap, max) values ($1, $2)
+             on conflict (cap) do update set max = excluded.max`,
+            [cap, max],
+          );
+        }
+      }
+      const toRecord = (find: (name: QuotaName) => number | null | undefined) =>
+        Object.fromEntries(names.map((name) => [name, find(name) ?? null]));
+      const former = toRecord((name) => before.get(name));
+      const subject = {
+        changes: findChanges(
+          former,
+          toRecord((name) => changes[name]),
+        ),
+      };
+      await transaction.audit({ accountIds: [accountId], type: 'store.quotas_changed', subject });
+    });
+  }
+
+  private readonly runQuery: RunQuery = (text, values) => query(this.pool, { text, values });
+
+  private async findOverrides(
+    accountId: number,
+    run?: (text: string, values: unknown[]) => Promise<{ cap: string; max: number }[]>,
+  ): Promise<Map<QuotaName, number>> {
+    const names = new Map(QUOTA_NAMES.map((name) => [renderCapName(name, accountId), name]));
+    const values = [[...names.keys()]];
+    const rows = run
+      ? await run(FIND_OVERRIDES.text, values)
+      : await query<{ cap: string; max: number }>(this.pool, { ...FIND_OVERRIDES, values });
+    return new Map(
+      rows.flatMap(({ cap, max }): [QuotaName, number][] => {
+        const name = names.get(cap);
+        return name === undefined ? [] : [[name, Number(max)]];
+      }),
+    );
+  }
+
+  private getUsual(): Record<QuotaName, number | null> {
+    const { limits } = this.config;
+    return {
+      customers: limits.customers,
+      cards: limits.cards,
+      locations: limits.locations,
+      posters: limits.posters,
+      pictures: limits.stripPictures,
+      webhook_subscriptions: limits.webhookSubscriptions,
+      import_rows_per_day: limits.importRowsPerDay,
+      sms_per_day: limits.smsPerDay,
+      signup_mails_per_day: limits.signupMailsPerDay,
+    };
+  }
+}

@@ -1,0 +1,65 @@
+import { Injectable } from '@nestjs/common';
+import { Pool } from 'pg';
+import { Config } from '#configuration/config.js';
+import { ExpiringCache } from '#kernel/expiring-cache.js';
+import { query } from '#database/connection.js';
+import { CapOverrides } from '#event-store/commands/cap-overrides.service.js';
+import { CapReachedError, renderCapName } from '#event-store/port/caps.js';
+import type { Cap } from '#event-store/port/event-store.js';
+import { customerCap } from './customer.entity.js';
+
+/** How long a store counts as full: counting a hundred thousand customers takes some milliseconds. */
+const FULL_FOR_MS = 5_000;
+
+/** The kept count comes first: only a store that may be full is counted. */
+const IS_FULL = {
+  name: 'customers_quota_is_full',
+  text: `select case when (select c.count from es.cap_counts c where c.cap = $2) < $3 then false
+           else (select count(*) from customers
+                 where account_id = $1 and merged_into is null and erased_at is null) >= $3
+         end as is_full`,
+};
+
+/** Limits how many customers a store has, where a setting or its own quota says so (QUOTA-03). */
+@Injectable()
+export class CustomerQuota {
+  /** The quota that was used up, by the store. */
+  private readonly fullStores = new ExpiringCache<number, { max: number }>({
+    max: 10_000,
+    ttl: FULL_FOR_MS,
+  });
+
+  constructor(
+    private readonly pool: Pool,
+    private readonly overrides: CapOverrides,
+    private readonly config: Config,
+  ) {}
+
+  /**
+   * Finds the cap to be checked with the commit of a new customer; undefined without a limit.
+   * @throws CapReachedError when the store is known to be full
+   */
+  async findCap(accountId: number, id: number): Promise<Cap | undefined> {
+    const max = await this.findMax(accountId);
+    if (max === null) return undefined;
+    if (await this.isFull(accountId)) throw new CapReachedError(customerCap);
+    return { kind: customerCap, owner: accountId, id, max };
+  }
+
+  /** Tells whether the store takes no more customers. */
+  async isFull(accountId: number): Promise<boolean> {
+    const max = await this.findMax(accountId);
+    if (max === null) return false;
+    if (this.fullStores.get(accountId)?.max === max) return true;
+    const [row] = await query<{ is_full: boolean }>(this.pool, {
+      ...IS_FULL,
+      values: [accountId, renderCapName(customerCap.table, accountId), max],
+    });
+    if (row?.is_full === true) this.fullStores.set(accountId, { max });
+    return row?.is_full === true;
+  }
+
+  private findMax(accountId: number): Promise<number | null> {
+    return this.overrides.getMax(customerCap.table, accountId, this.config.limits.customers);
+  }
+}

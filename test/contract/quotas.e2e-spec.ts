@@ -1,0 +1,205 @@
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { CreateUser } from '#identity/identity.commands.js';
+import { AddMember } from '#identity/member.commands.js';
+import type { QuotaChanges } from '#accounts/quotas.js';
+import { Quotas } from '#accounts/quotas.service.js';
+import type { CustomerJson } from '#customers/customer.dto.js';
+import type { ImportJson, ImportRowJson } from '#imports/import.dto.js';
+import { Browser } from '../support/browser/browser.js';
+import { newPoster, SignupForm } from '../support/browser/signup.js';
+import {
+  expectFailure,
+  expectRefused,
+  useService,
+  type ContractClient,
+} from '../support/http/contract.js';
+import { eventually } from '../support/jest/eventually.js';
+import { newImportDispatch } from '../support/services/import-dispatcher.js';
+import { cli, startService, type ApiResponse, type Service } from '../support/services/service.js';
+
+const PUBLIC_URL = 'https://cards.example';
+const PASSWORD = 'correct horse';
+
+const service = useService({ PUBLIC_URL, MAX_IMPORT_ROWS_PER_STORE_PER_DAY: '400' });
+const stopping = new AbortController();
+/** Another process of the same service. */
+let other: Service;
+
+beforeAll(async () => {
+  const { database, environment } = service.running;
+  other = await startService(environment, { ...database, close: async () => undefined });
+  const dispatch = newImportDispatch(service.running).run(stopping.signal);
+  service.running.onStop(() => {
+    stopping.abort();
+    return dispatch;
+  });
+});
+afterAll(() => other.stop());
+
+/** Sets quotas as the command line does. Processes go by the former ones for a second. */
+async function setQuotas(store: ContractClient, changes: QuotaChanges): Promise<void> {
+  await service.running.app.get(Quotas, { strict: false }).change(cli, store.accountId, changes);
+  const setAt = performance.now();
+  await eventually(
+    () => performance.now() - setAt,
+    (passedMs) => passedMs > 1_100,
+  );
+}
+
+let created = 0;
+
+const createCustomer = (store: ContractClient) =>
+  store.post<CustomerJson>(`${store.store}/customers`, {
+    customer: { first_name: 'Ada', email: `guest-${++created}@guest.example` },
+  });
+
+function upload(store: ContractClient, lines: string[]): Promise<ApiResponse<ImportJson>> {
+  const bytes = new TextEncoder().encode(['first_name,email', ...lines].join('\n'));
+  return store.send('POST', `${store.store}/imports`, bytes, { 'content-type': 'text/csv' });
+}
+
+const rows = (count: number) =>
+  Array.from({ length: count }, (_, i) => `Guest,row-${i}@guest.example`);
+
+describe('quotas of customers', () => {
+  it("QUOTA-01 One more customer than the store's quota is 422 `base` with the code `quota_exceeded`, however many are created at once", async () => {
+    const store = await service.newStore();
+    for (let i = 0; i < 3; i++) expect((await createCustomer(store)).status).toBe(201);
+    await setQuotas(store, { customers: 20 });
+    const there = Object.assign(store.as(store.token), { baseUrl: other.baseUrl });
+    const answers = await Promise.all(
+      Array.from({ length: 40 }, (_, i) => createCustomer(i % 2 === 0 ? store : there)),
+    );
+    expect(answers.filter(({ status }) => status === 201)).toHaveLength(17);
+    for (const answer of answers.filter(({ status }) => status !== 201)) {
+      expectRefused(answer, 'base', 'quota_exceeded');
+    }
+  });
+
+  it('QUOTA-02 Merged and erased customers do not count: within ten seconds of an erasure there is room for another', async () => {
+    const store = await service.newStore();
+    await setQuotas(store, { customers: 2 });
+    const created = [await createCustomer(store), await createCustomer(store)];
+    expectRefused(await createCustomer(store), 'base', 'quota_exceeded');
+    const path = `${store.store}/customers/${created[0]?.body.id}`;
+    expect((await store.post(`${path}/erase`)).status).toBeLessThan(300);
+    const erasedAt = performance.now();
+    await eventually(
+      () => createCustomer(store),
+      ({ status }) => status === 201,
+    );
+    expect(performance.now() - erasedAt).toBeLessThan(10_000);
+    await eventually(
+      () => createCustomer(store),
+      ({ status }) => status === 422,
+    );
+  });
+
+  it('QUOTA-03 Without a quota a store may have any number of customers', async () => {
+    const store = await service.newStore();
+    await setQuotas(store, { customers: 1 });
+    await createCustomer(store);
+    expectRefused(await createCustomer(store), 'base', 'quota_exceeded');
+    await setQuotas(store, { customers: null });
+    for (let i = 0; i < 5; i++) expect((await createCustomer(store)).status).toBe(201);
+    // Customers created meanwhile count.
+    await setQuotas(store, { customers: 7 });
+    expect((await createCustomer(store)).status).toBe(201);
+    expectRefused(await createCustomer(store), 'base', 'quota_exceeded');
+  });
+
+  it('QUOTA-04 A store that has used up its quota of customers takes no signups: its posters say that they are closed', async () => {
+    const store = await service.newStore();
+    const poster = await newPoster(store);
+    const open = () => SignupForm.open(service.running.baseUrl, PUBLIC_URL, poster);
+    const form = await open();
+    expect(form.page.status).toBe(200);
+    await setQuotas(store, { customers: 0 });
+    expect((await open()).page.status).toBe(410);
+    expect((await form.send({ first_name: 'Ada', email: 'ada@guest.example' })).status).toBe(410);
+  });
+
+  it('QUOTA-05 Rows of an import beyond the quota fail with the message under `base`; the others are imported', async () => {
+    const store = await service.newStore();
+    await setQuotas(store, { customers: 5 });
+    const { body } = await upload(store, rows(8));
+    const path = `${store.store}/imports/${body.id}`;
+    const done = await eventually(
+      async () => (await store.get<ImportJson>(path)).body,
+      ({ state }) => state === 'done',
+    );
+    expect(done).toMatchObject({ created: 5, failed: 3 });
+    const failed = await store.get<ImportRowJson[]>(`${path}/rows?status=failed`);
+    for (const { errors } of failed.body) {
+      expect(errors).toEqual({
+        base: ['The number of customers of this store has reached its limit'],
+      });
+    }
+  });
+});
+
+describe('other quotas', () => {
+  it('QUOTA-06 A file with more rows than the store may still import in 24 hours is 422 `base` with the code `quota_exceeded`', async () => {
+    const store = await service.newStore();
+    expect((await upload(store, rows(250))).status).toBe(202);
+    const both = await Promise.all([upload(store, rows(150)), upload(store, rows(150))]);
+    expect(both.map(({ status }) => status).sort()).toEqual([202, 422]);
+    const refused = await upload(store, rows(1));
+    expectRefused(refused, 'base', 'quota_exceeded');
+    expect(refused.text).toContain('may import 0 more today, of 400 in 24 hours');
+    await setQuotas(store, { import_rows_per_day: 401 });
+    expect((await upload(store, rows(1))).status).toBe(202);
+  });
+
+  it("QUOTA-07 A store's own quota replaces the usual limit of cards, locations, posters and webhook subscriptions", async () => {
+    const store = await service.newStore();
+    const { body: card } = await store.post<{ id: number }>(`${store.store}/cards`, {
+      card: { name: 'Coffee' },
+    });
+    await setQuotas(store, { cards: 2, locations: 1, posters: 1, webhook_subscriptions: 26 });
+    const create = {
+      cards: { card: { name: 'Tea' } },
+      locations: { location: { name: 'Shop', address: '1 Main Street' } },
+      posters: { poster: { card_id: card.id, title: 'Join' } },
+    };
+    for (const [list, body] of Object.entries(create)) {
+      expect((await store.post(`${store.store}/${list}`, body)).status).toBe(201);
+      expectRefused(await store.post(`${store.store}/${list}`, body), 'base', 'limit_reached');
+    }
+    const hook = { events: ['*'], target_url: 'https://1.1.1.1/hook' };
+    const path = `${store.store}/webhook_subscriptions`;
+    for (let i = 0; i < 26; i++) expect((await store.post(path, hook)).status).toBe(201);
+    expectRefused(await store.post(path, hook), 'base', 'limit_reached');
+  });
+
+  it('QUOTA-08 A quota below what exists deletes nothing, and everything but creating more works as before', async () => {
+    const store = await service.newStore();
+    const { body } = await createCustomer(store);
+    await createCustomer(store);
+    await setQuotas(store, { customers: 1 });
+    const path = `${store.store}/customers/${body.id}`;
+    expect((await store.get(path)).status).toBe(200);
+    expect((await store.patch(path, { customer: { first_name: 'B' } })).status).toBe(200);
+    expectRefused(await createCustomer(store), 'base', 'quota_exceeded');
+    expectFailure(await store.get(`${store.store}/customers/999999999`), 404, 'not_found');
+  });
+
+  it('QUOTA-09 An owner sees quotas and usage on the settings page of the store; a manager does not', async () => {
+    const store = await service.newStore();
+    await createCustomer(store);
+    await setQuotas(store, { customers: 5_000, posters: 0 });
+    const manager = `manager-${store.accountId}@shop.example`;
+    await service.running.execute(new CreateUser(cli, manager, 'Manager', PASSWORD));
+    await service.running.execute(new AddMember(cli, store.accountId, manager, 'manager'));
+    const openAs = async (email: string) => {
+      const browser = new Browser(service.running);
+      await browser.signIn(email, PASSWORD);
+      return (await browser.get(`/app/stores/${store.accountId}/settings`)).text;
+    };
+    const page = await openAs(store.email);
+    expect(page).toMatch(/<td>Customers<\/td><td>1<\/td><td>5,000<\/td>/);
+    expect(page).toMatch(/<td>Posters<\/td><td>0 \(used up\)<\/td><td>0<\/td>/);
+    expect(page).toMatch(/<td>Imported rows in 24 hours<\/td><td>0<\/td><td>400<\/td>/);
+    expect(await openAs(manager)).not.toContain('Quotas');
+  });
+});
