@@ -9,6 +9,7 @@ import type { CustomerListJson } from '#customers/customer-list.dto.js';
 import type { HistoryEntryJson } from '#history/history-entry.dto.js';
 import type { ImportJson, ImportRowJson } from '#imports/import.dto.js';
 import { ImportRetention } from '#imports/import-retention.service.js';
+import { Config } from '#configuration/config.js';
 import { LeaderLock } from '#database/leader-lock.js';
 import { Pool } from 'pg';
 import {
@@ -683,7 +684,8 @@ it('IMPORT-24 Erasing a customer deletes the cells of their rows', async () => {
     ['failed', { first_name: 'Ben', email: 'none' }],
   ]);
   const pool = service.running.app.get(Pool);
-  const retention = new ImportRetention(pool, service.running.app.get(LeaderLock));
+  const { app } = service.running;
+  const retention = new ImportRetention(pool, app.get(LeaderLock), app.get(Config));
   expect(await retention.deleteOldest()).toBe(false);
   await pool.query(`update imports set created_at = now() - interval '31 days' where id = $1`, [
     ready.id,

@@ -24,6 +24,7 @@ import { PhoneNormalization } from '#customers/phone-normalization.service.js';
 import { ImportDispatch } from '#imports/import-dispatch.service.js';
 import { CardMessagesFollower } from '#messages/card-messages.subscription.js';
 import { MessageDispatch } from '#messages/message-dispatch.service.js';
+import { MessageRetention } from '#messages/message-retention.service.js';
 import { RetirementNotices } from '#messages/retirement-notices.service.js';
 import { PassChanges } from '#passes/pass-changes.subscription.js';
 import { PassDispatch } from '#passes/pass-dispatch.service.js';
@@ -55,6 +56,7 @@ const FOLLOWERS = [
   CardMessagesFollower,
   GeocodingSubscription,
   RetirementNotices,
+  MessageRetention,
   ImportDispatch,
 ] as const;
 

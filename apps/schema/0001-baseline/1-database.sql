@@ -40,11 +40,11 @@ begin
   raise exception 'audit entries are never changed or removed (% refused)', tg_op using errcode = 'IP003';
 end $$;
 
--- An address is personal: it goes after a while, and nothing else ever changes.
+-- An address is personal: it goes after a while, which is a setting from 7 days on, and nothing else ever changes.
 create function es.refuse_audit_update() returns trigger
 language plpgsql as $$
 begin
-  if new.ip_address is null and old.recorded_at < now() - interval '90 days'
+  if new.ip_address is null and old.recorded_at < now() - interval '7 days'
     and to_jsonb(new) - 'ip_address' = to_jsonb(old) - 'ip_address'
   then return new; end if;
   raise exception 'audit entries are never changed or removed (% refused)', tg_op using errcode = 'IP003';
@@ -76,11 +76,11 @@ create trigger audit_log_is_not_changed before update on audit_log
 alter table audit_log enable always trigger audit_log_is_not_changed;
 
 -- The processes' role may not update the table.
-create function es.forget_audit_addresses(max_rows int) returns int
+create function es.forget_audit_addresses(max_rows int, min_days int default 90) returns int
 language sql security definer set search_path = public, pg_temp as $$
 with due as (
   select id from audit_log
-  where ip_address is not null and recorded_at < now() - interval '90 days'
+  where ip_address is not null and recorded_at < now() - make_interval(days => greatest(min_days, 7))
   order by recorded_at limit max_rows
 ), forgotten as (
   update audit_log l set ip_address = null from due where l.id = due.id returning l.id

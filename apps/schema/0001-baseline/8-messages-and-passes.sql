@@ -55,6 +55,8 @@ create index card_messages_account on card_messages (account_id, requested_at, i
 create index card_messages_card on card_messages (customer_card_id, requested_at);
 create index card_messages_due on card_messages (channel, account_id, due_at)
   where due_at is not null;
+create index card_messages_finished on card_messages (finished_at)
+  where finished_at is not null;
 -- For the cap.
 create index card_messages_sms on card_messages (account_id, finished_at)
   where channel = 'sms' and state = 'sent';

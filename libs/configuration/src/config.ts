@@ -132,6 +132,12 @@ export class Config extends ReadSettings {
   readonly addressRetentionDays = this.env.ADDRESS_RETENTION_DAYS;
   readonly webhookTimeScale = this.env.WEBHOOK_TIME_SCALE;
   /** Null: no e-mails are sent. Only the dispatcher needs the server. */
+  /** Days until IP addresses in the audit log are deleted. */
+  readonly auditAddressRetentionDays = this.env.AUDIT_ADDRESS_RETENTION_DAYS;
+  /** Days until the rows of an import are deleted, so that it cannot be undone any more. */
+  readonly importRetentionDays = this.env.IMPORT_RETENTION_DAYS;
+  /** Days until finished card links are deleted; null: never. */
+  readonly messageRetentionDays = this.env.MESSAGE_RETENTION_DAYS ?? null;
   readonly mail =
     this.env.MAIL_FROM === undefined
       ? null

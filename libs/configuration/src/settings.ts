@@ -251,6 +251,17 @@ export class Settings {
   @WholeNumber(1, 1_000_000)
   SIGNUP_MAILS_PER_STORE_PER_DAY = 2000;
   @Describe(`
+    Days until IP addresses in the audit log are deleted. The entries themselves stay for ever.
+  `)
+  @WholeNumber(7, 3650)
+  AUDIT_ADDRESS_RETENTION_DAYS = 90;
+  @Describe(`Days until rows of imported files are deleted; until then an import can be undone.`)
+  @WholeNumber(1, 365)
+  IMPORT_RETENTION_DAYS = 30;
+  @Describe(`Days until card links that were sent, failed or dropped are deleted. Unset: never.`)
+  @WholeNumber(7, 3650)
+  MESSAGE_RETENTION_DAYS?: number;
+  @Describe(`
     Card links to one e-mail address or phone number in 24 hours, from all stores together;
     likewise invitations.
   `)

@@ -49,7 +49,7 @@ export function newImportDispatch(service: LocalService): ImportDispatch {
     new ImportChecking(pool, rows, queue, regions, matches),
     new ImportApplying(commands, eventStore, rows, regions, customerCards, matches),
     new ImportUndoing(commands, eventStore, readModels, customerCards, rows),
-    new ImportRetention(pool, get(LeaderLock)),
+    new ImportRetention(pool, get(LeaderLock), get(Config)),
     get(Maintenance),
     service.app.get<Repository<ImportRecord>>(getRepositoryToken(ImportRecord), { strict: false }),
     get(Config),

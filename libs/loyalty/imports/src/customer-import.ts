@@ -22,9 +22,6 @@ export const ROW_STATES = [
 ] as const;
 export type RowState = (typeof ROW_STATES)[number];
 
-/** How long the rows of an import are kept, so that it can be undone. */
-export const KEPT_DAYS = 30;
-
 /** How many rows came to which end. */
 export type RowCounts = Record<
   'done' | 'created' | 'updated' | 'unchanged' | 'failed' | 'undone' | 'refused',
@@ -77,7 +74,7 @@ export function undoImport({ state, startedAt, rowsDeletedAt }: CustomerImport):
   if (state === 'undoing' || state === 'undone') return false;
   if (rowsDeletedAt !== null) {
     throw new RejectedError({
-      base: [`The import is older than ${KEPT_DAYS} days, so it cannot be undone`],
+      base: ['The rows of the import were deleted, so it cannot be undone'],
     });
   }
   if (state === 'done' || (state === 'failed' && startedAt !== null)) return true;

@@ -1,10 +1,10 @@
 import { Injectable, Logger } from '@nestjs/common';
 import { Pool } from 'pg';
+import { Config } from '#configuration/config.js';
 import { pause } from '#kernel/pause.js';
 import { inTransaction } from '#database/connection.js';
 import { LeaderLock } from '#database/leader-lock.js';
 import { retryUntilAborted } from '#event-store/log/follow-log.js';
-import { KEPT_DAYS } from './customer-import.js';
 
 const LEADERSHIP = { name: 'imports', lock: 727_077 };
 const IDLE_MS = 10 * 60_000;
@@ -13,7 +13,7 @@ const IDLE_MS = 10 * 60_000;
 const FIND_EXPIRED = {
   name: 'imports_expired',
   text: `select id from imports
-         where rows_deleted_at is null and created_at < now() - interval '${KEPT_DAYS} days'
+         where rows_deleted_at is null and created_at < now() - make_interval(days => $1)
          order by created_at limit 1 for update skip locked`,
 };
 
@@ -36,6 +36,7 @@ export class ImportRetention {
   constructor(
     private readonly pool: Pool,
     private readonly lock: LeaderLock,
+    private readonly config: Config,
   ) {}
 
   /** Runs until the signal aborts, whatever happens to the database. */
@@ -51,14 +52,15 @@ export class ImportRetention {
 
   /** Deletes the rows of the oldest import. @returns false when none is old enough */
   deleteOldest(): Promise<boolean> {
+    const { importRetentionDays: days } = this.config;
     return inTransaction(this.pool, async (client) => {
-      const { rows } = await client.query<{ id: number }>(FIND_EXPIRED);
+      const { rows } = await client.query<{ id: number }>({ ...FIND_EXPIRED, values: [days] });
       const [expired] = rows;
       if (!expired) return false;
       await client.query('delete from import_rows where import_id = $1', [expired.id]);
       await client.query({
         ...FORGET,
-        values: [expired.id, `The import was not finished within ${KEPT_DAYS} days`],
+        values: [expired.id, `The import was not finished within ${days} days`],
       });
       return true;
     });

@@ -219,8 +219,8 @@ export class DispatcherMaintenance {
   private async forgetAddresses(signal: AbortSignal): Promise<void> {
     for (let count = ADDRESS_BATCH_SIZE; count === ADDRESS_BATCH_SIZE && !signal.aborted;) {
       const { rows } = await this.pool.query<{ count: number }>(
-        'select es.forget_audit_addresses($1) as count',
-        [ADDRESS_BATCH_SIZE],
+        'select es.forget_audit_addresses($1, $2) as count',
+        [ADDRESS_BATCH_SIZE, this.config.auditAddressRetentionDays],
       );
       count = rows[0]?.count ?? 0;
     }

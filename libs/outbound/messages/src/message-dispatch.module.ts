@@ -4,6 +4,7 @@ import { CardMessageSending } from './card-message-sending.service.js';
 import { MailQueue } from './mail-queue.service.js';
 import { MessageDispatch } from './message-dispatch.service.js';
 import { MessageMetrics } from './message-metrics.service.js';
+import { MessageRetention } from './message-retention.service.js';
 import { MessagesModule } from './messages.module.js';
 import { RetirementNotices } from './retirement-notices.service.js';
 import { SmsClient } from './sms.client.js';
@@ -18,10 +19,11 @@ import { SmtpClient } from './smtp.client.js';
     MailQueue,
     MessageDispatch,
     MessageMetrics,
+    MessageRetention,
     RetirementNotices,
     SmsClient,
     SmtpClient,
   ],
-  exports: [CardMessagesFollower, MessageDispatch, RetirementNotices],
+  exports: [CardMessagesFollower, MessageDispatch, MessageRetention, RetirementNotices],
 })
 export class MessageDispatchModule {}
