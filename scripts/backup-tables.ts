@@ -39,6 +39,7 @@ export async function listTables(client: pg.ClientBase): Promise<Table[]> {
  */
 const COLUMN_EXPRESSIONS: Record<string, Record<string, string>> = {
   'es.events': { tx: `'${TX}'::xid8`, pos: 'row_number() over (order by t.tx, t.pos)' },
+  'public.audit_log': { tx: `'${TX}'::xid8` },
   'public.history': { position: createPositionSql(TX, 't.seq + 1') },
 };
 

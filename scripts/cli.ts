@@ -7,13 +7,13 @@ import { AuditService } from '#history/audit.service.js';
 import { AuditedWrites } from '#event-store/commands/audited-writes.service.js';
 import { sealedColumns } from '../apps/sealed-columns.js';
 import { addAdminTokenCommands } from './admin-token-commands.js';
+import { addAuditFollowCommand } from './audit-follow-command.js';
 import { addCheckpointCommands } from './checkpoint-commands.js';
 import { addExamples, parsePositive, parseTimeOption, type TimeOption } from './command.js';
 import { listErasures, readInputLines, repeatErasures } from './erasures.js';
 import { addGeocodeCommands } from './geocode-commands.js';
 import { addHistoryCommands } from './history-commands.js';
 import { getOperator } from './operator.js';
-import { addPhoneCommands } from './phone-commands.js';
 import { addMaintenanceCommands } from './maintenance-commands.js';
 import { addPhoneCommands } from './phone-commands.js';
 import { addQuotaCommands } from './quota-commands.js';
@@ -78,10 +78,10 @@ program
 addCheckpointCommands(program);
 addGeocodeCommands(program);
 addHistoryCommands(program);
-addPhoneCommands(program);
-addRetirementCommands(program, by);
-addQuotaCommands(program, by);
 addMaintenanceCommands(program, by);
+addPhoneCommands(program);
+addQuotaCommands(program, by);
+addRetirementCommands(program, by);
 
 program
   .command('erasure:list')
@@ -150,6 +150,8 @@ program
       console.log(JSON.stringify({ entries: entries.map(({ json }) => json) }));
     });
   });
+
+addAuditFollowCommand(program);
 
 const EXAMPLES: Record<string, string> = {
   'key:rotate': 'key:rotate',

@@ -60,13 +60,16 @@ create table audit_log (
   request_id text not null,
   subject jsonb not null,
   recorded_at timestamptz not null,
-  ip_address inet
+  ip_address inet,
+  -- Numbers are given out before the commit: only by (tx, id), below the oldest running transaction, nothing comes later.
+  tx xid8 not null default pg_current_xact_id()
 );
 create index audit_log_account on audit_log (account_id, id);
 create index audit_log_actor on audit_log (account_id, ((actor ->> 'type') || ':' || (actor ->> 'id')), id);
 create index audit_log_ip_address on audit_log (recorded_at)
   where ip_address is not null;
 create index audit_log_time on audit_log (account_id, recorded_at, id);
+create index audit_log_tx on audit_log (tx, id);
 create index audit_log_type on audit_log (account_id, type, id);
 create trigger audit_log_is_final before delete or truncate on audit_log
   for each statement execute function es.refuse_audit_change();
@@ -97,9 +100,6 @@ create table audit_repetitions (
 );
 create index audit_repetitions_until on audit_repetitions (until);
 
--- Counts for limits of a day.
-create table daily_counts (
-  -- a keyed hash of what is counted
 -- The maintenance that is on, during which requests that write are refused. Without a row it is off.
 create table maintenance (
   singleton boolean primary key default true check (singleton),
@@ -108,6 +108,9 @@ create table maintenance (
   since timestamptz not null default now()
 );
 
+-- Counts for limits of a day.
+create table daily_counts (
+  -- a keyed hash of what is counted
   key bytea primary key check (octet_length(key) = 32),
   count int not null,
   until timestamptz not null
