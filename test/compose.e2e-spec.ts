@@ -78,7 +78,7 @@ const DIGEST = /@sha256:[0-9a-f]{64}$/;
 const BY_TAG = ['kurrentplatform/kurrentdb:26.0.3', 'eventstore/es-gencert-cli:1.0.2'];
 /** Settings of a single process. */
 const OWN_SETTINGS = {
-  api: ['OIDC_CLIENT_SECRET', 'REDIS_URL'],
+  api: ['DATABASE_READ_URL', 'OIDC_CLIENT_SECRET', 'REDIS_URL'],
   dispatcher: [
     'APNS_KEY',
     'APNS_KEY_ID',

@@ -187,7 +187,7 @@ function model(
 }
 
 async function expectCounts(history: RandomHistory, timeZone: string): Promise<void> {
-  const statistics = new StatisticsService(pool);
+  const statistics = service.app.get(StatisticsService, { strict: false });
   for (const interval of INTERVALS) {
     for (const cardId of [null, 2]) {
       for (const locationId of [null, 1]) {

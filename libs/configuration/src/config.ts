@@ -43,6 +43,8 @@ export class Config extends ReadSettings {
   override readonly databaseUrl = this.database.url;
   override readonly databaseMigrationUrl =
     this.env.DATABASE_MIGRATION_URL ?? this.database.ownerUrl ?? this.database.url;
+  override readonly databaseReadUrl = this.env.DATABASE_READ_URL ?? null;
+  override readonly databaseReadMaxLagSeconds = this.env.DATABASE_READ_MAX_LAG_SECONDS;
   override readonly databasePool = this.env.DATABASE_POOL;
   override readonly startWaitSeconds = this.env.START_WAIT_SECONDS;
   override readonly shutdownDelaySeconds = this.env.SHUTDOWN_DELAY_SECONDS;
@@ -79,11 +81,11 @@ export class Config extends ReadSettings {
     posters: this.env.MAX_POSTERS_PER_STORE,
     webhookSubscriptions: this.env.MAX_SUBSCRIPTIONS_PER_STORE,
     stripPictures: this.env.MAX_STRIP_PICTURES_PER_STORE,
-    smsPerDay: this.env.MAX_SMS_PER_STORE_PER_DAY,
-    /** E-mails that signup pages ask for. */
     /** Null: no limit. */
     customers: this.env.MAX_CUSTOMERS_PER_STORE ?? null,
     importRowsPerDay: this.env.MAX_IMPORT_ROWS_PER_STORE_PER_DAY,
+    smsPerDay: this.env.MAX_SMS_PER_STORE_PER_DAY,
+    /** E-mails that signup pages ask for. */
     signupMailsPerDay: this.env.SIGNUP_MAILS_PER_STORE_PER_DAY,
   };
   /** Card links to one address or number in 24 hours, from all stores together; likewise invitations. */
@@ -130,14 +132,14 @@ export class Config extends ReadSettings {
   readonly webhookRetentionDays = this.env.WEBHOOK_RETENTION_DAYS;
   /** Days until users without a store and ended invitations are deleted. */
   readonly addressRetentionDays = this.env.ADDRESS_RETENTION_DAYS;
-  readonly webhookTimeScale = this.env.WEBHOOK_TIME_SCALE;
-  /** Null: no e-mails are sent. Only the dispatcher needs the server. */
   /** Days until IP addresses in the audit log are deleted. */
   readonly auditAddressRetentionDays = this.env.AUDIT_ADDRESS_RETENTION_DAYS;
   /** Days until the rows of an import are deleted, so that it cannot be undone any more. */
   readonly importRetentionDays = this.env.IMPORT_RETENTION_DAYS;
   /** Days until finished card links are deleted; null: never. */
   readonly messageRetentionDays = this.env.MESSAGE_RETENTION_DAYS ?? null;
+  readonly webhookTimeScale = this.env.WEBHOOK_TIME_SCALE;
+  /** Null: no e-mails are sent. Only the dispatcher needs the server. */
   readonly mail =
     this.env.MAIL_FROM === undefined
       ? null

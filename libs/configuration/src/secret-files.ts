@@ -8,6 +8,7 @@ import { trimText } from '#kernel/text.js';
 export const SECRET_SETTINGS = [
   'DATABASE_URL',
   'DATABASE_MIGRATION_URL',
+  'DATABASE_READ_URL',
   'EVENT_STORE_URL',
   'EVENT_STORE_ADMIN_URL',
   'MASTER_KEY',

@@ -76,6 +76,14 @@ export class Settings {
   @DatabaseUrl() DATABASE_MIGRATION_URL?: string;
   @WholeNumber(2, 200) DATABASE_POOL = 10;
   @Describe(`
+    A streaming standby of PostgreSQL, from which the api reads statistics and exports. A report
+    waits until the standby has what was committed before it; after that many seconds, and while
+    it cannot be reached, the primary is read. Unset: always the primary.
+  `)
+  @DatabaseUrl()
+  DATABASE_READ_URL?: string;
+  @WholeNumber(0, 60) DATABASE_READ_MAX_LAG_SECONDS = 2;
+  @Describe(`
     How long api and dispatcher wait at their start for a database that cannot be reached, before
     they exit with 1. 0: they exit at once.
   `)
@@ -160,6 +168,12 @@ export class Settings {
   @WholeNumber(1, 100_000) MAX_POSTERS_PER_STORE = 200;
   @WholeNumber(1, 100_000) MAX_SUBSCRIPTIONS_PER_STORE = 25;
   @WholeNumber(1, 1_000_000) MAX_STRIP_PICTURES_PER_STORE = 1000;
+  @Describe(`Customers of a store, merged and erased ones not counted. Unset: no limit.`)
+  @WholeNumber(1, 100_000_000)
+  MAX_CUSTOMERS_PER_STORE?: number;
+  @Describe(`Rows of files that a store may import in 24 hours, whatever becomes of them.`)
+  @WholeNumber(1, 100_000_000)
+  MAX_IMPORT_ROWS_PER_STORE_PER_DAY = 500_000;
   @Describe(
     `Web cards that one api process keeps up to date at a time, in all and for one IP address.`,
   )
@@ -168,12 +182,6 @@ export class Settings {
   @WholeNumber(1, 1_000_000) MAX_OPEN_CARDS_PER_ADDRESS = 100;
   @Describe(`
     Redis for shared rate limits, e.g. redis://:secret@localhost:6379/0, or rediss: with TLS.
-  @Describe(`Customers of a store, merged and erased ones not counted. Unset: no limit.`)
-  @WholeNumber(1, 100_000_000)
-  MAX_CUSTOMERS_PER_STORE?: number;
-  @Describe(`Rows of files that a store may import in 24 hours, whatever becomes of them.`)
-  @WholeNumber(1, 100_000_000)
-  MAX_IMPORT_ROWS_PER_STORE_PER_DAY = 500_000;
     Unset: each api counts separately. Installations that share a Redis each need their own
     database number at the end.
   `)
@@ -242,14 +250,6 @@ export class Settings {
   `)
   @WholeNumber(1, 3650)
   ADDRESS_RETENTION_DAYS = 30;
-  @Describe(`SMS that a store may send in 24 hours; further ones are held.`)
-  @WholeNumber(1, 1_000_000)
-  MAX_SMS_PER_STORE_PER_DAY = 500;
-  @Describe(
-    `E-mails that the signup pages of a store may ask for in 24 hours; further ones are held.`,
-  )
-  @WholeNumber(1, 1_000_000)
-  SIGNUP_MAILS_PER_STORE_PER_DAY = 2000;
   @Describe(`
     Days until IP addresses in the audit log are deleted. The entries themselves stay for ever.
   `)
@@ -261,6 +261,14 @@ export class Settings {
   @Describe(`Days until card links that were sent, failed or dropped are deleted. Unset: never.`)
   @WholeNumber(7, 3650)
   MESSAGE_RETENTION_DAYS?: number;
+  @Describe(`SMS that a store may send in 24 hours; further ones are held.`)
+  @WholeNumber(1, 1_000_000)
+  MAX_SMS_PER_STORE_PER_DAY = 500;
+  @Describe(
+    `E-mails that the signup pages of a store may ask for in 24 hours; further ones are held.`,
+  )
+  @WholeNumber(1, 1_000_000)
+  SIGNUP_MAILS_PER_STORE_PER_DAY = 2000;
   @Describe(`
     Card links to one e-mail address or phone number in 24 hours, from all stores together;
     likewise invitations.

@@ -1,8 +1,8 @@
 import { Injectable } from '@nestjs/common';
-import { Pool } from 'pg';
 import type { DomainEvent } from '#kernel/aggregate.js';
 import { UnavailableError } from '#kernel/errors.js';
 import { awaitQuery, query } from '#database/connection.js';
+import { ReportDatabase } from '#database/report-database.service.js';
 import { EventStore } from '#event-store/port/event-store.js';
 import { PastStates, type PointInTime } from '#event-store/log/past-states.service.js';
 import { toStreamName, type ReadModel } from '#event-store/read-models/read-models.js';
@@ -55,7 +55,7 @@ type ReadPage = (after: object | null) => Promise<{ records: object[]; last: obj
 @Injectable()
 export class ExportedRecords {
   constructor(
-    private readonly pool: Pool,
+    private readonly reports: ReportDatabase,
     private readonly eventStore: EventStore,
     private readonly pastStates: PastStates,
     private readonly customerCards: CustomerCardsService,
@@ -90,10 +90,10 @@ export class ExportedRecords {
     const moment = await this.findMoment();
     return (after) =>
       readRows(after, async (lastId) => {
-        const rows = await query<CustomerRow>(this.pool, {
-          ...CUSTOMERS,
-          values: [accountId, lastId, PAGE_SIZE],
-        });
+        const values = [accountId, lastId, PAGE_SIZE];
+        const rows = await this.reports.read((pool) =>
+          query<CustomerRow>(pool, { ...CUSTOMERS, values }),
+        );
         const { states, changed } = await this.findStates(customerReadModel, rows, moment);
         const stamps = await this.countStamps(rows, changed, moment);
         const records = states
@@ -111,10 +111,10 @@ export class ExportedRecords {
     const templates = new Map<number, ShownTemplate>();
     return (after) =>
       readRows(after, async (lastId) => {
-        const rows = await query<Row<CustomerCard>>(this.pool, {
-          ...CUSTOMER_CARDS,
-          values: [accountId, lastId, PAGE_SIZE],
-        });
+        const values = [accountId, lastId, PAGE_SIZE];
+        const rows = await this.reports.read((pool) =>
+          query<Row<CustomerCard>>(pool, { ...CUSTOMER_CARDS, values }),
+        );
         const { states } = await this.findStates(customerCardReadModel, rows, moment);
         const cards = states.filter(({ mergedInto }) => !mergedInto);
         const missing = new Set(

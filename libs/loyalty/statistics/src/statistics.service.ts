@@ -1,7 +1,8 @@
 import { Injectable } from '@nestjs/common';
-import { Pool } from 'pg';
+import type { Pool } from 'pg';
 import { NotFoundError } from '#kernel/errors.js';
 import { query } from '#database/connection.js';
+import { ReportDatabase } from '#database/report-database.service.js';
 import { LocalClock, type Interval } from './local-clock.js';
 import { resolveRange, subtractDays } from './statistics-range.js';
 import type { StatisticsIntervalJson, StatisticsJson } from './statistics.dto.js';
@@ -61,45 +62,54 @@ type SeriesRow = {
 
 @Injectable()
 export class StatisticsService {
-  constructor(private readonly pool: Pool) {}
+  constructor(private readonly reports: ReportDatabase) {}
 
   /** @throws InvalidFieldsError when the range is too long */
-  async get(accountId: number, filter: StatisticsFilter, now: Date): Promise<StatisticsJson> {
-    const { cardId, locationId, interval } = filter;
-    const [store] = await query<{ time_zone: string }>(this.pool, {
-      ...TIME_ZONE,
-      values: [accountId],
-    });
-    if (!store) throw new NotFoundError('Store');
-    const range = resolveRange(filter, new LocalClock(store.time_zone), now);
-    const values = [accountId, cardId ?? 0, locationId ?? 0, range.start, range.end];
-    const [series, hours, totals] = await Promise.all([
-      query<SeriesRow>(this.pool, { ...SERIES, values: [...values, interval] }),
-      query<{ weekday: number; hour: number; visits: number }>(this.pool, { ...BY_HOUR, values }),
-      query<StatisticsJson['totals']>(
-        this.pool,
-        cardId === null
-          ? { ...TOTALS, values: [accountId] }
-          : { ...CARD_TOTALS, values: [accountId, cardId] },
-      ),
-    ]);
-    const rows = new Map(series.map((row) => [row.start, row]));
-    const visits = new Map(hours.map((row) => [`${row.weekday} ${row.hour}`, row.visits]));
-    const [
-      { outstanding_stamps, unlocked_rewards } = { outstanding_stamps: 0, unlocked_rewards: 0 },
-    ] = totals;
-    return {
-      from: range.start,
-      to: subtractDays(range.end, 1),
-      interval,
-      time_zone: store.time_zone,
-      series: range.starts.map((start) => toIntervalJson(start, rows.get(start))),
-      totals: { outstanding_stamps, unlocked_rewards },
-      by_hour: Array.from({ length: 7 }, (_, weekday) =>
-        Array.from({ length: 24 }, (__, hour) => visits.get(`${weekday + 1} ${hour}`) ?? 0),
-      ),
-    };
+  get(accountId: number, filter: StatisticsFilter, now: Date): Promise<StatisticsJson> {
+    return this.reports.read((pool) => readStatistics(pool, accountId, filter, now));
   }
+}
+
+async function readStatistics(
+  pool: Pool,
+  accountId: number,
+  filter: StatisticsFilter,
+  now: Date,
+): Promise<StatisticsJson> {
+  const { cardId, locationId, interval } = filter;
+  const [store] = await query<{ time_zone: string }>(pool, {
+    ...TIME_ZONE,
+    values: [accountId],
+  });
+  if (!store) throw new NotFoundError('Store');
+  const range = resolveRange(filter, new LocalClock(store.time_zone), now);
+  const values = [accountId, cardId ?? 0, locationId ?? 0, range.start, range.end];
+  const [series, hours, totals] = await Promise.all([
+    query<SeriesRow>(pool, { ...SERIES, values: [...values, interval] }),
+    query<{ weekday: number; hour: number; visits: number }>(pool, { ...BY_HOUR, values }),
+    query<StatisticsJson['totals']>(
+      pool,
+      cardId === null
+        ? { ...TOTALS, values: [accountId] }
+        : { ...CARD_TOTALS, values: [accountId, cardId] },
+    ),
+  ]);
+  const rows = new Map(series.map((row) => [row.start, row]));
+  const visits = new Map(hours.map((row) => [`${row.weekday} ${row.hour}`, row.visits]));
+  const [
+    { outstanding_stamps, unlocked_rewards } = { outstanding_stamps: 0, unlocked_rewards: 0 },
+  ] = totals;
+  return {
+    from: range.start,
+    to: subtractDays(range.end, 1),
+    interval,
+    time_zone: store.time_zone,
+    series: range.starts.map((start) => toIntervalJson(start, rows.get(start))),
+    totals: { outstanding_stamps, unlocked_rewards },
+    by_hour: Array.from({ length: 7 }, (_, weekday) =>
+      Array.from({ length: 24 }, (__, hour) => visits.get(`${weekday + 1} ${hour}`) ?? 0),
+    ),
+  };
 }
 
 function toIntervalJson(start: string, row: SeriesRow | undefined): StatisticsIntervalJson {

@@ -13,6 +13,7 @@ import { Maintenance } from './maintenance.service.js';
 import { MasterKeys } from './master-keys.js';
 import type { Migration } from './migrate.js';
 import { PoolMetrics } from './pool-metrics.js';
+import { ReportDatabase } from './report-database.service.js';
 import { VendorRateLimiter } from './vendor-rate-limiter.js';
 
 /** TypeORM's data source, which is closed after HTTP is, and the pool beneath it. */
@@ -59,8 +60,17 @@ export class DatabaseModule {
         LeaderLock,
         Maintenance,
         PoolMetrics,
+        ReportDatabase,
       ],
-      exports: [pg.Pool, DailyCounts, MasterKeys, LeaderLock, Maintenance, VendorRateLimiter],
+      exports: [
+        pg.Pool,
+        DailyCounts,
+        MasterKeys,
+        LeaderLock,
+        Maintenance,
+        ReportDatabase,
+        VendorRateLimiter,
+      ],
     };
   }
 }

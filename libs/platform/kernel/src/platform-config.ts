@@ -15,6 +15,9 @@ export abstract class PlatformConfig {
   abstract readonly databaseUrl: string;
   /** For the role that owns the tables; the same URL when there is only one role. */
   abstract readonly databaseMigrationUrl: string;
+  /** A standby for reports; null: there is none. */
+  abstract readonly databaseReadUrl: string | null;
+  abstract readonly databaseReadMaxLagSeconds: number;
   abstract readonly databasePool: number;
   /** How long a start waits for a database that cannot be reached. */
   abstract readonly startWaitSeconds: number;

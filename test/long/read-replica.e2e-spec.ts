@@ -1,0 +1,127 @@
+import { chmodSync, mkdtempSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, expect, it } from '@jest/globals';
+import pg from 'pg';
+import { Registry } from 'prom-client';
+import { startPostgres, type EmbeddedPostgres } from '../../scripts/embedded-postgres.mjs';
+import { createTestEnvironment } from '../support/database/database.js';
+import { startStandby, type Standby } from '../support/database/standby.js';
+import { enrol } from '../support/fixtures/enrolled-customer.js';
+import { eventually } from '../support/jest/eventually.js';
+import { samples } from '../support/services/metrics.js';
+import { runNode } from '../support/services/program.js';
+import { startService, type Client, type LocalService } from '../support/services/service.js';
+
+let primary: EmbeddedPostgres;
+let standby: Standby;
+let service: LocalService;
+let store: Client;
+
+beforeAll(async () => {
+  const dataDir = mkdtempSync(join(tmpdir(), 'inkpad-primary-'));
+  chmodSync(dataDir, 0o711);
+  const settings = { wal_keep_size: '64MB' };
+  const first = await startPostgres({ dataDir, tie: true, settings });
+  const migrated = runNode(
+    ['dist/scripts/migrate.js'],
+    createTestEnvironment(first.url, { DATABASE_MIGRATION_URL: first.ownerUrl }),
+  );
+  if (migrated.status !== 0) throw new Error(migrated.output);
+  await first.stop();
+  ({ primary, standby } = await startStandby(first, () =>
+    startPostgres({ dataDir, port: first.port, tie: true, settings }),
+  ));
+  const pool = new pg.Pool({ connectionString: primary.ownerUrl, max: 1, allowExitOnIdle: true });
+  pool.on('error', () => undefined);
+  service = await startService(
+    { DATABASE_READ_URL: standby.url, DATABASE_READ_MAX_LAG_SECONDS: '1' },
+    {
+      url: primary.url,
+      ownerUrl: primary.ownerUrl,
+      query: pool.query.bind(pool),
+      close: () => pool.end(),
+    },
+  );
+  store = await service.newStore();
+});
+afterAll(async () => {
+  await service?.stop();
+  await standby?.stop().catch(() => undefined);
+  await primary?.remove();
+});
+
+/** How many reads each server had so far. */
+async function countReads(): Promise<{ replica: number; primary: number }> {
+  const metrics = samples(await service.app.get(Registry, { strict: false }).metrics());
+  const count = (server: string) => metrics.value('inkpad_report_reads_total', { server }) ?? 0;
+  return { replica: count('replica'), primary: count('primary') };
+}
+
+const readStatistics = async () => (await store.get(`${store.store}/statistics`)).status;
+
+const exportCustomers = async () =>
+  (await store.get(`${store.store}/exports/customers.ndjson`)).text;
+
+it('reads statistics and exports from the standby, with everything committed before', async () => {
+  for (let i = 0; i < 5; i++) {
+    const { customer } = await enrol(store);
+    expect(await exportCustomers()).toContain(`"id":${customer.id},`);
+    expect(await readStatistics()).toBe(200);
+  }
+  const reads = await countReads();
+  expect(reads.replica).toBeGreaterThan(8);
+  expect(reads.primary).toBe(0);
+});
+
+it('reads nothing else from the standby', async () => {
+  const before = await countReads();
+  const { path } = await enrol(store);
+  for (const request of [
+    await store.post(`${path}/stamp`, { stamps: 1 }),
+    await store.get(path),
+    await store.get(`${store.store}/customers`),
+    await store.get(`${path}/events`),
+  ]) {
+    expect([200, 201]).toContain(request.status);
+  }
+  expect(await countReads()).toEqual(before);
+  const { rows } = await standby.query<{ name: string }>(
+    `select distinct application_name as name from pg_stat_activity
+     where backend_type = 'client backend' and usename = $1`,
+    [new URL(standby.url).username],
+  );
+  expect(rows).toEqual([{ name: expect.stringMatching(/^inkpad reports /) }]);
+});
+
+it('reads the primary while the standby is too far behind, and the standby again afterwards', async () => {
+  await standby.query('select pg_wal_replay_pause()');
+  const before = await countReads();
+  const { customer } = await enrol(store);
+  const startedAt = performance.now();
+  expect(await exportCustomers()).toContain(`"id":${customer.id},`);
+  expect(performance.now() - startedAt).toBeLessThan(4_000);
+  const during = await countReads();
+  expect(during.replica).toBe(before.replica);
+  expect(during.primary).toBeGreaterThan(before.primary);
+  // The next report does not wait again.
+  const againAt = performance.now();
+  expect(await readStatistics()).toBe(200);
+  expect(performance.now() - againAt).toBeLessThan(900);
+  await standby.query('select pg_wal_replay_resume()');
+  await eventually(
+    async () => {
+      await readStatistics();
+      return countReads();
+    },
+    ({ replica }) => replica > during.replica,
+  );
+});
+
+it('reads the primary when the standby is gone', async () => {
+  await standby.stop();
+  expect(await readStatistics()).toBe(200);
+  const { customer } = await enrol(store);
+  expect(await exportCustomers()).toContain(`"id":${customer.id},`);
+  expect((await countReads()).primary).toBeGreaterThan(0);
+});
