@@ -8,6 +8,7 @@ import { HttpModule } from '#http/http.module.js';
 import { HealthController } from '#operations/health.controller.js';
 import { ReplicaWarning } from '#operations/replica-warning.js';
 import { RoleWarning } from '#operations/role-warning.js';
+import { ServerLogWarning } from '#operations/server-log-warning.js';
 import { Readiness } from '#operations/readiness.js';
 import { IdentityModule } from '#identity/identity.module.js';
 import { CardsModule } from '#cards/cards.module.js';
@@ -90,7 +91,7 @@ export class ApiModule {
         McpModule,
       ],
       controllers: [HealthController],
-      providers: [Readiness, ReplicaWarning, RoleWarning],
+      providers: [Readiness, ReplicaWarning, RoleWarning, ServerLogWarning],
     };
   }
 }

@@ -5,6 +5,7 @@ import { DatabaseModule } from '#database/database.module.js';
 import { EventStoreModule } from '#event-store/event-store.module.js';
 import { RoleWarning } from '#operations/role-warning.js';
 import { Readiness } from '#operations/readiness.js';
+import { ServerLogWarning } from '#operations/server-log-warning.js';
 import { AddressUpkeep } from '#identity/address-upkeep.service.js';
 import { HistoryFillingModule } from '#history/history-filling.module.js';
 import { StatisticsFillingModule } from '#statistics/statistics-filling.module.js';
@@ -51,7 +52,7 @@ export class DispatcherModule {
           [ApplePushes, GoogleClassSender, GoogleObjectSender, WebPushes],
         ),
       ],
-      providers: [AddressUpkeep, Readiness, RoleWarning],
+      providers: [AddressUpkeep, Readiness, RoleWarning, ServerLogWarning],
     };
   }
 }

@@ -2,11 +2,12 @@ import { setTimeout as wait } from 'node:timers/promises';
 import pg from 'pg';
 import {
   assertUsable,
+  FACTS_STATEMENT,
   renderOpeningStatement,
   type ServerFacts,
   type SessionSettings,
 } from './session.js';
-import { isOutageState } from './sqlstate.js';
+import { findDatabaseError, isOutageState, SQLSTATE } from './sqlstate.js';
 
 /**
  * Default time-out of a query. Longer than the server's own limit (LIMITS), so that it expires only when nothing
@@ -136,16 +137,29 @@ export class DatabaseClient extends pg.Client {
   }
 
   private async open(): Promise<void> {
-    const opening: LimitedStatement = {
-      text: renderOpeningStatement(this.session),
-      query_timeout: this.openTimeoutMs,
-    };
     try {
-      const { rows } = await this.query<ServerFacts>(opening);
-      assertUsable(rows[0], `${this.database ?? ''} at ${this.host}:${this.port}`);
+      await this.openSession();
     } catch (error) {
       // Nobody else will: a pool forgets a client that could not connect.
       this.end().catch(ignore);
+      throw error;
+    }
+  }
+
+  /** @throws ConfigError when Inkpad cannot work with the server */
+  private async openSession(): Promise<void> {
+    const ask = (text: string) => {
+      const statement: LimitedStatement = { text, query_timeout: this.openTimeoutMs };
+      return this.query<ServerFacts>(statement);
+    };
+    const place = `${this.database ?? ''} at ${this.host}:${this.port}`;
+    try {
+      const { rows } = await ask(renderOpeningStatement(this.session));
+      assertUsable(rows[0], place);
+    } catch (error) {
+      // A server that is too old lacks a function of the statement.
+      if (findDatabaseError(error)?.code !== SQLSTATE.undefinedFunction) throw error;
+      assertUsable((await ask(FACTS_STATEMENT)).rows[0], place);
       throw error;
     }
   }

@@ -2,6 +2,7 @@ import { createHash, createHmac, pbkdf2Sync, randomBytes } from 'node:crypto';
 import pg from 'pg';
 import { ConfigError } from '#kernel/config-error.js';
 import { type PlatformConfig } from '#kernel/platform-config.js';
+import { LOG_SETTINGS } from './session.js';
 import { findDatabaseError, SQLSTATE } from './sqlstate.js';
 
 /** The default of PostgreSQL (scram_iterations). */
@@ -63,6 +64,22 @@ export async function grantToService(owner: pg.ClientBase, urls: Urls): Promise<
   await queryIfAllowed(owner, `revoke create on schema public from public, ${role}`);
   // To see the age of other roles' transactions, which hold back the readers of the log.
   await queryIfAllowed(owner, `grant pg_read_all_stats to ${role}`);
+  await grantLogSettings(owner, service.role);
+}
+
+/**
+ * Lets the processes' role set what keeps personal values out of the server's log. Does nothing if it may already: the
+ * catalog belongs to all databases of the server, and two grants at once would fail.
+ */
+async function grantLogSettings(owner: pg.ClientBase, role: string): Promise<void> {
+  const names = Object.keys(LOG_SETTINGS);
+  const { rows } = await owner.query<{ name: string }>(
+    `select name from unnest($2::text[]) as name where not has_parameter_privilege($1, name, 'set')`,
+    [role, names],
+  );
+  if (rows.length === 0) return;
+  const missing = rows.map(({ name }) => name).join(', ');
+  await queryIfAllowed(owner, `grant set on parameter ${missing} to ${pg.escapeIdentifier(role)}`);
 }
 
 /**

@@ -40,8 +40,15 @@ describe('assertUsable', () => {
 describe('renderOpeningStatement', () => {
   it('adds settings of a connection to the pinned ones', () => {
     const text = renderOpeningStatement({ statement_timeout: '8s' });
-    expect(text).toContain(`('datestyle', 'ISO, MDY')`);
-    expect(text).toContain(`('statement_timeout', '8s')`);
+    expect(text).toContain(`('datestyle', 'ISO, MDY', false)`);
+    expect(text).toContain(`('statement_timeout', '8s', false)`);
+  });
+
+  it('sets what keeps values out of the log of the server only where the role may', () => {
+    const text = renderOpeningStatement({});
+    expect(text).toContain(`('log_parameter_max_length', '0', true)`);
+    expect(text).toContain(`('log_error_verbosity', 'terse', true)`);
+    expect(text).toContain(`(not is_restricted or has_parameter_privilege(name, 'set'))`);
   });
 
   it('writes no backslash, whose meaning depends on standard_conforming_strings', () => {

@@ -21,6 +21,17 @@ export const PINNED: SessionSettings = {
   search_path: 'public',
   default_transaction_isolation: 'read committed',
   default_transaction_deferrable: 'off',
+  log_parameter_max_length_on_error: '0',
+  debug_print_plan: 'off',
+};
+
+/**
+ * Settings that keep the values of our statements out of the server's log (ADR-0101). A session may set them if its
+ * role is a superuser or was granted the right, which `npm run migrate` does where it can.
+ */
+export const LOG_SETTINGS: SessionSettings = {
+  log_parameter_max_length: '0',
+  log_error_verbosity: 'terse',
 };
 
 /** Oldest supported release, as a `server_version_num`. */
@@ -29,22 +40,29 @@ const ENCODING = 'UTF8';
 
 export type ServerFacts = { version: string; version_number: number; encoding: string };
 
+const FACTS = `current_setting('server_version') as version,
+      current_setting('server_version_num')::int as version_number,
+      current_setting('server_encoding') as encoding`;
+
+/** Asks what server this is, in the words of every release. */
+export const FACTS_STATEMENT = `select ${FACTS}`;
+
 /**
  * Renders the first statement of a session, which pins the settings and returns facts about the server in one round
  * trip. Not in the startup packet: PgBouncer refuses or drops what is there. Settings that a release does not know
- * are skipped.
+ * are skipped, and so are those that the role may not set.
  */
 export function renderOpeningStatement(settings: SessionSettings): string {
-  const values = Object.entries({ ...PINNED, ...settings }).map(
-    ([name, value]) => `('${name}', '${value}')`,
-  );
+  const values = [
+    ...Object.entries({ ...PINNED, ...settings }).map((setting) => [...setting, false] as const),
+    ...Object.entries(LOG_SETTINGS).map((setting) => [...setting, true] as const),
+  ].map(([name, value, isRestricted]) => `('${name}', '${value}', ${isRestricted})`);
   // Without backslashes, so that it means the same whatever standard_conforming_strings is.
-  return `select current_setting('server_version') as version,
-      current_setting('server_version_num')::int as version_number,
-      current_setting('server_encoding') as encoding,
+  return `select ${FACTS},
       count(set_config(name, value, false)) as pinned
-    from (values ${values.join(', ')}) as wanted (name, value)
-    where current_setting(name, true) is not null`;
+    from (values ${values.join(', ')}) as wanted (name, value, is_restricted)
+    where current_setting(name, true) is not null
+      and (not is_restricted or has_parameter_privilege(name, 'set'))`;
 }
 
 /**
