@@ -27,6 +27,8 @@ const OTHER_MEANINGS = new Set([
   'event store',
   'event stores',
   'no store',
+  // of AsyncLocalStorage
+  'get store',
   'user agent',
   'database user',
   'current user',

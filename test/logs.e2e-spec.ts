@@ -22,6 +22,10 @@ type Line = {
   context?: string;
   request_id?: string;
   refusal?: string;
+  idempotency_key?: string;
+  bytes?: number;
+  database_ms?: number;
+  milliseconds?: number;
 };
 
 const SLOW = 300_000;
@@ -33,6 +37,7 @@ const PLANTED = {
   note: 'planted-note',
   query: 'planted-query',
   body: 'planted-answer',
+  key: 'planted-key',
 };
 
 describe('with LOG_FORMAT=json and LOG_LEVEL=debug', () => {
@@ -110,6 +115,12 @@ describe('with LOG_FORMAT=json and LOG_LEVEL=debug', () => {
         });
         expect(customer.status).toBe(201);
       }
+      const newCard = { card: { name: 'Coffee' } };
+      const key = { 'idempotency-key': PLANTED.key };
+      const card = await client.send('POST', `${client.store}/cards`, newCard, key);
+      expect(card.status).toBe(201);
+      const repeated = await client.send('POST', `${client.store}/cards`, newCard, key);
+      expect(repeated.status).toBe(201);
       const refusal = await client.send(
         'POST',
         `${client.store}/customers?q=${PLANTED.query}`,
@@ -166,8 +177,26 @@ describe('with LOG_FORMAT=json and LOG_LEVEL=debug', () => {
           account_id: client.accountId,
           ip: '127.0.0.1',
         }),
+          bytes: expect.any(Number),
+          database_ms: expect.any(Number),
       );
       const user = { user_id: staff.userId, ip: '127.0.0.1' };
+      const keyed = all.filter((line) => line.idempotency_key !== undefined);
+      expect(keyed).toMatchObject([
+        { message: `POST ${client.store}/cards 201`, idempotency_key: expect.any(String) },
+        { message: `POST ${client.store}/cards 201`, idempotency_key: keyed[0]?.idempotency_key },
+      ]);
+      expect(keyed[0]?.idempotency_key).toMatch(/^[\da-f]{16}$/);
+      const [first, replayed] = keyed.map(({ bytes = 0 }) => bytes);
+      // The same body, and one header more.
+      expect(Number(replayed) - Number(first)).toBe('idempotent-replayed: true\r\n'.length);
+      expect(keyed[0]?.bytes).toBeGreaterThan(card.text.length);
+      const waits = all.filter(({ message }) => / (201|303)$/.test(message));
+      expect(waits.length).toBeGreaterThan(4);
+      for (const { database_ms = 0, milliseconds = 0 } of waits) {
+        expect(database_ms).toBeGreaterThan(0);
+        expect(database_ms).toBeLessThanOrEqual(milliseconds + 1);
+      }
       const store = { account_id: client.accountId, refusal: 'role', ip: '127.0.0.1' };
       expect(all.filter(({ refusal }) => refusal !== undefined)).toMatchObject([
         { message: `GET ${client.store}/audit 403`, token_id: expect.any(Number), ...store },

@@ -33,8 +33,11 @@ export class TestWebhookSubscription extends Command<WebhookTestJson> {
 export class TestWebhookSubscriptionHandler implements ICommandHandler<TestWebhookSubscription> {
   private readonly log = new Logger('webhook tests');
   /** A receiver may take ten seconds to respond; slow ones must not fill the process. */
-  private readonly sending = new Batcher<Attempt, AttemptResult>(MAX_TESTS, 1, (attempts) =>
-    Promise.allSettled(attempts.map((attempt) => this.client.send(attempt))),
+  private readonly sending = new Batcher<Attempt, AttemptResult>(
+    MAX_TESTS,
+    1,
+    (attempts) => Promise.allSettled(attempts.map((attempt) => this.client.send(attempt))),
+    { isElsewhere: true },
   );
   private readonly runningTests = new Map<number, number>();
 

@@ -1,4 +1,5 @@
 import { UnavailableError } from '#kernel/errors.js';
+import { addToWait, runWithWait } from './database-waits.js';
 
 const WATCH_INTERVAL_MS = 250;
 
@@ -7,8 +8,14 @@ const WATCH_INTERVAL_MS = 250;
  * @property maxRunning maximum number of its batches at a time, where slots allow more
  * @property waitMs how long an item waits; after that it is rejected
  * @property alwaysRun with fewer items than this in progress, a batch needs no free slot
+ * @property isElsewhere its batches do not wait for the database
  */
-export type BatchLimits = { maxRunning?: number; alwaysRun?: number; waitMs?: number };
+export type BatchLimits = {
+  maxRunning?: number;
+  alwaysRun?: number;
+  waitMs?: number;
+  isElsewhere?: boolean;
+};
 
 type WaitingItem<T, R> = {
   item: T;
@@ -99,11 +106,15 @@ export class Batcher<T, R> {
   }
 
   add(item: T): Promise<R> {
-    return new Promise((resolve, reject) => {
+    const result = new Promise<R>((resolve, reject) => {
       this.waiting.push({ item, addedAt: performance.now(), resolve, reject });
-      this.schedule();
-      this.watch();
+      // A batch belongs to several requests: each counts its wait below.
+      runWithWait(undefined, () => {
+        this.schedule();
+        this.watch();
+      });
     });
+    return this.limits.isElsewhere ? result : addToWait(result);
   }
 
   /** Rejects items that have waited too long, oldest first. Checks only while items wait. */

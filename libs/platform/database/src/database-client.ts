@@ -1,5 +1,6 @@
 import { setTimeout as wait } from 'node:timers/promises';
 import pg from 'pg';
+import { addToWait, findWait, runWithWait } from './database-waits.js';
 import {
   assertUsable,
   FACTS_STATEMENT,
@@ -103,8 +104,8 @@ export class DatabaseClient extends pg.Client {
         timer = setTimeout(onSilence, timeoutMs);
       }
       return expectsPromise(queryArguments)
-        ? queryAsPromise(query, queryArguments)
-        : query(...queryArguments);
+        ? addToWait(queryAsPromise(query, queryArguments))
+        : query(...countCallback(queryArguments));
     }) as typeof this.query;
     const end = this.end.bind(this) as (...endArguments: unknown[]) => unknown;
     this.end = ((...endArguments: unknown[]) => {
@@ -193,14 +194,18 @@ export class DatabasePool extends pg.Pool {
       callback: (...result: ConnectResult) => void,
     ) => void;
     const connectWhenReachable = (callback: (...result: ConnectResult) => void): void => {
+      const wait = findWait();
+      wait?.start();
       const onConnect = (...result: ConnectResult) => {
         if (result[0] && CONNECT_TIMEOUT_MESSAGE.test(result[0].message)) void this.waitForServer();
-        callback(...result);
+        wait?.end();
+        // The pool calls back in the context of whoever has released the connection.
+        runWithWait(wait, () => callback(...result));
       };
       if (!this.probe) return connect(onConnect);
       void this.probe.then((isThere) => {
         if (isThere) connect(onConnect);
-        else callback(createSilenceError(), undefined, ignore);
+        else onConnect(createSilenceError(), undefined, ignore);
       });
     };
     this.connect = ((callback?: (...result: ConnectResult) => void) => {
@@ -304,6 +309,19 @@ function queryAsPromise(
     // As the driver does: its own stack leads to the socket, this one to whoever asked.
     if (error instanceof Error) Error.captureStackTrace(error);
     throw error;
+  });
+}
+
+/** Adds the time until a query calls back to the wait of the request that runs at the moment. */
+function countCallback(queryArguments: unknown[]): unknown[] {
+  const wait = findWait();
+  const at = queryArguments.findIndex((each) => typeof each === 'function');
+  if (!wait || at < 0) return queryArguments;
+  const callback = queryArguments[at] as (...result: unknown[]) => void;
+  wait.start();
+  return queryArguments.with(at, (...result: unknown[]) => {
+    wait.end();
+    callback(...result);
   });
 }
 

@@ -1,12 +1,27 @@
 import { Logger } from '@nestjs/common';
+import { Socket } from 'node:net';
 import type { FastifyInstance } from 'fastify';
 import type { PlatformConfig } from '#kernel/platform-config.js';
+import { DatabaseWait, runWithWait } from '#database/database-waits.js';
 import type { AuthenticatedRequest } from './caller.js';
 import { getLoggablePath } from './path.js';
 
+/** Characters of the key's HMAC: enough to find the lines of all attempts. */
+const KEY_LENGTH = 16;
+
+/**
+ * @property wait of the request for the database
+ * @property sentBefore bytes of earlier responses on the connection
+ */
+type LoggedRequest = AuthenticatedRequest & {
+  wait?: DatabaseWait;
+  sentBefore?: number | undefined;
+};
+
 /**
  * Logs one line per request: ids of the caller, and the address, which is the only personal data. Leaves out the
- * query, the token and every part of the path that could be a secret. Health probes are logged at debug level only.
+ * query, the token and every part of the path that could be a secret (ADR-0090). Health probes are logged at debug
+ * level only.
  */
 export function logAccess(
   server: FastifyInstance,
@@ -15,8 +30,18 @@ export function logAccess(
   if (!['info', 'debug'].includes(logLevel)) return;
   const log = new Logger('http');
 
+  server.addHook('onRequest', (plain, _reply, done) => {
+    const request = plain as LoggedRequest;
+    request.sentBefore = countSent(request);
+    request.wait = new DatabaseWait();
+    runWithWait(request.wait, done);
+  });
+  // Again, since the body is parsed in the context of its connection.
+  server.addHook('preValidation', (request, _reply, done) => {
+    runWithWait((request as LoggedRequest).wait, done);
+  });
   server.addHook('onResponse', (plain, reply, done) => {
-    const request = plain as AuthenticatedRequest;
+    const request = plain as LoggedRequest;
     const { method, requestId, originalUrl, routeOptions } = request;
     const path = getLoggablePath(originalUrl, routeOptions.url);
     const { statusCode, elapsedTime } = reply;
@@ -31,7 +56,23 @@ export function logAccess(
       ...request.sessionIds,
       account_id: request.accountId,
       refusal: request.refusal,
+      actor: renderActor(request),
+      idempotency_key: request.idempotencyKey?.toString('hex').slice(0, KEY_LENGTH),
+      bytes: countSent(request, request.sentBefore),
+      database_ms: Math.round((request.wait?.milliseconds ?? 0) * 10) / 10,
     });
     done();
   });
+}
+
+/** Renders who acted, as the audit log names them: `token 12`, or who has the session. */
+function renderActor({ caller, sessionIds = {} }: AuthenticatedRequest): string | undefined {
+  if (caller) return `token ${caller.tokenId}`;
+  const [owner] = Object.entries(sessionIds);
+  return owner && `${owner[0].replace(/_id$/, '')} ${owner[1]}`;
+}
+
+/** Counts the bytes sent on the connection, heads included; undefined for a request from within the process. */
+function countSent({ raw: { socket } }: AuthenticatedRequest, before = 0): number | undefined {
+  return socket instanceof Socket ? socket.bytesWritten - before : undefined;
 }

@@ -30,6 +30,8 @@ export type AuthenticatedRequest = FastifyRequest &
     /** Reason for refusing an authenticated caller, for the access log. */
     refusal?: 'role' | 'read_only' | 'admin_address' | 'cross_site' | 'csrf_token';
     keyed?: KeyedRequest;
+    /** HMAC of the Idempotency-Key, for the access log, also when the stored response is replayed. */
+    idempotencyKey?: Buffer;
     /** Error that the request ended with. */
     failure?: unknown;
   };

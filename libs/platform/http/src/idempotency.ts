@@ -96,6 +96,7 @@ export class Idempotency implements OnModuleInit, OnModuleDestroy {
         return reply.statusCode;
       },
     };
+    request.idempotencyKey = keyed.key;
     const body = this.responses.fingerprint(renderBody(request.body));
     const reservation = await this.responses.claimKey(keyed, body);
     if (reservation.state === 'running') throw new InProgressError();
