@@ -37,7 +37,7 @@ COPY data ./data
 COPY package.json openapi.json openapi-admin.json LICENSE NOTICE ./
 COPY deploy/health.mjs ./deploy/
 # What npm run cli and the like begin with.
-COPY scripts/node-version.cjs scripts/npm-parent.mjs scripts/processes.mjs scripts/restore.mjs scripts/run.mjs scripts/start-settings.mjs ./scripts/
+COPY scripts/log-lines.mjs scripts/node-version.cjs scripts/npm-parent.mjs scripts/processes.mjs scripts/restore.mjs scripts/run.mjs scripts/start-settings.mjs ./scripts/
 # Files are owned by root: the process cannot modify its own code. A numeric user lets orchestrators verify
 # that it is not root.
 USER 1000:1000

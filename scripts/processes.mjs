@@ -3,6 +3,7 @@ import crypto from 'node:crypto';
 import fs from 'node:fs';
 import path from 'node:path';
 import readline from 'node:readline';
+import { toTextLines } from './log-lines.mjs';
 
 /** Reports something the user can fix: shown as it is, without a stack trace. */
 export class Refusal extends Error {}
@@ -267,7 +268,7 @@ export function describeExit({ code, signal, error }) {
  * @returns {string | undefined}
  */
 export function findLastMessage(lines) {
-  const output = lines.filter((line) => line.trim() !== '');
+  const output = toTextLines(lines).filter((line) => line.trim() !== '');
   if (hasTrace(output)) return output.find((line) => /^\S*error\b/i.test(line));
   const last = output.findLastIndex((line) => !/^\s/.test(line));
   return last < 0 ? undefined : output.slice(last).join('\n');
@@ -275,7 +276,7 @@ export function findLastMessage(lines) {
 
 /** @param {string[]} lines */
 export function hasTrace(lines) {
-  return lines.some((line) => /^ {4}at /.test(line));
+  return toTextLines(lines).some((line) => /^ {4}at /.test(line));
 }
 
 /**

@@ -3,6 +3,11 @@ const EVERY_MS = { terminal: 200, lines: 5_000 };
 
 type Output = { isTTY?: boolean | undefined; write: (text: string) => unknown };
 
+/** Standard error: each line is a message of the script, which may have to be a line of a log. */
+const STANDARD_ERROR: Output = process.stderr.isTTY
+  ? process.stderr
+  : { write: (text) => console.error(text.trimEnd()) };
+
 /** Shows how far a count has got, with rate and time left: a bar on a terminal, otherwise a line now and then. */
 export class Progress {
   private done = 0;
@@ -13,7 +18,7 @@ export class Progress {
   constructor(
     private readonly what: string,
     private readonly total: number,
-    private readonly output: Output = process.stderr,
+    private readonly output: Output = STANDARD_ERROR,
     private readonly now: () => number = Date.now,
   ) {
     this.startedAt = this.now();

@@ -2,6 +2,7 @@ import fs from 'node:fs';
 import path from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
 import { endWithParent } from './npm-parent.mjs';
+import { printFailure } from './log-lines.mjs';
 import { Refusal, describeInOneSentence } from './processes.mjs';
 import { loadEmbeddedRun, readSettings } from './start-settings.mjs';
 
@@ -35,6 +36,6 @@ endWithParent();
 try {
   process.exitCode = await main(process.argv.slice(2));
 } catch (error) {
-  console.error(describeInOneSentence(error) ?? error.stack);
+  printFailure('restore', describeInOneSentence(error) ?? error.stack);
   process.exitCode = 1;
 }

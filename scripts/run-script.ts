@@ -1,18 +1,31 @@
 import type { Config } from '#configuration/config.js';
 import { NotFoundError, RejectedError } from '#kernel/errors.js';
-import { describeStartError } from '#kernel/start-error.js';
+import { findScriptReporter, renderLogLine } from '#kernel/log-lines.js';
+import { describeStartError, printFailure, reportUnhandled } from '#kernel/start-error.js';
 import { describeDatabase } from '#database/first-connection.js';
 import { isConnectionLoss } from '#database/connection.js';
 import { findDatabaseError, SQLSTATE } from '#database/sqlstate.js';
 
 /** Runs a script. An error that the user can fix is printed as one sentence; any other is a bug and shows its stack. */
 export function runScript(work: () => Promise<void>): void {
+  const reporter = findScriptReporter();
+  reportUnhandled(reporter);
+  if (reporter.format === 'json') printLogLines(reporter.program);
   endWithStarter();
   work().catch((error: unknown) => {
-    console.error(describeExpectedError(error) ?? error);
+    printFailure(error, describeExpectedError(error), reporter);
     // Not exitCode: connections that are still open would keep the process alive.
     process.exit(1);
   });
+}
+
+/** Makes the script print each of its messages as a line of a log. */
+function printLogLines(program: string): void {
+  const print = (stream: NodeJS.WriteStream) => (message: unknown) => {
+    stream.write(`${renderLogLine({ level: 'info', program, message: String(message) })}\n`);
+  };
+  console.log = print(process.stdout);
+  console.error = print(process.stderr);
 }
 
 /** Ends this process with the one that started it and gave it a channel: that one may be killed, this one would run on. */

@@ -2,6 +2,7 @@ import fs from 'node:fs';
 import path from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
 import { endWithParent } from './npm-parent.mjs';
+import { printFailure } from './log-lines.mjs';
 import { Refusal, describeInOneSentence } from './processes.mjs';
 import { loadEmbeddedRun, loadEnvironment, readSettings } from './start-settings.mjs';
 
@@ -32,9 +33,8 @@ try {
     await import(pathToFileURL(file).href);
   }
 } catch (error) {
-  process.stderr.write(
-    `${describeInOneSentence(error) ?? describeMissingPart(error) ?? error.stack}\n`,
-  );
+  const description = describeInOneSentence(error) ?? describeMissingPart(error);
+  printFailure(name, description ?? error.stack);
   process.exitCode = 1;
 }
 

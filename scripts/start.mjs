@@ -7,6 +7,7 @@ import { fileURLToPath } from 'node:url';
 import { build, findWork, install, watchBuild } from './build.mjs';
 import { startPostgres } from './embedded-postgres.mjs';
 import { stopLeftovers } from './embedded-run.mjs';
+import { printFailure, renderOutput } from './log-lines.mjs';
 import { endWithParent } from './npm-parent.mjs';
 import { createDataDir } from './postgres-data.mjs';
 import {
@@ -25,6 +26,7 @@ import {
 } from './processes.mjs';
 import { checkMonitoringPorts, checkPort, readMetricsPort } from './ports.mjs';
 import { EVERYWHERE, LOOPBACK, isLocal, readSettings } from './start-settings.mjs';
+import { renderWelcome } from './welcome.mjs';
 
 const root = path.dirname(path.dirname(fileURLToPath(import.meta.url)));
 const programs = {
@@ -131,7 +133,7 @@ async function run(settings) {
   const { created, local } = await setup;
   await live;
   if (insecureTargets) warnAboutInsecureTargets(host);
-  printWelcome(publicUrl, { localFile, local, created });
+  process.stdout.write(`${renderWelcome(publicUrl, { localFile, local, created })}\n`);
   await stopped;
 }
 
@@ -241,7 +243,7 @@ async function startProgram(name, env) {
     cwd: root,
     env: { ...env, METRICS_PORT: await readMetricsPort(name) },
     output: (line, stream) => {
-      show(name, line);
+      show(name, line, stream === 'stderr' ? 'error' : 'info');
       if (stream === 'stderr') output = [...output.slice(-maxErrorLines), line];
     },
   });
@@ -306,32 +308,6 @@ function keepLocalFile(file, publicUrl, initial) {
   return local;
 }
 
-/**
- * Prints the welcome. The token is shown only once, because output may be stored or forwarded where no token belongs.
- */
-function printWelcome(publicUrl, { localFile, local, created }) {
-  const elsewhere = local
-    ? `the one created at the first start, in ${localFile}`
-    : 'the one created at the first start, which is not in this data folder';
-  const token = created ? local.api_token : null;
-  const lines = [
-    '',
-    `Inkpad is running at ${publicUrl}`,
-    `API token: ${token ? `${token} (kept in ${localFile}, not shown again)` : elsewhere}`,
-    'Try:',
-    `  curl -H "Authorization: Bearer ${token ?? 'TOKEN'}" ${publicUrl}/api/v1/accounts`,
-    ...(local?.email
-      ? [
-          `Sign in: ${publicUrl}/app as ${local.email}, password ${created ? local.password : 'as at the first start'} (in ${localFile})`,
-        ]
-      : [`Sign in: ${publicUrl}/app`]),
-    `Docs: ${publicUrl}/docs`,
-    'Watch it in action: npm run demo (in another terminal). Ctrl-C stops Inkpad.',
-    '',
-  ];
-  process.stdout.write(`${lines.join('\n')}\n`);
-}
-
 function describeRunning(databaseUrl) {
   const describe = (program) =>
     program?.pid ? { pid: program.pid, birth: program.birth } : undefined;
@@ -365,8 +341,8 @@ async function stopAll() {
   await running.postgres?.stop({ hurry });
 }
 
-function show(name, line) {
-  process.stdout.write(`${name.padEnd(10)} | ${line}\n`);
+function show(name, line, level) {
+  process.stdout.write(`${renderOutput(name, line, level)}\n`);
 }
 
 function say(line) {
@@ -393,6 +369,6 @@ try {
   await main();
 } catch (error) {
   process.exitCode = 1;
-  process.stderr.write(`${describeInOneSentence(error) ?? error.stack}\n`);
+  printFailure('inkpad', describeInOneSentence(error) ?? error.stack);
 }
 if (stopRequested.signal.aborted) say('stopped');

@@ -5,7 +5,8 @@ import { Registry } from 'prom-client';
 import { readConfig, type Config } from '#configuration/config.js';
 import { ConfigError } from '#kernel/config-error.js';
 import { getErrorMessage } from '#kernel/errors.js';
-import { refuseToStart } from '#kernel/start-error.js';
+import { findLogFormat } from '#kernel/log-lines.js';
+import { refuseToStart, reportUnhandled } from '#kernel/start-error.js';
 import { releaseStartMemory } from '#kernel/start-memory.js';
 import { listenForStop, type StopRequest } from '#kernel/stop.js';
 import { startTracing } from '#kernel/tracing.js';
@@ -16,10 +17,12 @@ import { createNodeAgents } from '#sending/outbound-node-agent.client.js';
 import { createServer } from './server.js';
 import { ApiModule } from './api.module.js';
 
+const reporter = { program: 'api', format: findLogFormat(process.env) };
+reportUnhandled(reporter);
 try {
   await run(listenForStop());
 } catch (error) {
-  refuseToStart(error);
+  refuseToStart(error, reporter);
 }
 
 async function run({ received, signal }: StopRequest): Promise<void> {

@@ -5,7 +5,8 @@ import { Registry } from 'prom-client';
 import { readConfig } from '#configuration/config.js';
 import { Log } from '#kernel/log.js';
 import { getErrorMessage } from '#kernel/errors.js';
-import { refuseToStart } from '#kernel/start-error.js';
+import { findLogFormat } from '#kernel/log-lines.js';
+import { refuseToStart, reportUnhandled } from '#kernel/start-error.js';
 import { releaseStartMemory } from '#kernel/start-memory.js';
 import { listenForStop, type StopRequest } from '#kernel/stop.js';
 import { startTracing } from '#kernel/tracing.js';
@@ -67,10 +68,12 @@ setFlagsFromString('--no-parallel-scavenge');
 // old generation within 1.3 times what it held.
 setFlagsFromString('--heap-growing-percent=200');
 
+const reporter = { program: 'dispatcher', format: findLogFormat(process.env) };
+reportUnhandled(reporter);
 try {
   await run(listenForStop());
 } catch (error) {
-  refuseToStart(error);
+  refuseToStart(error, reporter);
 }
 
 async function run(stopRequest: StopRequest): Promise<void> {

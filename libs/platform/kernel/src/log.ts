@@ -1,4 +1,5 @@
 import { ConsoleLogger } from '@nestjs/common';
+import { findScriptReporter, renderLogLine } from './log-lines.js';
 import type { PlatformConfig } from './platform-config.js';
 import type { ProcessName } from './process-name.js';
 
@@ -20,12 +21,29 @@ type Line = Parameters<ConsoleLogger['printAsJson']>[1];
 
 /** Logs only errors, for scripts that print their own output. */
 export class ScriptLog extends ConsoleLogger {
+  private readonly reporter = findScriptReporter();
+
   constructor() {
-    super({ logLevels: ['fatal', 'error'] });
+    super({ logLevels: ['fatal', 'error'], json: findScriptReporter().format === 'json' });
   }
 
   override error(message: unknown, ...more: unknown[]): void {
     if (more.at(-1) !== RETHROWN_CONTEXT) super.error(message, ...more);
+  }
+
+  protected override printAsJson(
+    message: unknown,
+    { context = '', errorStack, error }: Line,
+  ): void {
+    const stack = String(errorStack ?? error?.stack ?? '');
+    const line = renderLogLine({
+      level: 'error',
+      program: this.reporter.program,
+      context,
+      message: String(message),
+      ...(stack !== '' && { stack }),
+    });
+    process.stderr.write(`${line}\n`);
   }
 }
 
