@@ -1,7 +1,9 @@
+import { readFileSync } from 'node:fs';
 import { ValidateBy } from 'class-validator';
 import { X509Certificate } from 'node:crypto';
 import { isIP } from 'node:net';
 import ipaddr from 'ipaddr.js';
+import { describeFileError } from '#kernel/file-errors.js';
 import { parseAbsoluteUrl } from '#kernel/absolute-url.js';
 import { parseSigner } from '#kernel/signed-note.js';
 import { parseServiceAccount, type ServiceAccount } from './service-account.js';
@@ -125,7 +127,7 @@ export function Ranges(example: string): PropertyDecorator {
 export function DatabaseUrl(): PropertyDecorator {
   return UrlSetting(
     ['postgres:', 'postgresql:'],
-    (_, text) => parseDatabaseUrl(text),
+    parseDatabaseUrl,
     'must have %25, %40 and the like for special characters of name and password',
   );
 }
@@ -150,14 +152,27 @@ function parsePublicUrl(url: URL, text: string): string | undefined {
   return url.username || url.password || text.includes('?') ? undefined : normalizeUrl(url, text);
 }
 
+/** Parameters of the URL of a database that name a file, as for libpq. */
+const DATABASE_FILES = ['sslrootcert', 'sslcert', 'sslkey'];
+
 /** @returns undefined for what is percent-encoded wrongly */
-function parseDatabaseUrl(text: string): string | undefined {
+function parseDatabaseUrl({ searchParams }: URL, text: string): string | Invalid | undefined {
   try {
     decodeURIComponent(text);
-    return text;
   } catch {
     return undefined;
   }
+  for (const name of DATABASE_FILES) {
+    const file = searchParams.get(name);
+    try {
+      if (file !== null) readFileSync(file);
+    } catch (error) {
+      return new Invalid(
+        `names a file in ${name} that cannot be read: ${file}: ${describeFileError(error) ?? String(error)}`,
+      );
+    }
+  }
+  return text;
 }
 
 function renderUrlMessage(protocols: string[]): string {

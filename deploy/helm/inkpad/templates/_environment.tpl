@@ -62,6 +62,15 @@ event-store-access:
 {{- with (get $root.Values $component).extraEnv }}
 {{ toYaml . }}
 {{- end -}}
+{{- else -}}
+{{- /* Jobs connect to the same databases, and write to the same log. */ -}}
+{{- range $name := list "LOG_FORMAT" "NODE_EXTRA_CA_CERTS" -}}
+{{- $value := get $root.Values.settings $name -}}
+{{- if $value }}
+- name: {{ $name }}
+  value: {{ $value | quote }}
+{{- end -}}
+{{- end -}}
 {{- end -}}
 {{- end -}}
 

@@ -2,6 +2,7 @@ import pg from 'pg';
 import { TypeORMError } from 'typeorm';
 import { ConfigError, UnreachableError } from '#kernel/config-error.js';
 import { getErrorMessage } from '#kernel/errors.js';
+import { describeTlsError } from '#kernel/tls-errors.js';
 import { isConnectionLoss } from './connection.js';
 import { findDatabaseError, isOutageState } from './sqlstate.js';
 
@@ -51,6 +52,8 @@ function describeConnectError(error: Error): string {
   const code = 'code' in first ? String(first.code) : '';
   const description = NETWORK_ERRORS.get(code);
   if (description !== undefined) return `${description} (${code})`;
+  const tlsError = describeTlsError(first);
+  if (tlsError !== undefined) return tlsError;
   if (code === WRONG_PASSWORD) return 'the password is wrong, or there is no such database user';
   return getErrorMessage(first).replace(/\.$/, '');
 }

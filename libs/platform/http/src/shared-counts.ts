@@ -1,6 +1,7 @@
 import { Logger, type OnApplicationShutdown } from '@nestjs/common';
 import { Redis } from 'ioredis';
 import { getErrorMessage } from '#kernel/errors.js';
+import { describeTlsError } from '#kernel/tls-errors.js';
 import {
   toWindowCount,
   LocalCounts,
@@ -49,6 +50,7 @@ export class SharedCounts implements Counts, OnApplicationShutdown {
   private readonly redis: CountingRedis;
   private readonly local = new LocalCounts();
   private retryTimer: NodeJS.Timeout | undefined;
+  private connectError: Error | undefined;
 
   constructor(redisUrl: string) {
     this.redis = new Redis(redisUrl, {
@@ -61,8 +63,13 @@ export class SharedCounts implements Counts, OnApplicationShutdown {
       enableOfflineQueue: false,
       autoResendUnfulfilledCommands: false,
     }) as CountingRedis;
-    // An error is handled by the request that it occurs in.
-    this.redis.on('error', () => undefined);
+    // The request that it occurs in handles an error, which then says only that the connection is closed.
+    this.redis.on('error', (error) => {
+      this.connectError = error;
+    });
+    this.redis.on('ready', () => {
+      this.connectError = undefined;
+    });
   }
 
   /** Connects to Redis. The service runs without it too, so it does not wait long. */
@@ -119,8 +126,9 @@ export class SharedCounts implements Counts, OnApplicationShutdown {
   private fallBack(error: unknown): void {
     if (this.retryTimer) return;
     this.retryTimer = setInterval(() => void this.probe(), RETRY_INTERVAL_MS).unref();
+    const reason = describeTlsError(this.connectError) ?? getErrorMessage(error);
     this.log.warn(
-      `Redis is unavailable (${getErrorMessage(error)}): until it is back, this process counts by itself`,
+      `Redis is unavailable (${reason}): until it is back, this process counts by itself`,
     );
   }
 
