@@ -4,9 +4,11 @@ import { TX } from './logged-positions.js';
 
 /**
  * Tables that the service fills again by itself: drawn images, which dispatchers there are, and how far phone numbers have been adapted,
- * which begins with the rows of the stores. A maintenance is over once the backup is restored.
+ * which begins with the rows of the stores. A maintenance is over once the backup is restored, and a restored database
+ * has no backup of its own yet.
  */
 const EXCLUDED_TABLES = [
+  'public.backups',
   'public.maintenance',
   'public.migrations',
   'public.phone_normalizations',

@@ -8,6 +8,7 @@ import type pg from 'pg';
 import copyStreams from 'pg-copy-streams';
 import { readConfig, type Config } from '#configuration/config.js';
 import { ConfigError } from '#kernel/config-error.js';
+import { getErrorMessage } from '#kernel/errors.js';
 import { getKeyId, createMasterKey, type MasterKey } from '#kernel/keyring.js';
 import { VERSION } from '#kernel/version.js';
 import { connectFirst, describeDatabase } from '#database/first-connection.js';
@@ -31,6 +32,7 @@ import {
   type Table,
 } from './backup-tables.js';
 import { readLoggedPositions } from './logged-positions.js';
+import { recordBackup } from './recorded-backups.js';
 import { runScript, printInstallation } from './run-script.js';
 import { writeSealed } from './sealed-file.js';
 
@@ -90,6 +92,12 @@ async function backUp(config: Config, folder: string): Promise<Manifest> {
     await syncFolder(draft);
     await rename(draft, folder);
     await syncFolder(dirname(folder));
+    await recordBackup(client, new Date(manifest.taken_at)).catch((error: unknown) =>
+      // The backup is complete all the same.
+      console.error(
+        `It could not be recorded for the alert BackupIsOld: ${getErrorMessage(error)}`,
+      ),
+    );
     return manifest;
   } finally {
     await client.end();

@@ -18,6 +18,7 @@ import { addMaintenanceCommands } from './maintenance-commands.js';
 import { addPhoneCommands } from './phone-commands.js';
 import { addQuotaCommands } from './quota-commands.js';
 import { addRetirementCommands } from './retirement-commands.js';
+import { addBackupCommands } from './recorded-backups.js';
 import { runScript } from './run-script.js';
 import { withServices } from './script-services.js';
 import { addStoreCommands } from './store-commands.js';
@@ -75,6 +76,7 @@ program
     });
   });
 
+addBackupCommands(program);
 addCheckpointCommands(program);
 addGeocodeCommands(program);
 addHistoryCommands(program);

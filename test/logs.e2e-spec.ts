@@ -174,13 +174,13 @@ describe('with LOG_FORMAT=json and LOG_LEVEL=debug', () => {
           request_id: 'till-9',
           status: 422,
           token_id: expect.any(Number),
+          actor: expect.stringMatching(/^token \d+$/),
           account_id: client.accountId,
           ip: '127.0.0.1',
-        }),
           bytes: expect.any(Number),
           database_ms: expect.any(Number),
+        }),
       );
-      const user = { user_id: staff.userId, ip: '127.0.0.1' };
       const keyed = all.filter((line) => line.idempotency_key !== undefined);
       expect(keyed).toMatchObject([
         { message: `POST ${client.store}/cards 201`, idempotency_key: expect.any(String) },
@@ -197,6 +197,7 @@ describe('with LOG_FORMAT=json and LOG_LEVEL=debug', () => {
         expect(database_ms).toBeGreaterThan(0);
         expect(database_ms).toBeLessThanOrEqual(milliseconds + 1);
       }
+      const user = { user_id: staff.userId, ip: '127.0.0.1' };
       const store = { account_id: client.accountId, refusal: 'role', ip: '127.0.0.1' };
       expect(all.filter(({ refusal }) => refusal !== undefined)).toMatchObject([
         { message: `GET ${client.store}/audit 403`, token_id: expect.any(Number), ...store },
@@ -244,6 +245,13 @@ describe('with LOG_FORMAT=json and LOG_LEVEL=debug', () => {
     expect(now.value('inkpad_webhook_partitions_kept_days')).toBeGreaterThanOrEqual(1);
     expect(now.has('inkpad_subscription_lag_seconds', { subscription: 'webhooks' })).toBe(true);
     expect(now.has('inkpad_oldest_writer_seconds')).toBe(true);
+    for (const work of ['webhook fan-out', 'history', 'statistics', 'imports', 'passes']) {
+      expect([work, now.value('inkpad_leads', { work })]).toEqual([work, 1]);
+    }
+    expect(now.value('inkpad_queue_unclaimed_seconds', { queue: 'imports' })).toBeLessThan(10);
+    expect(now.value('inkpad_database_refusals_total', { lacks: 'disk_space' })).toBe(0);
+    expect(now.value('inkpad_backup_timestamp_seconds')).toBe(0);
+    expect(now.has('inkpad_memory_limit_bytes')).toBe(true);
     expect(now.value('inkpad_reachable', { part: 'database' })).toBe(1);
     for (const secret of secrets) expect(now.text).not.toContain(secret);
     expect(now.text).not.toMatch(/(account|customer|subscription|delivery)_id=/);

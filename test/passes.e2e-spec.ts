@@ -1,4 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { Registry } from 'prom-client';
+import { QueueMetrics } from '#database/queue-metrics.js';
 import { PassDispatch } from '#passes/pass-dispatch.service.js';
 import { eventually } from './support/jest/eventually.js';
 import { PassFollower, Recorder } from './support/services/pass-dispatcher.js';
@@ -278,7 +280,7 @@ describe('the queue of pass updates', () => {
     await follower.pool.query(`delete from pass_updates`);
     const recorder = new Recorder();
     recorder.outcome = { kind: 'failed', error: 'out of order' };
-    const dispatch = new PassDispatch(updates(), [recorder]);
+    const dispatch = new PassDispatch(updates(), [recorder], new QueueMetrics(new Registry()));
     dispatch.start();
     try {
       await updates().request(follower.pool, [{ channel: 'web', target: 'x', accountId: 1 }], 0);

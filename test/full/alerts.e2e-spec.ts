@@ -12,13 +12,17 @@ import {
 } from '../support/database/database.js';
 import { findFreePort, startProgram, type Program } from '../support/services/program.js';
 
-type Rules = { groups: { rules: { alert: string; expr: string }[] }[] };
+type Rules = {
+  groups: { rules: { alert: string; expr: string; annotations: { runbook_url: string } }[] }[];
+};
+type Tests = { tests: { alert_rule_test: { alertname: string; exp_alerts: object[] }[] }[] };
 
 type Dashboard = {
   panels: { id: number; title: string; targets?: { expr: string }[] }[];
 };
 
 const FILE = 'deploy/alerts.yml';
+const TESTS = 'test/full/alerts/rules-test.yml';
 /** What Grafana replaces before it asks Prometheus. */
 const GRAFANA_VARIABLES = { $job: 'inkpad', $__rate_interval: '2m' };
 
@@ -84,10 +88,26 @@ describe('the alert rules and the dashboard', () => {
     expect(status).toBe(0);
   });
 
-  it('fire when a process is missing or not ready, and not otherwise', () => {
-    const { status, output } = promtool('test', 'rules', 'test/full/alerts/rules-test.yml');
+  it('fire for their faults, and not otherwise', () => {
+    const { status, output } = promtool('test', 'rules', TESTS);
     expect(output).toContain('SUCCESS');
     expect(status).toBe(0);
+  });
+
+  it('are each fired by a test, and explained in the runbook', () => {
+    const { groups } = load(readFileSync(FILE, 'utf8'), { schema: CORE_SCHEMA }) as Rules;
+    const rules = groups.flatMap(({ rules: own }) => own);
+    const { tests } = load(readFileSync(TESTS, 'utf8'), { schema: CORE_SCHEMA }) as Tests;
+    const fired = tests
+      .flatMap(({ alert_rule_test: checks }) => checks)
+      .filter(({ exp_alerts: expected }) => expected.length > 0);
+    const names = rules.map(({ alert }) => alert);
+    expect([...new Set(fired.map(({ alertname }) => alertname))].sort()).toEqual([...names].sort());
+    const headings = [...readFileSync('docs/runbook.md', 'utf8').matchAll(/^## (\w+)$/gm)];
+    expect(headings.map(([, name]) => name).sort()).toEqual([...names].sort());
+    for (const { alert, annotations } of rules) {
+      expect(annotations.runbook_url).toBe(`docs/runbook.md#${alert.toLowerCase()}`);
+    }
   });
 
   it('have queries that Prometheus can read', () => {

@@ -45,7 +45,7 @@ type Pod = {
     topologySpreadConstraints?: { labelSelector: { matchLabels: Labels } }[];
   };
 };
-type Rules = { groups: { name: string; rules: { alert: string }[] }[] };
+type Rules = { groups: { name: string; interval: string; rules: { alert: string }[] }[] };
 type Manifest = {
   kind: string;
   metadata: { name: string; labels: Labels; annotations?: Labels };
@@ -347,8 +347,8 @@ describe('the other objects in Kubernetes', () => {
   it('alert by deploy/alerts.yml, without the alerts that are turned off', () => {
     const rule = complete.find(({ kind }) => kind === 'PrometheusRule');
     const { groups } = load(readFileSync('deploy/alerts.yml', 'utf8')) as Rules;
-    const expected = groups.map(({ name, rules }) => ({
-      name,
+    const expected = groups.map(({ rules, ...group }) => ({
+      ...group,
       rules: rules.filter(({ alert }) => alert !== 'HistoryIsNotSigned'),
     }));
     expect(rule?.spec.groups).toEqual(expected);

@@ -3,9 +3,10 @@ import type { Config } from '#configuration/config.js';
 import { QUEUE_LIMITS } from '#database/data-source.js';
 import { DatabaseModule } from '#database/database.module.js';
 import { EventStoreModule } from '#event-store/event-store.module.js';
+import { BackupMetrics } from '#operations/backup-metrics.js';
 import { RoleWarning } from '#operations/role-warning.js';
-import { Readiness } from '#operations/readiness.js';
 import { ServerLogWarning } from '#operations/server-log-warning.js';
+import { Readiness } from '#operations/readiness.js';
 import { AddressUpkeep } from '#identity/address-upkeep.service.js';
 import { HistoryFillingModule } from '#history/history-filling.module.js';
 import { StatisticsFillingModule } from '#statistics/statistics-filling.module.js';
@@ -52,7 +53,7 @@ export class DispatcherModule {
           [ApplePushes, GoogleClassSender, GoogleObjectSender, WebPushes],
         ),
       ],
-      providers: [AddressUpkeep, Readiness, RoleWarning, ServerLogWarning],
+      providers: [AddressUpkeep, BackupMetrics, Readiness, RoleWarning, ServerLogWarning],
     };
   }
 }

@@ -116,3 +116,10 @@ create table daily_counts (
   until timestamptz not null
 );
 create index daily_counts_until on daily_counts (until);
+
+-- Backups that were completed, for the alert about the age of the last one.
+create table backups (
+  id bigint generated always as identity primary key,
+  taken_at timestamptz not null
+);
+create index backups_taken on backups (taken_at);

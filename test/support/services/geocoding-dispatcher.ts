@@ -3,6 +3,7 @@ import { Pool } from 'pg';
 import { Registry } from 'prom-client';
 import { Config } from '#configuration/config.js';
 import { LeaderLock } from '#database/leader-lock.js';
+import { QueueMetrics } from '#database/queue-metrics.js';
 import { EventStore } from '#event-store/port/event-store.js';
 import { EventTypes } from '#event-store/port/event-types.js';
 import { ReadModels } from '#event-store/read-models/read-models.js';
@@ -33,6 +34,7 @@ export class GeocodingFollower {
       get(ReadModels),
       get(CommandBus),
       pool,
+      get(QueueMetrics),
       this.registry,
     );
     this.running = new GeocodingSubscription(

@@ -5,6 +5,7 @@ import type { Repository } from 'typeorm';
 import { Config } from '#configuration/config.js';
 import { LeaderLock } from '#database/leader-lock.js';
 import { Maintenance } from '#database/maintenance.service.js';
+import { QueueMetrics } from '#database/queue-metrics.js';
 import { EventStore } from '#event-store/port/event-store.js';
 import { CommandPipeline } from '#event-store/commands/handle-command.js';
 import { PersonalKeys } from '#event-store/personal-keys/personal-keys.js';
@@ -53,5 +54,6 @@ export function newImportDispatch(service: LocalService): ImportDispatch {
     get(Maintenance),
     service.app.get<Repository<ImportRecord>>(getRepositoryToken(ImportRecord), { strict: false }),
     get(Config),
+    get(QueueMetrics),
   );
 }

@@ -8,6 +8,7 @@ import { EventTypes } from '#event-store/port/event-types.js';
 import { ReadModels } from '#event-store/read-models/read-models.js';
 import { DailyCounts } from '#database/daily-counts.js';
 import { LeaderLock } from '#database/leader-lock.js';
+import { QueueMetrics } from '#database/queue-metrics.js';
 import { MasterKeys } from '#database/master-keys.js';
 import { CardMessageContents } from '#messages/card-message-contents.service.js';
 import { CardMessageSending } from '#messages/card-message-sending.service.js';
@@ -61,7 +62,7 @@ export class MessageFollower {
     );
     const outbox = new MailOutbox(this.pool, get(MasterKeys), get(DailyCounts), config);
     const mails = new MailQueue(outbox, smtp, metrics);
-    this.dispatch = new MessageDispatch(mails, cards, config);
+    this.dispatch = new MessageDispatch(mails, cards, config, get(QueueMetrics));
     const lock = get(LeaderLock);
     const follower = new CardMessagesFollower(
       this.pool,

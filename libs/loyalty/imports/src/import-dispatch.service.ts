@@ -8,6 +8,7 @@ import type { Job, JobOutcome } from '#database/job-queue.js';
 import { JobRunner } from '#database/job-runner.js';
 import { Maintenance } from '#database/maintenance.service.js';
 import { Notifications } from '#database/notifications.js';
+import { QueueMetrics } from '#database/queue-metrics.js';
 import { ImportApplying } from './import-applying.service.js';
 import { ImportChecking } from './import-checking.service.js';
 import { ImportRecord, toImport } from './import.entity.js';
@@ -44,17 +45,20 @@ export class ImportDispatch {
     private readonly maintenance: Maintenance,
     @InjectRepository(ImportRecord) private readonly imports: Repository<ImportRecord>,
     private readonly config: Config,
+    private readonly metrics: QueueMetrics,
   ) {}
 
   /** Runs until the signal aborts, and then to the end of the turns. */
   async run(signal: AbortSignal): Promise<void> {
-    this.runner.start<QueuedImport>({
-      queue: this.queue,
-      concurrency: CONCURRENCY,
-      claim: (limit) => this.queue.claim(limit),
-      describeFailure: ({ id }) => `import ${id} came to a halt`,
-      attempt: (job) => this.attempt(job, signal),
-    });
+    this.runner.start<QueuedImport>(
+      this.metrics.watch('imports', {
+        queue: this.queue,
+        concurrency: CONCURRENCY,
+        claim: (limit) => this.queue.claim(limit),
+        describeFailure: ({ id }) => `import ${id} came to a halt`,
+        attempt: (job) => this.attempt(job, signal),
+      }),
+    );
     const hints = new Notifications(this.config.databaseUrl, IMPORTS_CHANNEL, () =>
       this.runner.wake(),
     );

@@ -7,6 +7,7 @@ import { pause } from '#kernel/pause.js';
 import { getRetryDelayMs } from '#kernel/retry-schedule.js';
 import type { Job, JobOutcome } from '#database/job-queue.js';
 import { runJobs, type JobHandler } from '#database/job-runner.js';
+import { QueueMetrics } from '#database/queue-metrics.js';
 import { ReadModels } from '#event-store/read-models/read-models.js';
 import { RecordGeocoding } from '#locations/location.commands.js';
 import { locationReadModel } from '#locations/location.entity.js';
@@ -38,6 +39,7 @@ export class GeocodingWorker {
     private readonly readModels: ReadModels,
     private readonly commands: CommandBus,
     private readonly pool: Pool,
+    private readonly metrics: QueueMetrics,
     registry: Registry,
   ) {
     this.responseCounter = new Counter({
@@ -77,7 +79,7 @@ export class GeocodingWorker {
       describeFailure: ({ locationId }) => `the lookup of location ${locationId} failed`,
       attempt: (address, cut) => this.attempt(address, cut),
     };
-    await runJobs(handler, this.log, signal, signal);
+    await runJobs(this.metrics.watch('geocoding', handler), this.log, signal, signal);
   }
 
   /** Looks up one address. */

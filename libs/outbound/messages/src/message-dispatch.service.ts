@@ -1,6 +1,7 @@
 import { Injectable, Logger } from '@nestjs/common';
 import { Config } from '#configuration/config.js';
 import { JobRunner } from '#database/job-runner.js';
+import { QueueMetrics } from '#database/queue-metrics.js';
 import { CardMessageSending } from './card-message-sending.service.js';
 import { MailQueue } from './mail-queue.service.js';
 
@@ -13,13 +14,15 @@ export class MessageDispatch {
     private readonly mails: MailQueue,
     private readonly cards: CardMessageSending,
     private readonly config: Config,
+    private readonly metrics: QueueMetrics,
   ) {}
 
   /** Starts all queues. Card links are claimed even when nothing can send them: they are then held in the outbox. */
   start(): void {
-    if (this.config.mail !== null) this.runner.start(this.mails.createHandler());
-    this.runner.start(this.cards.createHandler('email'));
-    this.runner.start(this.cards.createHandler('sms'));
+    const { metrics, runner } = this;
+    if (this.config.mail !== null) runner.start(metrics.watch('mail', this.mails.createHandler()));
+    runner.start(metrics.watch('card_email', this.cards.createHandler('email')));
+    runner.start(metrics.watch('card_sms', this.cards.createHandler('sms')));
   }
 
   stop(milliseconds: number): Promise<void> {

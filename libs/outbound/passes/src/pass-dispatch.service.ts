@@ -3,6 +3,7 @@ import { getErrorMessage } from '#kernel/errors.js';
 import { isTransient } from '#database/connection.js';
 import type { JobOutcome } from '#database/job-queue.js';
 import { JobRunner } from '#database/job-runner.js';
+import { QueueMetrics } from '#database/queue-metrics.js';
 import { PASS_SENDERS, type PassSender, type PassUpdate } from './pass-sender.js';
 import { PassUpdates } from './pass-updates.service.js';
 
@@ -15,17 +16,20 @@ export class PassDispatch {
   constructor(
     private readonly updates: PassUpdates,
     @Inject(PASS_SENDERS) private readonly senders: PassSender[],
+    private readonly metrics: QueueMetrics,
   ) {}
 
   start(): void {
     for (const sender of this.senders.filter(({ enabled }) => enabled)) {
-      this.runner.start({
-        queue: this.updates,
-        concurrency: sender.concurrency,
-        claim: (limit) => this.updates.claimByPriority(sender.channel, limit),
-        describeFailure: ({ channel, target }) => `the update of ${channel} ${target} failed`,
-        attempt: (update, cut) => this.attempt(sender, update, cut),
-      });
+      this.runner.start(
+        this.metrics.watch(`passes_${sender.channel}`, {
+          queue: this.updates,
+          concurrency: sender.concurrency,
+          claim: (limit) => this.updates.claimByPriority(sender.channel, limit),
+          describeFailure: ({ channel, target }) => `the update of ${channel} ${target} failed`,
+          attempt: (update, cut) => this.attempt(sender, update, cut),
+        }),
+      );
     }
   }
 

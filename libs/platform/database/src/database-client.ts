@@ -8,7 +8,7 @@ import {
   type ServerFacts,
   type SessionSettings,
 } from './session.js';
-import { findDatabaseError, isOutageState, SQLSTATE } from './sqlstate.js';
+import { findDatabaseError, findLack, SQLSTATE, type Lack } from './sqlstate.js';
 
 /**
  * Default time-out of a query. Longer than the server's own limit (LIMITS), so that it expires only when nothing
@@ -47,8 +47,11 @@ export class SilentConnectionError extends Error {
   }
 }
 
-/** The latest refusal of a statement or a connection for lack of resources. */
-export type Outages = { last: { message: string; at: number } | undefined };
+/** Refusals of statements and connections for lack of resources: the latest, and how many there were. */
+export type Outages = {
+  last: { message: string; at: number } | undefined;
+  counts: Partial<Record<Lack, number>>;
+};
 
 /** @property session settings of the session besides the pinned ones */
 export type DatabaseClientConfig = pg.ClientConfig & {
@@ -80,7 +83,10 @@ export class DatabaseClient extends pg.Client {
     this.openTimeoutMs = settings.connectionTimeoutMillis ?? CONNECT_TIMEOUT_MS;
     const { outages } = settings;
     this.connection.on('errorMessage', ({ code, message }: pg.DatabaseError) => {
-      if (outages && isOutageState(code)) outages.last = { message, at: performance.now() };
+      const lack = findLack(code);
+      if (!outages || lack === undefined) return;
+      outages.last = { message, at: performance.now() };
+      outages.counts[lack] = (outages.counts[lack] ?? 0) + 1;
     });
     const defaultTimeoutMs = settings.query_timeout ?? 0;
     let timer: NodeJS.Timeout | undefined;
@@ -181,7 +187,7 @@ export class DatabasePool extends pg.Pool {
   private probe: Promise<boolean> | undefined;
 
   constructor(private readonly settings: pg.PoolConfig & DatabaseClientConfig) {
-    const outages: Outages = { last: undefined };
+    const outages: Outages = { last: undefined, counts: {} };
     const defaults = { outages, Client: DatabaseClient };
     super({ ...settings, ...defaults });
     this.outages = outages;

@@ -13,6 +13,7 @@ import { Maintenance } from './maintenance.service.js';
 import { MasterKeys } from './master-keys.js';
 import type { Migration } from './migrate.js';
 import { PoolMetrics } from './pool-metrics.js';
+import { QueueMetrics } from './queue-metrics.js';
 import { ReportDatabase } from './report-database.service.js';
 import { VendorRateLimiter } from './vendor-rate-limiter.js';
 
@@ -60,6 +61,7 @@ export class DatabaseModule {
         LeaderLock,
         Maintenance,
         PoolMetrics,
+        QueueMetrics,
         ReportDatabase,
       ],
       exports: [
@@ -68,6 +70,7 @@ export class DatabaseModule {
         MasterKeys,
         LeaderLock,
         Maintenance,
+        QueueMetrics,
         ReportDatabase,
         VendorRateLimiter,
       ],

@@ -1,4 +1,5 @@
 import { Injectable, Logger } from '@nestjs/common';
+import { Gauge, Registry } from 'prom-client';
 import { PlatformConfig } from '#kernel/platform-config.js';
 import { getErrorMessage } from '#kernel/errors.js';
 import { pause } from '#kernel/pause.js';
@@ -20,7 +21,19 @@ export type Leadership = { name: string; lock: number };
 /** Elects a leader: the process that holds a lock, on a connection of its own. */
 @Injectable()
 export class LeaderLock {
-  constructor(private readonly config: PlatformConfig) {}
+  private readonly leads: Gauge<'work'>;
+
+  constructor(
+    private readonly config: PlatformConfig,
+    registry: Registry = new Registry(),
+  ) {
+    this.leads = new Gauge({
+      name: 'inkpad_leads',
+      help: 'Whether this process leads, by work that one process does at a time: 1 or 0',
+      labelNames: ['work'],
+      registers: [registry],
+    });
+  }
 
   /**
    * Runs until the signal aborts, whatever happens to the database.
@@ -32,10 +45,12 @@ export class LeaderLock {
     lead: (leading: AbortSignal) => Promise<void>,
   ): Promise<void> {
     const log = new Logger(name);
+    this.leads.set({ work: name }, 0);
     for (let isUnavailable = false; !signal.aborted;) {
       let wait = POLL_MS;
       try {
-        if (await this.campaign({ name, lock }, log, signal, lead)) wait = STEP_DOWN_MS;
+        if (await this.campaign({ name, lock }, log, signal, this.measure(name, lead)))
+          wait = STEP_DOWN_MS;
         isUnavailable = false;
       } catch (error) {
         if (!isUnavailable)
@@ -44,6 +59,16 @@ export class LeaderLock {
       }
       await pause(wait, signal);
     }
+  }
+
+  private measure(
+    work: string,
+    lead: (leading: AbortSignal) => Promise<void>,
+  ): (leading: AbortSignal) => Promise<void> {
+    return async (leading) => {
+      this.leads.set({ work }, 1);
+      await lead(leading).finally(() => this.leads.set({ work }, 0));
+    };
   }
 
   /**

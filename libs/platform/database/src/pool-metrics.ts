@@ -1,7 +1,9 @@
 import { Injectable } from '@nestjs/common';
-import { Gauge, Registry } from 'prom-client';
+import { Counter, Gauge, Registry } from 'prom-client';
 import { DataSource } from 'typeorm';
 import { getPool } from './data-source.js';
+import type { DatabasePool } from './database-client.js';
+import { ALL_LACKS } from './sqlstate.js';
 
 /** Measures the pool: callers waiting for a connection are the first sign of overload. */
 @Injectable()
@@ -33,6 +35,19 @@ export class PoolMetrics {
         registers: [],
         collect() {
           this.set(pool.waitingCount);
+        },
+      }),
+    );
+    registry.registerMetric(
+      new Counter({
+        name: 'inkpad_database_refusals_total',
+        help: 'Statements and connections that the server refused, by what it lacks',
+        labelNames: ['lacks'],
+        registers: [],
+        collect() {
+          this.reset();
+          const { counts } = (pool as DatabasePool).outages;
+          for (const lack of ALL_LACKS) this.inc({ lacks: lack }, counts[lack] ?? 0);
         },
       }),
     );

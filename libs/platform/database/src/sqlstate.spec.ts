@@ -3,6 +3,7 @@ import pg from 'pg';
 import { QueryFailedError } from 'typeorm';
 import { UnavailableError } from '#kernel/errors.js';
 import { isConnectionLoss, isDatabaseUnavailable, isOutage, isTransient } from './connection.js';
+import { findLack } from './sqlstate.js';
 
 function createDatabaseError(code: string): pg.DatabaseError {
   const error = new pg.DatabaseError('refused', 0, 'error');
@@ -46,6 +47,21 @@ describe('SQLSTATE', () => {
       );
     },
   );
+});
+
+describe('findLack', () => {
+  it.each([
+    ['25006', 'write_access'],
+    ['53100', 'disk_space'],
+    ['53200', 'memory'],
+    ['53300', 'connections'],
+    ['53400', 'resources'],
+    ['58030', 'system'],
+    ['23505', undefined],
+    [undefined, undefined],
+  ])('%s is %s', (code, lack) => {
+    expect(findLack(code)).toBe(lack);
+  });
 });
 
 describe('isTransient', () => {

@@ -36,10 +36,32 @@ export function endsConnection({ code = '' }: pg.DatabaseError): boolean {
   return code.startsWith('57P') || code.startsWith('08') || ['25P03', '25P04'].includes(code);
 }
 
+/** What the server lacks when it refuses statements, by the beginning of the SQLSTATE. */
+const LACKS = {
+  '25006': 'write_access',
+  '53100': 'disk_space',
+  '53200': 'memory',
+  '53300': 'connections',
+  '53': 'resources',
+  '58': 'system',
+} as const;
+
+export type Lack = (typeof LACKS)[keyof typeof LACKS];
+
+export const ALL_LACKS: readonly Lack[] = Object.values(LACKS);
+
+/** Finds what the server lacks; undefined for any other error. */
+export function findLack(code: string | undefined): Lack | undefined {
+  // Whole codes come first: keys that look like small integers would be sorted.
+  return Object.entries(LACKS)
+    .sort(([a], [b]) => b.length - a.length)
+    .find(([start]) => code?.startsWith(start))?.[1];
+}
+
 /**
  * Tells whether the server lacks resources, which may pass without a change of ours: class 53 is space, memory and
  * connections, class 58 the operating system, 25006 a read-only database.
  */
 export function isOutageState(code: string | undefined): boolean {
-  return code !== undefined && (/^5[38]/.test(code) || code === '25006');
+  return findLack(code) !== undefined;
 }

@@ -1,5 +1,6 @@
 import { Logger } from '@nestjs/common';
 import type { RequestListener, Server } from 'node:http';
+import { totalmem } from 'node:os';
 import { collectDefaultMetrics, Gauge, type Registry } from 'prom-client';
 import { type PlatformConfig } from '#kernel/platform-config.js';
 import { METRICS_PORTS, type ProcessName } from '#kernel/process-name.js';
@@ -26,6 +27,7 @@ export async function listenForMetrics(
     labelNames: ['process', 'version'],
     registers: [registry],
   }).set({ process: program, version: VERSION }, 1);
+  addMemoryLimit(registry);
   const serve: RequestListener = (request, response) => {
     if (getPath(request.url ?? '') !== '/metrics') {
       response.writeHead(404).end();
@@ -46,4 +48,16 @@ export async function listenForMetrics(
   });
   log.log(`on port ${getPort(server)}`);
   return server;
+}
+
+/** Exports how much memory the process may use, where its container limits that. */
+function addMemoryLimit(registry: Registry): void {
+  const limit = process.constrainedMemory();
+  const gauge = new Gauge({
+    name: 'inkpad_memory_limit_bytes',
+    help: 'How much memory the container of this process may use; +Inf without a limit',
+    registers: [registry],
+  });
+  // Without one it is unknown (0), or more than the machine has.
+  gauge.set(limit > 0 && limit <= totalmem() ? limit : Infinity);
 }
