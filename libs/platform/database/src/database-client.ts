@@ -19,12 +19,12 @@ const CONNECT_TIMEOUT_MS = 5_000;
 const CLOSE_TIMEOUT_MS = 2_000;
 /** Followed by ten probes one second apart: a host that vanished is noticed within 20 s. */
 const KEEP_ALIVE_DELAY_MS = 10_000;
-const CHECK_INTERVAL_MS = 10_000;
+const CHECK_INTERVAL_MS = 1_000;
 const CHECK_TIMEOUT_MS = 5_000;
 /** Interval and time-out of the probes of a pool whose server is silent. */
 const PROBE_INTERVAL_MS = 500;
 const PROBE_TIMEOUT_MS = 1_000;
-/** Time after which the server ends an unchecked session: two checks have failed to arrive. */
+/** Time after which the server ends an unchecked session. */
 const IDLE_TIMEOUT_MS = 20_000;
 
 /** Options of every connection, pooled or not. */
@@ -47,15 +47,29 @@ export class SilentConnectionError extends Error {
   }
 }
 
+/**
+ * Reports that the server is a standby, as a primary is after a switchover that has not reached its name yet. Nothing can
+ * be written there, and what is read may be old (ADR-0099).
+ */
+export class StandbyError extends Error {
+  constructor() {
+    super('Connection terminated: the server is a standby');
+  }
+}
+
 /** Refusals of statements and connections for lack of resources: the latest, and how many there were. */
 export type Outages = {
   last: { message: string; at: number } | undefined;
   counts: Partial<Record<Lack, number>>;
 };
 
-/** @property session settings of the session besides the pinned ones */
+/**
+ * @property session settings of the session besides the pinned ones
+ * @property acceptsStandby for a connection that only reads what may be old
+ */
 export type DatabaseClientConfig = pg.ClientConfig & {
   session?: SessionSettings;
+  acceptsStandby?: boolean;
   outages?: Outages;
 };
 
@@ -68,18 +82,20 @@ export function isFailureToConnect(error: unknown): boolean {
 
 /**
  * Pins the settings of its session, so that neither server, database nor role decides what our statements mean.
- * Refuses a database that Inkpad cannot work with.
+ * Refuses a database that Inkpad cannot work with, and a standby.
  * Closes itself when the server does not respond. The driver's own `query_timeout` only gives up waiting: the
  * connection stays in use, and later statements queue up behind the one that hangs.
  */
 export class DatabaseClient extends pg.Client {
   private readonly session: SessionSettings;
+  private readonly acceptsStandby: boolean;
   private readonly openTimeoutMs: number;
 
   constructor(settings: DatabaseClientConfig = {}) {
     // The limit is kept below. The driver's own would keep queries in memory as well (see `promised`).
     super({ ...settings, query_timeout: 0 });
     this.session = settings.session ?? {};
+    this.acceptsStandby = settings.acceptsStandby ?? false;
     this.openTimeoutMs = settings.connectionTimeoutMillis ?? CONNECT_TIMEOUT_MS;
     const { outages } = settings;
     this.connection.on('errorMessage', ({ code, message }: pg.DatabaseError) => {
@@ -146,6 +162,7 @@ export class DatabaseClient extends pg.Client {
   private async open(): Promise<void> {
     try {
       await this.openSession();
+      if (rows[0]?.is_standby && !this.acceptsStandby) throw new StandbyError();
     } catch (error) {
       // Nobody else will: a pool forgets a client that could not connect.
       this.end().catch(ignore);
@@ -178,13 +195,14 @@ const CONNECT_TIMEOUT_MESSAGE = /^Connection terminated due to connection timeou
 type ConnectResult = Parameters<Parameters<pg.Pool['connect']>[0] & object>;
 
 /**
- * Discards idle connections when one falls silent: they are most likely dead as well. Until a new connection
- * succeeds, no request waits for the server, because its waits would add up to more than its caller allows.
+ * Discards idle connections when one falls silent or leads to a standby: the others most likely do as well. Until a new
+ * connection succeeds, no request waits for the server, because its waits would add up to more than its caller allows.
  */
 export class DatabasePool extends pg.Pool {
   readonly outages: Outages;
-  /** While the server is silent: the probe in progress, and whether it found the server. */
+  /** While the server is silent or a standby: the probe in progress, and whether it found a primary. */
   private probe: Promise<boolean> | undefined;
+  private isStandby = false;
 
   constructor(private readonly settings: pg.PoolConfig & DatabaseClientConfig) {
     const outages: Outages = { last: undefined, counts: {} };
@@ -192,9 +210,9 @@ export class DatabasePool extends pg.Pool {
     super({ ...settings, ...defaults });
     this.outages = outages;
     this.on('release', (error: unknown) => {
-      if (!(error instanceof SilentConnectionError)) return;
+      if (!(error instanceof SilentConnectionError || error instanceof StandbyError)) return;
       this.discardIdle();
-      void this.waitForServer();
+      void this.waitForServer(error);
     });
     const connect = this.connect.bind(this) as (
       callback: (...result: ConnectResult) => void,
@@ -203,7 +221,9 @@ export class DatabasePool extends pg.Pool {
       const wait = findWait();
       wait?.start();
       const onConnect = (...result: ConnectResult) => {
-        if (result[0] && CONNECT_TIMEOUT_MESSAGE.test(result[0].message)) void this.waitForServer();
+        const [error] = result;
+        if (error instanceof StandbyError || (error && CONNECT_TIMEOUT_MESSAGE.test(error.message)))
+          void this.waitForServer(error);
         wait?.end();
         // The pool calls back in the context of whoever has released the connection.
         runWithWait(wait, () => callback(...result));
@@ -211,7 +231,7 @@ export class DatabasePool extends pg.Pool {
       if (!this.probe) return connect(onConnect);
       void this.probe.then((isThere) => {
         if (isThere) connect(onConnect);
-        else onConnect(createSilenceError(), undefined, ignore);
+        else onConnect(this.createAbsenceError(), undefined, ignore);
       });
     };
     this.connect = ((callback?: (...result: ConnectResult) => void) => {
@@ -222,8 +242,9 @@ export class DatabasePool extends pg.Pool {
     }) as typeof this.connect;
   }
 
-  private async waitForServer(): Promise<void> {
+  private async waitForServer(cause: Error): Promise<void> {
     if (this.probe) return;
+    this.isStandby = cause instanceof StandbyError;
     for (let isThere = false; !isThere && !this.ending;) {
       this.probe = this.canReachServer();
       isThere = await this.probe;
@@ -243,11 +264,20 @@ export class DatabasePool extends pg.Pool {
       await client.connect();
       return true;
     } catch (error) {
+      this.isStandby = error instanceof StandbyError;
       // It has said something.
       return error instanceof pg.DatabaseError;
     } finally {
       client.end().catch(ignore);
     }
+  }
+
+  private createAbsenceError(): Error {
+    const error = this.isStandby
+      ? new StandbyError()
+      : new Error('Connection terminated: the server is silent');
+    failuresToConnect.add(error);
+    return error;
   }
 
   private discardIdle(): void {
@@ -276,18 +306,27 @@ export function createDatabaseClient(
 }
 
 /**
- * Checks a connection that only listens or holds a lock, so that a silent loss is emitted as an `error` like any
- * other. The server ends the session when no check arrives: the kernel or a proxy may keep the connection of a
- * stopped or isolated process alive for ever, and with it the lock.
+ * Checks a connection that only listens or holds a lock each second, so that its loss is emitted as an `error` like any
+ * other: the server is silent, or has become a standby (ADR-0099). The server ends the session when no check arrives: the
+ * kernel or a proxy may keep the connection of a stopped or isolated process alive for ever, and with it the lock.
  */
 export function startChecks(client: DatabaseClient): void {
   const check: LimitedStatement = {
-    text: `set idle_session_timeout = ${IDLE_TIMEOUT_MS}`,
+    text: `select set_config('idle_session_timeout', '${IDLE_TIMEOUT_MS}', false), pg_is_in_recovery() as is_standby`,
     query_timeout: CHECK_TIMEOUT_MS,
   };
+  let isChecking = false;
   const probe = () => {
-    // The client emits the error to its listeners as well.
-    client.query(check).catch(() => clearInterval(timer));
+    if (isChecking) return;
+    isChecking = true;
+    client
+      .query<{ is_standby: boolean }>(check)
+      .then(({ rows }) => {
+        if (rows[0]?.is_standby) client.connection.stream.destroy(new StandbyError());
+        isChecking = false;
+      })
+      // The client emits the error to its listeners as well.
+      .catch(() => clearInterval(timer));
   };
   const timer = setInterval(probe, CHECK_INTERVAL_MS);
   timer.unref();
@@ -339,12 +378,6 @@ function expectsPromise(queryArguments: unknown[]): boolean {
   const hasCallback = queryArguments.some((each) => typeof each === 'function');
   const isSubmitted = typeof statement === 'object' && statement !== null && 'submit' in statement;
   return !hasCallback && !isSubmitted;
-}
-
-function createSilenceError(): Error {
-  const error = new Error('Connection terminated: the server is silent');
-  failuresToConnect.add(error);
-  return error;
 }
 
 function ignore(): void {

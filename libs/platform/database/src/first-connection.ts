@@ -4,6 +4,7 @@ import { ConfigError, UnreachableError } from '#kernel/config-error.js';
 import { getErrorMessage } from '#kernel/errors.js';
 import { describeTlsError } from '#kernel/tls-errors.js';
 import { isConnectionLoss } from './connection.js';
+import { StandbyError } from './database-client.js';
 import { findDatabaseError, isOutageState } from './sqlstate.js';
 
 const NETWORK_ERRORS = new Map([
@@ -28,6 +29,7 @@ export async function connectFirst<R>(databaseUrl: string, connect: () => Promis
   } catch (cause) {
     if (!isConnectError(cause)) throw cause;
     const message = `The database ${describeDatabase(databaseUrl)} cannot be used: ${describeConnectError(cause)}.`;
+    // A standby is such a loss too: its name may soon lead to the primary.
     const mayPass = isConnectionLoss(cause) || isOutageState(findDatabaseError(cause)?.code);
     throw mayPass ? new UnreachableError(message, { cause }) : new ConfigError(message, { cause });
   }
@@ -54,6 +56,7 @@ function describeConnectError(error: Error): string {
   if (description !== undefined) return `${description} (${code})`;
   const tlsError = describeTlsError(first);
   if (tlsError !== undefined) return tlsError;
+  if (first instanceof StandbyError) return 'it is a standby, which cannot be written to';
   if (code === WRONG_PASSWORD) return 'the password is wrong, or there is no such database user';
   return getErrorMessage(first).replace(/\.$/, '');
 }

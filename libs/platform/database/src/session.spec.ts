@@ -3,7 +3,7 @@ import { ConfigError } from '#kernel/config-error.js';
 import { assertUsable, renderOpeningStatement } from './session.js';
 
 const PLACE = 'inkpad at db.example:5432';
-const USABLE = { version: '18.4', version_number: 180_004, encoding: 'UTF8' };
+const USABLE = { version: '18.4', version_number: 180_004, encoding: 'UTF8', is_standby: false };
 
 describe('assertUsable', () => {
   it.each([

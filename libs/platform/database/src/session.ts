@@ -38,7 +38,12 @@ export const LOG_SETTINGS: SessionSettings = {
 const OLDEST_SERVER = 150_000;
 const ENCODING = 'UTF8';
 
-export type ServerFacts = { version: string; version_number: number; encoding: string };
+export type ServerFacts = {
+  version: string;
+  version_number: number;
+  encoding: string;
+  is_standby: boolean;
+};
 
 const FACTS = `current_setting('server_version') as version,
       current_setting('server_version_num')::int as version_number,
@@ -59,6 +64,7 @@ export function renderOpeningStatement(settings: SessionSettings): string {
   ].map(([name, value, isRestricted]) => `('${name}', '${value}', ${isRestricted})`);
   // Without backslashes, so that it means the same whatever standard_conforming_strings is.
   return `select ${FACTS},
+      pg_is_in_recovery() as is_standby,
       count(set_config(name, value, false)) as pinned
     from (values ${values.join(', ')}) as wanted (name, value, is_restricted)
     where current_setting(name, true) is not null
