@@ -4,12 +4,16 @@ import { fileURLToPath } from 'node:url';
 import ts from 'typescript';
 
 /**
- * Checks the knowledge that imports do not show: the platform names nothing of the product, and whoever reads the table of
- * another context reads its columns, not paths into `state`.
+ * Checks the knowledge that imports do not show: the platform names nothing of the product, whoever reads the table of
+ * another context reads its columns, not paths into `state`, and nobody asks the machine what time it is.
  */
 const root = path.dirname(path.dirname(fileURLToPath(import.meta.url)));
 
 const PLATFORM = 'libs/platform/';
+
+/** They work before there is a database, or in a test. */
+const READS_MACHINE_CLOCK =
+  /^(libs\/platform\/kernel\/src\/(clock|log)|libs\/configuration\/src\/config|.*[.](spec|contract))[.]ts$/;
 
 // `import` is a keyword of the language.
 const ALSO_OF_PLATFORM = new Set(['accounts', 'exports', 'history', 'imports', 'statistics']);
@@ -39,6 +43,7 @@ const errors = [];
 const owners = readOwners();
 for (const file of ['libs', 'apps', 'scripts'].flatMap(listFiles)) {
   const text = fs.readFileSync(path.join(root, file), 'utf8');
+  if (!file.startsWith('scripts/') && !READS_MACHINE_CLOCK.test(file)) checkClock(file, text);
   if (file.startsWith(PLATFORM)) checkWords(file, text);
   else if (/\bstate\s*->/.test(text)) checkPaths(file, text);
 }
@@ -78,6 +83,16 @@ function checkWords(file, text) {
         `${file}:${i + 1} "${word}" belongs to the product: the platform must not know it`,
       );
     }
+  }
+}
+
+/** The clock of a machine may be wrong: times come from the database's (ADR-0098), durations from `performance.now()`. */
+function checkClock(file, text) {
+  for (const [i, line] of text.split('\n').entries()) {
+    if (!/\bnew Date\(\)|\bDate\.now\b/.test(line)) continue;
+    errors.push(
+      `${file}:${i + 1} reads the clock of the machine: use getNow() of kernel/clock.ts, or performance.now() for a duration`,
+    );
   }
 }
 

@@ -6,6 +6,7 @@ import { PendingDeliveries } from '../../libs/outbound/dispatch/src/pending-deli
 import { DeliveryRequests } from '#subscriptions/delivery-requests.service.js';
 import { WebhookSecrets } from '#sending/webhook-secrets.service.js';
 import { eventually } from '../support/jest/eventually.js';
+import { setClockAhead } from '../support/services/clock.js';
 import type { Program } from '../support/services/program.js';
 import { isSigned } from '../support/emulators/webhook-receiver.js';
 import { startService, type Client, type LocalService } from '../support/services/service.js';
@@ -526,8 +527,7 @@ describe('the partition of a past day', () => {
     );
     const dispatcher = await startDispatcher({
       WEBHOOK_TIME_SCALE: '1',
-      NODE_OPTIONS: `--import=${new URL('../support/services/clock-ahead.mjs', import.meta.url).pathname}`,
-      CLOCK_AHEAD_MS: String(40 * DAY_MS),
+      ...setClockAhead(40 * DAY_MS),
     });
     await eventually(
       () => listDays('webhook_events'),

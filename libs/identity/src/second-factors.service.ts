@@ -3,6 +3,7 @@ import { hashRaw } from '@node-rs/argon2';
 import { randomBytes } from 'node:crypto';
 import { Pool } from 'pg';
 import type { EntityManager } from 'typeorm';
+import { getNow } from '#kernel/clock.js';
 import { query } from '#database/connection.js';
 import { MasterKeys } from '#database/master-keys.js';
 import type { SealedColumn } from '#database/sealed-column.js';
@@ -121,7 +122,7 @@ export class SecondFactors {
     const row = await this.find(userId);
     if (!row || row.confirmed) return undefined;
     const secret = this.openSecret(userId, row.secret);
-    const step = findStepOfCode(secret, code, row.last_step, new Date());
+    const step = findStepOfCode(secret, code, row.last_step, getNow());
     if (step === undefined) return undefined;
     const { codes, ...recovery } = await generateRecoveryCodes();
     const changed = await this.writes.write(by, async (transaction) => {
@@ -185,7 +186,7 @@ export class SecondFactors {
         this.openSecret(userId, row.secret),
         code,
         row.last_step,
-        new Date(),
+        getNow(),
       );
       if (step !== undefined) {
         await manager.query(

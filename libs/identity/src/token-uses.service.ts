@@ -1,5 +1,6 @@
 import { Injectable, Logger, type OnModuleDestroy, type OnModuleInit } from '@nestjs/common';
 import { Pool } from 'pg';
+import { getNowMs } from '#kernel/clock.js';
 import { getErrorMessage } from '#kernel/errors.js';
 import { query } from '#database/connection.js';
 
@@ -42,13 +43,13 @@ export class TokenUses implements OnModuleInit, OnModuleDestroy {
 
   recordUse(tokenId: number): void {
     const uses = this.tokens.get(tokenId);
-    if (uses) uses.usedAt = Date.now();
-    else this.tokens.set(tokenId, { usedAt: Date.now(), writtenAt: 0 });
+    if (uses) uses.usedAt = getNowMs();
+    else this.tokens.set(tokenId, { usedAt: getNowMs(), writtenAt: 0 });
   }
 
   /** Writes what is due, after what is being written. */
   write(): Promise<void> {
-    this.writing = this.writing.then(() => this.writeDue(Date.now()));
+    this.writing = this.writing.then(() => this.writeDue(getNowMs()));
     return this.writing;
   }
 

@@ -1,6 +1,7 @@
 import { Command, CommandHandler, type ICommandHandler } from '@nestjs/cqrs';
 import { randomBytes } from 'node:crypto';
 import type { EntityManager } from 'typeorm';
+import { getNow } from '#kernel/clock.js';
 import { findChanges } from '#kernel/changes.js';
 import { NotFoundError, RejectedError } from '#kernel/errors.js';
 import { MasterKeys } from '#database/master-keys.js';
@@ -44,7 +45,7 @@ export class CreateTokenHandler implements ICommandHandler<CreateToken> {
 
   async execute(command: CreateToken): Promise<{ tokenId: number; token: string }> {
     const { by, user, expiresAt } = command;
-    const { name, restrictions } = parseNewToken(command, new Date());
+    const { name, restrictions } = parseNewToken(command, getNow());
     const token = toToken(randomBytes(TOKEN_BYTES), this.keys.getDataKey('token checksums'));
     const sha256 = hashToken(token);
     return this.writes.write(by, async (transaction) => {

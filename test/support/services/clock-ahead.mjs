@@ -1,5 +1,8 @@
-/** With `--import`: sets the clock of this process ahead of all others by CLOCK_AHEAD_MS. */
-const ahead = Number(process.env.CLOCK_AHEAD_MS);
+/**
+ * With `--import`: sets the clock of this process ahead of all others by CLOCK_AHEAD_MS, which may be negative. SIGUSR2
+ * sets it right, as a correction by NTP does.
+ */
+let ahead = Number(process.env.CLOCK_AHEAD_MS);
 
 globalThis.Date = class extends Date {
   constructor(...parts) {
@@ -11,3 +14,7 @@ globalThis.Date = class extends Date {
     return super.now() + ahead;
   }
 };
+
+process.on('SIGUSR2', () => {
+  ahead = 0;
+});

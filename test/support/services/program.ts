@@ -11,7 +11,7 @@ export type Program = {
   /** Until it has ended. */
   kill: (signal: NodeJS.Signals) => Promise<void>;
   /** For signals that do not end it. */
-  signal: (signal: 'SIGSTOP' | 'SIGCONT') => void;
+  signal: (signal: 'SIGSTOP' | 'SIGCONT' | 'SIGUSR2') => void;
 };
 
 /** A built program as a separate process, for tests that kill it. */

@@ -7,6 +7,7 @@ import { Client, type Service } from './service.js';
 export async function startSecondApi(
   service: Service,
   store: Client,
+  environment: NodeJS.ProcessEnv = {},
 ): Promise<{ program: Program; second: Client }> {
   const port = await findFreePort();
   const program = startProgram(
@@ -15,6 +16,7 @@ export async function startSecondApi(
       ...service.environment,
       PORT: String(port),
       LOG_LEVEL: 'fatal',
+      ...environment,
     }),
   );
   service.onStop(() => program.kill('SIGTERM'));

@@ -1,6 +1,7 @@
 import { Controller, Get, Param, Res } from '@nestjs/common';
 import type { FastifyReply } from 'fastify';
 import { Readable } from 'node:stream';
+import { getNow } from '#kernel/clock.js';
 import type { CommandContext } from '#kernel/aggregate.js';
 import { Context } from '#http/caller.js';
 import { Endpoint } from '#http/endpoint.js';
@@ -37,7 +38,7 @@ export class CustomerExportController {
     @Res({ passthrough: true }) reply: FastifyReply,
   ): Promise<Readable> {
     const id = parsePathId(path);
-    const parts = await this.exports.createExport(context, id, new Date());
+    const parts = await this.exports.createExport(context, id, getNow());
     void reply
       .type('application/json; charset=utf-8')
       .header('content-disposition', `attachment; filename="customer-${id}.json"`);

@@ -1,3 +1,4 @@
+import { getNowMs } from '#kernel/clock.js';
 import type { Metadata } from '#kernel/metadata.js';
 import { findTextError, toIdentifier } from '#http/conversions.js';
 import {
@@ -208,7 +209,7 @@ function PhoneField(options: FieldOptions): PropertyDecorator {
 
 /** Refuses days that are in the future everywhere; the store's own day is checked where its time zone is known. */
 function BirthdayField(options: FieldOptions): PropertyDecorator {
-  const today = () => new Date(Date.now() + FURTHEST_EAST_MS).toISOString().slice(0, 10);
+  const today = () => new Date(getNowMs() + FURTHEST_EAST_MS).toISOString().slice(0, 10);
   return PastDateField(today, options);
 }
 

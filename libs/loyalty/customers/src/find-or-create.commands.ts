@@ -1,4 +1,5 @@
 import { Command, CommandBus, CommandHandler, type ICommandHandler } from '@nestjs/cqrs';
+import { getNow } from '#kernel/clock.js';
 import { RejectedError, TakenError, UnavailableError } from '#kernel/errors.js';
 import { RETRY, retryUntil } from '#kernel/retry-until.js';
 import type { Claim } from '#event-store/port/event-store.js';
@@ -78,7 +79,7 @@ export class FindOrCreateCustomerHandler implements ICommandHandler<FindOrCreate
     const data = { accountId, source: findCustomerSource(channel), marketingConsent, smsConsent };
     return createCustomer(
       { ...data, customerId: 0, sendCardLinks: false, agreed, personal },
-      { ...region, now: new Date() },
+      { ...region, now: getNow() },
     ).flatMap((event) =>
       event.type === 'CustomerCreated' && event.data.personal
         ? listUniqueValues(event.data.personal)

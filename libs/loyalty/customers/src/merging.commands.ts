@@ -1,4 +1,5 @@
 import { Command, CommandHandler, type ICommandHandler } from '@nestjs/cqrs';
+import { getNow } from '#kernel/clock.js';
 import type { CommandContext } from '#kernel/aggregate.js';
 import { NotFoundError, RejectedError } from '#kernel/errors.js';
 import { ConflictError, type Claim, type Json } from '#event-store/port/event-store.js';
@@ -177,7 +178,7 @@ async function loadMergeContext(
   const cardIds = cards.map(({ id }) => id);
   return {
     cardIds,
-    installed: await customerCards.findInstalled(cardIds, new Date()),
+    installed: await customerCards.findInstalled(cardIds, getNow()),
     templates: await templates.load([...new Set(cards.map(({ cardId }) => cardId))]),
     streams: [
       toStreamRef(customerReadModel, survivorId),

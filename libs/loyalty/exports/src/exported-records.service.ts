@@ -1,4 +1,5 @@
 import { Injectable } from '@nestjs/common';
+import { getNow } from '#kernel/clock.js';
 import type { DomainEvent } from '#kernel/aggregate.js';
 import { UnavailableError } from '#kernel/errors.js';
 import { awaitQuery, query } from '#database/connection.js';
@@ -146,7 +147,7 @@ export class ExportedRecords {
     if (!(await awaitQuery(this.eventStore.reaches(position, READABLE_WITHIN_MS)))) {
       throw new UnavailableError('A transaction is still open in the database');
     }
-    return { time: new Date(), position };
+    return { time: getNow(), position };
   }
 
   /**

@@ -2,6 +2,7 @@ import { Controller, Get, Param, Req, Res } from '@nestjs/common';
 import type { FastifyReply } from 'fastify';
 import { pipeline, Readable } from 'node:stream';
 import { createGzip } from 'node:zlib';
+import { getNow } from '#kernel/clock.js';
 import type { CommandContext } from '#kernel/aggregate.js';
 import { NotFoundError } from '#kernel/errors.js';
 import { Context, type AuthenticatedRequest } from '#http/caller.js';
@@ -91,7 +92,7 @@ export class ExportsController {
     @Res({ passthrough: true }) reply: FastifyReply,
   ): Promise<Readable> {
     const file = getFile(name);
-    const startedAt = new Date();
+    const startedAt = getNow();
     const parts = await this.exports.create(context, file, reply);
     const day = startedAt.toISOString().slice(0, 10);
     void reply

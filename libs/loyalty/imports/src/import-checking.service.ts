@@ -2,6 +2,7 @@ import { promisify } from 'node:util';
 import { inflateRaw } from 'node:zlib';
 import { Injectable } from '@nestjs/common';
 import { Pool } from 'pg';
+import { getNowMs } from '#kernel/clock.js';
 import { getLocalDay } from '#kernel/day.js';
 import type { FieldErrors } from '#kernel/errors.js';
 import type { Job } from '#database/job-queue.js';
@@ -123,7 +124,7 @@ export function findRowErrors(
       errors['base'] = ['An e-mail address or a phone number is needed'];
     }
   }
-  if (changes.birthday && changes.birthday > getLocalDay(timeZone, Date.now())) {
+  if (changes.birthday && changes.birthday > getLocalDay(timeZone, getNowMs())) {
     errors['birthday'] = ['must not be in the future'];
   }
   if (code !== null && codeHolderId !== null && codeHolderId !== customer?.id) {

@@ -3,6 +3,7 @@ import { deflateRaw } from 'node:zlib';
 import { Injectable } from '@nestjs/common';
 import { Command, CommandHandler, type ICommandHandler } from '@nestjs/cqrs';
 import { Pool } from 'pg';
+import { getNow } from '#kernel/clock.js';
 import type { CommandContext } from '#kernel/aggregate.js';
 import { Config } from '#configuration/config.js';
 import { InvalidFieldsError, RejectedError, UnavailableError } from '#kernel/errors.js';
@@ -67,7 +68,7 @@ export class CreateImportHandler implements ICommandHandler<CreateImport> {
     const { context, upload, options } = command;
     const { card_id: cardId } = options;
     if (cardId !== null) {
-      assertOpenForEnrolment(await this.templates.get(context.accountId, cardId), new Date());
+      assertOpenForEnrolment(await this.templates.get(context.accountId, cardId), getNow());
     }
     const file = await this.readInTurn(upload);
     if (file.rows.length === 0) throw createFileError('The file has no rows after its header');
@@ -80,7 +81,7 @@ export class CreateImportHandler implements ICommandHandler<CreateImport> {
     const dateOrder = options.date_order ?? chooseDateOrder(file, columns);
     const compressed = await compress(upload.bytes, { level: 1 });
     const inserted = await withNewId(this.pool, importTable.table, (id) => {
-      const now = new Date();
+      const now = getNow();
       const created: CustomerImport = {
         id,
         accountId: context.accountId,
@@ -241,7 +242,7 @@ export class ImportChanges {
       const { manager } = transaction;
       const current = await this.imports.lock(manager, accountId, id);
       if (!decide(current)) return toImportJson(current);
-      const now = new Date();
+      const now = getNow();
       await manager.update(
         ImportRecord,
         { id },
@@ -280,7 +281,7 @@ export class StartImportHandler implements ICommandHandler<StartImport> {
         created: 0,
         updated: 0,
         unchanged: 0,
-        started_at: new Date(),
+        started_at: getNow(),
       }),
     });
   }

@@ -1,4 +1,5 @@
 import { Command, CommandHandler, type ICommandHandler } from '@nestjs/cqrs';
+import { getNow } from '#kernel/clock.js';
 import type { CommandContext } from '#kernel/aggregate.js';
 import { ClaimTakenError } from '#event-store/port/event-store.js';
 import { CommandPipeline } from '#event-store/commands/handle-command.js';
@@ -57,7 +58,7 @@ export class AdjustCustomerCardHandler implements ICommandHandler<AdjustCustomer
         externalRef,
         isSame: (event) => customerCard.balanceChange?.(event) === stamps,
         repeat: (first) =>
-          renderChangedCard(this.customerCards, first.card, first, first.event, new Date()),
+          renderChangedCard(this.customerCards, first.card, first, first.event, getNow()),
         execute: ({ details, claims }) =>
           this.pipeline.handleCommand({
             readModel: customerCardReadModel,

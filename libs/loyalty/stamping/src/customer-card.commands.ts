@@ -1,6 +1,7 @@
 import { Command, CommandHandler, type ICommandHandler } from '@nestjs/cqrs';
 import { randomInt, randomUUID } from 'node:crypto';
 import { Pool } from 'pg';
+import { getNow } from '#kernel/clock.js';
 import type { CommandContext, DomainEvent, RecordedEvent } from '#kernel/aggregate.js';
 import { NotFoundError, RejectedError, TakenError, UnavailableError } from '#kernel/errors.js';
 import { retryUntil } from '#kernel/retry-until.js';
@@ -220,7 +221,7 @@ export class StampCustomerCardHandler implements ICommandHandler<StampCustomerCa
       externalRef: action.externalRef,
       isSame: ({ data }) => data.stamps === action.stamps,
       repeat: (first) =>
-        renderChangedCard(this.customerCards, first.card, first, first.event, new Date()),
+        renderChangedCard(this.customerCards, first.card, first, first.event, getNow()),
       execute: ({ details, claims }) =>
         this.pipeline.handleCommand({
           readModel: customerCardReadModel,

@@ -1,6 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import { Pool } from 'pg';
 import { Config } from '#configuration/config.js';
+import { getNow } from '#kernel/clock.js';
 import { NotFoundError } from '#kernel/errors.js';
 import { query } from '#database/connection.js';
 import { PastStates, type PointInTime } from '#event-store/log/past-states.service.js';
@@ -85,7 +86,7 @@ export class CustomerCardsService {
       const template = await this.templates.getAtVersion(card.cardId, storeVersion);
       return toCustomerCardDetailJson(
         card,
-        this.createRenderContext(template, new Date(), passInstalled),
+        this.createRenderContext(template, getNow(), passInstalled),
       );
     }
   }
@@ -233,10 +234,7 @@ export class CustomerCardsService {
     return rows.map(({ state, pass_installed: passInstalled }) => {
       const template = templates.get(state.cardId)?.template;
       if (!template) throw new Error(`card ${state.cardId} has customer cards but no row`);
-      return toCustomerCardJson(
-        state,
-        this.createRenderContext(template, new Date(), passInstalled),
-      );
+      return toCustomerCardJson(state, this.createRenderContext(template, getNow(), passInstalled));
     });
   }
 

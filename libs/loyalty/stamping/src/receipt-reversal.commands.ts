@@ -1,5 +1,6 @@
 import { Command, CommandHandler, type ICommandHandler } from '@nestjs/cqrs';
 import { isDeepStrictEqual } from 'node:util';
+import { getNow } from '#kernel/clock.js';
 import type { CommandContext } from '#kernel/aggregate.js';
 import { NotFoundError, RejectedError, UnavailableError } from '#kernel/errors.js';
 import { toPublicEventId } from '#kernel/public-id.js';
@@ -182,7 +183,7 @@ export class ReverseReceiptHandler implements ICommandHandler<ReverseReceipt> {
         actions: actions.filter((_, i) => standing[i]?.stream === toStreamName(customerCard, id)),
       })),
       templates: await this.templates.load([...cardIds]),
-      installed: await this.customerCards.findInstalled(ids, new Date()),
+      installed: await this.customerCards.findInstalled(ids, getNow()),
       streams: ids.map((id) => toStreamRef(customerCardReadModel, id)),
     };
   }
@@ -205,7 +206,7 @@ export class ReverseReceiptHandler implements ICommandHandler<ReverseReceipt> {
     if (!then) throw new Error('a reversed receipt has a reversal');
     const id = parseCardId(first.reversal.stream);
     if (keyed) keyed.subjectId ??= then.customerId;
-    const now = new Date();
+    const now = getNow();
     const templates = await this.templates.load([then.cardId]);
     const installed = await this.customerCards.findInstalled([id], now);
     return this.toJson(

@@ -1,4 +1,5 @@
 import { Controller, Get, Query } from '@nestjs/common';
+import { getNow } from '#kernel/clock.js';
 import type { CommandContext } from '#kernel/aggregate.js';
 import { Context } from '#http/caller.js';
 import { DeclaresTag, Endpoint } from '#http/endpoint.js';
@@ -28,6 +29,6 @@ export class StatisticsController {
     @Context() { accountId }: CommandContext,
     @Query() { card_id: cardId, location_id: locationId, ...range }: StatisticsQuery,
   ): Promise<StatisticsJson> {
-    return this.statistics.get(accountId, { ...range, cardId, locationId }, new Date());
+    return this.statistics.get(accountId, { ...range, cardId, locationId }, getNow());
   }
 }

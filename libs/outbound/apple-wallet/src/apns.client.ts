@@ -8,6 +8,7 @@ import {
   type IncomingHttpStatusHeader,
 } from 'node:http2';
 import type { Socket } from 'node:net';
+import { getNowMs } from '#kernel/clock.js';
 import type { AppleCredentials } from '#configuration/apple-credentials.js';
 import type { OutboundTunnels } from '#sending/outbound-tunnels.client.js';
 import { USER_AGENT } from '#sending/user-agent.js';
@@ -95,7 +96,7 @@ export class ApnsClient {
       'apns-topic': this.credentials.passTypeId,
       'apns-push-type': 'background',
       'apns-priority': '5',
-      'apns-expiration': String(Math.floor(Date.now() / 1000) + PUSH_LIFETIME_SECONDS),
+      'apns-expiration': String(Math.floor(getNowMs() / 1000) + PUSH_LIFETIME_SECONDS),
       ...(authorization !== null && { authorization }),
     });
     stream.end('{}');
@@ -189,7 +190,7 @@ export class ApnsClient {
   private async createAuthorization(): Promise<string | null> {
     const { token } = this.credentials.push;
     if (token === null) return null;
-    const now = Date.now();
+    const now = getNowMs();
     if (!this.token || now - this.token.createdAt > TOKEN_LIFETIME_MS) {
       const jwt = new SignJWT()
         .setProtectedHeader({ alg: 'ES256', kid: token.id })

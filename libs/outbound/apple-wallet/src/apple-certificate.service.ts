@@ -5,6 +5,7 @@ import {
   type OnModuleDestroy,
 } from '@nestjs/common';
 import { Gauge, Registry } from 'prom-client';
+import { getNow } from '#kernel/clock.js';
 import type { AppleCredentials } from '#configuration/apple-credentials.js';
 import { Config } from '#configuration/config.js';
 
@@ -31,8 +32,8 @@ export class AppleCertificate implements OnApplicationBootstrap, OnModuleDestroy
 
   onApplicationBootstrap(): void {
     if (this.configured === null) return;
-    this.warnBeforeExpiry(new Date());
-    this.timer = setInterval(() => this.warnBeforeExpiry(new Date()), DAY_MS).unref();
+    this.warnBeforeExpiry(getNow());
+    this.timer = setInterval(() => this.warnBeforeExpiry(getNow()), DAY_MS).unref();
   }
 
   onModuleDestroy(): void {
@@ -49,7 +50,7 @@ export class AppleCertificate implements OnApplicationBootstrap, OnModuleDestroy
 
   /** Returns the credentials; null when there are none, or when they have expired. */
   get credentials(): AppleCredentials | null {
-    return this.configured !== null && this.configured.expiresAt > new Date()
+    return this.configured !== null && this.configured.expiresAt > getNow()
       ? this.configured
       : null;
   }

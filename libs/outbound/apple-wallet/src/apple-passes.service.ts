@@ -2,6 +2,7 @@ import { createHmac, timingSafeEqual } from 'node:crypto';
 import { Injectable } from '@nestjs/common';
 import type { AppleCredentials } from '#configuration/apple-credentials.js';
 import { Config } from '#configuration/config.js';
+import { getNow } from '#kernel/clock.js';
 import { UnavailableError } from '#kernel/errors.js';
 import { MasterKeys } from '#database/master-keys.js';
 import type { CustomerCard } from '#stamping/customer-card.js';
@@ -39,7 +40,7 @@ export class ApplePasses {
       throw new UnavailableError('Passes for Apple Wallet cannot be signed at present');
     }
     const { pass, content } = await this.contents.open(customerCard);
-    const now = new Date();
+    const now = getNow();
     const issuer = {
       passTypeId: credentials.passTypeId,
       teamId: credentials.teamId,

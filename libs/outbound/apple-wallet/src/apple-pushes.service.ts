@@ -32,6 +32,7 @@ export class ApplePushes extends PassSender implements OnModuleDestroy {
   private readonly tunnels: OutboundTunnels;
   private connection: { credentials: AppleCredentials; client: ApnsClient } | undefined;
   /** Set while Apple refuses every push. */
+  /** `endsAt` is of `performance.now()`. */
   private pause: { reason: string; endsAt: number } | undefined;
 
   constructor(
@@ -67,7 +68,7 @@ export class ApplePushes extends PassSender implements OnModuleDestroy {
     if (credentials === null) {
       return { kind: 'failed', error: 'the certificate has expired', retryInMs: HOUR_MS };
     }
-    const pauseOutcome = this.findPauseOutcome(Date.now());
+    const pauseOutcome = this.findPauseOutcome(performance.now());
     if (pauseOutcome) return pauseOutcome;
     const device = await this.devices.find(Number(target));
     // This certificate cannot push to passes of another type.
@@ -122,7 +123,7 @@ export class ApplePushes extends PassSender implements OnModuleDestroy {
       );
     }
     this.refusedGauge.set(1);
-    this.pause = { reason: error, endsAt: Date.now() + PAUSE_MS };
+    this.pause = { reason: error, endsAt: performance.now() + PAUSE_MS };
     return { kind: 'failed', error, retryInMs: PAUSE_MS };
   }
 
@@ -130,7 +131,7 @@ export class ApplePushes extends PassSender implements OnModuleDestroy {
   private findPauseOutcome(now: number): JobOutcome | undefined {
     if (!this.pause) return undefined;
     const { reason, endsAt } = this.pause;
-    if (now < endsAt) return { kind: 'failed', error: reason, retryInMs: endsAt - now };
+    if (now < endsAt) return { kind: 'failed', error: reason, retryInMs: Math.ceil(endsAt - now) };
     this.pause.endsAt =
       now + PROBE_MS + APNS_TIMEOUTS.connectTimeoutMs + APNS_TIMEOUTS.responseTimeoutMs;
     return undefined;

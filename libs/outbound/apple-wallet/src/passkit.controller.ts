@@ -13,6 +13,7 @@ import {
 } from '@nestjs/common';
 import type { FastifyReply } from 'fastify';
 import { Config } from '#configuration/config.js';
+import { getNow } from '#kernel/clock.js';
 import { RejectedError, UnauthorizedError } from '#kernel/errors.js';
 import { AvailableWhen } from '#http/availability.js';
 import { Throttle } from '#http/throttle.js';
@@ -94,7 +95,7 @@ export class PasskitController {
       return;
     }
     const { bytes, pass } = await this.applePasses.issue(customerCard);
-    reply.header('last-modified', new Date(getLastModifiedMs(pass, new Date())).toUTCString());
+    reply.header('last-modified', new Date(getLastModifiedMs(pass, getNow())).toUTCString());
     await this.passes.markSynced(id, accountId, 'apple');
     await reply.type('application/vnd.apple.pkpass').send(bytes);
   }

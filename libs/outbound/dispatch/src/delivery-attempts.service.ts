@@ -2,6 +2,7 @@ import { Injectable, Logger } from '@nestjs/common';
 import { performance } from 'node:perf_hooks';
 import { setTimeout as wait } from 'node:timers/promises';
 import { Config } from '#configuration/config.js';
+import { getNow, getNowMs } from '#kernel/clock.js';
 import { getErrorMessage, UnavailableError } from '#kernel/errors.js';
 import { ROOT_CONTEXT, SpanKind, SpanStatusCode, runInSpan, type Span } from '#kernel/tracing.js';
 import { DATABASE_RETRY_MS, isDatabaseUnavailable, isTransient } from '#database/connection.js';
@@ -266,7 +267,7 @@ export class DeliveryAttempts {
     if (next.delivery.status === 'pending' && !delivery.manual) {
       queue.nextDueAt = Math.min(
         queue.nextDueAt,
-        performance.now() + next.delivery.nextAttemptAt.getTime() - Date.now(),
+        performance.now() + next.delivery.nextAttemptAt.getTime() - getNowMs(),
       );
     }
     this.queues.remove(queue, delivery);
@@ -278,7 +279,7 @@ export class DeliveryAttempts {
 }
 
 function createUnsent(outcome: Outcome): AttemptResult {
-  return { outcome, url: null, at: new Date(), durationMs: 0, excerpt: null };
+  return { outcome, url: null, at: getNow(), durationMs: 0, excerpt: null };
 }
 
 export function toEventRef({

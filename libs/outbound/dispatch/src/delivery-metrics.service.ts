@@ -1,6 +1,7 @@
 import { Injectable, type OnApplicationShutdown } from '@nestjs/common';
 import { subscribe, unsubscribe } from 'node:diagnostics_channel';
 import { Counter, Gauge, Histogram, Registry } from 'prom-client';
+import { getNowMs } from '#kernel/clock.js';
 import type { Tier } from './delivery-queue.js';
 import { type FollowUp } from '#subscriptions/webhook-delivery.js';
 import { CONNECTED } from '#sending/http-connections.client.js';
@@ -230,5 +231,5 @@ function getReason(
 
 /** Never negative: clocks may differ slightly. */
 function secondsSince(at: Date): number {
-  return Math.max(0, (Date.now() - at.getTime()) / 1000);
+  return Math.max(0, (getNowMs() - at.getTime()) / 1000);
 }

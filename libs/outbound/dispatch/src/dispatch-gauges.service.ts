@@ -1,6 +1,7 @@
 import { Injectable, Logger } from '@nestjs/common';
 import { Pool } from 'pg';
 import { Gauge, Registry } from 'prom-client';
+import { getNowMs } from '#kernel/clock.js';
 import { getErrorMessage } from '#kernel/errors.js';
 import { EventStore } from '#event-store/port/event-store.js';
 import { parsePosition } from '#event-store/port/position.js';
@@ -135,7 +136,7 @@ export class DispatchGauges {
     const { rows } = await this.pool.query<{ subscription: string; position: string }>(CHECKPOINTS);
     for (const { subscription, position } of rows) {
       const [next] = await this.eventStore.readAll(parsePosition(position), 1);
-      const waiting = next ? (Date.now() - Date.parse(next.meta.recordedAt)) / 1_000 : 0;
+      const waiting = next ? (getNowMs() - Date.parse(next.meta.recordedAt)) / 1_000 : 0;
       this.lag.set({ subscription }, Math.max(0, waiting));
     }
   }

@@ -1,5 +1,6 @@
 import { Injectable, Logger } from '@nestjs/common';
 import type pg from 'pg';
+import { getNow } from '#kernel/clock.js';
 import { Config } from '#configuration/config.js';
 import { MailOutbox } from '#messages/mail-outbox.service.js';
 import { getDisabledAt, renderFailingMail, type FailingNotice } from './failing-notice.js';
@@ -100,8 +101,7 @@ export class FailingNotices {
       targetUrl: row.target_url,
       isBlocked: row.disabled_reason === 'blocked_address',
       failingSince,
-      disabledAt:
-        row.disabled_at ?? (failingSince ? getDisabledAt(failingSince, scale) : new Date()),
+      disabledAt: row.disabled_at ?? (failingSince ? getDisabledAt(failingSince, scale) : getNow()),
       lastStatus: row.last_delivery_status,
       lastError: row.last_delivery_error,
     };

@@ -17,18 +17,18 @@ let server: Server;
 let keys: CallbackKeys;
 let requestCount = 0;
 let status = 200;
-let now = Date.now();
+let now = performance.now();
 
 beforeEach(async () => {
   requestCount = 0;
   status = 200;
-  jest.spyOn(Date, 'now').mockImplementation(() => now);
+  jest.spyOn(performance, 'now').mockImplementation(() => now);
   server = createServer((_request, response) => {
     requestCount++;
     const key = {
       keyValue: spki(),
       protocolVersion: 'ECv2SigningOnly',
-      keyExpiration: String(now + 100 * HOUR),
+      keyExpiration: String(Date.now() + 100 * HOUR),
     };
     response.writeHead(status).end(JSON.stringify({ keys: [key] }));
   });

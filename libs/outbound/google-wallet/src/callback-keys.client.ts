@@ -29,7 +29,7 @@ export class CallbackKeys {
    * @throws UnavailableError when there are none and none can be fetched
    */
   async get(): Promise<RootKey[]> {
-    const now = Date.now();
+    const now = performance.now();
     const isDue = now - this.fetchedAt > CACHE_MS && now - this.attemptedAt > MIN_RETRY_INTERVAL_MS;
     if (isDue || this.fetching) {
       try {
@@ -48,7 +48,7 @@ export class CallbackKeys {
    * @throws UnavailableError
    */
   async refreshAfterUnknownSignature(): Promise<boolean> {
-    if (Date.now() - this.attemptedAt < MIN_REFRESH_INTERVAL_MS) return false;
+    if (performance.now() - this.attemptedAt < MIN_REFRESH_INTERVAL_MS) return false;
     await this.refresh();
     return true;
   }
@@ -63,7 +63,7 @@ export class CallbackKeys {
   private async fetch(): Promise<void> {
     const url = this.config.google?.callbackKeysUrl;
     if (url === undefined) throw new UnavailableError('Google Wallet is not configured');
-    this.attemptedAt = Date.now();
+    this.attemptedAt = performance.now();
     try {
       const response = await this.http.fetch(url, {
         redirect: 'error',

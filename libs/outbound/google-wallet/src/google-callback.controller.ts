@@ -1,4 +1,5 @@
 import { Body, Controller, HttpCode, Post } from '@nestjs/common';
+import { getNow } from '#kernel/clock.js';
 import type { Config } from '#configuration/config.js';
 import { AvailableWhen } from '#http/availability.js';
 import { GoogleCallbacks } from './callbacks.service.js';
@@ -12,6 +13,6 @@ export class GoogleCallbackController {
   @HttpCode(200)
   @AvailableWhen(({ google }: Config) => google !== null)
   async receive(@Body() body: unknown): Promise<void> {
-    await this.callbacks.receive(body, new Date());
+    await this.callbacks.receive(body, getNow());
   }
 }

@@ -1,4 +1,5 @@
 import { Injectable } from '@nestjs/common';
+import { getNow } from '#kernel/clock.js';
 import { Config, type GoogleWallet } from '#configuration/config.js';
 import { KnownErasures } from '#event-store/personal-keys/known-erasures.js';
 import { PassContents } from '#passes/pass-contents.service.js';
@@ -170,12 +171,7 @@ export class GooglePasses {
   ): Promise<GoogleResponse> {
     const { customerCardId, sentHash } = lease;
     const { strip } = await this.images.createLinks(content);
-    const object = renderLoyaltyObject(
-      content,
-      this.getInstallation(google),
-      strip.hero,
-      new Date(),
-    );
+    const object = renderLoyaltyObject(content, this.getInstallation(google), strip.hero, getNow());
     const hash = hashGoogleRecord(object);
     if (hash === sentHash) return { kind: 'ok', body: {} };
     const isNotifying =

@@ -1,5 +1,6 @@
 import { Injectable } from '@nestjs/common';
 import { Config } from '#configuration/config.js';
+import { getNow } from '#kernel/clock.js';
 import { getErrorMessage } from '#kernel/errors.js';
 import type { ServiceAccount } from '#configuration/service-account.js';
 import { OutboundHttp } from '#sending/outbound-http.client.js';
@@ -10,6 +11,7 @@ const DEADLINE_MS = 10_000;
 const EXPIRY_MARGIN_MS = 60_000;
 const MAX_ERROR_LENGTH = 300;
 
+/** @property usableUntil by `performance.now()` */
 type Token = { value: string; usableUntil: number };
 
 /** Thrown when there is no access token. The message contains no secret. */
@@ -33,7 +35,7 @@ export class GoogleTokens {
    * @throws TokenError
    */
   async get(signal: AbortSignal): Promise<string> {
-    if (this.token && this.token.usableUntil > Date.now()) return this.token.value;
+    if (this.token && this.token.usableUntil > performance.now()) return this.token.value;
     this.pendingToken ??= this.fetchToken().finally(() => {
       this.pendingToken = undefined;
     });
@@ -49,8 +51,8 @@ export class GoogleTokens {
   private async fetchToken(): Promise<Token> {
     const { google } = this.config;
     if (google === null) throw new TokenError('Google Wallet is not configured');
-    const requestedAt = Date.now();
-    const { status, text } = await requestToken(this.http, google.account, new Date(requestedAt));
+    const requestedAt = performance.now();
+    const { status, text } = await requestToken(this.http, google.account, getNow());
     const { access_token: value, expires_in: seconds } = parseTokenResponse(text);
     if (status !== 200 || typeof value !== 'string' || typeof seconds !== 'number') {
       throw new TokenError(`no access token: responded with ${status}${formatReason(text)}`);

@@ -1,6 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import type { RequestInit } from 'undici';
 import { Config } from '#configuration/config.js';
+import { getNow } from '#kernel/clock.js';
 import { getErrorMessage } from '#kernel/errors.js';
 import { VendorRateLimiter } from '#database/vendor-rate-limiter.js';
 import { OutboundHttp } from '#sending/outbound-http.client.js';
@@ -138,7 +139,7 @@ export class GoogleWalletClient {
       return { kind: 'failed', error: formatNetworkError(error) };
     }
     const { status, text, retryAfter } = raw;
-    const parsed = parseGoogleResponse(status, text, retryAfter, new Date());
+    const parsed = parseGoogleResponse(status, text, retryAfter, getNow());
     if (parsed.kind === 'unauthorized') this.tokens.forget(token);
     return parsed;
   }

@@ -1,6 +1,7 @@
 import { Injectable, type OnApplicationShutdown } from '@nestjs/common';
 import { LRUCache } from 'lru-cache';
 import { Config } from '#configuration/config.js';
+import { getNow } from '#kernel/clock.js';
 import { VERSION } from '#kernel/version.js';
 import {
   createExcerpt,
@@ -55,7 +56,7 @@ export class WebhookClient implements OnApplicationShutdown {
 
   /** Makes an attempt. @throws OutdatedError and nothing else: every failure is an outcome */
   async send(attempt: Attempt): Promise<AttemptResult> {
-    const at = new Date();
+    const at = getNow();
     const startedAt = performance.now();
     const toResult = (outcome: Outcome): AttemptResult => ({
       outcome,

@@ -1,5 +1,6 @@
 import { Injectable } from '@nestjs/common';
 import { Pool } from 'pg';
+import { getNow } from '#kernel/clock.js';
 import type { CommandContext } from '#kernel/aggregate.js';
 import { NotFoundError, RejectedError } from '#kernel/errors.js';
 import { createId } from '#kernel/randomness.js';
@@ -160,7 +161,7 @@ export class WebhookDeliveriesService {
       subscriptionId,
       accountId,
       from,
-      to: to ?? new Date(),
+      to: to ?? getNow(),
       types: replayedTypes.length === PUBLIC_EVENTS.length ? null : replayedTypes,
       head: await this.eventStore.head(),
       fillsGap: false,

@@ -1,6 +1,7 @@
 import { Command, CommandHandler, type ICommandHandler } from '@nestjs/cqrs';
 import { Pool } from 'pg';
 import type { EntityManager } from 'typeorm';
+import { getNow } from '#kernel/clock.js';
 import type { CommandContext } from '#kernel/aggregate.js';
 import { Config } from '#configuration/config.js';
 import { InvalidFieldsError, NotFoundError, RejectedError } from '#kernel/errors.js';
@@ -95,7 +96,7 @@ export class CreateWebhookSubscriptionHandler implements ICommandHandler<CreateW
       headers: this.secrets.sealHeaders(id, headers),
     };
     const activeFrom = enabled ? formatPosition(await this.eventStore.head()) : null;
-    const now = new Date();
+    const now = getNow();
     const subscription: WebhookSubscription = {
       id,
       accountId: context.accountId,
@@ -165,7 +166,7 @@ export class UpdateWebhookSubscriptionHandler implements ICommandHandler<UpdateW
     }
     await assertOwnSubjects(context.accountId, changes, this.subjects);
     const head = enabled === undefined ? null : await this.eventStore.head();
-    const now = new Date();
+    const now = getNow();
     const request = createId();
     const response = await this.writes.write(context, async (transaction) => {
       const { manager } = transaction;
@@ -253,7 +254,7 @@ export class RotateWebhookSecretHandler implements ICommandHandler<RotateWebhook
     const kind = signature ?? (await this.table.get(context.accountId, id)).signature;
     const { secret, publicKey } = this.secrets.generate(kind);
     const sealed = this.secrets.seal(id, secret);
-    const now = new Date();
+    const now = getNow();
     const until = graceSeconds === 0 ? null : new Date(now.getTime() + graceSeconds * 1000);
     const response = await this.writes.write(context, async (transaction) => {
       const { manager, isRepeated } = transaction;

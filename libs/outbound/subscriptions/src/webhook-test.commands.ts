@@ -1,5 +1,6 @@
 import { Logger } from '@nestjs/common';
 import { Command, CommandHandler, type ICommandHandler } from '@nestjs/cqrs';
+import { getNow } from '#kernel/clock.js';
 import type { CommandContext } from '#kernel/aggregate.js';
 import { getErrorMessage, RejectedError, UnavailableError } from '#kernel/errors.js';
 import { toPublicEventId } from '#kernel/public-id.js';
@@ -58,7 +59,7 @@ export class TestWebhookSubscriptionHandler implements ICommandHandler<TestWebho
       eventId,
       type: TEST_EVENT,
       body: formatBody(
-        Buffer.from(renderTestEnvelope(eventId, row, new Date())),
+        Buffer.from(renderTestEnvelope(eventId, row, getNow())),
         row.payload_format,
         row.personal_data,
       ),
@@ -97,7 +98,7 @@ export class TestWebhookSubscriptionHandler implements ICommandHandler<TestWebho
     row: WebhookSubscriptionRow,
   ): Pick<Attempt, 'secret' | 'previousSecret' | 'headers'> {
     const { id, secret, previous_secret: previous, previous_secret_until: until } = row;
-    const isStillSigning = previous !== null && until !== null && until > new Date();
+    const isStillSigning = previous !== null && until !== null && until > getNow();
     const opened = this.secrets.open(id, secret);
     if (opened === null) throw new RejectedError({ base: [SECRET_LOST] });
     const previousSecret = isStillSigning ? this.secrets.open(id, previous) : null;

@@ -1,6 +1,7 @@
 import { Injectable, Logger } from '@nestjs/common';
 import { Pool } from 'pg';
 import { Gauge, Registry } from 'prom-client';
+import { getNow, getNowMs } from '#kernel/clock.js';
 import { loadCheckpointSigner } from '#kernel/checkpoint-key.js';
 import { Config } from '#configuration/config.js';
 import { getErrorMessage } from '#kernel/errors.js';
@@ -100,7 +101,7 @@ export class CheckpointSigning {
       await this.sign(signer);
       if (this.isRefused) this.log.log('the history agrees with the checkpoints again');
       this.isRefused = false;
-      this.signedAtGauge.set(Date.now() / 1000);
+      this.signedAtGauge.set(getNowMs() / 1000);
     } catch (error) {
       if (error instanceof ContradictionError) this.isRefused = true;
       const level = isTransient(error) ? 'warn' : 'error';
@@ -166,7 +167,7 @@ export class CheckpointSigning {
     { signer, mailedAt }: { signer: Signer; mailedAt: Date | null },
   ): Promise<void> {
     const { mailTo } = this.config.checkpoints;
-    if (mailTo === null || !isMailDue(mailedAt, new Date())) return;
+    if (mailTo === null || !isMailDue(mailedAt, getNow())) return;
     await inTransaction(this.pool, async (client) => {
       await client.query('update transparency_log set mailed_at = now()');
       await this.outbox.add(client, [renderCheckpointMail(mailTo, signer.name, { note, size })]);

@@ -15,6 +15,7 @@ import type { Migration } from './migrate.js';
 import { PoolMetrics } from './pool-metrics.js';
 import { QueueMetrics } from './queue-metrics.js';
 import { ReportDatabase } from './report-database.service.js';
+import { ServerWatch, synchronizeClock } from './server-watch.js';
 import { VendorRateLimiter } from './vendor-rate-limiter.js';
 
 /** TypeORM's data source, which is closed after HTTP is, and the pool beneath it. */
@@ -50,7 +51,16 @@ export class DatabaseModule {
         TypeOrmModule.forFeature([AuditEntryRow]),
       ],
       providers: [
-        { provide: pg.Pool, inject: [DataSource], useFactory: getPool },
+        {
+          provide: pg.Pool,
+          inject: [DataSource],
+          // Nothing uses the pool before the time is known.
+          useFactory: async (source: DataSource) => {
+            const pool = getPool(source);
+            await synchronizeClock(pool);
+            return pool;
+          },
+        },
         {
           provide: MasterKeys,
           inject: [pg.Pool, PlatformConfig],
@@ -63,6 +73,7 @@ export class DatabaseModule {
         PoolMetrics,
         QueueMetrics,
         ReportDatabase,
+        ServerWatch,
       ],
       exports: [
         pg.Pool,

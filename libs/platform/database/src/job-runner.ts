@@ -1,4 +1,5 @@
 import type { Logger } from '@nestjs/common';
+import { getNowMs } from '#kernel/clock.js';
 import { getErrorMessage } from '#kernel/errors.js';
 import { getRetryDelayMs } from '#kernel/retry-schedule.js';
 import { WakeSignal } from '#kernel/wake-signal.js';
@@ -102,7 +103,7 @@ export async function runJob<Item extends object>(
       const giveUpAt = getGiveUpAt?.(job);
       const delayMs = getRetryDelayMs(queue.schedule, job.attempts, {
         requestedMs: retryInMs,
-        remainingMs: giveUpAt && giveUpAt.getTime() - Date.now(),
+        remainingMs: giveUpAt && giveUpAt.getTime() - getNowMs(),
         fraction: Math.random(),
       });
       if (delayMs !== undefined) {

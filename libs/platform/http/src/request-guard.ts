@@ -1,4 +1,5 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import { getNow } from '#kernel/clock.js';
 import type { PlatformConfig } from '#kernel/platform-config.js';
 import {
   ForbiddenError,
@@ -76,7 +77,7 @@ export class RequestGuard {
   /** Checks an API request. */
   private async guardApi(request: AuthenticatedRequest, reply: FastifyReply): Promise<void> {
     reply.header('cache-control', 'no-store');
-    if (isRetired(this.config, new Date())) await this.refuseAsRetired(request, reply);
+    if (isRetired(this.config, getNow())) await this.refuseAsRetired(request, reply);
     const caller = await this.identify(request, reply);
     if (caller) request.caller = caller;
     const accountId = getAccountId(request);
@@ -130,7 +131,7 @@ export class RequestGuard {
     reply: FastifyReply,
   ): Promise<never> {
     await this.countAddress(request, reply);
-    throw new VersionSunsetError(toVersioningJson(this.config, new Date()));
+    throw new VersionSunsetError(toVersioningJson(this.config, getNow()));
   }
 
   /** Authenticates the caller. The headers are sent even when the lookup itself fails. */

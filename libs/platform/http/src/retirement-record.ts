@@ -15,9 +15,8 @@ import { findDatabaseError, SQLSTATE } from '#database/sqlstate.js';
  */
 const LOCK = 727_013;
 
-/** Uses the later of the two clocks: one that is behind must not shorten the twelve months. */
 const FIND_ANNOUNCEMENT = `
-  select greatest(now(), $1::timestamptz) as now, r.id, r.announced_at, r.deprecated_at, r.sunset_at
+  select now() as now, r.id, r.announced_at, r.deprecated_at, r.sunset_at
   from (select) one left join api_retirements r on r.version = 'v1' and r.withdrawn_at is null`;
 
 const AUDIT = auditBySystem('(select) one', {
@@ -69,7 +68,7 @@ export class RetirementRecord implements OnModuleInit {
    */
   private async compare(client: pg.PoolClient): Promise<string | undefined> {
     await client.query('select pg_advisory_xact_lock($1)', [LOCK]);
-    const { rows } = await client.query<Row>(FIND_ANNOUNCEMENT, [new Date()]);
+    const { rows } = await client.query<Row>(FIND_ANNOUNCEMENT);
     const [row] = rows;
     if (!row) throw new Error('the left join has one row');
     const { deprecatedAt, sunsetAt } = this.config.v1;

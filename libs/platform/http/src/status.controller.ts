@@ -1,4 +1,5 @@
 import { Controller, Get } from '@nestjs/common';
+import { getNow } from '#kernel/clock.js';
 import { PlatformConfig } from '#kernel/platform-config.js';
 import { DeclaresTag, Endpoint } from './endpoint.js';
 import { Dto } from './fields.pipe.js';
@@ -101,7 +102,7 @@ export class StatusController {
         window_seconds: WINDOW_SECONDS,
         scope: 'api_token',
       },
-      versioning: toVersioningJson(this.config, new Date()),
+      versioning: toVersioningJson(this.config, getNow()),
     };
   }
 }

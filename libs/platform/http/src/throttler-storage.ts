@@ -1,6 +1,7 @@
 import type { OnApplicationShutdown } from '@nestjs/common';
 import type { ThrottlerStorage } from '@nestjs/throttler';
 import { LRUCache } from 'lru-cache';
+import { getNowMs } from '#kernel/clock.js';
 
 /** Maximum number of callers that a process counts at the same time: a flood of addresses must not fill its memory. */
 const MAX_KEYS = 100_000;
@@ -67,7 +68,7 @@ export class LocalCounts implements Counts, OnApplicationShutdown {
   }
 
   private countOne({ key, ttl, limit }: WindowLimit): WindowCount {
-    const now = Date.now();
+    const now = getNowMs();
     let window = this.windows.get(key);
     // One that would last longer than a whole one is from before the clock was set back.
     if (window === undefined || window.endsAt <= now || window.endsAt > now + ttl) {

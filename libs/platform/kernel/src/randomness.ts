@@ -1,5 +1,6 @@
 import { randomFillSync } from 'node:crypto';
 import { v7 as uuid } from 'uuid';
+import { getNowMs } from './clock.js';
 
 const pool = Buffer.alloc(16 * 1024);
 let used = pool.length;
@@ -15,5 +16,5 @@ export function getRandomBytes(bytes: number): Buffer {
 
 /** Creates a UUIDv7: consecutive ids are adjacent in an index. */
 export function createId(): string {
-  return uuid({ random: getRandomBytes(16) });
+  return uuid({ random: getRandomBytes(16), msecs: getNowMs() });
 }

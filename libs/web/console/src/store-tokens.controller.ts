@@ -2,6 +2,7 @@ import { Body, Controller, Get, Param, Post, Query, Req, Res } from '@nestjs/com
 import { CommandBus } from '@nestjs/cqrs';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { Config } from '#configuration/config.js';
+import { getNowMs } from '#kernel/clock.js';
 import { NotFoundError, RejectedError, type FieldErrors } from '#kernel/errors.js';
 import type { AuditedWriter } from '#event-store/commands/audited-writes.service.js';
 import { TakesForm, type Form } from '#http/form-bodies.js';
@@ -285,5 +286,5 @@ function parseRestrictions(
 
 function parseExpiry(lifetime: string): Date | null {
   const isKnown = LIFETIMES.some(({ value }) => value === lifetime);
-  return isKnown && lifetime !== '' ? new Date(Date.now() + Number(lifetime) * DAY_MS) : null;
+  return isKnown && lifetime !== '' ? new Date(getNowMs() + Number(lifetime) * DAY_MS) : null;
 }

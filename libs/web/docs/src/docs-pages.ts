@@ -1,4 +1,5 @@
 import type { FastifyInstance } from 'fastify';
+import { getNow } from '#kernel/clock.js';
 import type { Config } from '#configuration/config.js';
 import { ADMIN_DOCUMENT } from '#http/path.js';
 import { VERSION_POLICY } from '#http/versioning.js';
@@ -125,8 +126,8 @@ function serveGuide(
     [guide.path, renderPage],
     [`${guide.path}.md`, renderMarkdown],
   ] as const) {
-    if (guide.path === VERSION_POLICY) serveChanging(server, path, () => render(new Date()));
-    else serveFixed(server, path, () => render(new Date()));
+    if (guide.path === VERSION_POLICY) serveChanging(server, path, () => render(getNow()));
+    else serveFixed(server, path, () => render(getNow()));
   }
 }
 

@@ -1,5 +1,6 @@
 import { Controller, Get, Header } from '@nestjs/common';
 import { Config } from '#configuration/config.js';
+import { getNow } from '#kernel/clock.js';
 import { NotFoundError } from '#kernel/errors.js';
 
 /** Tells anybody where to report a vulnerability of this installation (RFC 9116). */
@@ -14,7 +15,7 @@ export class SecurityTxtController {
   show(): string {
     const { securityContact, publicUrl } = this.config;
     if (securityContact === null) throw new NotFoundError('Security contact');
-    return renderSecurityTxt(securityContact, publicUrl, new Date());
+    return renderSecurityTxt(securityContact, publicUrl, getNow());
   }
 }
 

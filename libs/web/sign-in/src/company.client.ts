@@ -4,6 +4,7 @@ import {
   authorizationCodeGrant,
   buildAuthorizationUrl,
   calculatePKCECodeChallenge,
+  clockSkew,
   customFetch,
   discovery,
   fetchUserInfo,
@@ -15,6 +16,7 @@ import {
 } from 'openid-client';
 import type { RequestInit } from 'undici';
 import { Config } from '#configuration/config.js';
+import { clock } from '#kernel/clock.js';
 import { getMessageWithCause } from '#kernel/errors.js';
 import { MasterKeys } from '#database/master-keys.js';
 import { OutboundHttp } from '#sending/outbound-http.client.js';
@@ -22,6 +24,8 @@ import type { CompanyPerson } from '#identity/company-sign-ins.service.js';
 import { PageError } from '#pages/page-error.js';
 
 const TIMEOUT_SECONDS = 10;
+/** The library tolerates 30 s. */
+const MAX_CLOCK_CHANGE_SECONDS = 5;
 const PURPOSE = 'company sign-in';
 export const CALLBACK_PATH = '/app/sign-in/company/done';
 
@@ -36,6 +40,8 @@ export class IdentityProvider {
   private readonly log = new Logger('company sign-in');
   private configuration: Promise<Configuration> | undefined;
   private readonly http: OutboundHttp;
+  /** By how many seconds the clock of this machine was behind when the provider was discovered. */
+  private skewSeconds = 0;
 
   constructor(
     private readonly config: Config,
@@ -104,8 +110,16 @@ export class IdentityProvider {
     }
   }
 
-  /** Discovers the provider at first use, and again after a failure. */
+  /**
+   * Discovers the provider at first use, and again after a failure or when the clock of this machine has changed: the
+   * library compares the provider's times with that one.
+   */
   private async getProvider(): Promise<Configuration> {
+    const skewSeconds = -clock.getMachineOffsetMs() / 1_000;
+    if (Math.abs(skewSeconds - this.skewSeconds) > MAX_CLOCK_CHANGE_SECONDS) {
+      this.configuration = undefined;
+      this.skewSeconds = skewSeconds;
+    }
     this.configuration ??= this.discover();
     try {
       return await this.configuration;
@@ -128,7 +142,11 @@ export class IdentityProvider {
     const { oidc } = this.config;
     if (!oidc) throw new Error('OIDC_ISSUER is not set');
     const issuer = new URL(oidc.issuer);
-    return discovery(issuer, oidc.clientId, oidc.clientSecret ?? undefined, undefined, {
+    const client = {
+      ...(oidc.clientSecret !== null && { client_secret: oidc.clientSecret }),
+      [clockSkew]: Math.round(this.skewSeconds),
+    };
+    return discovery(issuer, oidc.clientId, client, undefined, {
       timeout: TIMEOUT_SECONDS,
       [customFetch]: this.fetch,
       // Only for a provider on this machine (OIDC_ISSUER).

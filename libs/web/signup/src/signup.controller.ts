@@ -2,6 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { Body, Controller, Get, Param, Post, Req, Res } from '@nestjs/common';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { Config } from '#configuration/config.js';
+import { getNow } from '#kernel/clock.js';
 import { RejectedError } from '#kernel/errors.js';
 import type { AuthenticatedRequest } from '#http/caller.js';
 import { TakesForm, type Form } from '#http/form-bodies.js';
@@ -60,7 +61,7 @@ export class SignupController {
   ): Promise<void> {
     const signupPoster = await this.findOpen(slug, request, reply);
     if (!signupPoster || !(await this.isFromOwnSite(signupPoster, request, reply))) return;
-    const parsed = parseSignup(body, signupPoster, new Date());
+    const parsed = parseSignup(body, signupPoster, getNow());
     const { values } = parsed;
     const busySeconds =
       (await this.limits.countAddress(request.ip)) ??
@@ -107,7 +108,7 @@ export class SignupController {
     reply: FastifyReply,
   ): Promise<SignupPoster | undefined> {
     const signupPoster = await this.posters.find(slug);
-    const state = signupPoster ? findAvailability(signupPoster, new Date()) : 'gone';
+    const state = signupPoster ? findAvailability(signupPoster, getNow()) : 'gone';
     // Closed for everybody, so that the page does not reveal who is a customer already.
     const isFull =
       signupPoster && state === 'open' && (await this.quota.isFull(signupPoster.store.id));
@@ -154,7 +155,7 @@ export class SignupController {
         errors: { form: null, fields: {} },
         busySeconds: null,
         nonce: randomBytes(NONCE_BYTES).toString('base64url'),
-        now: new Date(),
+        now: getNow(),
         ...state,
       },
       localization,

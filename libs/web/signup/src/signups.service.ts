@@ -3,6 +3,7 @@ import { setTimeout as wait } from 'node:timers/promises';
 import { Injectable, Logger } from '@nestjs/common';
 import { CommandBus } from '@nestjs/cqrs';
 import { Pool } from 'pg';
+import { getNow } from '#kernel/clock.js';
 import type { CommandContext, KeyedRequest } from '#kernel/aggregate.js';
 import { getErrorMessage, RejectedError, UnavailableError } from '#kernel/errors.js';
 import { createId } from '#kernel/randomness.js';
@@ -147,7 +148,7 @@ export class Signups {
   ): Promise<string> {
     const [customerId = 0] = customerIds;
     const path = { accountId: store.id, cardId: card.id, customerId };
-    const meta = createMeta(context, new Date());
+    const meta = createMeta(context, getNow());
     const uuid = await this.decoyCards.issue(path, { firstName, lastName }, meta);
     for (const id of customerIds) await this.sendLinks(context, id, card.id);
     return uuid;

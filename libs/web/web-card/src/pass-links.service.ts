@@ -1,4 +1,5 @@
 import { Injectable } from '@nestjs/common';
+import { getNow } from '#kernel/clock.js';
 import { ApplePasses } from '#apple-wallet/apple-passes.service.js';
 import { getLastModifiedMs } from '#apple-wallet/passkit.js';
 import { GoogleLinks } from '#google-wallet/google-links.service.js';
@@ -35,11 +36,11 @@ export class PassLinks {
   /** Creates a signed `.pkpass`. Call it only while `appleEnabled`. */
   async createPackage(card: CustomerCard): Promise<{ bytes: Buffer; changedAt: Date }> {
     const { bytes, pass } = await this.apple.issue(card);
-    return { bytes, changedAt: new Date(getLastModifiedMs(pass, new Date())) };
+    return { bytes, changedAt: new Date(getLastModifiedMs(pass, getNow())) };
   }
 
   /** Finds the URL that saves the pass to Google Wallet. Call it only while `googleEnabled`. */
   createSaveUrl(card: CustomerCard): Promise<string | undefined> {
-    return this.google.findSaveUrl(card, new Date());
+    return this.google.findSaveUrl(card, getNow());
   }
 }

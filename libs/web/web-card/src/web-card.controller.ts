@@ -1,6 +1,7 @@
 import { Controller, Get, Header, Param, Query, Req, Res } from '@nestjs/common';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { Config } from '#configuration/config.js';
+import { getNow } from '#kernel/clock.js';
 import { NotFoundError } from '#kernel/errors.js';
 import { negotiateLanguage } from '#http/negotiation.js';
 import { getTranslations, LANGUAGE_CODES } from '#translations/translations.js';
@@ -75,7 +76,7 @@ export class WebCardController {
       content,
       tag: pass.tag,
       joined: joined === undefined ? null : { isLinkSent: joined !== 'unsent' },
-      now: new Date(),
+      now: getNow(),
       wallets: {
         apple: this.links.appleEnabled && device !== 'android',
         google: this.links.googleEnabled && device !== 'apple',

@@ -1,6 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import { randomBytes } from 'node:crypto';
 import { Config } from '#configuration/config.js';
+import { getNow, getNowMs } from '#kernel/clock.js';
 import { getErrorMessage } from '#kernel/errors.js';
 import { getError, isSuccess, type Outcome } from '#sending/outcome.js';
 import { KnownErasures } from '#event-store/personal-keys/known-erasures.js';
@@ -55,7 +56,7 @@ export class WebPushes extends PassSender {
     }
     const { notice, noticeTag } = pass;
     if (notice === null || noticeTag <= stored.notifiedTag) return { kind: 'done' };
-    if (Date.now() - pass.changedAt.getTime() > MAX_AGE_SECONDS * 1000) {
+    if (getNowMs() - pass.changedAt.getTime() > MAX_AGE_SECONDS * 1000) {
       await this.subscriptions.markNotified(stored, noticeTag);
       return { kind: 'done' };
     }
@@ -79,7 +80,7 @@ export class WebPushes extends PassSender {
         endpoint,
         this.vapid.pair,
         this.config.publicUrl,
-        new Date(),
+        getNow(),
       ),
       'content-type': 'application/octet-stream',
       'content-encoding': 'aes128gcm',

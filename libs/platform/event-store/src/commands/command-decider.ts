@@ -10,6 +10,7 @@ import type { CommandPlan, NewStream } from './command-plan.js';
 import {
   createMeta,
   getBoundedBytes,
+  getDecisionTime,
   project,
   toNewEvent,
   toReadModelWrite,
@@ -90,7 +91,7 @@ export class CommandDecider {
     const inputs = await command.load?.(loaded && state ? { ...loaded, state } : undefined);
     if (loaded?.isErased && !command.evenErased) throw this.keys.subjects.createErasedError();
 
-    const now = new Date();
+    const now = getDecisionTime([state]);
     const result = command.decide(state, inputs, now);
     const decision = Array.isArray(result) ? { events: result } : result;
     const { events: decidedEvents, newStreams = [], ...extras } = decision;

@@ -1,4 +1,5 @@
 import type { CommandContext, DomainEvent, EventMeta, RecordedEvent } from '#kernel/aggregate.js';
+import { getNow } from '#kernel/clock.js';
 import { RejectedError } from '#kernel/errors.js';
 import { createId } from '#kernel/randomness.js';
 import { getCurrentVersion } from '../port/codec.js';
@@ -12,6 +13,20 @@ import type { JsonObject, NewEvent, ReadModelWrite } from '../port/event-store.j
 const MAX_COMMAND_BYTES = 256 * 1024;
 /** The maximum size of the events of commands that are committed together. */
 export const MAX_COMMIT_BYTES = 3 * MAX_COMMAND_BYTES;
+
+/**
+ * Returns the time of a decision on these states. It is not before their last change, even when the clock of the
+ * database has gone back since: `recorded_at` never falls along a stream (ADR-0098).
+ */
+export function getDecisionTime(states: Iterable<object | undefined>): Date {
+  let now = getNow();
+  for (const state of states) {
+    if (state === undefined || !('updatedAt' in state)) continue;
+    const updatedAt = new Date(String(state.updatedAt));
+    if (updatedAt > now) now = updatedAt;
+  }
+  return now;
+}
 
 /**
  * Creates the metadata of events. Names each field, so that nothing else of the context, such as an IP address, gets

@@ -13,6 +13,7 @@ import {
 } from '../port/event-store.js';
 import {
   getBoundedBytes,
+  getDecisionTime,
   project,
   createMeta,
   toNewEvent,
@@ -143,7 +144,7 @@ export class MultiStreamCommands {
     const states = new Map([...loaded].map(([stream, one]) => [stream, one.state]));
     const findState = ((readModel: AnyReadModel, id: number) =>
       states.get(toStreamName(readModel.aggregate, id))) as FindState;
-    const now = new Date();
+    const now = getDecisionTime(states.values());
     const { streamDecisions, ...extras } = plan.decide(findState, inputs, now);
     const meta = createMeta(plan.context, now);
     const writes: Write[] = [];

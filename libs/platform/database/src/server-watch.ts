@@ -1,0 +1,120 @@
+import { Injectable, Logger, type OnModuleDestroy, type OnModuleInit } from '@nestjs/common';
+import { Pool } from 'pg';
+import { Gauge, Registry } from 'prom-client';
+import { clock, type ClockSample } from '#kernel/clock.js';
+import { getErrorMessage } from '#kernel/errors.js';
+import { withConnection } from './connection.js';
+import { StandbyError } from './database-client.js';
+
+const CHECK_INTERVAL_MS = 1_000;
+/** Readings at the start. The one with the shortest round trip counts. */
+const FIRST_READINGS = 5;
+/** How often a check gives way to requests that wait for a connection. */
+const MAX_SKIPPED = 10;
+const MAX_OFFSET_MS = 2_000;
+/** Smaller corrections are not logged. */
+const LOGGED_JUMP_MS = 1_000;
+
+const READ = {
+  name: 'server_watch_read',
+  text: `select extract(epoch from clock_timestamp())::float8 * 1000 as database_ms,
+           pg_is_in_recovery() as is_standby`,
+};
+
+/** Measures the database's clock, so that `getNow()` returns its time from now on. */
+export async function synchronizeClock(pool: Pool): Promise<void> {
+  for (let i = 0; i < FIRST_READINGS; i++) clock.addSample(await readClock(pool));
+}
+
+/** @throws StandbyError which makes the pool leave the server */
+function readClock(pool: Pool): Promise<ClockSample> {
+  return withConnection(pool, async (client) => {
+    const sentAt = performance.now();
+    const { rows } = await client.query<{ database_ms: number; is_standby: boolean }>(READ);
+    const receivedAt = performance.now();
+    const [row] = rows;
+    if (!row) throw new Error('the reading of a clock is one row');
+    if (row.is_standby) throw new StandbyError();
+    return { databaseMs: row.database_ms, sentAt, receivedAt };
+  });
+}
+
+/**
+ * Asks the server each second, on a connection of the pool, for its time (ADR-0098) and whether it has become a standby
+ * (ADR-0099).
+ */
+@Injectable()
+export class ServerWatch implements OnModuleInit, OnModuleDestroy {
+  private readonly log = new Logger('clock');
+  private timer: NodeJS.Timeout | undefined;
+  private isChecking = false;
+  private skippedCount = 0;
+  private isMachineOff = false;
+
+  constructor(
+    private readonly pool: Pool,
+    registry: Registry,
+  ) {
+    registry.registerMetric(
+      new Gauge({
+        name: 'inkpad_clock_offset_seconds',
+        help: 'By how much the clock of this machine is ahead of that of the database; negative if it is behind',
+        registers: [],
+        collect() {
+          this.set(clock.getMachineOffsetMs() / 1_000);
+        },
+      }),
+    );
+  }
+
+  onModuleInit(): void {
+    this.reportMachineClock();
+    this.timer = setInterval(() => void this.check(), CHECK_INTERVAL_MS).unref();
+  }
+
+  onModuleDestroy(): void {
+    clearInterval(this.timer);
+  }
+
+  private async check(): Promise<void> {
+    if (this.isChecking) return;
+    if (this.pool.waitingCount > 0 && this.skippedCount++ < MAX_SKIPPED) return;
+    this.isChecking = true;
+    this.skippedCount = 0;
+    try {
+      this.reportJump(clock.addSample(await readClock(this.pool)));
+    } catch (error) {
+      // The time goes on without it, and whoever needs the database reports that it is away.
+      this.log.debug(`the clock of the database could not be read: ${getErrorMessage(error)}`);
+    }
+    this.reportMachineClock();
+    this.isChecking = false;
+  }
+
+  private reportJump(jumpMs: number): void {
+    if (Math.abs(jumpMs) < LOGGED_JUMP_MS) return;
+    const jump = describeDifference(jumpMs);
+    this.log.warn(
+      jumpMs > 0
+        ? `the clock of the database has jumped ${jump} ahead, or this machine was suspended; all times follow`
+        : `the clock of the database has jumped ${jump} back: until it catches up, time passes at half speed (docs/operating.md, Clocks)`,
+    );
+  }
+
+  /** Logs one line when the clock of this machine goes wrong, and one when it is right again. */
+  private reportMachineClock(): void {
+    const offsetMs = clock.getMachineOffsetMs();
+    const isOff = Math.abs(offsetMs) > MAX_OFFSET_MS;
+    if (isOff === this.isMachineOff) return;
+    this.isMachineOff = isOff;
+    if (!isOff) return this.log.log('the clocks of this machine and the database agree again');
+    const direction = offsetMs > 0 ? 'ahead of' : 'behind';
+    this.log.warn(
+      `the clock of this machine is ${describeDifference(offsetMs)} ${direction} that of the database, whose time counts: set the wrong one (docs/operating.md, Clocks)`,
+    );
+  }
+}
+
+function describeDifference(ms: number): string {
+  return `${(Math.abs(ms) / 1_000).toFixed(1)} s`;
+}
