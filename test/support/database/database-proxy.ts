@@ -12,7 +12,7 @@ export class DatabaseProxy {
   private constructor(
     private server: Server,
     private readonly port: number,
-    private readonly database: URL,
+    private database: URL,
   ) {}
 
   static async to(databaseUrl: string): Promise<DatabaseProxy> {
@@ -43,6 +43,12 @@ export class DatabaseProxy {
     this.server = createServer((socket) => this.join(socket));
     this.server.listen(this.port, '127.0.0.1');
     await once(this.server, 'listening');
+  }
+
+  /** Leads new connections to another server, and cuts the open ones. */
+  switchTo(databaseUrl: string): void {
+    this.database = new URL(databaseUrl);
+    for (const socket of this.sockets) socket.destroy();
   }
 
   /** Silences all connections, including new ones. */
