@@ -9,6 +9,7 @@ import {
   startChecks,
 } from '#database/database-client.js';
 import { synchronizeClock } from '#database/server-watch.js';
+import { createTestEnvironment } from '../support/database/database.js';
 import { DatabaseProxy } from '../support/database/database-proxy.js';
 import { ReplicatedPostgres } from '../support/database/replicated-postgres.js';
 import { Receiver } from '../support/emulators/webhook-receiver.js';
@@ -214,6 +215,13 @@ describe('a server that has become a standby', () => {
     await reader.connect();
     expect((await reader.query('select 1 as one')).rows).toEqual([{ one: 1 }]);
     await reader.end();
+  });
+
+  it('is refused at the start by a process that does not wait for the primary', () => {
+    const environment = createTestEnvironment(servers.standby.url, { START_WAIT_SECONDS: '0' });
+    const { status, output } = runNode(['dist/apps/api/src/main.js'], environment);
+    expect(status).toBe(1);
+    expect(output).toContain('cannot be used: it is a standby, which cannot be written to.');
   });
 
   it('ends a connection that listens or holds a lock within a second', async () => {
