@@ -3,18 +3,13 @@ import { createPositionSql } from '#event-store/port/position.js';
 import { TX } from './logged-positions.js';
 
 /**
- * Tables that the service fills again by itself: drawn images, which dispatchers there are, and how far phone numbers have been adapted,
+ * Tables that the service fills again by itself: drawn images, and how far phone numbers have been adapted,
  * which begins with the rows of the stores. A maintenance is over once the backup is restored, and a restored database
  * has no backup of its own yet.
  */
-const EXCLUDED_TABLES = [
-  'public.backups',
+const EXCLUDED_TABLES = ['public.backups',
   'public.maintenance',
-  'public.migrations',
-  'public.phone_normalizations',
-  'public.strip_images',
-  'public.webhook_dispatchers',
-];
+  'public.migrations', 'public.phone_normalizations', 'public.strip_images'];
 
 /** @property name with its schema; @property columns those that are not computed from others */
 export type Table = { name: string; columns: string[] };

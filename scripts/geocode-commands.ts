@@ -1,4 +1,5 @@
 import { existsSync } from 'node:fs';
+import { ProcessSession } from '#database/process-session.js';
 import { basename } from 'node:path';
 import type { Command } from 'commander';
 import { Pool } from 'pg';
@@ -34,7 +35,8 @@ export function addGeocodeCommands(program: Command): void {
               console.error(`${lines} postcodes …`);
             },
           );
-          return { ...imported, asked_again: await new GeocodingQueue(pool).enqueueImprecise() };
+          const queue = new GeocodingQueue(pool, app.get(ProcessSession));
+          return { ...imported, asked_again: await queue.enqueueImprecise() };
         });
         console.log(JSON.stringify(done));
       });
@@ -48,7 +50,7 @@ export function addGeocodeCommands(program: Command): void {
     .action(() => {
       runScript(async () => {
         const again = await withServices((app) =>
-          new GeocodingQueue(app.get(Pool)).enqueueImprecise(),
+          new GeocodingQueue(app.get(Pool), app.get(ProcessSession)).enqueueImprecise(),
         );
         console.log(JSON.stringify({ asked_again: again }));
       });

@@ -1,4 +1,3 @@
-import { randomUUID } from 'node:crypto';
 import type { INestApplicationContext } from '@nestjs/common';
 import { NestFactory } from '@nestjs/core';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
@@ -59,7 +58,7 @@ async function createDeliveries(
   );
   await enqueue(body.id, store.accountId, count);
   const request = { subscriptionId: body.id, after: 0, room: count, skip: 0 };
-  const dispatcherId = randomUUID();
+  const dispatcherId = 1;
   await query(
     "insert into webhook_queues (subscription_id, dispatcher_id, due_at) values ($1, $2, 'infinity')",
     body.id,

@@ -2,6 +2,7 @@ import { describe, expect, it } from '@jest/globals';
 import { isDeepStrictEqual } from 'node:util';
 import pg from 'pg';
 import { MasterKeys } from '#database/master-keys.js';
+import { ProcessSession } from '#database/process-session.js';
 import { PersonalKeys } from '#event-store/personal-keys/personal-keys.js';
 import { StoredResponses } from '#event-store/commands/stored-responses.js';
 import type { CustomerCardDetailJson } from '#stamping/customer-card.dto.js';
@@ -105,6 +106,7 @@ describe('a request with an Idempotency-Key', () => {
       pool,
       masterKeys,
       new PersonalKeys(pool, masterKeys, customerSubjects),
+      new ProcessSession(pool, config),
     );
     const other = await pool.connect();
     await other.query('begin');

@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { ProcessSession } from '#database/process-session.js';
 import { Pool } from 'pg';
 import { EventStore } from '#event-store/port/event-store.js';
 import { readCheckpoint } from '#event-store/port/checkpoint.js';
@@ -26,7 +27,7 @@ function createPassTable({ app }: LocalService): PassTable {
     app.get(EventStore, options),
     app.get(ReadModels, options),
     app.get(PassContents, options),
-    new PassUpdates(pool),
+    new PassUpdates(pool, app.get(ProcessSession, options)),
     [],
   );
 }

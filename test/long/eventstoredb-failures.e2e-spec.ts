@@ -5,6 +5,7 @@ import { EventStore, type Commit, type StoredEvent } from '#event-store/port/eve
 import { createIntent, openIntent } from '#event-store/eventstoredb/intents.js';
 import { ReadModelCatchUp } from '#event-store/read-models/read-model-catch-up.subscription.js';
 import { getPool } from '#database/data-source.js';
+import { ProcessSession } from '#database/process-session.js';
 import type { CustomerCardDetailJson } from '#stamping/customer-card.dto.js';
 import { readModels } from '../../apps/read-models.js';
 import { testConfig, createTestEnvironment } from '../support/database/database.js';
@@ -292,6 +293,31 @@ describe('an intent whose process died', () => {
       );
       expect(claims.rowCount).toBe(1);
       expect(customer.id).toBeGreaterThan(0);
+    },
+    SLOW,
+  );
+
+  it(
+    'is finished by another process at once, however long its lease is, when its session has ended',
+    async () => {
+      await service.app.get(ProcessSession, { strict: false }).start('api');
+      const pool = getPool(other.source);
+      const dead = new ProcessSession(pool, testConfig(service.database.url));
+      await dead.start('api');
+      await openIntent(
+        pool,
+        createIntent(randomUUID(), createAbandonedCommit('reward-900005')),
+        dead.leaseHolder,
+      );
+      await service.database.query(
+        `update es.intents set leased_until = now() + interval '1 hour'`,
+      );
+      await dead.onApplicationShutdown();
+      await eventually(
+        async () => (await service.database.query('select 1 from es.intents')).rowCount,
+        (count) => count === 0,
+      );
+      expect((await getLastEvent('reward-900005')).type).toBe('Abandoned');
     },
     SLOW,
   );

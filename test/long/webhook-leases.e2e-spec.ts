@@ -229,7 +229,12 @@ describe('the owner of a delivery queue', () => {
     );
     const updateQueue = (set: string) =>
       queryRows(`update webhook_queues set ${set} where subscription_id = $1`, subscription.id);
-    await updateQueue("dispatcher_id = gen_random_uuid(), due_at = now() + interval '1 hour'");
+    const rival = await holder.query<{ number: number }>(
+      "select es.draw_process('dispatcher') as number",
+    );
+    await updateQueue(
+      `dispatcher_id = ${rival.rows[0]?.number}, due_at = now() + interval '1 hour'`,
+    );
     await eventually(
       async () => samples(await (await fetch(`http://127.0.0.1:${port}/metrics`)).text()),
       ({ value }) => (value('inkpad_webhook_queues_total', { change: 'lost' }) ?? 0) > 0,
@@ -409,9 +414,8 @@ describe('a delivery queue that was leased in a lost response', () => {
       );
     await eventually(readQueue, ([queue]) => queue?.owner === null);
     await queryRows(
-      `update webhook_queues q set due_at = now() + interval '30 seconds', dispatcher_id = d.id
-       from (select id from webhook_dispatchers order by seen_at desc limit 1) d
-       where q.subscription_id = $1`,
+      `update webhook_queues q set due_at = now() + interval '30 seconds', dispatcher_id = p.number
+       from es.processes p where q.subscription_id = $1`,
       subscription.id,
     );
     const [delivery] = await queryRows<{ id: number }>(
@@ -447,7 +451,6 @@ describe('killing a dispatcher', () => {
     );
     await killed;
     await startDispatcher();
-    // The killed dispatcher's leases expire after 30 s.
     await eventually(
       () => receiver.events.length,
       (count) => count === 50,

@@ -10,6 +10,7 @@ import { refuseToStart, reportUnhandled } from '#kernel/start-error.js';
 import { releaseStartMemory } from '#kernel/start-memory.js';
 import { listenForStop, type StopRequest } from '#kernel/stop.js';
 import { startTracing } from '#kernel/tracing.js';
+import { ProcessSession } from '#database/process-session.js';
 import { waitForDatabase } from '#operations/database-wait.js';
 import { listenForMetrics } from '#operations/metrics-listener.js';
 import { Readiness } from '#operations/readiness.js';
@@ -31,6 +32,7 @@ async function run({ received, signal }: StopRequest): Promise<void> {
   await startTracing(config, 'api', createNodeAgents(config));
   const app = await createServer(ApiModule.forRoot(config), config);
   await listenForMetrics(config, 'api', app.get(Registry, { strict: false }));
+  await app.get(ProcessSession, { strict: false }).start('api');
   releaseStartMemory();
   await listen(app, config);
   const log = new Logger('api');

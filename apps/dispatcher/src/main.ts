@@ -10,6 +10,7 @@ import { refuseToStart, reportUnhandled } from '#kernel/start-error.js';
 import { releaseStartMemory } from '#kernel/start-memory.js';
 import { listenForStop, type StopRequest } from '#kernel/stop.js';
 import { startTracing } from '#kernel/tracing.js';
+import { ProcessSession } from '#database/process-session.js';
 import { waitForDatabase } from '#operations/database-wait.js';
 import { listenForMetrics } from '#operations/metrics-listener.js';
 import { Readiness } from '#operations/readiness.js';
@@ -96,6 +97,7 @@ async function run(stopRequest: StopRequest): Promise<void> {
     isAlive: () => webhooks.isAlive,
   });
   await listenForMetrics(config, 'dispatcher', app.get(Registry, { strict: false }));
+  await app.get(ProcessSession, { strict: false }).start('dispatcher');
   const [messages, passes] = [app.get(MessageDispatch), app.get(PassDispatch)];
   for (const sending of [webhooks, messages, passes]) sending.start();
   const stopping = new AbortController();

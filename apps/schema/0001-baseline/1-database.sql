@@ -4,6 +4,37 @@ create schema es;
 create extension if not exists pg_trgm;
 create extension if not exists btree_gin;
 
+-- Numbers of processes. Each draws one at its start.
+create sequence es.process_numbers as int cycle;
+
+-- The processes that run. Each shares an advisory lock with nobody but its own sessions: the first key is its kind, the
+-- second its number. The lock ends with the process, because its connection does.
+create view es.processes as
+select case l.classid when 727085 then 'dispatcher' else 'api' end as kind, l.objid::bigint::int as number, l.pid
+from pg_locks l
+where l.locktype = 'advisory' and l.objsubid = 2 and l.classid in (727085, 727086) and l.granted
+  and l.database = (select oid from pg_database where datname = current_database());
+
+create function es.is_process_alive(p_number int) returns boolean
+language sql volatile cost 1000
+return p_number is null or exists (select from es.processes where number = p_number);
+
+-- Takes the lock of a process in one more session.
+create function es.hold_process(p_kind text, p_number int) returns void
+language sql volatile
+return pg_advisory_lock_shared(case p_kind when 'dispatcher' then 727085 when 'api' then 727086 end, p_number);
+
+-- Draws the number of a new process, and takes its lock. Null: another process has that number.
+create function es.draw_process(p_kind text) returns int
+language plpgsql volatile as $$
+declare
+  drawn int := nextval('es.process_numbers');
+begin
+  if exists (select from es.processes where number = drawn) then return null; end if;
+  perform es.hold_process(p_kind, drawn);
+  return drawn;
+end $$;
+
 -- The master key that seals. Values of the previous one are accepted while it is being rotated out.
 create table master_key (
   singleton boolean primary key default true check (singleton),

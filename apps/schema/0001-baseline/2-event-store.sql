@@ -135,6 +135,8 @@ create table es.intents (
   created_at timestamptz not null default now(),
   -- whoever may give the intent up
   holder uuid not null,
+  -- its process
+  process int,
   -- the record that an intent is about to begin, where their number is limited
   cap text,
   cap_id bigint,
@@ -144,6 +146,8 @@ create table es.intents (
 create index intents_cap on es.intents (cap)
   where cap is not null;
 create index intents_lease on es.intents (leased_until);
+create index intents_process on es.intents (process)
+  where process is not null;
 
 -- Streams that a commit to several existing ones is going to write: no second such commit may begin meanwhile.
 create table es.intent_streams (
@@ -157,6 +161,8 @@ create table es.stored_responses (
   key bytea primary key check (octet_length(key) = 32),
   request_hash bytea not null,
   holder uuid not null,
+  -- its process
+  process int,
   leased_until timestamptz not null,
   -- set while a commit to another engine is under way: only its end decides
   intent uuid,
@@ -170,21 +176,22 @@ create index stored_responses_intent on es.stored_responses (intent)
   where intent is not null;
 
 create function es.claim_idempotency_key(
-  p_key bytea, p_request_hash bytea, p_holder uuid, p_seconds int, out state text, out status int, out response bytea
+  p_key bytea, p_request_hash bytea, p_holder uuid, p_seconds int, p_process int, out state text, out status int, out response bytea
 ) returns record
 language plpgsql as $$
 declare
   existing es.stored_responses;
 begin
   perform set_config('synchronous_commit', 'off', true);
-  insert into es.stored_responses as o (key, request_hash, holder, leased_until, expires_at)
-  values (p_key, p_request_hash, p_holder, now() + make_interval(secs => p_seconds),
+  insert into es.stored_responses as o (key, request_hash, holder, process, leased_until, expires_at)
+  values (p_key, p_request_hash, p_holder, p_process, now() + make_interval(secs => p_seconds),
           now() + interval '24 hours')
   on conflict (key) do update
-    set request_hash = excluded.request_hash, holder = excluded.holder, leased_until = excluded.leased_until,
-        expires_at = excluded.expires_at, status = null, response = null
+    set request_hash = excluded.request_hash, holder = excluded.holder, process = excluded.process,
+        leased_until = excluded.leased_until, expires_at = excluded.expires_at, status = null, response = null
     where o.intent is null
-      and (o.expires_at <= now() or o.status is null and o.leased_until <= now());
+      and (o.expires_at <= now()
+        or o.status is null and (o.leased_until <= now() or not es.is_process_alive(o.process)));
   if found then
     state := 'ours';
     return;

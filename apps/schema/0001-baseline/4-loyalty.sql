@@ -381,13 +381,17 @@ create table imports (
   attempts int not null default 0,
   -- null: nothing to do; during an attempt the end of the lease
   due_at timestamptz,
-  reason text
+  reason text,
+  -- the process that holds the lease, until it ends
+  process int
 ) with (fillfactor = 70);
 create index imports_account on imports (account_id, id);
 -- For the quota of rows in a day.
 create index imports_created on imports (account_id, created_at) include (rows_total);
 create index imports_due on imports (account_id, due_at)
   where due_at is not null;
+create index imports_process on imports (process)
+  where process is not null and due_at is not null;
 create index imports_kept on imports (created_at)
   where rows_deleted_at is null;
 

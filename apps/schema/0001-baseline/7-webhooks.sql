@@ -95,12 +95,6 @@ create table webhook_bodies (
   body bytea storage external not null
 ) partition by range (seq);
 
--- The dispatchers that are running.
-create table webhook_dispatchers (
-  id uuid primary key,
-  seen_at timestamptz not null
-);
-
 -- One for each subscription: the dispatcher that holds the lease sends everything in it.
 create table webhook_queues (
   subscription_id bigint primary key,
@@ -108,7 +102,8 @@ create table webhook_queues (
   enqueued_count bigint not null default 1,
   -- when there is something to do, infinity: nothing; while leased, the end of the lease
   due_at timestamptz not null,
-  dispatcher_id uuid,
+  -- the process that holds the lease
+  dispatcher_id int,
   tier text not null default 'fast' check (tier in ('fast', 'slow', 'probe'))
 ) with (fillfactor = 50, autovacuum_vacuum_scale_factor = 0.05);
 create index webhook_queues_due on webhook_queues (due_at)

@@ -12,9 +12,13 @@ create table mail_outbox (
   -- why the last attempt failed
   reason text,
   -- the whole e-mail
-  sealed bytea not null
+  sealed bytea not null,
+  -- the process that holds the lease, until it ends
+  process int
 );
 create index mail_outbox_due on mail_outbox (due_at);
+create index mail_outbox_process on mail_outbox (process)
+  where process is not null;
 create trigger mail_outbox_sealed_key before insert or update of sealed on mail_outbox
   for each row execute function refuse_retired_key('sealed');
 
@@ -49,6 +53,8 @@ create table card_messages (
   -- the channel that the message has been counted for, against the limit of the address
   counted_channel text,
   phone_missing boolean not null default false,
+  -- the process that holds the lease, until it ends
+  process int,
   check (due_at is null or state = 'queued')
 ) with (fillfactor = 80);
 create index card_messages_account on card_messages (account_id, requested_at, id);
@@ -57,6 +63,8 @@ create index card_messages_due on card_messages (channel, account_id, due_at)
   where due_at is not null;
 create index card_messages_finished on card_messages (finished_at)
   where finished_at is not null;
+create index card_messages_process on card_messages (process)
+  where process is not null and due_at is not null;
 -- For the cap.
 create index card_messages_sms on card_messages (account_id, finished_at)
   where channel = 'sms' and state = 'sent';
@@ -128,9 +136,13 @@ create table pass_updates (
   attempts int not null default 0,
   -- why the last attempt failed
   reason text,
+  -- the process that holds the lease, until it ends
+  process int,
   primary key (channel, target)
 ) with (fillfactor = 50);
 create index pass_updates_due on pass_updates (channel, priority, account_id, due_at);
+create index pass_updates_process on pass_updates (process)
+  where process is not null;
 
 -- Passes that a change of a card (0: of the whole store) may have changed, worked off in batches.
 create table pass_refreshes (
@@ -212,9 +224,13 @@ create table google_classes (
   -- Of what Google has. Null: perhaps nothing.
   sent_hash text,
   -- While a process is sending: nobody else does.
-  leased_until timestamptz
+  leased_until timestamptz,
+  -- which one, until then
+  process int
 );
 create index google_classes_account on google_classes (account_id, card_id);
+create index google_classes_process on google_classes (process)
+  where process is not null and leased_until is not null;
 
 create table google_objects (
   customer_card_id bigint primary key,
@@ -223,9 +239,12 @@ create table google_objects (
   sent_hash text,
   -- The last notice that was sent, see passes.notice_tag.
   notified_tag bigint not null,
-  leased_until timestamptz
+  leased_until timestamptz,
+  process int
 ) with (fillfactor = 50);
 create index google_objects_card on google_objects (card_id, customer_card_id);
+create index google_objects_process on google_objects (process)
+  where process is not null and leased_until is not null;
 
 -- Google shows three notices of each kind in 24 hours. Older ones are deleted.
 create table google_notices (

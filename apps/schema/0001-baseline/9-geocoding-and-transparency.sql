@@ -9,9 +9,13 @@ create table geocoding_queue (
   attempts int not null default 0,
   due_at timestamptz not null default now(),
   -- why the last attempt failed
-  reason text
+  reason text,
+  -- the process that holds the lease, until it ends
+  process int
 );
 create index geocoding_queue_due on geocoding_queue (account_id, due_at);
+create index geocoding_queue_process on geocoding_queue (process)
+  where process is not null;
 
 -- What a geocoder said about an address.
 create table geocoding_cache (

@@ -1,6 +1,7 @@
 import type { Pool } from 'pg';
 import { createDataSource, getPool } from '#database/data-source.js';
 import { MasterKeys } from '#database/master-keys.js';
+import { ProcessSession } from '#database/process-session.js';
 import { readConfig, type Config } from '#configuration/config.js';
 import { BEGINNING, type EventStore, type StoredEvent } from '#event-store/port/event-store.js';
 import { EventStoreDbEventStore } from '#event-store/eventstoredb/eventstoredb-event-store.js';
@@ -33,7 +34,7 @@ export async function openStore(config: Config, kinds: StreamKind[] = readModels
     store,
     keys,
     rows,
-    responses: new StoredResponses(pool, masterKeys, keys),
+    responses: new StoredResponses(pool, masterKeys, keys, new ProcessSession(pool, config)),
     close: async () => {
       masterKeys.onModuleDestroy();
       await store.onApplicationShutdown();

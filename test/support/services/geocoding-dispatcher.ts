@@ -3,6 +3,7 @@ import { Pool } from 'pg';
 import { Registry } from 'prom-client';
 import { Config } from '#configuration/config.js';
 import { LeaderLock } from '#database/leader-lock.js';
+import { ProcessSession } from '#database/process-session.js';
 import { QueueMetrics } from '#database/queue-metrics.js';
 import { EventStore } from '#event-store/port/event-store.js';
 import { EventTypes } from '#event-store/port/event-types.js';
@@ -26,7 +27,7 @@ export class GeocodingFollower {
     const get = <T>(type: abstract new (...args: never[]) => T): T =>
       app.get<T>(type, { strict: false });
     const [pool, config] = [get(Pool), get(Config)];
-    this.queue = new GeocodingQueue(pool);
+    this.queue = new GeocodingQueue(pool, get(ProcessSession));
     const worker = new GeocodingWorker(
       this.queue,
       new GeocodingCache(pool),

@@ -10,6 +10,7 @@ import { DailyCounts } from '#database/daily-counts.js';
 import { LeaderLock } from '#database/leader-lock.js';
 import { QueueMetrics } from '#database/queue-metrics.js';
 import { MasterKeys } from '#database/master-keys.js';
+import { ProcessSession } from '#database/process-session.js';
 import { CardMessageContents } from '#messages/card-message-contents.service.js';
 import { CardMessageSending } from '#messages/card-message-sending.service.js';
 import { CARD_MESSAGES, CardMessages } from '#messages/card-messages.service.js';
@@ -46,7 +47,8 @@ export class MessageFollower {
     });
     this.pool = get(Pool);
     this.store = get(EventStore);
-    const messages = new CardMessages(this.pool, get(DailyCounts));
+    const session = get(ProcessSession);
+    const messages = new CardMessages(this.pool, session, get(DailyCounts));
     const metrics = new MessageMetrics(this.pool, new Registry());
     const smtp = new SmtpClient(config);
     const contents = new CardMessageContents(get(ReadModels), config);
@@ -60,7 +62,7 @@ export class MessageFollower {
       get(CapOverrides),
       config,
     );
-    const outbox = new MailOutbox(this.pool, get(MasterKeys), get(DailyCounts), config);
+    const outbox = new MailOutbox(this.pool, session, get(MasterKeys), get(DailyCounts), config);
     const mails = new MailQueue(outbox, smtp, metrics);
     this.dispatch = new MessageDispatch(mails, cards, config, get(QueueMetrics));
     const lock = get(LeaderLock);

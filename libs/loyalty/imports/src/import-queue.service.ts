@@ -3,6 +3,7 @@ import { Pool } from 'pg';
 import { getErrorMessage } from '#kernel/errors.js';
 import type { RetrySchedule } from '#kernel/retry-schedule.js';
 import { JobQueue, LEASED, type Job, type JobOutcome, type JobTable } from '#database/job-queue.js';
+import { ProcessSession } from '#database/process-session.js';
 import { ThrottledNotify } from '#database/throttled-notify.js';
 import type { StoredState } from './customer-import.js';
 
@@ -34,8 +35,8 @@ export class ImportQueue extends JobQueue<QueuedImport> {
   private readonly log = new Logger('imports');
   private readonly newWork: ThrottledNotify;
 
-  constructor(pool: Pool) {
-    super(pool, TABLE, RETRIES);
+  constructor(pool: Pool, session: ProcessSession) {
+    super(pool, session, TABLE, RETRIES);
     this.newWork = new ThrottledNotify(pool, IMPORTS_CHANNEL, (error) =>
       this.log.warn(`dispatchers could not be notified and will poll: ${getErrorMessage(error)}`),
     );
@@ -48,7 +49,9 @@ export class ImportQueue extends JobQueue<QueuedImport> {
 
   /** Ends a turn: the rest of the import is due at once, after the imports of other stores. */
   async endTurn(job: Job<QueuedImport>, delayMs = 0): Promise<void> {
-    const text = `update imports set attempts = 0, due_at = now() + $1 * interval '1 millisecond' where ${LEASED}`;
+    const text = `
+      update imports set attempts = 0, due_at = now() + $1 * interval '1 millisecond', process = null
+      where ${LEASED}`;
     await this.change(job, 'end_turn', text, [delayMs]);
   }
 
@@ -59,9 +62,9 @@ export class ImportQueue extends JobQueue<QueuedImport> {
   async extendLease(job: Job<QueuedImport>): Promise<boolean> {
     const { rows } = await this.pool.query<{ lease_until: string }>({
       name: 'imports_extend_lease',
-      text: `update imports set due_at = now() + interval '60 seconds'
+      text: `update imports set due_at = now() + interval '60 seconds', process = $3
              where id = $1 and due_at = $2::timestamptz returning due_at::text as lease_until`,
-      values: [job.id, job.leaseUntil],
+      values: [job.id, job.leaseUntil, this.session.leaseHolder],
     });
     const [extended] = rows;
     if (extended) job.leaseUntil = extended.lease_until;

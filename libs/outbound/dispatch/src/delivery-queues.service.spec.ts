@@ -31,7 +31,7 @@ let queues: DeliveryQueues;
 
 beforeEach(() => {
   metrics = new DeliveryMetrics(new Registry());
-  queues = new DeliveryQueues(metrics);
+  queues = new DeliveryQueues(metrics, undefined as never);
 });
 
 afterEach(() => metrics.onApplicationShutdown());

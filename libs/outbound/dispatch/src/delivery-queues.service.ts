@@ -1,5 +1,6 @@
 import { Injectable } from '@nestjs/common';
 import { performance } from 'node:perf_hooks';
+import { ProcessSession } from '#database/process-session.js';
 import { AttemptSlots } from './attempt-slots.js';
 import type { Delivery } from './delivery.js';
 import { DeliveryMetrics } from './delivery-metrics.service.js';
@@ -7,7 +8,10 @@ import { DeliveryQueue, type Tier } from './delivery-queue.js';
 
 /** Deliveries kept in memory: in all, of one queue at most, and of each queue at least, even beyond the total. */
 const MAX_LOADED = { total: 8_192, perQueue: 64, minPerQueue: 4 };
-/** A lease lasts 30 s from its last renewal; in the last seconds nothing new is sent. */
+/**
+ * A lease lasts 30 s from its last renewal; in the last seconds nothing new is sent. Nor is it once the process has lost
+ * its session, until the leases are renewed in the next one: others may take them for those of a dead process.
+ */
 const TRUST_LEASE_MS = 25_000;
 
 export type LeasedQueue = DeliveryQueue<Delivery>;
@@ -24,10 +28,13 @@ export class DeliveryQueues {
   private readonly lostQueues = new Map<number, LeasedQueue>();
   /** Queues that wait to be loaded. */
   private readonly needingRefill = new Set<LeasedQueue>();
-  private renewedAt = performance.now();
+  private renewedAt = -Infinity;
   private startLoading: () => void = () => undefined;
 
-  constructor(metrics: DeliveryMetrics) {
+  constructor(
+    metrics: DeliveryMetrics,
+    private readonly session: ProcessSession,
+  ) {
     metrics.watch({
       queues: () => this.countByTier(),
       inFlight: () => this.slots.usedByTier,
@@ -139,7 +146,9 @@ export class DeliveryQueues {
   }
 
   get isLeaseTrusted(): boolean {
-    return performance.now() - this.renewedAt < TRUST_LEASE_MS;
+    const { isHeld, heldSince } = this.session;
+    const { renewedAt } = this;
+    return isHeld && renewedAt >= heldSince && performance.now() - renewedAt < TRUST_LEASE_MS;
   }
 
   /** @param lingerMs how long a queue is kept after it has become empty */

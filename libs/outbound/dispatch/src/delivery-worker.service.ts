@@ -7,6 +7,7 @@ import { pause } from '#kernel/pause.js';
 import { StallDetector } from '#kernel/stall-detector.js';
 import { DATABASE_RETRY_MS } from '#database/connection.js';
 import { Notifications } from '#database/notifications.js';
+import { ProcessSession } from '#database/process-session.js';
 import { WORK_CHANNEL, WorkHints } from '#subscriptions/work-hints.service.js';
 import { DeliveryAttempts } from './delivery-attempts.service.js';
 import { QueueLeases } from './queue-leases.service.js';
@@ -30,7 +31,7 @@ export class DeliveryWorker {
   private readonly log = new Logger('webhook deliveries');
   private woken = false;
   private wakeUp: () => void = () => undefined;
-  private otherDispatcherCount = 0;
+  private renewSoon: () => void = () => undefined;
 
   constructor(
     private readonly queues: DeliveryQueues,
@@ -40,19 +41,20 @@ export class DeliveryWorker {
     private readonly metrics: DeliveryMetrics,
     private readonly stalls: StallDetector,
     private readonly hints: WorkHints,
+    private readonly session: ProcessSession,
     private readonly config: Config,
   ) {}
 
   /** Whether no other dispatcher needs to be told about new work. */
   get isAlone(): boolean {
-    return this.otherDispatcherCount === 0;
+    return this.session.peerCount === 0;
   }
 
   /**
    * Who may claim queues for this dispatcher without asking it; null: nobody, because the others are to get their share or
    * it owns enough.
    */
-  get claimingDispatcherId(): string | null {
+  get claimingDispatcherId(): number | null {
     const { isStopping, isLeaseTrusted, size } = this.queues;
     return this.isAlone && !isStopping && isLeaseTrusted && size < MAX_QUEUES.total
       ? this.leases.dispatcherId
@@ -93,6 +95,7 @@ export class DeliveryWorker {
       },
       { once: true },
     );
+    this.session.onHeld(() => this.renewSoon());
     const tickTimer = setInterval(() => this.tick(), TICK_MS);
     const hints = new Notifications(this.config.databaseUrl, WORK_CHANNEL, (payload) =>
       this.onHint(payload),
@@ -129,7 +132,6 @@ export class DeliveryWorker {
       if (this.queues.size === 0 || isLate) break;
       await wait(20);
     }
-    await this.leases.leave().catch((error: unknown) => this.log.debug(getErrorMessage(error)));
     return this.queues.slots.inFlight;
   }
 
@@ -237,7 +239,10 @@ export class DeliveryWorker {
   private async renewLoop(signal: AbortSignal): Promise<void> {
     let isUnavailable = false;
     while (!signal.aborted) {
+      const waking = new AbortController();
+      this.renewSoon = () => waking.abort();
       try {
+        const wasTrusted = this.queues.isLeaseTrusted;
         const requestedAt = performance.now();
         const renewed = await this.stalls.watch(() => this.leases.renew());
         // These were claimed by a statement whose result was lost: nobody else would notice.
@@ -249,21 +254,23 @@ export class DeliveryWorker {
           this.queues.requestRefill(queue);
         }
         this.queues.markRenewed(requestedAt);
+        if (!wasTrusted) this.claimSoon();
         await this.shareQueues();
         isUnavailable = false;
       } catch (error) {
         if (!isUnavailable) this.log.warn(`leases could not be renewed: ${getErrorMessage(error)}`);
         isUnavailable = true;
       }
-      await pause(isUnavailable ? DATABASE_RETRY_MS : RENEW_INTERVAL_MS, signal);
+      const delayMs = isUnavailable ? DATABASE_RETRY_MS : RENEW_INTERVAL_MS;
+      await pause(delayMs, AbortSignal.any([signal, waking.signal]));
     }
   }
 
   /** Releases what is well above this dispatcher's share of the queues while others are running. */
   private async shareQueues(): Promise<void> {
-    const { otherCount, leasedCount } = await this.leases.announcePresence();
-    this.otherDispatcherCount = otherCount;
+    const { peerCount: otherCount } = this.session;
     if (otherCount === 0) return;
+    const leasedCount = await this.leases.countLeased();
     const share = Math.ceil(leasedCount / (otherCount + 1));
     let surplus = this.queues.size - share - Math.ceil(share / 8) - 1;
     for (const queue of this.queues.all) {

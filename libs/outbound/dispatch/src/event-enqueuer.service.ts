@@ -97,7 +97,7 @@ const ENQUEUE = {
       ${armQueues(
         `select distinct subscription_id from unnest($13::bigint[]) as x (subscription_id)
          where exists (select from moved) order by subscription_id`,
-        { owner: '$16::uuid', until: LEASE_END },
+        { owner: '$16::int', until: LEASE_END },
       )}
       returning q.subscription_id, q.tier, q.dispatcher_id = $16 as mine
     ), new_deliveries as materialized (
@@ -140,7 +140,7 @@ export class EventEnqueuer {
     from: Position,
     stored: StoredEvent[],
     to: Position,
-    dispatcherId: string | null,
+    dispatcherId: number | null,
   ): Promise<EnqueuedQueues> {
     const startedAt = performance.now();
     const events = this.getPublicEvents(stored);
@@ -275,7 +275,7 @@ function toEnqueueArguments(
   moved: unknown[],
   events: PublicEvent[],
   deliveries: EnqueuedDelivery[],
-  dispatcherId: string | null,
+  dispatcherId: number | null,
 ): unknown[] {
   return [
     ...moved,

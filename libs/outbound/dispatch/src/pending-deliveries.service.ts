@@ -131,7 +131,7 @@ export class PendingDeliveries {
 
   /** @returns nothing of queues that belong to another dispatcher by now */
   async load(
-    dispatcherId: string,
+    dispatcherId: number | null,
     requests: Omit<LoadRequest, 'state'>[],
   ): Promise<{ views: Map<number, QueueView>; deliveries: Delivery[] }> {
     const values = [

@@ -1,6 +1,6 @@
 import { Injectable } from '@nestjs/common';
 import { Pool } from 'pg';
-import { createId } from '#kernel/randomness.js';
+import { ProcessSession } from '#database/process-session.js';
 import type { QueuedDelivery } from './delivery.js';
 import type { DeliveryQueue, QueueState, Tier } from './delivery-queue.js';
 import { DeliveryMetrics } from './delivery-metrics.service.js';
@@ -12,15 +12,13 @@ export const LEASE_END = `now() + interval '${LEASE_SECONDS} seconds'`;
 
 /** A queue with a delivery that could not be processed comes back after this long. */
 const BACKOFF_SECONDS = 30;
-/** A dispatcher that has not been seen for this long no longer counts when queues are shared out. */
-const DISPATCHER_GONE_SECONDS = 12;
 
 /** `paused`: nothing may be sent until the subscription changes. `backoff`: not before a while. */
 type Hold = 'none' | 'paused' | 'backoff';
 
 const HOLDS: { [state in QueueState]?: Hold } = { paused: 'paused', 'backing-off': 'backoff' };
 
-/** `taken_over`: the lease had run out, because the owner has died or could not renew it. */
+/** `taken_over`: the lease has ended, because the owner has died or could not renew it. */
 type ClaimedRow = { subscription_id: number; tier: Tier; taken_over: boolean };
 
 /** Claims queues, not deliveries: it costs one write per queue, however long its queue is. */
@@ -85,18 +83,9 @@ const RENEW = {
     returning q.subscription_id`,
 };
 
-const PRESENT = {
-  name: 'webhook_dispatchers_present',
-  text: `
-    with seen as (
-      insert into webhook_dispatchers (id, seen_at) values ($1, now())
-      on conflict (id) do update set seen_at = now()
-    ), forgotten as (
-      delete from webhook_dispatchers where seen_at < now() - interval '5 minutes'
-    )
-    select (select count(*) from webhook_dispatchers
-            where id <> $1 and seen_at > now() - interval '${DISPATCHER_GONE_SECONDS} seconds') as other_count,
-      (select count(*) from webhook_queues where dispatcher_id is not null) as leased_count`,
+const COUNT_LEASED = {
+  name: 'webhook_queues_count_leased',
+  text: 'select count(*)::int as leased_count from webhook_queues where dispatcher_id is not null',
 };
 
 const FORGET_QUEUE = {
@@ -106,16 +95,24 @@ const FORGET_QUEUE = {
     delete from webhook_queues q where q.subscription_id = $2 and q.dispatcher_id = $1 and q.enqueued_count = $3`,
 };
 
-/** Leases queues to this process. When a process dies, its queues become due again as their leases end. */
+/**
+ * Leases queues to this process. Their leases end with the process, and its queues are due again. Those of a process that
+ * falls silent run out.
+ */
 @Injectable()
 export class QueueLeases {
-  /** Identifies this process among all dispatchers. */
-  readonly dispatcherId = createId();
-
   constructor(
     private readonly pool: Pool,
     private readonly metrics: DeliveryMetrics,
-  ) {}
+    private readonly session: ProcessSession,
+  ) {
+    session.addLeases({ name: 'webhook_queues', holder: 'dispatcher_id', endsAt: 'due_at' });
+  }
+
+  /** Identifies this process among all dispatchers; null before its first session, when it owns nothing. */
+  get dispatcherId(): number | null {
+    return this.session.number;
+  }
 
   async claim(limit: number): Promise<{ subscriptionId: number; tier: Tier }[]> {
     const { rows } = await this.metrics.timeStatement(
@@ -157,17 +154,10 @@ export class QueueLeases {
     return new Set(rows.map((row) => row.subscription_id));
   }
 
-  /** @returns the number of other dispatchers, and of queues that all of them lease */
-  async announcePresence(): Promise<{ otherCount: number; leasedCount: number }> {
-    const { rows } = await this.pool.query<{ other_count: number; leased_count: number }>({
-      ...PRESENT,
-      values: [this.dispatcherId],
-    });
-    return { otherCount: rows[0]?.other_count ?? 0, leasedCount: rows[0]?.leased_count ?? 0 };
-  }
-
-  async leave(): Promise<void> {
-    await this.pool.query('delete from webhook_dispatchers where id = $1', [this.dispatcherId]);
+  /** Counts the queues that all dispatchers lease. */
+  async countLeased(): Promise<number> {
+    const { rows } = await this.pool.query<{ leased_count: number }>(COUNT_LEASED);
+    return rows[0]?.leased_count ?? 0;
   }
 
   /**

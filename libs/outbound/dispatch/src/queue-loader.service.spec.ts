@@ -30,9 +30,9 @@ afterEach(() => metrics.onApplicationShutdown());
 it.each([0, 1, 2, 3, 4, 5, 6])(
   'a queue that asks %i promises after another is loaded',
   async (n) => {
-    const queues = new DeliveryQueues(metrics);
-    const loadings = new Loadings();
     const unused = undefined as never;
+    const queues = new DeliveryQueues(metrics, unused);
+    const loadings = new Loadings();
     const loader = new QueueLoader(queues, unused, unused, unused, unused, metrics, loadings);
     loadings.onLoad = () => {
       loadings.onLoad = () => undefined;

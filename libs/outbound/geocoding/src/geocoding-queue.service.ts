@@ -2,6 +2,7 @@ import { Injectable } from '@nestjs/common';
 import pg, { Pool } from 'pg';
 import type { RetrySchedule } from '#kernel/retry-schedule.js';
 import { JobQueue, type JobTable } from '#database/job-queue.js';
+import { ProcessSession } from '#database/process-session.js';
 
 const MINUTE_MS = 60_000;
 const HOUR_MS = 60 * MINUTE_MS;
@@ -29,8 +30,8 @@ const RESTART = 'attempts = 0, due_at = now(), reason = null';
 /** The queue of locations whose addresses have to be looked up. */
 @Injectable()
 export class GeocodingQueue extends JobQueue<QueuedAddress> {
-  constructor(pool: Pool) {
-    super(pool, TABLE, RETRIES);
+  constructor(pool: Pool, session: ProcessSession) {
+    super(pool, session, TABLE, RETRIES);
   }
 
   /** Enqueues locations within the caller's transaction. */

@@ -1,10 +1,11 @@
 import { Injectable } from '@nestjs/common';
 import { Pool } from 'pg';
 import { query } from '#database/connection.js';
+import { ProcessSession } from '#database/process-session.js';
 import type { CardScope, UpdateRequest } from '#passes/pass-sender.js';
 import type { CustomerCard } from '#stamping/customer-card.js';
 
-/** Longer than a send can take. After that, another process may take over from one that has died. */
+/** Longer than a send can take. After that, another process may take over from one that has fallen silent. */
 const LEASE_SECONDS = 60;
 const NOTICE_QUOTA_HOURS = 24;
 /** The quota of Google for each kind of notice, for one pass within these hours. */
@@ -24,7 +25,7 @@ export type LeasedObject = Leased<{
 }>;
 
 const IS_NOT_LEASED = '(leased_until is null or leased_until <= now())';
-const ACQUIRE_LEASE = `leased_until = now() + interval '${LEASE_SECONDS} seconds'`;
+const ACQUIRE_LEASE = `process = $2, leased_until = now() + interval '${LEASE_SECONDS} seconds'`;
 
 /**
  * Replaces the hash while a change is being sent, and as long as there is no response to it. It is unknown which of the
@@ -35,7 +36,13 @@ export const UNCERTAIN_HASH = '';
 /** Stores which classes and objects Google has, or should have, and the hash of what was last sent of each. */
 @Injectable()
 export class GoogleObjects {
-  constructor(private readonly pool: Pool) {}
+  constructor(
+    private readonly pool: Pool,
+    private readonly session: ProcessSession,
+  ) {
+    for (const name of ['google_classes', 'google_objects'])
+      session.addLeases({ name, holder: 'process', endsAt: 'leased_until' });
+  }
 
   /** Finds those of these customer cards that are registered at Google. */
   async findObjectTargets(customerCardIds: number[]): Promise<UpdateRequest[]> {
@@ -103,7 +110,7 @@ export class GoogleObjects {
         name: 'google_classes_hold',
         text: `update google_classes set ${ACQUIRE_LEASE} where card_id = $1 and ${IS_NOT_LEASED}
                returning account_id, sent_hash, leased_until::text as until`,
-        values: [cardId],
+        values: [cardId, this.session.leaseHolder],
       },
     );
     if (!row) return (await this.hasRow('google_classes', cardId)) ? 'busy' : undefined;
@@ -122,7 +129,7 @@ export class GoogleObjects {
       name: 'google_objects_hold',
       text: `update google_objects set ${ACQUIRE_LEASE} where customer_card_id = $1 and ${IS_NOT_LEASED}
              returning account_id, card_id, sent_hash, notified_tag, leased_until::text as until`,
-      values: [customerCardId],
+      values: [customerCardId, this.session.leaseHolder],
     });
     if (!row) return (await this.hasRow('google_objects', customerCardId)) ? 'busy' : undefined;
     return {

@@ -4,6 +4,7 @@ import { findMailboxKey } from '#kernel/email-address.js';
 import { inTransaction } from '#database/connection.js';
 import { DailyCounts, type RunQuery } from '#database/daily-counts.js';
 import { JobQueue, LEASED, type Job, type JobOutcome, type JobTable } from '#database/job-queue.js';
+import { ProcessSession } from '#database/process-session.js';
 import { MOVE_CHECKPOINT, toMoveArguments, OvertakenError } from '#event-store/port/checkpoint.js';
 import type { Position, StoredEvent } from '#event-store/port/event-store.js';
 import { SAME_REQUEST_MS } from '#customers/card-links.js';
@@ -99,9 +100,10 @@ const TABLE: JobTable<QueuedMessage> = {
 export class CardMessages extends JobQueue<QueuedMessage> {
   constructor(
     pool: Pool,
+    session: ProcessSession,
     private readonly counts: DailyCounts,
   ) {
-    super(pool, TABLE, MAIL_RETRIES);
+    super(pool, session, TABLE, MAIL_RETRIES);
   }
 
   /** Enqueues the requests of a batch of the log, and advances the checkpoint. @throws OvertakenError */

@@ -7,6 +7,7 @@ import { createId } from '#kernel/randomness.js';
 import { DailyCounts, type RunQuery } from '#database/daily-counts.js';
 import { MasterKeys } from '#database/master-keys.js';
 import { JobQueue, type JobOutcome, type JobTable } from '#database/job-queue.js';
+import { ProcessSession } from '#database/process-session.js';
 import type { SealedColumn } from '#database/sealed-column.js';
 import { GIVE_UP_SECONDS, MAIL_RETRIES, type Mail } from './mail.js';
 
@@ -39,11 +40,12 @@ const TABLE: JobTable<QueuedMail> = {
 export class MailOutbox extends JobQueue<QueuedMail> {
   constructor(
     pool: Pool,
+    session: ProcessSession,
     private readonly keys: MasterKeys,
     private readonly counts: DailyCounts,
     private readonly config: Config,
   ) {
-    super(pool, TABLE, MAIL_RETRIES);
+    super(pool, session, TABLE, MAIL_RETRIES);
   }
 
   /**

@@ -2,6 +2,7 @@ import { Injectable } from '@nestjs/common';
 import pg, { Pool } from 'pg';
 import type { RetrySchedule } from '#kernel/retry-schedule.js';
 import { JobQueue, LEASED, type Job, type JobTable } from '#database/job-queue.js';
+import { ProcessSession } from '#database/process-session.js';
 import type { PassChannel, UpdateRequest } from './pass-sender.js';
 
 /** Several stamps within this time are one update. */
@@ -34,7 +35,7 @@ const REQUEST = {
 /** Stores updates until they are sent: each at least once, and once for several changes in a row. */
 @Injectable()
 export class PassUpdates extends JobQueue<QueuedUpdate> {
-  constructor(pool: Pool) {
+  constructor(pool: Pool, session: ProcessSession) {
     const table: JobTable<QueuedUpdate> = {
       name: 'pass_updates',
       key: ['channel', 'target'],
@@ -47,7 +48,7 @@ export class PassUpdates extends JobQueue<QueuedUpdate> {
         requestNumber: 'request_number',
       },
     };
-    super(pool, table, RETRIES);
+    super(pool, session, table, RETRIES);
   }
 
   /**

@@ -240,7 +240,7 @@ function isAbout(subject: EventSubject | undefined, filter: SubjectFilter): bool
  */
 export function armQueues(
   ids: string,
-  claim: { owner: string; until: string } = { owner: 'null::uuid', until: 'now()' },
+  claim: { owner: string; until: string } = { owner: 'null::int', until: 'now()' },
 ): string {
   const { owner, until } = claim;
   return `insert into webhook_queues as q (subscription_id, dispatcher_id, due_at)

@@ -12,6 +12,7 @@ import { LeaderLock } from './leader-lock.js';
 import { Maintenance } from './maintenance.service.js';
 import { MasterKeys } from './master-keys.js';
 import type { Migration } from './migrate.js';
+import { ProcessSession } from './process-session.js';
 import { PoolMetrics } from './pool-metrics.js';
 import { QueueMetrics } from './queue-metrics.js';
 import { ReportDatabase } from './report-database.service.js';
@@ -71,6 +72,7 @@ export class DatabaseModule {
         LeaderLock,
         Maintenance,
         PoolMetrics,
+        ProcessSession,
         QueueMetrics,
         ReportDatabase,
         ServerWatch,
@@ -81,6 +83,7 @@ export class DatabaseModule {
         MasterKeys,
         LeaderLock,
         Maintenance,
+        ProcessSession,
         QueueMetrics,
         ReportDatabase,
         VendorRateLimiter,

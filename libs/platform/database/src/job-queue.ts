@@ -1,14 +1,15 @@
 import type { Pool, PoolClient } from 'pg';
 import type { RetrySchedule } from '#kernel/retry-schedule.js';
 import { findLastServed } from '#kernel/turns.js';
+import type { ProcessSession } from './process-session.js';
 
-/** Longer than an attempt can last. After that, another process may claim the job of one that has died. */
+/** Longer than an attempt can last. After that, another process may claim the job of one that has fallen silent. */
 const LEASE_SECONDS = 60;
 
 /**
- * A table of jobs, with the columns `due_at`, `attempts` and `reason`. `due_at` is the end of the lease during an
- * attempt, and null when there is nothing to do. An index has the columns `partition`, `turnsBy` and `due_at`, in this
- * order.
+ * A table of jobs, with the columns `due_at`, `attempts`, `reason` and `process`. `due_at` is the end of the lease during
+ * an attempt, and null when there is nothing to do. `process` holds the lease. One index has the columns `partition`,
+ * `turnsBy` and `due_at`, in this order, and another one `process`.
  */
 export type JobTable<Item> = {
   name: string;
@@ -42,7 +43,7 @@ export type JobOutcome =
 export const LEASED = ':leased';
 
 /**
- * Keeps jobs until they are done. A process that dies during an attempt causes another one when its lease ends, so
+ * Keeps jobs until they are done. A process that dies during an attempt causes another one, as its lease ends with it, so
  * everything is done at least once. A result that comes after the lease changes nothing.
  */
 export class JobQueue<Item extends object> {
@@ -52,10 +53,12 @@ export class JobQueue<Item extends object> {
 
   constructor(
     protected readonly pool: Pool,
+    protected readonly session: ProcessSession,
     private readonly table: JobTable<Item>,
     readonly schedule: RetrySchedule,
   ) {
     this.claimText = createClaim(table);
+    session.addLeases({ name: table.name, holder: 'process', endsAt: 'due_at' });
   }
 
   /** Claims due jobs of a partition for a minute. */
@@ -66,7 +69,12 @@ export class JobQueue<Item extends object> {
     const { rows } = await this.pool.query<Job<Item> & { turn: number }>({
       name: `${name}_claim`,
       text: this.claimText,
-      values: [limit, ...partition, ...(turnsBy === undefined ? [] : [after])],
+      values: [
+        limit,
+        this.session.leaseHolder,
+        ...partition,
+        ...(turnsBy === undefined ? [] : [after]),
+      ],
     });
     const served = rows.map(({ turn }) => turn);
     if (turnsBy !== undefined) this.lastServed.set(queue, findLastServed(after, served));
@@ -81,7 +89,7 @@ export class JobQueue<Item extends object> {
   /** Ends the lease, and makes the job due again later. */
   async postpone(job: Job<Item>, delayMs: number, reason: string): Promise<void> {
     const text = `update ${this.table.name}
-      set due_at = now() + $1 * interval '1 millisecond', reason = $2 where ${LEASED}`;
+      set due_at = now() + $1 * interval '1 millisecond', reason = $2, process = null where ${LEASED}`;
     await this.change(job, 'postpone', text, [delayMs, reason]);
   }
 
@@ -111,7 +119,10 @@ export class JobQueue<Item extends object> {
   }
 }
 
-/** Creates the statement that claims jobs. $1 limit, then the partition, then the value of `turnsBy` served last. */
+/**
+ * Creates the statement that claims jobs. $1 limit, $2 the process, then the partition, then the value of `turnsBy` served
+ * last.
+ */
 function createClaim<Item>({
   name,
   key,
@@ -120,7 +131,7 @@ function createClaim<Item>({
   columns,
 }: JobTable<Item>): string {
   const keys = key.map((property) => columns[property]);
-  const queue = partition.map((column, i) => `q.${column} = $${i + 2} and`).join(' ');
+  const queue = partition.map((column, i) => `q.${column} = $${i + 3} and`).join(' ');
   const lockedKeys = keys.map((column, i) => `q.${column} as key_${i}`).join(', ');
   const properties = Object.entries<string>(columns).map(([to, from]) => `${from} as "${to}"`);
   const due =
@@ -129,13 +140,14 @@ function createClaim<Item>({
       select ${lockedKeys} from ${name} q where ${queue} q.due_at <= now()
       order by q.due_at limit $1 for update skip locked
     )`
-      : `${createTurns({ name, keys, turnsBy, queue, last: `$${partition.length + 2}` })}, due as (
+      : `${createTurns({ name, keys, turnsBy, queue, last: `$${partition.length + 3}` })}, due as (
       select ${lockedKeys} from ${name} q join turns using (${keys.join(', ')})
       where ${queue} q.due_at <= now() for update of q skip locked
     )`;
   return `
     with recursive ${due}
-    update ${name} q set attempts = q.attempts + 1, due_at = now() + interval '${LEASE_SECONDS} seconds'
+    update ${name} q set attempts = q.attempts + 1, process = $2,
+      due_at = now() + interval '${LEASE_SECONDS} seconds'
     from due where ${keys.map((column, i) => `q.${column} = key_${i}`).join(' and ')}
     returning ${properties.join(', ')}, q.attempts, q.due_at::text as "leaseUntil", ${turnsBy ?? 0} as turn`;
 }

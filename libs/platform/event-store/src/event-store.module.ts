@@ -1,6 +1,7 @@
 import { Global, Module, type DynamicModule, type Provider } from '@nestjs/common';
 import pg from 'pg';
 import { Registry } from 'prom-client';
+import { ProcessSession } from '#database/process-session.js';
 import { PlatformConfig } from '#kernel/platform-config.js';
 import { PastStates } from './log/past-states.service.js';
 import { openEventStore } from './port/engine.js';
@@ -94,9 +95,13 @@ function createProviders(allReadModels: AnyReadModel[], plainTables: PlainTable[
   return [
     {
       provide: EventStore,
-      inject: [pg.Pool, PersonalKeys, PlatformConfig],
-      useFactory: (pool: pg.Pool, keys: PersonalKeys, config: PlatformConfig) =>
-        openEventStore(pool, keys, config, allReadModels, plainTables),
+      inject: [pg.Pool, PersonalKeys, PlatformConfig, ProcessSession],
+      useFactory: (
+        pool: pg.Pool,
+        keys: PersonalKeys,
+        config: PlatformConfig,
+        session: ProcessSession,
+      ) => openEventStore(pool, keys, config, allReadModels, plainTables, session),
     },
     {
       provide: ReadModelCatchUp,

@@ -5,11 +5,12 @@ import { fingerprint } from '#kernel/sealing.js';
 import { query } from '#database/connection.js';
 import type { SealedColumn } from '#database/sealed-column.js';
 import { MasterKeys } from '#database/master-keys.js';
+import { ProcessSession } from '#database/process-session.js';
 import type { SealedResponse } from '../port/event-store.js';
 import { PersonalKeys, type KeyQuery } from '../personal-keys/personal-keys.js';
 import { toCommitError } from '../port/refusals.js';
 
-/** After this time without a response, another request with the same key takes over. */
+/** After this time without a response, another request with the same key takes over: at once if the process has died. */
 const LEASE_SECONDS = 10;
 const PRUNE_BATCH_SIZE = 1_000;
 
@@ -49,7 +50,7 @@ const PERSONAL_BYTES = 9;
 
 const CLAIM_KEY = {
   name: 'stored_responses_claim',
-  text: 'select state, status, response from es.claim_idempotency_key($1, $2, $3, $4)',
+  text: 'select state, status, response from es.claim_idempotency_key($1, $2, $3, $4, $5)',
 };
 const SAVE = {
   name: 'stored_responses_save',
@@ -81,6 +82,7 @@ export class StoredResponses {
     private readonly pool: Pool,
     private readonly masterKeys: MasterKeys,
     private readonly keys: PersonalKeys,
+    private readonly session: ProcessSession,
   ) {}
 
   /** Returns the hash under which keys and bodies are stored. Neither is stored in plain text. */
@@ -97,7 +99,10 @@ export class StoredResponses {
       state: IdempotencyKeyState['state'];
       status: number | null;
       response: Buffer | null;
-    }>(this.pool, { ...CLAIM_KEY, values: [keyed.key, request, keyed.holder, LEASE_SECONDS] });
+    }>(this.pool, {
+      ...CLAIM_KEY,
+      values: [keyed.key, request, keyed.holder, LEASE_SECONDS, this.session.leaseHolder],
+    });
     if (!row) throw new Error('es.claim_idempotency_key returned no state');
     if (row.state !== 'done') return { state: row.state };
     if (row.status === null || !row.response) throw new Error('a stored response is complete');

@@ -12,6 +12,7 @@ import { pause } from '#kernel/pause.js';
 import { createId } from '#kernel/randomness.js';
 import { RETRY, retryUntil } from '#kernel/retry-until.js';
 import { BatchSlots } from '#database/batcher.js';
+import type { ProcessSession } from '#database/process-session.js';
 import { query, isConnectionLoss, isTransient } from '#database/connection.js';
 import {
   ConflictError,
@@ -86,8 +87,10 @@ export class EventStoreDbEventStore
     config: PlatformConfig,
     /** The kinds of our streams; other streams on the server are not read. */
     kinds: StreamKind[],
+    private readonly session?: ProcessSession,
   ) {
     super();
+    session?.addLeases({ name: 'es.intents', holder: 'process', endsAt: 'leased_until' });
     this.url = config.eventStoreUrl ?? '';
     this.connection = new EventStoreDbConnection(this.url);
     const streams = new OwnStreams(
@@ -308,7 +311,7 @@ export class EventStoreDbEventStore
    */
   private async openSealed(intent: Intent): Promise<void> {
     const sealed = await sealIntent(this.keys, intent);
-    await this.settle(() => openIntent(this.pool, sealed), 'refusable');
+    await this.settle(() => openIntent(this.pool, sealed, this.leaseHolder), 'refusable');
   }
 
   /**
@@ -340,11 +343,16 @@ export class EventStoreDbEventStore
     }
   }
 
+  private get leaseHolder(): number | null {
+    return this.session?.leaseHolder ?? null;
+  }
+
   private async recoverPeriodically(): Promise<void> {
     while (!this.stopped.signal.aborted) {
       try {
         await this.assertOurs();
-        for (const stored of await takeOverIntents(this.pool, 20)) await this.tryFinish(stored);
+        for (const stored of await takeOverIntents(this.pool, 20, this.leaseHolder))
+          await this.tryFinish(stored);
       } catch (error) {
         this.log.warn(
           `intents could not be checked, trying again later: ${getErrorMessage(error)}`,

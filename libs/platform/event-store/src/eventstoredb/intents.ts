@@ -110,18 +110,20 @@ function getSealContext(intentId: string, { stream }: { stream: string }): strin
 
 /**
  * Records a sealed intent, with its claims and cap.
+ * @param process the number of the process that executes it; null: none that others would see die
  * @throws ConflictError, ClaimTakenError, KeyTakenOverError, CapReachedError; then there is no intent
  */
 export async function openIntent(
   pool: pg.Pool,
   { id, holder, content, cap }: Intent,
+  process: number | null = null,
 ): Promise<void> {
   await inTransaction(pool, async (client) => {
     const { rowCount } = await client.query(
-      `insert into es.intents (id, holder, content, leased_until, cap, cap_id)
-       values ($1, $2, $3, now() + ${LEASE}, $4, $5)
+      `insert into es.intents (id, holder, content, leased_until, cap, cap_id, process)
+       values ($1, $2, $3, now() + ${LEASE}, $4, $5, $6)
        on conflict do nothing`,
-      [id, holder, JSON.stringify(content), cap && getCapName(cap), cap?.id],
+      [id, holder, JSON.stringify(content), cap && getCapName(cap), cap?.id, process],
     );
     // An earlier try of ours was committed, claims included.
     if (rowCount === 0) return;
@@ -262,14 +264,18 @@ export async function abandonIntent(
 }
 
 /** Takes over intents whose lease has expired, as they are stored. The caller gets a new lease on them. */
-export async function takeOverIntents(pool: pg.Pool, limit: number): Promise<Intent[]> {
+export async function takeOverIntents(
+  pool: pg.Pool,
+  limit: number,
+  process: number | null,
+): Promise<Intent[]> {
   return query<Intent>(pool, {
     name: 'intents_take_over',
-    text: `update es.intents set leased_until = now() + ${LEASE}, holder = $2
+    text: `update es.intents set leased_until = now() + ${LEASE}, holder = $2, process = $3
            where id in (select id from es.intents where leased_until < now()
                         order by leased_until limit $1 for update skip locked)
            returning id, holder, content`,
-    values: [limit, createId()],
+    values: [limit, createId(), process],
   });
 }
 

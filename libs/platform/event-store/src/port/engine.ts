@@ -1,4 +1,5 @@
 import type pg from 'pg';
+import type { ProcessSession } from '#database/process-session.js';
 import type { PlatformConfig } from '#kernel/platform-config.js';
 import type { EventStoreDbEventStore } from '../eventstoredb/eventstoredb-event-store.js';
 import type { PersonalKeys } from '../personal-keys/personal-keys.js';
@@ -9,6 +10,7 @@ import type { PlainTable, AnyReadModel } from '../read-models/read-models.js';
  * Opens the event store of the configured engine. Nothing else knows which engine runs.
  * @param readModels of every aggregate: only their streams are read
  * @param plainTables whose positions must be of this server
+ * @param session of a process that commits; a script has none
  */
 export async function openEventStore(
   pool: pg.Pool,
@@ -16,10 +18,11 @@ export async function openEventStore(
   config: PlatformConfig,
   readModels: AnyReadModel[],
   plainTables: PlainTable[],
+  session?: ProcessSession,
 ): Promise<PostgresEventStore | EventStoreDbEventStore> {
   if (config.eventStoreUrl === null) return new PostgresEventStore(pool, config, plainTables);
   // The client takes 20 MB of memory, so it is loaded only when there is a server to talk to.
   const { EventStoreDbEventStore: Engine } =
     await import('../eventstoredb/eventstoredb-event-store.js');
-  return new Engine(pool, keys, config, readModels);
+  return new Engine(pool, keys, config, readModels, session);
 }

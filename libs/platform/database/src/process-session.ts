@@ -1,0 +1,254 @@
+import { Injectable, Logger, type OnApplicationShutdown } from '@nestjs/common';
+import { Pool } from 'pg';
+import { getErrorMessage } from '#kernel/errors.js';
+import { pause } from '#kernel/pause.js';
+import { PlatformConfig } from '#kernel/platform-config.js';
+import type { ProcessName } from '#kernel/process-name.js';
+import { isTransient } from './connection.js';
+import { createDatabaseClient, type DatabaseClient } from './database-client.js';
+import type { SessionSettings } from './session.js';
+
+/** Between two looks at the other processes. One that is missing in two looks in a row has died. */
+const LOOK_INTERVAL_MS = 500;
+/** A session whose server has been silent for this long is given up, and no longer trusted. */
+const SILENT_MS = 5_000;
+const RECONNECT_MS = 250;
+/** After all sessions have ended at once, running processes have this long to come back before they count as dead. */
+const RETURN_SECONDS = 10;
+
+const SESSION: SessionSettings = {
+  // The kernel or a proxy keeps the connection of a frozen process open for ever. As long as the longest lease, so that its
+  // leases run out instead.
+  idle_session_timeout: '60s',
+  enable_seqscan: 'off',
+  jit: 'off',
+};
+
+/**
+ * A table whose rows processes lease.
+ * @property holder the column with the number of the process, which counts only until the lease ends
+ * @property endsAt the column with the end of the lease: moving it to now ends the lease
+ */
+export type LeasedTable = { name: string; holder: string; endsAt: string };
+
+/** What a look finds. @property orphans processes that hold leases but no session */
+type Look = { is_held: boolean; peer_count: number; has_restarted: boolean; orphans: number[] };
+
+/**
+ * Holds a session with PostgreSQL for as long as this process lives: an advisory lock with the number of the process,
+ * on a connection of its own. When a process dies its connection closes, so the others see at once that its leases will
+ * never be used again, and end them. A process that only falls silent keeps its leases until they run out (ADR-0100).
+ */
+@Injectable()
+export class ProcessSession implements OnApplicationShutdown {
+  private readonly log = new Logger('process session');
+  private readonly tables: LeasedTable[] = [];
+  private readonly stopping = new AbortController();
+  private readonly listeners: (() => void)[] = [];
+  private running: Promise<void> = Promise.resolve();
+  private processNumber: number | undefined;
+  private heldAt = Infinity;
+  /** When the last look that succeeded was requested. */
+  private lookedAt = -Infinity;
+  /** When an established session was lost. */
+  private lostAt = -Infinity;
+  private suspects = new Set<number>();
+  private isReleasing = false;
+  private otherCount = 0;
+
+  constructor(
+    private readonly pool: Pool,
+    private readonly config: PlatformConfig,
+  ) {}
+
+  /** Names a table whose leases this process may hold, and ends for processes that have died. Call it before `start`. */
+  addLeases(table: LeasedTable): void {
+    this.tables.push(table);
+  }
+
+  /** Registers a function that is called each time the session is held again. */
+  onHeld(listener: () => void): void {
+    this.listeners.push(listener);
+  }
+
+  /** Holds a session until the process ends. Resolves after the first try, whether or not it succeeded. */
+  async start(kind: ProcessName): Promise<void> {
+    await new Promise<void>((resolve) => {
+      this.running = this.run(kind, resolve);
+    });
+  }
+
+  /** Ends the session once the last request has got its response. */
+  async onApplicationShutdown(): Promise<void> {
+    this.stopping.abort();
+    await this.running;
+  }
+
+  /** The number of this process, from its first session on; null before. */
+  get number(): number | null {
+    return this.processNumber ?? null;
+  }
+
+  /** Whether the others see that this process is alive. If not, they may have ended its leases. */
+  get isHeld(): boolean {
+    return this.heldAt !== Infinity && performance.now() - this.lookedAt < SILENT_MS;
+  }
+
+  /** Since when the session has been held without interruption. */
+  get heldSince(): number {
+    return this.heldAt;
+  }
+
+  /** The number that a new lease names; null without a session: such a lease has to run out. */
+  get leaseHolder(): number | null {
+    return this.isHeld ? this.number : null;
+  }
+
+  /** How many other processes of this kind are running. */
+  get peerCount(): number {
+    return this.otherCount;
+  }
+
+  private async run(kind: ProcessName, onFirstTry: () => void): Promise<void> {
+    const { signal } = this.stopping;
+    for (let isUnavailable = false; !signal.aborted;) {
+      try {
+        await this.hold(kind, () => {
+          isUnavailable = false;
+          onFirstTry();
+        });
+      } catch (error) {
+        if (!isUnavailable && !signal.aborted)
+          this.log.warn(`the session of this process is lost: ${getErrorMessage(error)}`);
+        // The first time at once: usually only the connection was cut, and nobody needs to notice.
+        if (isUnavailable) await pause(RECONNECT_MS, signal);
+        isUnavailable = true;
+        onFirstTry();
+      }
+    }
+  }
+
+  /** Holds one session until it is lost or the process stops. */
+  private async hold(kind: ProcessName, onHeld: () => void): Promise<void> {
+    const client = createDatabaseClient(this.config.databaseUrl, `session of ${kind}`, {
+      session: SESSION,
+      query_timeout: SILENT_MS,
+    });
+    const ended = new AbortController();
+    let cause = new Error('the connection was closed');
+    client.on('error', (error) => {
+      cause = error;
+      ended.abort();
+    });
+    client.on('end', () => ended.abort());
+    const connected = AbortSignal.any([this.stopping.signal, ended.signal]);
+    const look = createLook(this.tables);
+    try {
+      await client.connect();
+      await this.acquire(client, kind);
+      this.suspects.clear();
+      this.lookedAt = performance.now();
+      this.heldAt = this.lookedAt;
+      for (const listener of this.listeners) listener();
+      onHeld();
+      while (!connected.aborted) {
+        await this.look(client, { ...look, values: [this.number, kind] });
+        await pause(LOOK_INTERVAL_MS, connected);
+      }
+      if (!this.stopping.signal.aborted) throw cause;
+    } finally {
+      if (this.heldAt !== Infinity) this.lostAt = performance.now();
+      this.heldAt = Infinity;
+      await client.end().catch((error: unknown) => this.log.debug(getErrorMessage(error)));
+    }
+  }
+
+  /**
+   * Acquires the lock. The number stays the same over all sessions of a process, and its lock is shared: the server may
+   * not have noticed yet that the connection before is closed. A new number is drawn until nobody has it, because a
+   * failover to a logical replica, or a restore, may give a number out again.
+   */
+  private async acquire(client: DatabaseClient, kind: ProcessName): Promise<void> {
+    if (this.processNumber !== undefined) {
+      await client.query('select es.hold_process($1, $2)', [kind, this.processNumber]);
+      return;
+    }
+    for (;;) {
+      const { rows } = await client.query<{ number: number | null }>(
+        'select es.draw_process($1) as number',
+        [kind],
+      );
+      const number = rows[0]?.number;
+      if (typeof number !== 'number') continue;
+      this.processNumber = number;
+      return;
+    }
+  }
+
+  private async look(
+    client: DatabaseClient,
+    statement: { name: string; text: string; values: unknown[] },
+  ): Promise<void> {
+    const requestedAt = performance.now();
+    const { rows } = await client.query<Look>(statement);
+    const [view] = rows;
+    if (!view?.is_held) throw new Error('the lock of this process is gone');
+    this.lookedAt = requestedAt;
+    this.otherCount = view.peer_count;
+    const dead = view.orphans.filter((number) => this.suspects.has(number));
+    this.suspects = new Set(view.orphans);
+    const mayReturn = performance.now() - this.lostAt < RETURN_SECONDS * 1_000;
+    if (dead.length === 0 || view.has_restarted || mayReturn || this.isReleasing) return;
+    this.isReleasing = true;
+    // Beside the looks, which show the others that this process is alive.
+    void this.release(dead).finally(() => (this.isReleasing = false));
+  }
+
+  private async release(dead: number[]): Promise<void> {
+    try {
+      let count = 0;
+      for (const table of this.tables) {
+        const { rowCount } = await this.pool.query({ ...createRelease(table), values: [dead] });
+        count += rowCount ?? 0;
+      }
+      if (count > 0)
+        this.log.log(`ended ${count} leases of processes that have died: ${dead.join(', ')}`);
+    } catch (error) {
+      const message = `leases of dead processes could not be ended: ${getErrorMessage(error)}`;
+      if (isTransient(error)) this.log.warn(message);
+      else this.log.error(message, error instanceof Error ? error.stack : undefined);
+    }
+  }
+}
+
+function createLook(tables: LeasedTable[]): { name: string; text: string } {
+  const holders = tables.map(
+    ({ name, holder, endsAt }) =>
+      `select ${holder} as holder from ${name} where ${holder} is not null and ${endsAt} > now()`,
+  );
+  const orphans =
+    holders.length === 0
+      ? `'{}'::int[]`
+      : `array(select holder from (${holders.join(' union ')}) leases where not es.is_process_alive(holder))`;
+  return {
+    name: 'process_session_look',
+    text: `
+      select es.is_process_alive($1) as is_held,
+        (select count(distinct number)::int from es.processes where kind = $2 and number <> $1) as peer_count,
+        now() < pg_postmaster_start_time() + interval '${RETURN_SECONDS} seconds' as has_restarted,
+        ${orphans} as orphans`,
+  };
+}
+
+/** Skips leases that somebody is changing: the next look finds what is left. */
+function createRelease({ name, holder, endsAt }: LeasedTable): { name: string; text: string } {
+  return {
+    name: `${name}_release_dead`,
+    text: `
+      update ${name} set ${endsAt} = now() where ctid = any (array(
+        select ctid from ${name}
+        where ${holder} = any (array(select n from unnest($1::int[]) n where not es.is_process_alive(n)))
+          and ${endsAt} > now()
+        for no key update skip locked))`,
+  };
+}

@@ -1,0 +1,167 @@
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
+import { Pool } from 'pg';
+import { ProcessSession } from '#database/process-session.js';
+import { testConfig, createTestDatabase, type TestDatabase } from './support/database/database.js';
+import { DatabaseProxy } from './support/database/database-proxy.js';
+import { eventually } from './support/jest/eventually.js';
+
+/** A process as the others see it, with a table whose rows it leases. */
+type Process = { session: ProcessSession; pool: Pool; die: () => Promise<void> };
+
+let database: TestDatabase;
+let processes: Process[] = [];
+
+beforeAll(async () => {
+  database = await createTestDatabase();
+  await database.query(
+    'create table leases (id int primary key, holder int, ends_at timestamptz not null)',
+  );
+  await database.query('grant all on leases to public');
+});
+beforeEach(async () => {
+  await database.query('truncate leases');
+});
+afterEach(async () => {
+  for (const { die } of processes) await die();
+  processes = [];
+});
+afterAll(() => database.close());
+
+async function startProcess(url = database.url): Promise<Process> {
+  const pool = new Pool({ connectionString: url });
+  pool.on('error', () => undefined);
+  const session = new ProcessSession(pool, testConfig(url));
+  session.addLeases({ name: 'leases', holder: 'holder', endsAt: 'ends_at' });
+  await session.start('dispatcher');
+  let isDead = false;
+  const die = async () => {
+    if (isDead) return;
+    isDead = true;
+    await session.onApplicationShutdown();
+    await pool.end();
+  };
+  const started = { session, pool, die };
+  processes.push(started);
+  return started;
+}
+
+/** Leases a row for ten minutes, so that only a death ends the lease within the test. */
+const lease = (id: number, holder: number | null) =>
+  database.query(`insert into leases values ($1, $2, now() + interval '10 minutes')`, [id, holder]);
+
+async function listEndedLeases(): Promise<number[]> {
+  const { rows } = await database.query<{ id: number }>(
+    'select id from leases where ends_at <= now() order by id',
+  );
+  return rows.map(({ id }) => id);
+}
+
+async function listProcesses(): Promise<number[]> {
+  const { rows } = await database.query<{ number: number }>(
+    'select distinct number from es.processes order by number',
+  );
+  return rows.map(({ number }) => number);
+}
+
+/** Ends the connection that holds the session of a process, as a network or an administrator does. */
+const cutSession = (number: number | null) =>
+  database.query('select pg_terminate_backend(pid) from es.processes where number = $1', [number]);
+
+/** Waits until a process has come, died and been noticed, after which every living process would have been too. */
+async function waitUntilADeathIsNoticed(): Promise<void> {
+  const witness = await startProcess();
+  await lease(999, witness.session.number);
+  await witness.die();
+  await eventually(listEndedLeases, (ids) => ids.includes(999));
+}
+
+describe('the leases of a process', () => {
+  it('end when it dies, and those of the others do not', async () => {
+    const [one, other] = [await startProcess(), await startProcess()];
+    await lease(1, one.session.number);
+    await lease(2, other.session.number);
+    await one.die();
+    expect(await eventually(listEndedLeases, (ids) => ids.length > 0)).toEqual([1]);
+  });
+
+  it('end when the only process is started again after its death', async () => {
+    const one = await startProcess();
+    await lease(1, one.session.number);
+    await one.die();
+    const { session } = await startProcess();
+    await lease(2, session.number);
+    expect(await eventually(listEndedLeases, (ids) => ids.length > 0)).toEqual([1]);
+  });
+
+  it('do not end while it comes back after its connection was cut', async () => {
+    const [one, other] = [await startProcess(), await startProcess()];
+    await lease(1, one.session.number);
+    const { heldSince } = one.session;
+    await cutSession(one.session.number);
+    await eventually(
+      () => one.session.heldSince,
+      (since) => since !== heldSince && since !== Infinity,
+    );
+    await waitUntilADeathIsNoticed();
+    expect(await listEndedLeases()).toEqual([999]);
+    expect(await listProcesses()).toEqual([one.session.number, other.session.number]);
+  });
+
+  it('do not end when all sessions end at once', async () => {
+    const [one, other] = [await startProcess(), await startProcess()];
+    await lease(1, one.session.number);
+    await lease(2, other.session.number);
+    await database.query('select pg_terminate_backend(pid) from es.processes');
+    await eventually(listProcesses, (numbers) => numbers.length === 2);
+    await waitUntilADeathIsNoticed();
+    expect(await listEndedLeases()).toEqual([999]);
+  });
+
+  it('have to run out without a session', async () => {
+    const session = new ProcessSession(new Pool(), testConfig(database.url));
+    expect(session.leaseHolder).toBeNull();
+    await startProcess();
+    await lease(1, session.leaseHolder);
+    await waitUntilADeathIsNoticed();
+    expect(await listEndedLeases()).toEqual([999]);
+  });
+});
+
+describe('a process', () => {
+  it('does not trust its session while the database is silent, and does again afterwards', async () => {
+    const proxy = await DatabaseProxy.to(database.url);
+    try {
+      const { session } = await startProcess(proxy.url);
+      await lease(1, session.number);
+      expect(session.isHeld).toBe(true);
+      proxy.muteOpen();
+      await eventually(
+        () => session.isHeld,
+        (isHeld) => !isHeld,
+      );
+      expect(session.leaseHolder).toBeNull();
+      // The server still has the silent connection, with the same lock.
+      await eventually(
+        () => session.isHeld,
+        (isHeld) => isHeld,
+      );
+      expect(await listProcesses()).toEqual([session.number]);
+      expect(await listEndedLeases()).toEqual([]);
+    } finally {
+      for (const { die } of processes) await die();
+      await proxy.close();
+    }
+  });
+
+  it('never gets the number of another one that runs, whatever the sequence says', async () => {
+    const one = await startProcess();
+    await database.query(`select setval('es.process_numbers', ${one.session.number}, false)`);
+    const other = await startProcess();
+    expect(other.session.number).toBe((one.session.number ?? 0) + 1);
+    expect([one.session.peerCount, other.session.isHeld]).toEqual([expect.any(Number), true]);
+    await eventually(
+      () => one.session.peerCount,
+      (count) => count === 1,
+    );
+  });
+});
