@@ -136,6 +136,8 @@ async function runScenes(secret: string): Promise<void> {
 
 async function checkReceived(secret: string): Promise<void> {
   const expected = [
+    'card.created',
+    'reward.created',
     'customer.created',
     'customer_card.created',
     'stamp.earned',

@@ -2,7 +2,7 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { verifyCheckpoint, verifyProof } from '../../clients/verifier/verifier.mjs';
 import { eventually } from '../support/jest/eventually.js';
-import type { ReceivedEvent, WebhookReceiver } from './webhook-receiver.js';
+import { STORE, type ReceivedEvent, type WebhookReceiver } from './webhook-receiver.js';
 import { Difference, toCardJson, type Json, type Worker } from './worker.js';
 import { findOpenCard, sumStamps } from './model.js';
 import { expectPasses } from './passes.js';
@@ -116,6 +116,9 @@ async function expectDelivered(workers: Worker[], receiver: WebhookReceiver): Pr
       const history = { events: card.events, erased, hasGaps: card.wasMerged };
       expected.set(`customer_cards/${card.id}`, history);
     }
+  }
+  for (const [about, events] of workers.flatMap(({ recordEvents }) => [...recordEvents])) {
+    expected.set(about, { events, erased: false, hasGaps: about === STORE });
   }
   const total = [...expected.values()].reduce((sum, { events }) => sum + events.length, 0);
   const isComplete = () => receiver.events.size >= total || receiver.errors.length > 0;

@@ -23,7 +23,8 @@ import {
   type Refusal,
   type Reward,
 } from './model.js';
-import { RECENT_EVENTS, toCardJson, type Json, type Worker } from './worker.js';
+import { RECENT_EVENTS, toCardJson, type Json, type SimpleRecord, type Worker } from './worker.js';
+import { STORE } from './webhook-receiver.js';
 import { openPass } from './passes.js';
 
 /** An operation of the API. Applies it to the model and the service, and compares the results. */
@@ -97,6 +98,7 @@ async function createCard(worker: Worker): Promise<boolean> {
   const { body } = await worker.write('POST', `${worker.store}/cards`, { card });
   const created = { id: Number(body['id']), name, required, initial };
   worker.cards.push({ ...created, expired: false, archived: false, rewards: [] });
+  worker.noteEvent(`cards/${created.id}`, { type: 'card.created', name });
   await worker.expectFields(`${worker.store}/cards/${created.id}`, {
     name,
     stamps_required: required,
@@ -110,9 +112,12 @@ async function updateCard(worker: Worker): Promise<boolean> {
   if (!card) return false;
   const path = `${worker.store}/cards/${card.id}`;
   let changes: Json;
+  let isChanged = true;
   if (random.chance(0.4)) {
+    const wasExpired = card.expired;
     // Reactivated more often than expired, or soon nothing could be done.
-    card.expired = !card.expired && random.chance(0.4);
+    card.expired = !wasExpired && random.chance(0.4);
+    isChanged = card.expired !== wasExpired;
     changes = { expires_at: card.expired ? PAST : null };
   } else {
     card.required = random.between(4, 12);
@@ -120,6 +125,7 @@ async function updateCard(worker: Worker): Promise<boolean> {
     changes = { name: card.name, stamps_required: card.required };
   }
   await worker.write('PATCH', path, { card: changes });
+  if (isChanged) worker.noteEvent(`cards/${card.id}`, { type: 'card.updated', name: card.name });
   await worker.expectFields(path, changes);
   return true;
 }
@@ -127,9 +133,14 @@ async function updateCard(worker: Worker): Promise<boolean> {
 async function archiveCard(worker: Worker): Promise<boolean> {
   const card = worker.random.pick(worker.cards);
   if (!card) return false;
-  card.archived = !card.archived && worker.random.chance(0.5);
+  const wasArchived = card.archived;
+  card.archived = !wasArchived && worker.random.chance(0.5);
   const path = `${worker.store}/cards/${card.id}`;
   const { body } = await worker.write('POST', `${path}/${card.archived ? 'archive' : 'unarchive'}`);
+  if (card.archived !== wasArchived) {
+    const type = card.archived ? 'card.archived' : 'card.unarchived';
+    worker.noteEvent(`cards/${card.id}`, { type, name: card.name });
+  }
   const archived_at = body['archived_at'];
   worker.expect(path, archived_at !== null, card.archived);
   await worker.expectFields(path, { archived_at });
@@ -149,6 +160,7 @@ async function createReward(worker: Worker): Promise<boolean> {
   const created = { id: Number(body['id']), name, required };
   const newReward = { ...created, active: true, deleted: false, redeemed: false };
   card.rewards.push(newReward);
+  worker.noteEvent(`rewards/${newReward.id}`, { type: 'reward.created', name });
   await worker.expectFields(getRewardPath(worker, newReward), { name, stamps_required: required });
   return true;
 }
@@ -157,10 +169,13 @@ async function updateReward(worker: Worker): Promise<boolean> {
   const card = worker.random.pick(worker.cards);
   const reward = card && worker.random.pick(listRewards(card));
   if (!reward) return false;
+  const { id, name, required, active } = reward;
   reward.required = worker.random.between(1, 10);
   reward.active = worker.random.chance(0.8);
   const changes = { stamps_required: reward.required, active: reward.active };
   await worker.write('PATCH', getRewardPath(worker, reward), { reward: changes });
+  if (reward.required !== required || reward.active !== active)
+    worker.noteEvent(`rewards/${id}`, { type: 'reward.updated', name });
   await worker.expectFields(getRewardPath(worker, reward), changes);
   return true;
 }
@@ -176,6 +191,8 @@ async function deleteOneReward(worker: Worker): Promise<boolean> {
     deleteReward(reward),
     NOT_FOUND,
   );
+  if (reward.deleted)
+    worker.noteEvent(`rewards/${reward.id}`, { type: 'reward.deleted', name: reward.name });
   await worker.expectFields(
     getRewardPath(worker, reward),
     reward.deleted ? 404 : { id: reward.id },
@@ -716,9 +733,20 @@ function createSimpleRecord(kind: 'location' | 'poster') {
         ? { name: worker.createName('Shop'), address: worker.createName('Road') }
         : { card_id: card.id, title: worker.createName('Poster') };
     const { body } = await worker.write('POST', `${worker.store}/${kind}s`, { [kind]: fields });
-    worker.simpleRecords.push({ kind, id: Number(body['id']), fields });
+    const record = { kind, id: Number(body['id']), fields };
+    worker.simpleRecords.push(record);
+    noteSimpleEvent(worker, record, 'created');
     return true;
   };
+}
+
+function noteSimpleEvent(
+  worker: Worker,
+  { kind, id, fields }: SimpleRecord,
+  change: 'created' | 'updated' | 'deleted',
+): void {
+  const name = String(fields[kind === 'location' ? 'name' : 'title']);
+  worker.noteEvent(`${kind}s/${id}`, { type: `${kind}.${change}`, name });
 }
 
 async function updateSimpleRecord(worker: Worker): Promise<boolean> {
@@ -729,6 +757,7 @@ async function updateSimpleRecord(worker: Worker): Promise<boolean> {
   fields[name] = worker.createName('Renamed');
   const path = `${worker.store}/${kind}s/${id}`;
   await worker.write('PATCH', path, { [kind]: { [name]: fields[name] } });
+  noteSimpleEvent(worker, one, 'updated');
   await worker.expectFields(path, fields);
   return true;
 }
@@ -739,6 +768,7 @@ async function deleteSimpleRecord(worker: Worker): Promise<boolean> {
   worker.simpleRecords.splice(worker.simpleRecords.indexOf(one), 1);
   const path = `${worker.store}/${one.kind}s/${one.id}`;
   await worker.write('DELETE', path, undefined, undefined, NOT_FOUND);
+  noteSimpleEvent(worker, one, 'deleted');
   await worker.expectFields(path, 404);
   return true;
 }
@@ -746,6 +776,7 @@ async function deleteSimpleRecord(worker: Worker): Promise<boolean> {
 async function updateStore(worker: Worker): Promise<boolean> {
   const changes = { store_name: worker.createName('Store') };
   await worker.write('PATCH', worker.store, { account: changes });
+  worker.noteEvent(STORE, { type: 'store.updated', name: changes.store_name });
   await worker.expectFields(worker.store, changes);
   return true;
 }

@@ -10,7 +10,7 @@ export type ReceivedEvent = {
   id: string;
   type: string;
   sequence: number;
-  /** The customer card or customer, as in a path of the API. */
+  /** The record, as in a path of the API. */
   about: string;
   /** The event as the model has it. */
   view: Record<string, unknown>;
@@ -138,9 +138,7 @@ export class WebhookReceiver {
     }
     if (headers['webhook-id'] !== id)
       this.errors.push(`${this.name}: ${id} has another webhook-id`);
-    const card = type === 'customer_card.created' ? data['id'] : data['customer_card_id'];
-    const about =
-      card === undefined ? `customers/${String(data['id'])}` : `customer_cards/${String(card)}`;
+    const about = findSubject(type, data);
     const event = { id, type, sequence, about, view: toModelEvent(type, data), digest, text };
     this.events.set(id, event);
     const others = this.eventsAbout.get(about);
@@ -162,9 +160,23 @@ function isSigned(bytes: Buffer, headers: Record<string, string>, secret: string
   }
 }
 
+/** What the events of the only store are about, which its workers share. */
+export const STORE = 'store';
+const RECORD_EVENT =
+  /^(?:card|reward|location|poster)\.(?:created|updated|archived|unarchived|deleted)$/;
+
+function findSubject(type: string, data: Record<string, unknown>): string {
+  if (type === 'store.updated') return STORE;
+  if (RECORD_EVENT.test(type)) return `${type.split('.')[0]}s/${String(data['id'])}`;
+  const card = type === 'customer_card.created' ? data['id'] : data['customer_card_id'];
+  return card === undefined ? `customers/${String(data['id'])}` : `customer_cards/${String(card)}`;
+}
+
 /** Converts the data of an event to the model's event. */
 function toModelEvent(type: string, data: Record<string, unknown>): Record<string, unknown> {
   const { stamps, stamps_count: count, source } = data;
+  if (type === 'store.updated') return { type, name: data['store_name'] };
+  if (RECORD_EVENT.test(type)) return { type, name: data['title'] ?? data['name'] };
   switch (type) {
     case 'stamp.earned':
     case 'stamp.removed':

@@ -29,6 +29,9 @@ export type Pass = { card: CustomerCard; path: string; tag: number; text: string
 /** A record that consists of fields only, such as a location. */
 export type SimpleRecord = { kind: string; id: number; fields: Json };
 
+/** An event of a record other than a customer or a customer card, as receivers get it. */
+export type RecordEvent = { type: string; name: string };
+
 const MAX_LAG_MS = 120_000;
 
 /** The service behaves differently from the model. */
@@ -46,6 +49,8 @@ export class Worker {
   /** The response to the reversal of a receipt, until the number is used again. */
   readonly reversedReceipts = new Map<ReceiptNumber, Json>();
   readonly simpleRecords: SimpleRecord[] = [];
+  /** The events of cards, rewards, locations, posters and the store that must be sent, by what they are about. */
+  readonly recordEvents = new Map<string, RecordEvent[]>();
   readonly passes: Pass[] = [];
   /** The last requests, for debugging a difference. */
   readonly recentRequests: string[] = [];
@@ -73,6 +78,13 @@ export class Worker {
   /** Creates a unique name. */
   createName(prefix: string): string {
     return `${prefix} ${this.name}-${++this.nameCount}`;
+  }
+
+  /** Notes an event that must be sent. @param about such as `cards/4` */
+  noteEvent(about: string, event: RecordEvent): void {
+    const others = this.recordEvents.get(about);
+    if (others) others.push(event);
+    else this.recordEvents.set(about, [event]);
   }
 
   getPath({ id, customer }: CustomerCard): string {

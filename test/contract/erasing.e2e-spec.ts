@@ -257,7 +257,7 @@ describe('what goes out about an erased person', () => {
     await startDispatcher();
     const { body } = await eventually(
       () => feedOf(own),
-      (feed) => feed.body.length === 3,
+      (feed) => feed.body.length === 4,
     );
     expect(body.at(-1)).toMatchObject({
       type: 'customer.updated',
@@ -289,21 +289,22 @@ describe('what goes out about an erased person', () => {
     await startDispatcher();
     const before = await eventually(
       () => feedOf(own),
-      (feed) => feed.body.length === 3,
+      (feed) => feed.body.length === 4,
     );
     expect(before.text).toContain(email);
     await own.post(`${own.store}/customers/${customer.id}/erase`);
     const after = await eventually(
       () => feedOf(own),
-      (feed) => feed.body.length === 4 && !feed.text.includes(email),
+      (feed) => feed.body.length === 5 && !feed.text.includes(email),
     );
-    expect(after.body.map(({ id }) => id).slice(0, 3)).toEqual(before.body.map(({ id }) => id));
+    expect(after.body.map(({ id }) => id).slice(0, 4)).toEqual(before.body.map(({ id }) => id));
     const gone = { id: customer.id, first_name: 'Erased', last_name: null, email: null };
-    expect(after.body[0]?.data).toMatchObject({ ...gone, erased_at: expect.any(String) });
-    expect(after.body[1]?.data.customer).toEqual({ ...gone, phone: null });
-    expect(after.body[2]).toEqual({
-      ...before.body[2],
-      data: { ...before.body[2]?.data, note: null, customer: { ...gone, phone: null } },
+    expect(after.body[0]).toEqual(before.body[0]);
+    expect(after.body[1]?.data).toMatchObject({ ...gone, erased_at: expect.any(String) });
+    expect(after.body[2]?.data.customer).toEqual({ ...gone, phone: null });
+    expect(after.body[3]).toEqual({
+      ...before.body[3],
+      data: { ...before.body[3]?.data, note: null, customer: { ...gone, phone: null } },
     });
   });
 });

@@ -229,10 +229,11 @@ describe('phone numbers of a store', () => {
     await startDispatcher(service.running);
     const { body: events } = await eventually(
       () => store.get<object[]>(`${store.store}/events`),
-      ({ body }) => body.length === 2,
+      ({ body }) => body.length === 3,
     );
     expect(events).toMatchObject([
       { type: 'customer.created', data: { phone: '01711234567' } },
+      { type: 'store.updated', data: { country: 'DE' } },
       {
         type: 'customer.updated',
         data: { id, phone: '+491711234567' },

@@ -24,7 +24,11 @@ import {
 import { enrol } from '../support/fixtures/enrolled-customer.js';
 import { eventually } from '../support/jest/eventually.js';
 import type { Program } from '../support/services/program.js';
-import { listReceivedBalances, startDispatcher } from '../support/services/webhook-dispatcher.js';
+import {
+  CUSTOMER_EVENTS,
+  listReceivedBalances,
+  startDispatcher,
+} from '../support/services/webhook-dispatcher.js';
 
 const HEADERS = { 'X-Api-Key': 'k3y-of-the-till', Authorization: 'Bearer abcdef-123456' };
 const HIDDEN = '•••';
@@ -53,7 +57,7 @@ const pathOf = ({ store }: ContractClient) => `${store}/webhook_subscriptions`;
 
 const create = (store: ContractClient, body: object) =>
   store.post<WebhookSubscriptionSecretJson>(pathOf(store), {
-    events: ['*'],
+    events: CUSTOMER_EVENTS,
     target_url: 'http://127.0.0.1:9/',
     ...body,
   });

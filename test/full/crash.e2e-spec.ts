@@ -216,6 +216,82 @@ describe('many concurrent stamps', () => {
   );
 });
 
+describe('many concurrent changes of cards', () => {
+  // The stored event is the change: a process that is killed after the commit loses no webhook, and one that is killed
+  // before it sends none.
+  it(
+    'send every stored change once and in order, and nothing else, when api and dispatcher get a kill -9',
+    async () => {
+      const cards = await Promise.all(
+        Array.from({ length: CARDS }, async (_, i) => {
+          const card = { name: `Card ${i}` };
+          return (await store.post<{ id: number }>(`${store.store}/cards`, { card })).body.id;
+        }),
+      );
+      const { body: subscription } = await store.post<{ id: number; secret: string }>(
+        `${store.store}/webhook_subscriptions`,
+        { events: ['card.updated'], target_url: receiver.url },
+      );
+      const confirmedNames: string[] = [];
+      let isChanging = true;
+      const owners = cards.map(async (id) => {
+        for (let n = 0; isChanging; n++) {
+          const name = `Card ${id}-${n}`;
+          const status = await store
+            .send('PATCH', `${store.store}/cards/${id}`, { card: { name } })
+            .then(
+              (response) => response.status,
+              () => 'no response' as const,
+            );
+          expect([200, 503, 'no response']).toContain(status);
+          if (status === 200) confirmedNames.push(name);
+          else await waitUntilReady();
+        }
+      });
+      const untilMore = () => {
+        const before = confirmedNames.length;
+        return eventually(
+          () => confirmedNames.length,
+          (count) => count > before + 60,
+        );
+      };
+      await untilMore();
+      await api.kill('SIGKILL');
+      api = startProgram(API, environment);
+      await waitUntilReady();
+      await endLeases();
+      await untilMore();
+      await dispatcher.kill('SIGKILL');
+      dispatcher = startProgram(DISPATCHER, environment);
+      await untilMore();
+      isChanging = false;
+      await Promise.all(owners);
+
+      const stored = (await readHistory(environment)).filter(
+        ({ type, stream }) => type === 'CardUpdated' && cards.some((id) => stream === `card-${id}`),
+      );
+      const storedNames = stored.map(({ data }) => (data as { name: string }).name);
+      expect(confirmedNames.filter((name) => !storedNames.includes(name))).toEqual([]);
+      const listSent = () =>
+        receiver.events.filter((webhook) => isSigned(webhook, subscription.secret));
+      await eventually(
+        () => listSent().length,
+        (count) => count >= storedNames.length,
+      );
+      const getName = ({ body }: { body: Record<string, unknown> }) =>
+        (body['data'] as { name: string }).name;
+      expect(listSent().map(getName).sort()).toEqual([...storedNames].sort());
+      for (const id of cards) {
+        const own = listSent().filter(({ body }) => (body['data'] as { id: number }).id === id);
+        const sequences = own.map(({ body }) => Number(body['sequence']));
+        expect(sequences).toEqual(sequences.map((_, i) => i + 1));
+      }
+      await store.send('DELETE', `${store.store}/webhook_subscriptions/${subscription.id}`);
+    },
+    SLOW,
+  );
+});
+
 /** Starts the emulator with its log in a file, so that confirmed events survive a kill. */
 function startEventStoreDb(port = 0): Promise<EventStoreDbProcess> {
   const log = join(dataDir, 'eventstoredb.log');

@@ -174,7 +174,7 @@ describe.each(Object.entries(LANGUAGES))('the receiver in %s', (name, language) 
       expect((await store.post(`${path}/stamp`, { stamps: 2 })).status).toBe(200);
       const ids = await eventually(
         () => parseHandledIds(output()),
-        (all) => all.length >= 3,
+        (all) => all.length >= 4,
       );
       const { body: feed } = await store.get<{ id: string }[]>(`${store.store}/events`);
       // Events that arrive together are handled in the order of their files, and ids of the same millisecond have none.

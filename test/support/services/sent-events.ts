@@ -2,7 +2,7 @@ import { eventually } from '../jest/eventually.js';
 import type { Program } from './program.js';
 import { Receiver } from '../emulators/webhook-receiver.js';
 import type { Client, Service } from './service.js';
-import { startDispatcher, subscribe } from './webhook-dispatcher.js';
+import { CUSTOMER_EVENTS, startDispatcher, subscribe } from './webhook-dispatcher.js';
 
 export type Sent = { type: string; data: Record<string, unknown> };
 
@@ -20,7 +20,7 @@ export class SentEvents {
   async subscribe(store: Client): Promise<Receiver> {
     const receiver = await Receiver.start();
     this.receivers.push(receiver);
-    await subscribe(store, receiver, { events: ['*'] });
+    await subscribe(store, receiver, { events: CUSTOMER_EVENTS });
     return receiver;
   }
 

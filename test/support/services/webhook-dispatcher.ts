@@ -93,6 +93,17 @@ export function useWebhooks(service: () => Service) {
   };
 }
 
+/** The events about customers and their cards, for tests to which cards and rewards are of no interest. */
+export const CUSTOMER_EVENTS = [
+  'customer.created',
+  'customer.updated',
+  'customer_card.created',
+  'stamp.earned',
+  'stamp.removed',
+  'reward.unlocked',
+  'reward.redeemed',
+];
+
 /** Subscribes to stamps, unless the body names something else. */
 export async function subscribe(
   store: Client,

@@ -68,7 +68,7 @@ export class AccountsController {
     id: 'updateAccount',
     tag: 'Stores',
     summary: 'Update a store',
-    description: 'Only the given fields change.',
+    description: 'Only the given fields change. Sends store.updated if one does.',
     path: ['account_id'],
     status: 200,
     response: AccountJson,

@@ -23,7 +23,8 @@ type ConsoleSettings = Pick<AccountSettings, 'consentTexts' | 'smsCountries'> & 
 
 export type AccountRow = { state: Account } & AccountCounts & Ownership;
 
-export const COUNTS = `
+/** SQL over `a`, something with the id of a store: what is counted of the store. */
+export const ACCOUNT_COUNTS = `
   (select count(*) from cards c where c.account_id = a.id) as cards,
   (select count(*) from customers u
     where u.account_id = a.id and u.merged_into is null) as customers,
@@ -44,7 +45,7 @@ type TokenReach = Pick<Caller, 'principalId' | 'accountIds'>;
  */
 const FIND_ACCOUNT = {
   name: 'accounts_find',
-  text: `select a.state, coalesce(m.personal, false) as personal, ${COUNTS}
+  text: `select a.state, coalesce(m.personal, false) as personal, ${ACCOUNT_COUNTS}
          from accounts a left join memberships m on m.account_id = a.id and m.user_id = $1
          where a.id = $2`,
 };
@@ -77,7 +78,7 @@ export class AccountsService implements AccountTimeZones, StoreProfiles {
     { after, limit }: PageRange,
   ): Promise<AccountJson[]> {
     const rows = await query<AccountRow>(this.pool, {
-      text: `select a.state, m.personal, ${COUNTS}
+      text: `select a.state, m.personal, ${ACCOUNT_COUNTS}
              from memberships m join accounts a on a.id = m.account_id
              where ${REACHABLE} and m.account_id > $3 order by m.account_id limit $4`,
       values: [principalId, accountIds, after?.[0] ?? 0, limit],
@@ -171,7 +172,7 @@ export class AccountsService implements AccountTimeZones, StoreProfiles {
   async findCountsFor(userId: number, id: number): Promise<AccountCounts & Ownership> {
     const [row] = await query<AccountCounts & Ownership>(this.pool, {
       name: 'accounts_seen_by',
-      text: `select ${COUNTS}, exists (select from memberships m
+      text: `select ${ACCOUNT_COUNTS}, exists (select from memberships m
                where m.account_id = a.id and m.user_id = $2 and m.personal) as personal
              from (select $1::bigint as id) a`,
       values: [id, userId],

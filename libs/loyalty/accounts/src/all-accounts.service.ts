@@ -4,11 +4,11 @@ import { NotFoundError } from '#kernel/errors.js';
 import { query } from '#database/connection.js';
 import type { PageRange } from '#http/page.js';
 import { toAccountJson, type AccountJson } from './account.dto.js';
-import { COUNTS, type AccountRow } from './accounts.service.js';
+import { ACCOUNT_COUNTS, type AccountRow } from './accounts.service.js';
 
 const ROW = `
   a.state, exists (select from memberships p where p.account_id = a.id and p.personal) as personal,
-  ${COUNTS}`;
+  ${ACCOUNT_COUNTS}`;
 
 const LIST = {
   name: 'all_accounts_list',

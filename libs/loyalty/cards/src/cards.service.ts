@@ -15,13 +15,14 @@ import { toCardJson, type CardFilter, type CardJson } from './card.dto.js';
 
 type CardRow = { state: Card; rewards: number; customer_cards: number };
 
-const COUNTS = `
+/** SQL over `c`, something with the id of a card: what is counted of the card. */
+export const CARD_COUNTS = `
   (select count(*) from rewards w
     where w.card_id = c.id and w.deleted_at is null) as rewards,
   (select count(*) from customer_cards k
     where k.card_id = c.id and k.merged_into is null) as customer_cards`;
 
-const CARDS = `select c.state, ${COUNTS} from cards c`;
+const CARDS = `select c.state, ${CARD_COUNTS} from cards c`;
 
 @Injectable()
 export class CardsService {
@@ -135,7 +136,7 @@ export class CardsService {
   async findCounts(id: number): Promise<{ rewards: number; customerCards: number }> {
     const [row] = await query<Omit<CardRow, 'state'>>(this.pool, {
       name: 'cards_counts',
-      text: `select ${COUNTS} from (select $1::bigint as id) c`,
+      text: `select ${CARD_COUNTS} from (select $1::bigint as id) c`,
       values: [id],
     });
     return { rewards: row?.rewards ?? 0, customerCards: row?.customer_cards ?? 0 };

@@ -78,7 +78,7 @@ export class LocationsController {
     tag: 'Locations',
     summary: 'Create a location',
     description:
-      'Its address is geocoded in the background; until then geocode_status is pending. A pin says where exactly the shop is, and nothing is geocoded.',
+      'Its address is geocoded in the background; until then geocode_status is pending. A pin says where exactly the shop is, and nothing is geocoded. Sends location.created, and location.updated once there are coordinates.',
     path: ['account_id'],
     status: 201,
     response: LocationJson,
@@ -97,7 +97,7 @@ export class LocationsController {
     tag: 'Locations',
     summary: 'Update a location',
     description:
-      'Only the given fields change. A changed address clears the coordinates, those of a pin included, until it has been geocoded; a pin in the same request stays.',
+      'Only the given fields change. A changed address clears the coordinates, those of a pin included, until it has been geocoded; a pin in the same request stays. Sends location.updated if something changes.',
     path: ['account_id', 'id'],
     status: 200,
     response: LocationJson,
@@ -119,7 +119,7 @@ export class LocationsController {
     id: 'deleteLocation',
     tag: 'Locations',
     summary: 'Delete a location',
-    description: 'Events that happened there stay in the history.',
+    description: 'Events that happened there stay in the history. Sends location.deleted.',
     path: ['account_id', 'id'],
     status: 204,
     errors: [404],

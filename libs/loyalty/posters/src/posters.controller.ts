@@ -74,7 +74,7 @@ export class PostersController {
     tag: 'Posters',
     summary: 'Create a poster',
     description:
-      "The card's name and colours are copied; later changes to the card do not affect the poster.",
+      "The card's name and colours are copied; later changes to the card do not affect the poster. Sends poster.created.",
     path: ['account_id'],
     status: 201,
     response: PosterJson,
@@ -93,7 +93,7 @@ export class PostersController {
     tag: 'Posters',
     summary: 'Update a poster',
     description:
-      'Only the given fields change. The fields must be consistent after the change. A mode that collects one contact requires that one and not the other, and anything else is refused. After a change back to both, what was required stays required.',
+      'Only the given fields change. The fields must be consistent after the change. A mode that collects one contact requires that one and not the other, and anything else is refused. After a change back to both, what was required stays required. Sends poster.updated if something changes.',
     path: ['account_id', 'id'],
     status: 200,
     response: PosterJson,
@@ -115,7 +115,7 @@ export class PostersController {
     id: 'deletePoster',
     tag: 'Posters',
     summary: 'Delete a poster',
-    description: 'Its signup URL stops working.',
+    description: 'Its signup URL stops working. Sends poster.deleted.',
     path: ['account_id', 'id'],
     status: 204,
     errors: [404],

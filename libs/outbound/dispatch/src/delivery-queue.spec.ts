@@ -99,6 +99,18 @@ describe('the order of a queue', () => {
     expect([started(queue), queue.waitingCount]).toEqual([[104, 105], 0]);
   });
 
+  it('keeps events about nobody in one order, and makes nobody else wait', () => {
+    const queue = createWideQueue();
+    const about = (id: number, stream: string) => ({ ...first(id, 0), stream });
+    const [card, reward, stamp] = [about(101, 'card-4'), about(102, 'reward-9'), first(103, 31)];
+    queue.add([card, reward, stamp]);
+    expect(started(queue)).toEqual([101, 103]);
+    queue.finishAttempt(stamp, 'success', 5, true);
+    expect(started(queue)).toEqual([]);
+    queue.finishAttempt(card, 'refusal', 5, true);
+    expect(started(queue)).toEqual([102]);
+  });
+
   it('waits for what was under way before the queue was lost', () => {
     const lost = createWideQueue();
     const [a1, a2] = [first(101, 1), first(102, 1)];

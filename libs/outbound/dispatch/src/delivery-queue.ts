@@ -317,7 +317,8 @@ export class DeliveryQueue<D extends QueuedDelivery> {
 
   /**
    * Takes the next first attempt, at most one at a time for each customer and each stream, in the order of the events. A
-   * stream counts besides its customer because a merge gives a card another one.
+   * stream counts besides its customer because a merge gives a card another one. Events about nobody share one customer,
+   * so a card comes before its rewards.
    */
   private takeFirstAttempt(): D | undefined {
     const waiting = new Set<number | string>();

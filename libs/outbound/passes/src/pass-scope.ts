@@ -1,3 +1,4 @@
+import { parseStreamName } from '#kernel/aggregate.js';
 import type { StoredEvent } from '#event-store/port/event-store.js';
 
 /** The passes that a batch of events may have changed. */
@@ -23,7 +24,7 @@ export function findScope(events: StoredEvent[]): PassScope {
     locations: new Set(),
   };
   for (const event of events) {
-    const [aggregate, id] = splitStreamName(event.stream);
+    const { aggregate, id } = parseStreamName(event.stream);
     switch (aggregate) {
       case 'customer_card': {
         const others = scope.customerCards.get(id);
@@ -55,9 +56,4 @@ export function findScope(events: StoredEvent[]): PassScope {
 
 export function isEmptyScope(scope: PassScope): boolean {
   return Object.values(scope).every(({ size }) => size === 0);
-}
-
-function splitStreamName(stream: string): [string, number] {
-  const dash = stream.lastIndexOf('-');
-  return [stream.slice(0, dash), Number(stream.slice(dash + 1))];
 }

@@ -82,7 +82,7 @@ export class CustomerCardRenderer implements EventRenderer {
     private readonly config: Config,
   ) {}
 
-  mayHaveToWait(): boolean {
+  mayTakeLong(): boolean {
     return false;
   }
 

@@ -42,7 +42,7 @@ export class CustomerRenderer implements EventRenderer {
     private readonly customerCards: CustomerCardsService,
   ) {}
 
-  mayHaveToWait({ type }: StoredEvent): boolean {
+  mayTakeLong({ type }: StoredEvent): boolean {
     return MERGE_TYPES.has(type);
   }
 

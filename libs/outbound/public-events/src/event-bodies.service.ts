@@ -121,9 +121,7 @@ export class EventBodies {
    */
   async renderAhead(events: StoredEvent[]): Promise<Map<string, Envelope>> {
     const ready = events.filter((event) =>
-      this.renderers.some(
-        (renderer) => belongsTo(renderer, event) && !renderer.mayHaveToWait(event),
-      ),
+      this.renderers.some((renderer) => belongsTo(renderer, event) && !renderer.mayTakeLong(event)),
     );
     if (ready.length === 0) return new Map();
     try {
@@ -382,7 +380,10 @@ export class EventBodies {
   }
 }
 
-/** Gets the customer of an event: the body is sealed with their key, and their events remain in order. */
+/**
+ * Gets the customer of an event: the body is sealed with their key, and their events remain in order. Events about nobody
+ * remain in one order in the whole store.
+ */
 export function getEventCustomerId({ data: { customerId } }: StoredEvent): number {
   return typeof customerId === 'number' ? customerId : NOBODY;
 }

@@ -28,8 +28,11 @@ export type Render = (
 export type EventRenderer = {
   /** Its streams are named `<aggregate>-<id>`. */
   readonly aggregate: string;
-  /** Tells whether rendering may have to wait until an operation of several streams is finished. */
-  readonly mayHaveToWait: (event: StoredEvent) => boolean;
+  /**
+   * Tells whether rendering may take long: it waits until an operation of several streams is finished, or counts records.
+   * Such an event is not rendered ahead, because nothing of any store is enqueued meanwhile.
+   */
+  readonly mayTakeLong: (event: StoredEvent) => boolean;
   /**
    * Reads everything that can be read before the events are decrypted, including their keys.
    * @param events to render, as stored

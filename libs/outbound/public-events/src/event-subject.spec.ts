@@ -1,5 +1,6 @@
 import { expect, it } from '@jest/globals';
-import { matchesSubject } from './event-subject.js';
+import type { StoredEvent } from '#event-store/port/event-store.js';
+import { getEventLocationId, matchesSubject } from './event-subject.js';
 
 it.each([
   ['no limit', { cardIds: null, locationIds: null }, { cardId: 4, locationId: 7 }, true],
@@ -27,4 +28,13 @@ it.each([
   ],
 ])('matchesSubject decides on a limit to %s', (_case, filter, subject, isMatch) => {
   expect(matchesSubject(filter, subject)).toBe(isMatch);
+});
+
+it.each([
+  ['card-4', {}, null],
+  ['customer_card-12', { locationId: 7 }, 7],
+  ['customer_card-12', { locationId: null }, null],
+  ['location-7', {}, 7],
+])('getEventLocationId of %s with %j is %s', (stream, data, id) => {
+  expect(getEventLocationId({ stream, data } as StoredEvent)).toBe(id);
 });

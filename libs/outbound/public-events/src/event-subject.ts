@@ -1,4 +1,9 @@
+import { parseStreamName } from '#kernel/aggregate.js';
 import type { StoredEvent } from '#event-store/port/event-store.js';
+import { card } from '#cards/card.js';
+import { location } from '#locations/location.js';
+import { poster } from '#posters/poster.js';
+import { reward } from '#rewards/reward.js';
 import { customerCard } from '#stamping/customer-card.js';
 
 /** What an event is about, besides its customer. Null: no card, or no location. */
@@ -7,7 +12,14 @@ export type EventSubject = { cardId: number | null; locationId: number | null };
 /** Limits a subscription to events about these, and about none. Null: no limit. */
 export type SubjectFilter = { cardIds: number[] | null; locationIds: number[] | null };
 
-const CARD_STREAM_PREFIX = `${customerCard.name}-`;
+/** Aggregates whose records belong to one card for good, which their events do not name, and the tables that name it. */
+const CARD_TABLES = {
+  [customerCard.name]: 'customer_cards',
+  [reward.name]: 'rewards',
+  [poster.name]: 'posters',
+};
+
+const LOCATION_STREAM_PREFIX = `${location.name}-`;
 
 export function matchesSubject(
   { cardIds, locationIds }: SubjectFilter,
@@ -21,27 +33,25 @@ function isAmong(id: number | null, ids: number[] | null): boolean {
 }
 
 /**
- * Renders the same condition in SQL over `e`, a row of `webhook_events`. Each card is looked up by its id: PostgreSQL may
- * read the cards of all stores for an `exists`.
- * @param cardIds SQL of a nullable `bigint[]`
+ * Renders the same condition in SQL over `e`, a row of `webhook_events`. Each record is looked up by its id: PostgreSQL
+ * may read those of all stores for an `exists`.
+ * @param cardIds SQL of a nullable `bigint[]`, of a table that is not called `record`
  * @param locationIds the same
  */
 export function renderSubjectCondition(cardIds: string, locationIds: string): string {
-  const id = `case when starts_with(e.stream, '${CARD_STREAM_PREFIX}')
-        then substr(e.stream, ${CARD_STREAM_PREFIX.length + 1})::bigint end`;
-  return `(${cardIds} is null or coalesce(
-        (select c.card_id = any (${cardIds}) from customer_cards c where c.id = ${id}), true))
+  const id = `split_part(e.stream, '-', 2)::bigint`;
+  const lookups = Object.entries(CARD_TABLES).map(
+    ([aggregate, table]) =>
+      `when '${aggregate}' then (select record.card_id = any (${cardIds}) from ${table} record where record.id = ${id})`,
+  );
+  return `(${cardIds} is null or coalesce(case split_part(e.stream, '-', 1)
+        when '${card.name}' then ${id} = any (${cardIds})
+        ${lookups.join('\n        ')} end, true))
       and (${locationIds} is null or e.location_id is null or e.location_id = any (${locationIds}))`;
 }
 
-/** Returns the customer card that an event is about; undefined when it is about a customer. */
-export function findCustomerCardId({ stream }: StoredEvent): number | undefined {
-  return stream.startsWith(CARD_STREAM_PREFIX)
-    ? Number(stream.slice(CARD_STREAM_PREFIX.length))
-    : undefined;
-}
-
-/** Returns where an event happened; null when that is not known. */
-export function getEventLocationId({ data: { locationId } }: StoredEvent): number | null {
+/** Returns the location that an event is about, or where it happened; null when that is not known. */
+export function getEventLocationId({ stream, data: { locationId } }: StoredEvent): number | null {
+  if (stream.startsWith(LOCATION_STREAM_PREFIX)) return parseStreamName(stream).id;
   return typeof locationId === 'number' ? locationId : null;
 }

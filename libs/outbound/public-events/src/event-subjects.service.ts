@@ -1,22 +1,16 @@
 import { Injectable } from '@nestjs/common';
 import { Pool } from 'pg';
+import { parseStreamName, type DomainEvent } from '#kernel/aggregate.js';
 import { query } from '#database/connection.js';
 import type { StoredEvent } from '#event-store/port/event-store.js';
-import { ReadModels } from '#event-store/read-models/read-models.js';
+import { ReadModels, toStreamName, type ReadModel } from '#event-store/read-models/read-models.js';
+import { card } from '#cards/card.js';
+import { rewardReadModel } from '#rewards/reward.entity.js';
+import { posterReadModel } from '#posters/poster.entity.js';
 import { customerCardReadModel } from '#stamping/customer-card.entity.js';
-import {
-  findCustomerCardId,
-  getEventLocationId,
-  type EventSubject,
-  type SubjectFilter,
-} from './event-subject.js';
+import { getEventLocationId, type EventSubject, type SubjectFilter } from './event-subject.js';
 
-const FIND_CARDS = {
-  name: 'webhook_event_cards',
-  text: 'select id, card_id from customer_cards where id = any ($1)',
-};
-
-/** Finds what events are about. The events of a customer card do not name the card that it is one of. */
+/** Finds what events are about. Those of a customer card, a reward or a poster do not name its card. */
 @Injectable()
 export class EventSubjects {
   constructor(
@@ -30,13 +24,12 @@ export class EventSubjects {
     filters: Pick<SubjectFilter, 'cardIds'>[],
   ): Promise<Map<string, EventSubject>> {
     const isLimited = filters.some(({ cardIds }) => cardIds !== null);
-    const ids = isLimited ? events.flatMap((event) => findCustomerCardId(event) ?? []) : [];
-    const cards = await this.findCards([...new Set(ids)]);
+    const cards = isLimited ? await this.findCards(events) : new Map<string, number>();
     return new Map(
-      events.map((event) => {
-        const cardId = cards.get(findCustomerCardId(event) ?? 0) ?? null;
-        return [event.id, { cardId, locationId: getEventLocationId(event) }];
-      }),
+      events.map((event) => [
+        event.id,
+        { cardId: cards.get(event.stream) ?? null, locationId: getEventLocationId(event) },
+      ]),
     );
   }
 
@@ -64,18 +57,38 @@ export class EventSubjects {
     };
   }
 
-  private async findCards(ids: number[]): Promise<Map<number, number>> {
-    if (ids.length === 0) return new Map();
-    const cards = await this.readCards(ids);
-    const missing = ids.filter((id) => !cards.has(id));
-    if (missing.length === 0) return cards;
-    await this.readModels.ensureWritten(customerCardReadModel, missing);
-    return new Map([...cards, ...(await this.readCards(missing))]);
+  /** Finds the cards that events are about, by stream. */
+  private async findCards(events: StoredEvent[]): Promise<Map<string, number>> {
+    const streams = [...new Set(events.map(({ stream }) => stream))];
+    const groups = await Promise.all([
+      this.findCardsOf(customerCardReadModel, streams),
+      this.findCardsOf(rewardReadModel, streams),
+      this.findCardsOf(posterReadModel, streams),
+    ]);
+    const own = listIds(card.name, streams).map((id) => [toStreamName(card, id), id] as const);
+    return new Map([...own, ...groups.flat()]);
   }
 
-  private async readCards(ids: number[]): Promise<Map<number, number>> {
+  private async findCardsOf<S extends { accountId: number }, E extends DomainEvent>(
+    readModel: ReadModel<S, E>,
+    streams: string[],
+  ): Promise<[stream: string, cardId: number][]> {
+    const { aggregate, table } = readModel;
+    const ids = listIds(aggregate.name, streams);
+    if (ids.length === 0) return [];
+    const cards = await this.readCards(table, ids);
+    const missing = ids.filter((id) => !cards.has(id));
+    if (missing.length > 0) {
+      await this.readModels.ensureWritten(readModel, missing);
+      for (const [id, cardId] of await this.readCards(table, missing)) cards.set(id, cardId);
+    }
+    return [...cards].map(([id, cardId]) => [toStreamName(aggregate, id), cardId]);
+  }
+
+  private async readCards(table: string, ids: number[]): Promise<Map<number, number>> {
     const rows = await query<{ id: number; card_id: number }>(this.pool, {
-      ...FIND_CARDS,
+      name: `webhook_event_cards_of_${table}`,
+      text: `select id, card_id from ${table} where id = any ($1)`,
       values: [ids],
     });
     return new Map(rows.map(({ id, card_id }) => [id, card_id]));
@@ -90,4 +103,11 @@ export class EventSubjects {
     const rows = await query<{ id: number }>(this.pool, { text, values: [accountId, ids] });
     return new Set(rows.map(({ id }) => id));
   }
+}
+
+/** Lists the ids of the streams of one aggregate. */
+function listIds(aggregateName: string, streams: string[]): number[] {
+  return streams
+    .map(parseStreamName)
+    .flatMap(({ aggregate, id }) => (aggregate === aggregateName ? [id] : []));
 }

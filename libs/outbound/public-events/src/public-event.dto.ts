@@ -11,6 +11,8 @@ import {
   TextProperty,
   TimestampProperty,
 } from '#http/response-fields.js';
+import { CardJson } from '#cards/card.dto.js';
+import { RewardJson } from '#rewards/reward.dto.js';
 import {
   AvailableRewardJson,
   CustomerCardDetailJson,
@@ -18,6 +20,9 @@ import {
   RedemptionRecordJson,
 } from '#stamping/customer-card.dto.js';
 import { CustomerJson, ExternalReferenceJson } from '#customers/customer.dto.js';
+import { LocationJson } from '#locations/location.dto.js';
+import { PosterJson } from '#posters/poster.dto.js';
+import { AccountJson } from '#accounts/account.dto.js';
 import type { PublicEventType } from './public-events.js';
 
 /** Describes the fields that several classes have. */
@@ -295,6 +300,37 @@ export const publicEvents = [
   }),
   describeWebhook('reward.redeemed', RewardRedeemedData, {
     summary: 'A customer redeemed a reward and its stamps were deducted',
+  }),
+  describeWebhook('card.created', CardJson, { summary: 'A card was created' }),
+  describeWebhook('card.updated', CardJson, {
+    summary: 'An attribute or the picture of a card changed',
+  }),
+  describeWebhook('card.archived', CardJson, { summary: 'A card was archived' }),
+  describeWebhook('card.unarchived', CardJson, { summary: 'An archived card became active again' }),
+  describeWebhook('reward.created', RewardJson, { summary: 'A reward was added to a card' }),
+  describeWebhook('reward.updated', RewardJson, { summary: 'A reward changed' }),
+  describeWebhook('reward.deleted', RewardJson, {
+    summary: 'A reward was deleted',
+    details: '`data` shows it as it was.',
+  }),
+  describeWebhook('location.created', LocationJson, { summary: 'A location was created' }),
+  describeWebhook('location.updated', LocationJson, {
+    summary: 'A location changed, or its pin or coordinates did',
+    details: 'It is also sent when its address was geocoded.',
+  }),
+  describeWebhook('location.deleted', LocationJson, {
+    summary: 'A location was deleted',
+    details: '`data` shows it as it was.',
+  }),
+  describeWebhook('poster.created', PosterJson, { summary: 'A poster was created' }),
+  describeWebhook('poster.updated', PosterJson, { summary: 'A poster changed' }),
+  describeWebhook('poster.deleted', PosterJson, {
+    summary: 'A poster was deleted',
+    details: '`data` shows it as it was.',
+  }),
+  describeWebhook('store.updated', AccountJson, {
+    summary: 'A setting of the store changed, such as its name',
+    details: '`personal` says whether the store was made as somebody’s own.',
   }),
   describeWebhook('webhook.test', WebhookTestData, {
     summary: 'Sent only by the operation that tests a subscription',

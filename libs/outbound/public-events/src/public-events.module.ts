@@ -6,10 +6,11 @@ import { EventSubjects } from './event-subjects.service.js';
 import { EventFeed } from './event-feed.service.js';
 import { CustomerCardRenderer } from './customer-card-renderer.service.js';
 import { CustomerRenderer } from './customer-renderer.service.js';
+import { RecordRenderers } from './record-renderers.service.js';
 import { StreamProjections } from './stream-projections.service.js';
 
-/** One for each aggregate with public events. */
-const renderers = [CustomerRenderer, CustomerCardRenderer];
+/** One for each aggregate whose events are about a customer. */
+const customerRenderers = [CustomerRenderer, CustomerCardRenderer];
 
 /** Renders public events for webhooks and the feed. */
 @Module({
@@ -19,8 +20,16 @@ const renderers = [CustomerRenderer, CustomerCardRenderer];
     EventFeed,
     EventSubjects,
     StreamProjections,
-    ...renderers,
-    { provide: RENDERERS, inject: renderers, useFactory: (...all: EventRenderer[]) => all },
+    RecordRenderers,
+    ...customerRenderers,
+    {
+      provide: RENDERERS,
+      inject: [RecordRenderers, ...customerRenderers],
+      useFactory: (records: RecordRenderers, ...others: EventRenderer[]) => [
+        ...others,
+        ...records.all,
+      ],
+    },
   ],
   exports: [EventBodies, EventFeed, EventSubjects],
 })

@@ -6,7 +6,16 @@ import { readFileSync } from 'node:fs';
 import type { EventMeta } from '#kernel/aggregate.js';
 import { EventTypes } from '#event-store/port/event-types.js';
 import { dtosByName } from '#http/fields.pipe.js';
-import { card } from '#cards/card.js';
+import { account, type Account } from '#accounts/account.js';
+import { toAccountJson } from '#accounts/account.dto.js';
+import { card, type Card } from '#cards/card.js';
+import { toCardJson } from '#cards/card.dto.js';
+import { location, type Location } from '#locations/location.js';
+import { toLocationJson } from '#locations/location.dto.js';
+import { poster, type Poster } from '#posters/poster.js';
+import { toPosterJson } from '#posters/poster.dto.js';
+import { reward, type Reward } from '#rewards/reward.js';
+import { toRewardJson } from '#rewards/reward.dto.js';
 import { toCustomerCardDetailJson, toCustomerCardJson } from '#stamping/customer-card.dto.js';
 import { customerCard, type CustomerCard, type Template } from '#stamping/customer-card.js';
 import { toCustomerJson } from '#customers/customer.dto.js';
@@ -19,12 +28,14 @@ import {
   renderTestEnvelope,
   toPublicCustomerCardEvent,
   toPublicCustomerEvent,
+  toPublicRecordEvent,
+  PUBLIC_EVENTS,
   type CustomerCardSubject,
   type PublicEvent,
   type PublishedCustomerCardEvent,
 } from './public-events.js';
 
-const TYPES = new EventTypes([card, customer, customerCard]);
+const TYPES = new EventTypes([account, card, reward, customer, customerCard, location, poster]);
 const ID = '018f3c1e-1111-7222-8333-444455556666';
 const META: EventMeta = {
   accountId: 7,
@@ -114,6 +125,135 @@ const PERSON: Customer = {
   phoneDigits: null,
 };
 
+const TIMES = { createdAt: META.occurredAt, updatedAt: META.recordedAt };
+const TEMPLATE_STATE: Card = {
+  id: 3,
+  accountId: 7,
+  name: 'Coffee',
+  cardColor: '#6B4226',
+  textColor: '#FFFFFF',
+  stampIcon: 'coffee',
+  stampColor: '#6B4226',
+  stampBackgroundColor: '#FFFFFF',
+  stampsRequired: 10,
+  initialStamps: 0,
+  showMemberField: true,
+  showStampsToRewardField: true,
+  auxiliaryFields: [{ key: 'aux_1', label: 'Open', value: 'Mo to Sa' }],
+  stripType: 'color',
+  stripColor: null,
+  stripOpacity: 100,
+  stripPreset: null,
+  stripPicture: null,
+  headerText: null,
+  expiresAt: null,
+  maxStampsPerRequest: null,
+  maxStampsPerDay: null,
+  minSecondsBetweenStamps: null,
+  archivedAt: null,
+  ...TIMES,
+};
+const REWARD: Reward = {
+  id: 4,
+  accountId: 7,
+  cardId: 3,
+  name: 'Cake',
+  description: null,
+  stampsRequired: 5,
+  position: 1,
+  active: true,
+  deletedAt: null,
+  ...TIMES,
+};
+const LOCATION: Location = {
+  id: 5,
+  accountId: 7,
+  name: 'Old Town',
+  address: 'Marktplatz 1',
+  latitude: 53.55,
+  longitude: 9.99,
+  precision: 'rooftop',
+  geocodeStatus: 'ok',
+  deletedAt: null,
+  ...TIMES,
+};
+const POSTER: Poster = {
+  id: 6,
+  accountId: 7,
+  cardId: 3,
+  slug: '3kTMd9QwXzR7vB2nLc',
+  title: 'Collect stamps',
+  paperSize: 'a4',
+  primaryColor: '#6B4226',
+  textColor: '#FFFFFF',
+  secondaryColor: '#FFFFFF',
+  active: true,
+  contactCollectionMode: 'email_and_phone',
+  requireEmail: true,
+  requirePhone: false,
+  requireBirthday: false,
+  minimumAge: null,
+  deletedAt: null,
+  ...TIMES,
+};
+const ACCOUNT: Account = {
+  id: 7,
+  accountId: 7,
+  name: 'corner-cafe',
+  storeName: null,
+  personal: true,
+  timeZone: 'Europe/Berlin',
+  locale: 'de',
+  country: 'DE',
+  consentTexts: { marketing: 'Mail', sms: null, privacy: null, privacyUrl: null },
+  smsCountries: [],
+  ...TIMES,
+};
+const TEMPLATE_JSON = toCardJson(TEMPLATE_STATE, { rewards: 1, customerCards: 2 });
+const REWARD_JSON = toRewardJson(REWARD);
+const LOCATION_JSON = toLocationJson(LOCATION);
+const POSTER_JSON = toPosterJson(POSTER, 'https://cards.example');
+const ACCOUNT_JSON = toAccountJson(
+  ACCOUNT,
+  { cards: 1, customers: 2, locations: 3, posters: 4 },
+  true,
+);
+
+/** The public type, the stored one, the names of its aggregate, and the record as the API shows it. */
+const RECORD_EVENTS: [string, string, Record<string, string>, object][] = [
+  ['card.created', 'CardCreated', card.names, TEMPLATE_JSON],
+  ['card.updated', 'CardUpdated', card.names, TEMPLATE_JSON],
+  ['card.updated', 'CardStripImageSet', card.names, TEMPLATE_JSON],
+  ['card.archived', 'CardArchived', card.names, TEMPLATE_JSON],
+  ['card.unarchived', 'CardUnarchived', card.names, TEMPLATE_JSON],
+  ['reward.created', 'RewardCreated', reward.names, REWARD_JSON],
+  ['reward.updated', 'RewardUpdated', reward.names, REWARD_JSON],
+  ['reward.deleted', 'RewardDeleted', reward.names, REWARD_JSON],
+  ['location.created', 'LocationCreated', location.names, LOCATION_JSON],
+  ['location.updated', 'LocationUpdated', location.names, LOCATION_JSON],
+  ['location.updated', 'LocationPinned', location.names, LOCATION_JSON],
+  ['location.updated', 'LocationUnpinned', location.names, LOCATION_JSON],
+  ['location.updated', 'LocationGeocoded', location.names, LOCATION_JSON],
+  ['location.updated', 'LocationNotGeocoded', location.names, LOCATION_JSON],
+  ['location.deleted', 'LocationDeleted', location.names, LOCATION_JSON],
+  ['poster.created', 'PosterCreated', poster.names, POSTER_JSON],
+  ['poster.updated', 'PosterUpdated', poster.names, POSTER_JSON],
+  ['poster.deleted', 'PosterDeleted', poster.names, POSTER_JSON],
+  ['store.updated', 'AccountUpdated', account.names, ACCOUNT_JSON],
+];
+
+/** HOOK-84 */
+const PERSONAL_NAMES = [
+  'first_name',
+  'last_name',
+  'email',
+  'phone',
+  'birthday',
+  'metadata',
+  'external_references',
+  'note',
+];
+
 function renderCardEvent(event: PublishedCustomerCardEvent): PublicEvent {
   return toPublicCustomerCardEvent({ ...event, ...RECORDED }, SUBJECT);
 }
@@ -121,7 +261,7 @@ function renderCardEvent(event: PublishedCustomerCardEvent): PublicEvent {
 describe('public events', () => {
   it('findPublicType returns the type of a published event, and undefined for others', () => {
     expect(findPublicType(TYPES, 'StampsEarned')).toBe('stamp.earned');
-    expect(findPublicType(TYPES, 'CardCreated')).toBeUndefined();
+    expect(findPublicType(TYPES, 'AccountCreated')).toBeUndefined();
     expect(findPublicType(TYPES, 'constructor')).toBeUndefined();
   });
 
@@ -329,6 +469,31 @@ describe('public events', () => {
       card_name: 'Coffee',
       customer: ADA,
     });
+  });
+
+  it.each(RECORD_EVENTS)('%s, from %s, contains the record', (publicType, type, names, json) => {
+    const event = toPublicRecordEvent({ type, ...RECORDED }, names, json);
+    expectDocumented(event, publicType, json);
+    expect(event).toMatchObject({ sequence: 4, account_id: 7, timestamp: META.recordedAt });
+    expect(findPublicType(TYPES, type)).toBe(publicType);
+  });
+
+  it('no record has a field that personal_data false clears', () => {
+    for (const [, , , json] of RECORD_EVENTS) {
+      const envelope = Buffer.from(JSON.stringify({ id: 'evt_1', data: json }));
+      expect(JSON.parse(formatBody(envelope, 'flat', false).toString())).toEqual(json);
+      for (const name of PERSONAL_NAMES) expect(json).not.toHaveProperty(name);
+    }
+  });
+
+  it('every published event is documented, and named by the clients that list events', () => {
+    expect(publicEvents.map(({ type }) => type)).toEqual([...PUBLIC_EVENTS, 'webhook.test']);
+    const findNames = (file: string, pattern: RegExp) =>
+      [...readFileSync(file, 'utf8').matchAll(pattern)].map(([, name]) => name).sort();
+    const n8n = findNames('clients/n8n/nodes/event-options.ts', /value: '([a-z_.]+)'/g);
+    expect(n8n).toEqual([...PUBLIC_EVENTS].sort());
+    const python = findNames('clients/python/src/inkpad/webhooks.py', /^ {8}"([a-z_.]+)",$/gm);
+    expect(python).toEqual([...PUBLIC_EVENTS, 'webhook.test'].sort());
   });
 
   it('webhook.test names the subscription', () => {

@@ -16,6 +16,20 @@ export const PUBLIC_EVENTS = [
   'stamp.removed',
   'reward.unlocked',
   'reward.redeemed',
+  'card.created',
+  'card.updated',
+  'card.archived',
+  'card.unarchived',
+  'reward.created',
+  'reward.updated',
+  'reward.deleted',
+  'location.created',
+  'location.updated',
+  'location.deleted',
+  'poster.created',
+  'poster.updated',
+  'poster.deleted',
+  'store.updated',
 ] as const;
 
 export type PublicEventType = (typeof PUBLIC_EVENTS)[number];
@@ -105,13 +119,19 @@ export function findPublicType(types: EventTypes, storedType: string): PublicEve
   return findPublicTypeByName(types.findPublicName(storedType));
 }
 
-/** Events with names of their own in the history, which are published as changes of customers. */
+/** Events with names of their own in the history, which are published as changes of their records. */
 const PUBLISHED_AS: Partial<Record<string, PublicEventType>> = {
   'customer.phone_normalized': 'customer.updated',
   'customer.merged': 'customer.updated',
   'customer.merged_away': 'customer.updated',
   'customer.unmerged': 'customer.updated',
   'customer.restored': 'customer.updated',
+  'card.strip_image_set': 'card.updated',
+  'location.pinned': 'location.updated',
+  'location.unpinned': 'location.updated',
+  'location.geocoded': 'location.updated',
+  'location.not_geocoded': 'location.updated',
+  'account.updated': 'store.updated',
 };
 
 function findPublicTypeByName(name: string | undefined): PublicEventType | undefined {
@@ -209,6 +229,19 @@ export function toPublicCustomerCardEvent(
   }
 }
 
+/**
+ * Renders an event about a record that is not a customer's.
+ * @param names of the events of its aggregate
+ * @param json the record as the API shows it
+ */
+export function toPublicRecordEvent<T extends string>(
+  event: Recorded<{ type: T }>,
+  names: Record<T, string>,
+  json: object,
+): PublicEvent {
+  return toEnvelope(event, names, json);
+}
+
 export const TEST_EVENT = 'webhook.test';
 
 /** Renders the event of a test, which is not recorded but has the format of one. */
@@ -283,7 +316,7 @@ function toReferences({ state, cardName }: CustomerCardSubject) {
   };
 }
 
-function toEnvelope<T extends (PublishedCustomerEvent | CustomerCardEvent)['type']>(
+function toEnvelope<T extends string>(
   { id, type, revision, meta }: Recorded<{ type: T }>,
   names: Record<T, string>,
   data: object,

@@ -85,6 +85,12 @@ export type Aggregate<S extends { accountId: number }, E extends DomainEvent> = 
   balanceChange?: (event: E) => number | null;
 };
 
+/** Parses the name of a stream: its aggregate, a hyphen and an id. */
+export function parseStreamName(stream: string): { aggregate: string; id: number } {
+  const dash = stream.lastIndexOf('-');
+  return { aggregate: stream.slice(0, dash), id: Number(stream.slice(dash + 1)) };
+}
+
 /**
  * Lets the compiler prove that a switch is exhaustive. The message contains only the type, since the rest may be
  * personal.
