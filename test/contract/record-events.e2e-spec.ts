@@ -238,7 +238,7 @@ describe('events about the records of a store', () => {
     });
   });
 
-  it('HOOK-101 A request that changes nothing sends nothing, and neither does one that is refused, repeated or a dry run', async () => {
+  it('HOOK-101 A request that changes nothing sends nothing, and neither does one that is refused or repeated', async () => {
     const store = await service.newStore();
     const card = await createCard(store);
     const reward = await createReward(store, card);
