@@ -179,7 +179,7 @@ describe('an erased customer', () => {
         ([waited = 0, repeated = 0, retried = 0]) => waited >= 6 && repeated === 11 && retried > 0,
       );
       const feed = await store.get<{ id: string }[]>(`${store.store}/events`);
-      expect([feed.body.length, findShown(feed.text)]).toEqual([10, []]);
+      expect([feed.body.length, findShown(feed.text)]).toEqual([12, []]);
       [stuck, good, failing].forEach(({ received }, i) => {
         for (const { text } of received.slice(seen[i])) expect(findShown(text)).toEqual([]);
       });
