@@ -80,7 +80,7 @@ export interface paths {
     head?: never;
     /**
      * Update a store
-     * @description Only the given fields change.
+     * @description Only the given fields change. Sends store.updated if one does.
      *     For users with the role owner or manager.
      */
     patch: operations['updateAccount'];
@@ -246,7 +246,7 @@ export interface paths {
     put?: never;
     /**
      * Create a card
-     * @description A template, of which each customer gets a card of their own.
+     * @description A template, of which each customer gets a card of their own. Sends card.created.
      *     For users with the role owner or manager.
      */
     post: operations['createCard'];
@@ -275,7 +275,7 @@ export interface paths {
     head?: never;
     /**
      * Update a card
-     * @description Only the given fields change.
+     * @description Only the given fields change. Sends card.updated if one does.
      *     For users with the role owner or manager.
      */
     patch: operations['updateCard'];
@@ -291,7 +291,7 @@ export interface paths {
     get?: never;
     /**
      * Upload the picture of a card’s strip
-     * @description The strip shows it from now on: `strip_type` becomes image. It is turned upright, cut to 1125 by 432 pixels around its centre, and stored without the data that cameras add. Of an animation the first frame is taken.
+     * @description The strip shows it from now on: `strip_type` becomes image. It is turned upright, cut to 1125 by 432 pixels around its centre, and stored without the data that cameras add. Of an animation the first frame is taken. Sends card.updated.
      *     For users with the role owner or manager.
      */
     put: operations['setCardStripImage'];
@@ -313,7 +313,7 @@ export interface paths {
     put?: never;
     /**
      * Archive a card
-     * @description It is hidden from the list; customers who have it keep it.
+     * @description It is hidden from the list; customers who have it keep it. Sends card.archived.
      *     For users with the role owner or manager.
      */
     post: operations['archiveCard'];
@@ -334,7 +334,7 @@ export interface paths {
     put?: never;
     /**
      * Take a card out of the archive
-     * @description It stands in the list again.
+     * @description It stands in the list again. Sends card.unarchived.
      *     For users with the role owner or manager.
      */
     post: operations['unarchiveCard'];
@@ -359,7 +359,7 @@ export interface paths {
     put?: never;
     /**
      * Create a reward
-     * @description It belongs to one card for good.
+     * @description It belongs to one card for good. Sends reward.created.
      *     For users with the role owner or manager.
      */
     post: operations['createReward'];
@@ -385,7 +385,7 @@ export interface paths {
     post?: never;
     /**
      * Delete a reward
-     * @description Only one that nobody has redeemed yet; set active to false otherwise.
+     * @description Only one that nobody has redeemed yet; set active to false otherwise. Sends reward.deleted.
      *     For users with the role owner or manager.
      */
     delete: operations['deleteReward'];
@@ -393,7 +393,7 @@ export interface paths {
     head?: never;
     /**
      * Update a reward
-     * @description Only the given fields change.
+     * @description Only the given fields change. Sends reward.updated if one does.
      *     For users with the role owner or manager.
      */
     patch: operations['updateReward'];
@@ -771,7 +771,7 @@ export interface paths {
     put?: never;
     /**
      * Create a location
-     * @description Its address is geocoded in the background; until then geocode_status is pending. A pin says where exactly the shop is, and nothing is geocoded.
+     * @description Its address is geocoded in the background; until then geocode_status is pending. A pin says where exactly the shop is, and nothing is geocoded. Sends location.created, and location.updated once there are coordinates.
      *     For users with the role owner or manager.
      */
     post: operations['createLocation'];
@@ -797,7 +797,7 @@ export interface paths {
     post?: never;
     /**
      * Delete a location
-     * @description Events that happened there stay in the history.
+     * @description Events that happened there stay in the history. Sends location.deleted.
      *     For users with the role owner or manager.
      */
     delete: operations['deleteLocation'];
@@ -805,7 +805,7 @@ export interface paths {
     head?: never;
     /**
      * Update a location
-     * @description Only the given fields change. A changed address clears the coordinates, those of a pin included, until it has been geocoded; a pin in the same request stays.
+     * @description Only the given fields change. A changed address clears the coordinates, those of a pin included, until it has been geocoded; a pin in the same request stays. Sends location.updated if something changes.
      *     For users with the role owner or manager.
      */
     patch: operations['updateLocation'];
@@ -826,7 +826,7 @@ export interface paths {
     put?: never;
     /**
      * Create a poster
-     * @description The card's name and colours are copied; later changes to the card do not affect the poster.
+     * @description The card's name and colours are copied; later changes to the card do not affect the poster. Sends poster.created.
      *     For users with the role owner or manager.
      */
     post: operations['createPoster'];
@@ -852,7 +852,7 @@ export interface paths {
     post?: never;
     /**
      * Delete a poster
-     * @description Its signup URL stops working.
+     * @description Its signup URL stops working. Sends poster.deleted.
      *     For users with the role owner or manager.
      */
     delete: operations['deletePoster'];
@@ -860,7 +860,7 @@ export interface paths {
     head?: never;
     /**
      * Update a poster
-     * @description Only the given fields change. The fields must be consistent after the change. A mode that collects one contact requires that one and not the other, and anything else is refused. After a change back to both, what was required stays required.
+     * @description Only the given fields change. The fields must be consistent after the change. A mode that collects one contact requires that one and not the other, and anything else is refused. After a change back to both, what was required stays required. Sends poster.updated if something changes.
      *     For users with the role owner or manager.
      */
     patch: operations['updatePoster'];
@@ -1363,6 +1363,286 @@ export interface webhooks {
     patch?: never;
     trace?: never;
   };
+  'card.created': {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    get?: never;
+    put?: never;
+    /**
+     * A card was created
+     * @description Sent to the target_url of each subscription to this event. /docs/webhooks says how to verify and respond to it.
+     */
+    post: operations['onCardCreated'];
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
+  'card.updated': {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    get?: never;
+    put?: never;
+    /**
+     * An attribute or the picture of a card changed
+     * @description Sent to the target_url of each subscription to this event. /docs/webhooks says how to verify and respond to it.
+     */
+    post: operations['onCardUpdated'];
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
+  'card.archived': {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    get?: never;
+    put?: never;
+    /**
+     * A card was archived
+     * @description Sent to the target_url of each subscription to this event. /docs/webhooks says how to verify and respond to it.
+     */
+    post: operations['onCardArchived'];
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
+  'card.unarchived': {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    get?: never;
+    put?: never;
+    /**
+     * An archived card became active again
+     * @description Sent to the target_url of each subscription to this event. /docs/webhooks says how to verify and respond to it.
+     */
+    post: operations['onCardUnarchived'];
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
+  'reward.created': {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    get?: never;
+    put?: never;
+    /**
+     * A reward was added to a card
+     * @description Sent to the target_url of each subscription to this event. /docs/webhooks says how to verify and respond to it.
+     */
+    post: operations['onRewardCreated'];
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
+  'reward.updated': {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    get?: never;
+    put?: never;
+    /**
+     * A reward changed
+     * @description Sent to the target_url of each subscription to this event. /docs/webhooks says how to verify and respond to it.
+     */
+    post: operations['onRewardUpdated'];
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
+  'reward.deleted': {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    get?: never;
+    put?: never;
+    /**
+     * A reward was deleted
+     * @description `data` shows it as it was. Sent to the target_url of each subscription to this event. /docs/webhooks says how to verify and respond to it.
+     */
+    post: operations['onRewardDeleted'];
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
+  'location.created': {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    get?: never;
+    put?: never;
+    /**
+     * A location was created
+     * @description Sent to the target_url of each subscription to this event. /docs/webhooks says how to verify and respond to it.
+     */
+    post: operations['onLocationCreated'];
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
+  'location.updated': {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    get?: never;
+    put?: never;
+    /**
+     * A location changed, or its pin or coordinates did
+     * @description It is also sent when its address was geocoded. Sent to the target_url of each subscription to this event. /docs/webhooks says how to verify and respond to it.
+     */
+    post: operations['onLocationUpdated'];
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
+  'location.deleted': {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    get?: never;
+    put?: never;
+    /**
+     * A location was deleted
+     * @description `data` shows it as it was. Sent to the target_url of each subscription to this event. /docs/webhooks says how to verify and respond to it.
+     */
+    post: operations['onLocationDeleted'];
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
+  'poster.created': {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    get?: never;
+    put?: never;
+    /**
+     * A poster was created
+     * @description Sent to the target_url of each subscription to this event. /docs/webhooks says how to verify and respond to it.
+     */
+    post: operations['onPosterCreated'];
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
+  'poster.updated': {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    get?: never;
+    put?: never;
+    /**
+     * A poster changed
+     * @description Sent to the target_url of each subscription to this event. /docs/webhooks says how to verify and respond to it.
+     */
+    post: operations['onPosterUpdated'];
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
+  'poster.deleted': {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    get?: never;
+    put?: never;
+    /**
+     * A poster was deleted
+     * @description `data` shows it as it was. Sent to the target_url of each subscription to this event. /docs/webhooks says how to verify and respond to it.
+     */
+    post: operations['onPosterDeleted'];
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
+  'store.updated': {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    get?: never;
+    put?: never;
+    /**
+     * A setting of the store changed, such as its name
+     * @description `personal` says whether the store was made as somebody’s own. Sent to the target_url of each subscription to this event. /docs/webhooks says how to verify and respond to it.
+     */
+    post: operations['onStoreUpdated'];
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
   'webhook.test': {
     parameters: {
       query?: never;
@@ -1716,6 +1996,34 @@ export interface components {
        */
       updated_at: string;
     };
+    CardArchivedEvent: {
+      /** @description The same in every attempt, so that duplicates can be dropped */
+      id: string;
+      /**
+       * @description The kind of event.
+       * @enum {string}
+       */
+      type: 'card.archived';
+      /**
+       * Format: date-time
+       * @description When the event was recorded
+       */
+      timestamp: string;
+      /**
+       * Format: int64
+       * @description The revision of the record that changed, from 0: of two envelopes about one record the higher is the later
+       */
+      sequence: number;
+      /**
+       * Format: int64
+       * @description The store.
+       */
+      account_id: number;
+      /** @description The data of the event. Its shape depends on type. */
+      data: components['schemas']['Card'];
+    };
+    /** @description The envelope, or with payload_format flat its data alone. */
+    CardArchivedWebhook: components['schemas']['CardArchivedEvent'] | components['schemas']['Card'];
     CardChanges: {
       /** @description The name. */
       name?: string;
@@ -1814,6 +2122,34 @@ export interface components {
        */
       min_seconds_between_stamps?: number | null;
     };
+    CardCreatedEvent: {
+      /** @description The same in every attempt, so that duplicates can be dropped */
+      id: string;
+      /**
+       * @description The kind of event.
+       * @enum {string}
+       */
+      type: 'card.created';
+      /**
+       * Format: date-time
+       * @description When the event was recorded
+       */
+      timestamp: string;
+      /**
+       * Format: int64
+       * @description The revision of the record that changed, from 0: of two envelopes about one record the higher is the later
+       */
+      sequence: number;
+      /**
+       * Format: int64
+       * @description The store.
+       */
+      account_id: number;
+      /** @description The data of the event. Its shape depends on type. */
+      data: components['schemas']['Card'];
+    };
+    /** @description The envelope, or with payload_format flat its data alone. */
+    CardCreatedWebhook: components['schemas']['CardCreatedEvent'] | components['schemas']['Card'];
     CardInput: {
       /** @description The name. */
       name: string;
@@ -1913,6 +2249,64 @@ export interface components {
        */
       min_seconds_between_stamps?: number | null;
     };
+    CardUnarchivedEvent: {
+      /** @description The same in every attempt, so that duplicates can be dropped */
+      id: string;
+      /**
+       * @description The kind of event.
+       * @enum {string}
+       */
+      type: 'card.unarchived';
+      /**
+       * Format: date-time
+       * @description When the event was recorded
+       */
+      timestamp: string;
+      /**
+       * Format: int64
+       * @description The revision of the record that changed, from 0: of two envelopes about one record the higher is the later
+       */
+      sequence: number;
+      /**
+       * Format: int64
+       * @description The store.
+       */
+      account_id: number;
+      /** @description The data of the event. Its shape depends on type. */
+      data: components['schemas']['Card'];
+    };
+    /** @description The envelope, or with payload_format flat its data alone. */
+    CardUnarchivedWebhook:
+      | components['schemas']['CardUnarchivedEvent']
+      | components['schemas']['Card'];
+    CardUpdatedEvent: {
+      /** @description The same in every attempt, so that duplicates can be dropped */
+      id: string;
+      /**
+       * @description The kind of event.
+       * @enum {string}
+       */
+      type: 'card.updated';
+      /**
+       * Format: date-time
+       * @description When the event was recorded
+       */
+      timestamp: string;
+      /**
+       * Format: int64
+       * @description The revision of the record that changed, from 0: of two envelopes about one record the higher is the later
+       */
+      sequence: number;
+      /**
+       * Format: int64
+       * @description The store.
+       */
+      account_id: number;
+      /** @description The data of the event. Its shape depends on type. */
+      data: components['schemas']['Card'];
+    };
+    /** @description The envelope, or with payload_format flat its data alone. */
+    CardUpdatedWebhook: components['schemas']['CardUpdatedEvent'] | components['schemas']['Card'];
     ChangedCustomerCard: {
       /**
        * Format: int64
@@ -2670,7 +3064,21 @@ export interface components {
         | 'stamp.earned'
         | 'stamp.removed'
         | 'reward.unlocked'
-        | 'reward.redeemed';
+        | 'reward.redeemed'
+        | 'card.created'
+        | 'card.updated'
+        | 'card.archived'
+        | 'card.unarchived'
+        | 'reward.created'
+        | 'reward.updated'
+        | 'reward.deleted'
+        | 'location.created'
+        | 'location.updated'
+        | 'location.deleted'
+        | 'poster.created'
+        | 'poster.updated'
+        | 'poster.deleted'
+        | 'store.updated';
       /**
        * Format: date-time
        * @description When it was recorded.
@@ -2719,10 +3127,12 @@ export interface components {
         | 'payload_too_large'
         | 'unsupported_media_type'
         | 'limit_reached'
+        | 'quota_exceeded'
         | 'idempotency_key_reused'
         | 'idempotency_in_progress'
         | 'internal'
         | 'unavailable'
+        | 'maintenance'
         | 'insufficient_stamps'
         | 'reward_inactive'
         | 'card_expired'
@@ -3323,6 +3733,66 @@ export interface components {
         longitude: number;
       } | null;
     };
+    LocationCreatedEvent: {
+      /** @description The same in every attempt, so that duplicates can be dropped */
+      id: string;
+      /**
+       * @description The kind of event.
+       * @enum {string}
+       */
+      type: 'location.created';
+      /**
+       * Format: date-time
+       * @description When the event was recorded
+       */
+      timestamp: string;
+      /**
+       * Format: int64
+       * @description The revision of the record that changed, from 0: of two envelopes about one record the higher is the later
+       */
+      sequence: number;
+      /**
+       * Format: int64
+       * @description The store.
+       */
+      account_id: number;
+      /** @description The data of the event. Its shape depends on type. */
+      data: components['schemas']['Location'];
+    };
+    /** @description The envelope, or with payload_format flat its data alone. */
+    LocationCreatedWebhook:
+      | components['schemas']['LocationCreatedEvent']
+      | components['schemas']['Location'];
+    LocationDeletedEvent: {
+      /** @description The same in every attempt, so that duplicates can be dropped */
+      id: string;
+      /**
+       * @description The kind of event.
+       * @enum {string}
+       */
+      type: 'location.deleted';
+      /**
+       * Format: date-time
+       * @description When the event was recorded
+       */
+      timestamp: string;
+      /**
+       * Format: int64
+       * @description The revision of the record that changed, from 0: of two envelopes about one record the higher is the later
+       */
+      sequence: number;
+      /**
+       * Format: int64
+       * @description The store.
+       */
+      account_id: number;
+      /** @description The data of the event. Its shape depends on type. */
+      data: components['schemas']['Location'];
+    };
+    /** @description The envelope, or with payload_format flat its data alone. */
+    LocationDeletedWebhook:
+      | components['schemas']['LocationDeletedEvent']
+      | components['schemas']['Location'];
     LocationInput: {
       /** @description The name. */
       name: string;
@@ -3336,6 +3806,36 @@ export interface components {
         longitude: number;
       } | null;
     };
+    LocationUpdatedEvent: {
+      /** @description The same in every attempt, so that duplicates can be dropped */
+      id: string;
+      /**
+       * @description The kind of event.
+       * @enum {string}
+       */
+      type: 'location.updated';
+      /**
+       * Format: date-time
+       * @description When the event was recorded
+       */
+      timestamp: string;
+      /**
+       * Format: int64
+       * @description The revision of the record that changed, from 0: of two envelopes about one record the higher is the later
+       */
+      sequence: number;
+      /**
+       * Format: int64
+       * @description The store.
+       */
+      account_id: number;
+      /** @description The data of the event. Its shape depends on type. */
+      data: components['schemas']['Location'];
+    };
+    /** @description The envelope, or with payload_format flat its data alone. */
+    LocationUpdatedWebhook:
+      | components['schemas']['LocationUpdatedEvent']
+      | components['schemas']['Location'];
     MergeInput: {
       /**
        * Format: int64
@@ -3463,6 +3963,66 @@ export interface components {
       /** @description Years; only with require_birthday */
       minimum_age?: number | null;
     };
+    PosterCreatedEvent: {
+      /** @description The same in every attempt, so that duplicates can be dropped */
+      id: string;
+      /**
+       * @description The kind of event.
+       * @enum {string}
+       */
+      type: 'poster.created';
+      /**
+       * Format: date-time
+       * @description When the event was recorded
+       */
+      timestamp: string;
+      /**
+       * Format: int64
+       * @description The revision of the record that changed, from 0: of two envelopes about one record the higher is the later
+       */
+      sequence: number;
+      /**
+       * Format: int64
+       * @description The store.
+       */
+      account_id: number;
+      /** @description The data of the event. Its shape depends on type. */
+      data: components['schemas']['Poster'];
+    };
+    /** @description The envelope, or with payload_format flat its data alone. */
+    PosterCreatedWebhook:
+      | components['schemas']['PosterCreatedEvent']
+      | components['schemas']['Poster'];
+    PosterDeletedEvent: {
+      /** @description The same in every attempt, so that duplicates can be dropped */
+      id: string;
+      /**
+       * @description The kind of event.
+       * @enum {string}
+       */
+      type: 'poster.deleted';
+      /**
+       * Format: date-time
+       * @description When the event was recorded
+       */
+      timestamp: string;
+      /**
+       * Format: int64
+       * @description The revision of the record that changed, from 0: of two envelopes about one record the higher is the later
+       */
+      sequence: number;
+      /**
+       * Format: int64
+       * @description The store.
+       */
+      account_id: number;
+      /** @description The data of the event. Its shape depends on type. */
+      data: components['schemas']['Poster'];
+    };
+    /** @description The envelope, or with payload_format flat its data alone. */
+    PosterDeletedWebhook:
+      | components['schemas']['PosterDeletedEvent']
+      | components['schemas']['Poster'];
     PosterInput: {
       /**
        * Format: int64
@@ -3498,6 +4058,36 @@ export interface components {
       /** @description Years; only with require_birthday */
       minimum_age?: number | null;
     };
+    PosterUpdatedEvent: {
+      /** @description The same in every attempt, so that duplicates can be dropped */
+      id: string;
+      /**
+       * @description The kind of event.
+       * @enum {string}
+       */
+      type: 'poster.updated';
+      /**
+       * Format: date-time
+       * @description When the event was recorded
+       */
+      timestamp: string;
+      /**
+       * Format: int64
+       * @description The revision of the record that changed, from 0: of two envelopes about one record the higher is the later
+       */
+      sequence: number;
+      /**
+       * Format: int64
+       * @description The store.
+       */
+      account_id: number;
+      /** @description The data of the event. Its shape depends on type. */
+      data: components['schemas']['Poster'];
+    };
+    /** @description The envelope, or with payload_format flat its data alone. */
+    PosterUpdatedWebhook:
+      | components['schemas']['PosterUpdatedEvent']
+      | components['schemas']['Poster'];
     PreviousAttributes: {
       /** @description The first name; null where a subscription sends no personal data. */
       first_name?: string | null;
@@ -3681,6 +4271,66 @@ export interface components {
       /** @description Whether it can be redeemed. */
       active?: boolean;
     };
+    RewardCreatedEvent: {
+      /** @description The same in every attempt, so that duplicates can be dropped */
+      id: string;
+      /**
+       * @description The kind of event.
+       * @enum {string}
+       */
+      type: 'reward.created';
+      /**
+       * Format: date-time
+       * @description When the event was recorded
+       */
+      timestamp: string;
+      /**
+       * Format: int64
+       * @description The revision of the record that changed, from 0: of two envelopes about one record the higher is the later
+       */
+      sequence: number;
+      /**
+       * Format: int64
+       * @description The store.
+       */
+      account_id: number;
+      /** @description The data of the event. Its shape depends on type. */
+      data: components['schemas']['Reward'];
+    };
+    /** @description The envelope, or with payload_format flat its data alone. */
+    RewardCreatedWebhook:
+      | components['schemas']['RewardCreatedEvent']
+      | components['schemas']['Reward'];
+    RewardDeletedEvent: {
+      /** @description The same in every attempt, so that duplicates can be dropped */
+      id: string;
+      /**
+       * @description The kind of event.
+       * @enum {string}
+       */
+      type: 'reward.deleted';
+      /**
+       * Format: date-time
+       * @description When the event was recorded
+       */
+      timestamp: string;
+      /**
+       * Format: int64
+       * @description The revision of the record that changed, from 0: of two envelopes about one record the higher is the later
+       */
+      sequence: number;
+      /**
+       * Format: int64
+       * @description The store.
+       */
+      account_id: number;
+      /** @description The data of the event. Its shape depends on type. */
+      data: components['schemas']['Reward'];
+    };
+    /** @description The envelope, or with payload_format flat its data alone. */
+    RewardDeletedWebhook:
+      | components['schemas']['RewardDeletedEvent']
+      | components['schemas']['Reward'];
     RewardInput: {
       /**
        * Format: int64
@@ -3856,6 +4506,36 @@ export interface components {
     RewardUnlockedWebhook:
       | components['schemas']['RewardUnlockedEvent']
       | components['schemas']['RewardUnlockedData'];
+    RewardUpdatedEvent: {
+      /** @description The same in every attempt, so that duplicates can be dropped */
+      id: string;
+      /**
+       * @description The kind of event.
+       * @enum {string}
+       */
+      type: 'reward.updated';
+      /**
+       * Format: date-time
+       * @description When the event was recorded
+       */
+      timestamp: string;
+      /**
+       * Format: int64
+       * @description The revision of the record that changed, from 0: of two envelopes about one record the higher is the later
+       */
+      sequence: number;
+      /**
+       * Format: int64
+       * @description The store.
+       */
+      account_id: number;
+      /** @description The data of the event. Its shape depends on type. */
+      data: components['schemas']['Reward'];
+    };
+    /** @description The envelope, or with payload_format flat its data alone. */
+    RewardUpdatedWebhook:
+      | components['schemas']['RewardUpdatedEvent']
+      | components['schemas']['Reward'];
     SecretRotation: {
       /** @description Seconds during which the old secret also signs Default: 0. */
       grace_seconds?: number | null;
@@ -4280,6 +4960,36 @@ export interface components {
       /** @description ISO 3166-1 alpha-2, in any case; phone numbers without a country code are read as numbers of this country */
       country?: string | null;
     };
+    StoreUpdatedEvent: {
+      /** @description The same in every attempt, so that duplicates can be dropped */
+      id: string;
+      /**
+       * @description The kind of event.
+       * @enum {string}
+       */
+      type: 'store.updated';
+      /**
+       * Format: date-time
+       * @description When the event was recorded
+       */
+      timestamp: string;
+      /**
+       * Format: int64
+       * @description The revision of the record that changed, from 0: of two envelopes about one record the higher is the later
+       */
+      sequence: number;
+      /**
+       * Format: int64
+       * @description The store.
+       */
+      account_id: number;
+      /** @description The data of the event. Its shape depends on type. */
+      data: components['schemas']['Store'];
+    };
+    /** @description The envelope, or with payload_format flat its data alone. */
+    StoreUpdatedWebhook:
+      | components['schemas']['StoreUpdatedEvent']
+      | components['schemas']['Store'];
     Versioning: {
       /** @description The version to use. */
       current: string;
@@ -4351,6 +5061,20 @@ export interface components {
       | components['schemas']['StampRemovedWebhook']
       | components['schemas']['RewardUnlockedWebhook']
       | components['schemas']['RewardRedeemedWebhook']
+      | components['schemas']['CardCreatedWebhook']
+      | components['schemas']['CardUpdatedWebhook']
+      | components['schemas']['CardArchivedWebhook']
+      | components['schemas']['CardUnarchivedWebhook']
+      | components['schemas']['RewardCreatedWebhook']
+      | components['schemas']['RewardUpdatedWebhook']
+      | components['schemas']['RewardDeletedWebhook']
+      | components['schemas']['LocationCreatedWebhook']
+      | components['schemas']['LocationUpdatedWebhook']
+      | components['schemas']['LocationDeletedWebhook']
+      | components['schemas']['PosterCreatedWebhook']
+      | components['schemas']['PosterUpdatedWebhook']
+      | components['schemas']['PosterDeletedWebhook']
+      | components['schemas']['StoreUpdatedWebhook']
       | components['schemas']['WebhookTestWebhook'];
     WebhookAttempt: {
       /**
@@ -4402,7 +5126,21 @@ export interface components {
         | 'stamp.earned'
         | 'stamp.removed'
         | 'reward.unlocked'
-        | 'reward.redeemed';
+        | 'reward.redeemed'
+        | 'card.created'
+        | 'card.updated'
+        | 'card.archived'
+        | 'card.unarchived'
+        | 'reward.created'
+        | 'reward.updated'
+        | 'reward.deleted'
+        | 'location.created'
+        | 'location.updated'
+        | 'location.deleted'
+        | 'poster.created'
+        | 'poster.updated'
+        | 'poster.deleted'
+        | 'store.updated';
       /**
        * @description The state.
        * @enum {string}
@@ -4448,7 +5186,21 @@ export interface components {
         | 'stamp.earned'
         | 'stamp.removed'
         | 'reward.unlocked'
-        | 'reward.redeemed';
+        | 'reward.redeemed'
+        | 'card.created'
+        | 'card.updated'
+        | 'card.archived'
+        | 'card.unarchived'
+        | 'reward.created'
+        | 'reward.updated'
+        | 'reward.deleted'
+        | 'location.created'
+        | 'location.updated'
+        | 'location.deleted'
+        | 'poster.created'
+        | 'poster.updated'
+        | 'poster.deleted'
+        | 'store.updated';
       /**
        * @description The state.
        * @enum {string}
@@ -4498,6 +5250,20 @@ export interface components {
             | 'stamp.removed'
             | 'reward.unlocked'
             | 'reward.redeemed'
+            | 'card.created'
+            | 'card.updated'
+            | 'card.archived'
+            | 'card.unarchived'
+            | 'reward.created'
+            | 'reward.updated'
+            | 'reward.deleted'
+            | 'location.created'
+            | 'location.updated'
+            | 'location.deleted'
+            | 'poster.created'
+            | 'poster.updated'
+            | 'poster.deleted'
+            | 'store.updated'
           )[]
         | null;
     };
@@ -4528,6 +5294,20 @@ export interface components {
         | 'stamp.removed'
         | 'reward.unlocked'
         | 'reward.redeemed'
+        | 'card.created'
+        | 'card.updated'
+        | 'card.archived'
+        | 'card.unarchived'
+        | 'reward.created'
+        | 'reward.updated'
+        | 'reward.deleted'
+        | 'location.created'
+        | 'location.updated'
+        | 'location.deleted'
+        | 'poster.created'
+        | 'poster.updated'
+        | 'poster.deleted'
+        | 'store.updated'
         | '*'
       )[];
       /** @description The event, if there is exactly one */
@@ -4557,7 +5337,7 @@ export interface components {
       signature: 'hmac' | 'ed25519';
       /** @description Verifies the signatures of ed25519, begins with whpk_; null for hmac. */
       public_key: string | null;
-      /** @description Whether events are delivered. */
+      /** @description Whether events are delivered. While it is false, the subscription is paused: events are not enqueued either. */
       enabled: boolean;
       /**
        * Format: date-time
@@ -4602,6 +5382,20 @@ export interface components {
         | 'stamp.removed'
         | 'reward.unlocked'
         | 'reward.redeemed'
+        | 'card.created'
+        | 'card.updated'
+        | 'card.archived'
+        | 'card.unarchived'
+        | 'reward.created'
+        | 'reward.updated'
+        | 'reward.deleted'
+        | 'location.created'
+        | 'location.updated'
+        | 'location.deleted'
+        | 'poster.created'
+        | 'poster.updated'
+        | 'poster.deleted'
+        | 'store.updated'
         | '*'
       )[];
       /**
@@ -4616,6 +5410,20 @@ export interface components {
         | 'stamp.removed'
         | 'reward.unlocked'
         | 'reward.redeemed'
+        | 'card.created'
+        | 'card.updated'
+        | 'card.archived'
+        | 'card.unarchived'
+        | 'reward.created'
+        | 'reward.updated'
+        | 'reward.deleted'
+        | 'location.created'
+        | 'location.updated'
+        | 'location.deleted'
+        | 'poster.created'
+        | 'poster.updated'
+        | 'poster.deleted'
+        | 'store.updated'
         | '*'
         | null;
       /**
@@ -4657,6 +5465,20 @@ export interface components {
             | 'stamp.removed'
             | 'reward.unlocked'
             | 'reward.redeemed'
+            | 'card.created'
+            | 'card.updated'
+            | 'card.archived'
+            | 'card.unarchived'
+            | 'reward.created'
+            | 'reward.updated'
+            | 'reward.deleted'
+            | 'location.created'
+            | 'location.updated'
+            | 'location.deleted'
+            | 'poster.created'
+            | 'poster.updated'
+            | 'poster.deleted'
+            | 'store.updated'
             | '*'
           )[]
         | null;
@@ -4672,6 +5494,20 @@ export interface components {
         | 'stamp.removed'
         | 'reward.unlocked'
         | 'reward.redeemed'
+        | 'card.created'
+        | 'card.updated'
+        | 'card.archived'
+        | 'card.unarchived'
+        | 'reward.created'
+        | 'reward.updated'
+        | 'reward.deleted'
+        | 'location.created'
+        | 'location.updated'
+        | 'location.deleted'
+        | 'poster.created'
+        | 'poster.updated'
+        | 'poster.deleted'
+        | 'store.updated'
         | '*'
         | null;
       /**
@@ -4697,7 +5533,7 @@ export interface components {
        * @enum {string|null}
        */
       signature?: 'hmac' | 'ed25519' | null;
-      /** @description Whether events are delivered. Default: true. */
+      /** @description Whether events are delivered. While it is false, the subscription is paused: events are not enqueued either. Default: true. */
       enabled?: boolean | null;
     };
     WebhookSubscriptionWithSecret: {
@@ -4720,6 +5556,20 @@ export interface components {
         | 'stamp.removed'
         | 'reward.unlocked'
         | 'reward.redeemed'
+        | 'card.created'
+        | 'card.updated'
+        | 'card.archived'
+        | 'card.unarchived'
+        | 'reward.created'
+        | 'reward.updated'
+        | 'reward.deleted'
+        | 'location.created'
+        | 'location.updated'
+        | 'location.deleted'
+        | 'poster.created'
+        | 'poster.updated'
+        | 'poster.deleted'
+        | 'store.updated'
         | '*'
       )[];
       /** @description The event, if there is exactly one */
@@ -4749,7 +5599,7 @@ export interface components {
       signature: 'hmac' | 'ed25519';
       /** @description Verifies the signatures of ed25519, begins with whpk_; null for hmac. */
       public_key: string | null;
-      /** @description Whether events are delivered. */
+      /** @description Whether events are delivered. While it is false, the subscription is paused: events are not enqueued either. */
       enabled: boolean;
       /**
        * Format: date-time
@@ -4867,7 +5717,7 @@ export interface components {
         'application/json': components['schemas']['ErrorResponse'];
       };
     };
-    /** @description A field is not valid: errors says which and why. taken: Another record has this e-mail address, phone number, external reference, receipt number or enrolment: existing says which. cursor_ahead: The service was restored from a backup that is older than this cursor. resume_after says where to continue. limit_reached: There are as many of these records as there may be. idempotency_key_reused: The Idempotency-Key was already used with another body. insufficient_stamps: The customer card holds too few stamps for this. reward_inactive: The reward is not active. card_expired: The card has expired: it can be neither stamped nor redeemed. stamp_limit_reached: One of the card's stamping limits was reached. customer_erased: The customer was erased: nothing about them can be changed any more. customer_merged: The customer was merged into another one: the message names the one that goes on. ambiguous: The e-mail address, phone number and references belong to different customers: the message names them. */
+    /** @description A field is not valid: errors says which and why. taken: Another record has this e-mail address, phone number, external reference, receipt number or enrolment: existing says which. cursor_ahead: The service was restored from a backup that is older than this cursor. resume_after says where to continue. limit_reached: There are as many of these records as there may be. quota_exceeded: The account has used up its quota, of records or of what may be done in a day. idempotency_key_reused: The Idempotency-Key was already used with another body. insufficient_stamps: The customer card holds too few stamps for this. reward_inactive: The reward is not active. card_expired: The card has expired: it can be neither stamped nor redeemed. stamp_limit_reached: One of the card's stamping limits was reached. customer_erased: The customer was erased: nothing about them can be changed any more. customer_merged: The customer was merged into another one: the message names the one that goes on. ambiguous: The e-mail address, phone number and references belong to different customers: the message names them. */
     Rejected: {
       headers: {
         [name: string]: unknown;
@@ -4888,7 +5738,7 @@ export interface components {
      *     429: Too many requests: wait for the number of seconds in Retry-After.
      *     431: The header of the request is larger than 16 KiB.
      *     500: Something went wrong on our side. Nothing was written.
-     *     503: A service that the request needs is unavailable. Nothing was written: send it again in a moment.
+     *     503: A service that the request needs is unavailable. Nothing was written: send it again in a moment. maintenance: The service is in maintenance: it can be read, and nothing can be changed. Nothing was written.
      */
     OtherFailure: {
       headers: {
@@ -7697,6 +8547,20 @@ export interface operations {
           | 'stamp.removed'
           | 'reward.unlocked'
           | 'reward.redeemed'
+          | 'card.created'
+          | 'card.updated'
+          | 'card.archived'
+          | 'card.unarchived'
+          | 'reward.created'
+          | 'reward.updated'
+          | 'reward.deleted'
+          | 'location.created'
+          | 'location.updated'
+          | 'location.deleted'
+          | 'poster.created'
+          | 'poster.updated'
+          | 'poster.deleted'
+          | 'store.updated'
           | null;
         /** @description Created at or after this time. A date without a time means the start of that day in the account’s time zone */
         from?: string | null;
@@ -7864,6 +8728,20 @@ export interface operations {
           | 'stamp.removed'
           | 'reward.unlocked'
           | 'reward.redeemed'
+          | 'card.created'
+          | 'card.updated'
+          | 'card.archived'
+          | 'card.unarchived'
+          | 'reward.created'
+          | 'reward.updated'
+          | 'reward.deleted'
+          | 'location.created'
+          | 'location.updated'
+          | 'location.deleted'
+          | 'poster.created'
+          | 'poster.updated'
+          | 'poster.deleted'
+          | 'store.updated'
           | null;
         /** @description Only events with exactly this receipt number. */
         external_ref?: string | null;
@@ -8223,6 +9101,636 @@ export interface operations {
     requestBody: {
       content: {
         'application/json': components['schemas']['RewardRedeemedWebhook'];
+      };
+    };
+    responses: {
+      /** @description The receiver is gone: the subscription is deleted */
+      410: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content?: never;
+      };
+      /** @description Received, within 10 seconds */
+      '2XX': {
+        headers: {
+          [name: string]: unknown;
+        };
+        content?: never;
+      };
+      /** @description Not received: it is retried, up to 10 attempts in four hours */
+      default: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content?: never;
+      };
+    };
+  };
+  onCardCreated: {
+    parameters: {
+      query?: never;
+      header: {
+        /** @description The event’s id, the same in every attempt */
+        'webhook-id': string;
+        /** @description When this attempt was made, in seconds since 1970 */
+        'webhook-timestamp': string;
+        /** @description Standard Webhooks v1, made with the subscription’s secret; several are separated by spaces */
+        'webhook-signature': string;
+        /** @description The type of the event */
+        'Service-Event': string;
+      };
+      path?: never;
+      cookie?: never;
+    };
+    requestBody: {
+      content: {
+        'application/json': components['schemas']['CardCreatedWebhook'];
+      };
+    };
+    responses: {
+      /** @description The receiver is gone: the subscription is deleted */
+      410: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content?: never;
+      };
+      /** @description Received, within 10 seconds */
+      '2XX': {
+        headers: {
+          [name: string]: unknown;
+        };
+        content?: never;
+      };
+      /** @description Not received: it is retried, up to 10 attempts in four hours */
+      default: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content?: never;
+      };
+    };
+  };
+  onCardUpdated: {
+    parameters: {
+      query?: never;
+      header: {
+        /** @description The event’s id, the same in every attempt */
+        'webhook-id': string;
+        /** @description When this attempt was made, in seconds since 1970 */
+        'webhook-timestamp': string;
+        /** @description Standard Webhooks v1, made with the subscription’s secret; several are separated by spaces */
+        'webhook-signature': string;
+        /** @description The type of the event */
+        'Service-Event': string;
+      };
+      path?: never;
+      cookie?: never;
+    };
+    requestBody: {
+      content: {
+        'application/json': components['schemas']['CardUpdatedWebhook'];
+      };
+    };
+    responses: {
+      /** @description The receiver is gone: the subscription is deleted */
+      410: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content?: never;
+      };
+      /** @description Received, within 10 seconds */
+      '2XX': {
+        headers: {
+          [name: string]: unknown;
+        };
+        content?: never;
+      };
+      /** @description Not received: it is retried, up to 10 attempts in four hours */
+      default: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content?: never;
+      };
+    };
+  };
+  onCardArchived: {
+    parameters: {
+      query?: never;
+      header: {
+        /** @description The event’s id, the same in every attempt */
+        'webhook-id': string;
+        /** @description When this attempt was made, in seconds since 1970 */
+        'webhook-timestamp': string;
+        /** @description Standard Webhooks v1, made with the subscription’s secret; several are separated by spaces */
+        'webhook-signature': string;
+        /** @description The type of the event */
+        'Service-Event': string;
+      };
+      path?: never;
+      cookie?: never;
+    };
+    requestBody: {
+      content: {
+        'application/json': components['schemas']['CardArchivedWebhook'];
+      };
+    };
+    responses: {
+      /** @description The receiver is gone: the subscription is deleted */
+      410: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content?: never;
+      };
+      /** @description Received, within 10 seconds */
+      '2XX': {
+        headers: {
+          [name: string]: unknown;
+        };
+        content?: never;
+      };
+      /** @description Not received: it is retried, up to 10 attempts in four hours */
+      default: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content?: never;
+      };
+    };
+  };
+  onCardUnarchived: {
+    parameters: {
+      query?: never;
+      header: {
+        /** @description The event’s id, the same in every attempt */
+        'webhook-id': string;
+        /** @description When this attempt was made, in seconds since 1970 */
+        'webhook-timestamp': string;
+        /** @description Standard Webhooks v1, made with the subscription’s secret; several are separated by spaces */
+        'webhook-signature': string;
+        /** @description The type of the event */
+        'Service-Event': string;
+      };
+      path?: never;
+      cookie?: never;
+    };
+    requestBody: {
+      content: {
+        'application/json': components['schemas']['CardUnarchivedWebhook'];
+      };
+    };
+    responses: {
+      /** @description The receiver is gone: the subscription is deleted */
+      410: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content?: never;
+      };
+      /** @description Received, within 10 seconds */
+      '2XX': {
+        headers: {
+          [name: string]: unknown;
+        };
+        content?: never;
+      };
+      /** @description Not received: it is retried, up to 10 attempts in four hours */
+      default: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content?: never;
+      };
+    };
+  };
+  onRewardCreated: {
+    parameters: {
+      query?: never;
+      header: {
+        /** @description The event’s id, the same in every attempt */
+        'webhook-id': string;
+        /** @description When this attempt was made, in seconds since 1970 */
+        'webhook-timestamp': string;
+        /** @description Standard Webhooks v1, made with the subscription’s secret; several are separated by spaces */
+        'webhook-signature': string;
+        /** @description The type of the event */
+        'Service-Event': string;
+      };
+      path?: never;
+      cookie?: never;
+    };
+    requestBody: {
+      content: {
+        'application/json': components['schemas']['RewardCreatedWebhook'];
+      };
+    };
+    responses: {
+      /** @description The receiver is gone: the subscription is deleted */
+      410: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content?: never;
+      };
+      /** @description Received, within 10 seconds */
+      '2XX': {
+        headers: {
+          [name: string]: unknown;
+        };
+        content?: never;
+      };
+      /** @description Not received: it is retried, up to 10 attempts in four hours */
+      default: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content?: never;
+      };
+    };
+  };
+  onRewardUpdated: {
+    parameters: {
+      query?: never;
+      header: {
+        /** @description The event’s id, the same in every attempt */
+        'webhook-id': string;
+        /** @description When this attempt was made, in seconds since 1970 */
+        'webhook-timestamp': string;
+        /** @description Standard Webhooks v1, made with the subscription’s secret; several are separated by spaces */
+        'webhook-signature': string;
+        /** @description The type of the event */
+        'Service-Event': string;
+      };
+      path?: never;
+      cookie?: never;
+    };
+    requestBody: {
+      content: {
+        'application/json': components['schemas']['RewardUpdatedWebhook'];
+      };
+    };
+    responses: {
+      /** @description The receiver is gone: the subscription is deleted */
+      410: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content?: never;
+      };
+      /** @description Received, within 10 seconds */
+      '2XX': {
+        headers: {
+          [name: string]: unknown;
+        };
+        content?: never;
+      };
+      /** @description Not received: it is retried, up to 10 attempts in four hours */
+      default: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content?: never;
+      };
+    };
+  };
+  onRewardDeleted: {
+    parameters: {
+      query?: never;
+      header: {
+        /** @description The event’s id, the same in every attempt */
+        'webhook-id': string;
+        /** @description When this attempt was made, in seconds since 1970 */
+        'webhook-timestamp': string;
+        /** @description Standard Webhooks v1, made with the subscription’s secret; several are separated by spaces */
+        'webhook-signature': string;
+        /** @description The type of the event */
+        'Service-Event': string;
+      };
+      path?: never;
+      cookie?: never;
+    };
+    requestBody: {
+      content: {
+        'application/json': components['schemas']['RewardDeletedWebhook'];
+      };
+    };
+    responses: {
+      /** @description The receiver is gone: the subscription is deleted */
+      410: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content?: never;
+      };
+      /** @description Received, within 10 seconds */
+      '2XX': {
+        headers: {
+          [name: string]: unknown;
+        };
+        content?: never;
+      };
+      /** @description Not received: it is retried, up to 10 attempts in four hours */
+      default: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content?: never;
+      };
+    };
+  };
+  onLocationCreated: {
+    parameters: {
+      query?: never;
+      header: {
+        /** @description The event’s id, the same in every attempt */
+        'webhook-id': string;
+        /** @description When this attempt was made, in seconds since 1970 */
+        'webhook-timestamp': string;
+        /** @description Standard Webhooks v1, made with the subscription’s secret; several are separated by spaces */
+        'webhook-signature': string;
+        /** @description The type of the event */
+        'Service-Event': string;
+      };
+      path?: never;
+      cookie?: never;
+    };
+    requestBody: {
+      content: {
+        'application/json': components['schemas']['LocationCreatedWebhook'];
+      };
+    };
+    responses: {
+      /** @description The receiver is gone: the subscription is deleted */
+      410: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content?: never;
+      };
+      /** @description Received, within 10 seconds */
+      '2XX': {
+        headers: {
+          [name: string]: unknown;
+        };
+        content?: never;
+      };
+      /** @description Not received: it is retried, up to 10 attempts in four hours */
+      default: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content?: never;
+      };
+    };
+  };
+  onLocationUpdated: {
+    parameters: {
+      query?: never;
+      header: {
+        /** @description The event’s id, the same in every attempt */
+        'webhook-id': string;
+        /** @description When this attempt was made, in seconds since 1970 */
+        'webhook-timestamp': string;
+        /** @description Standard Webhooks v1, made with the subscription’s secret; several are separated by spaces */
+        'webhook-signature': string;
+        /** @description The type of the event */
+        'Service-Event': string;
+      };
+      path?: never;
+      cookie?: never;
+    };
+    requestBody: {
+      content: {
+        'application/json': components['schemas']['LocationUpdatedWebhook'];
+      };
+    };
+    responses: {
+      /** @description The receiver is gone: the subscription is deleted */
+      410: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content?: never;
+      };
+      /** @description Received, within 10 seconds */
+      '2XX': {
+        headers: {
+          [name: string]: unknown;
+        };
+        content?: never;
+      };
+      /** @description Not received: it is retried, up to 10 attempts in four hours */
+      default: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content?: never;
+      };
+    };
+  };
+  onLocationDeleted: {
+    parameters: {
+      query?: never;
+      header: {
+        /** @description The event’s id, the same in every attempt */
+        'webhook-id': string;
+        /** @description When this attempt was made, in seconds since 1970 */
+        'webhook-timestamp': string;
+        /** @description Standard Webhooks v1, made with the subscription’s secret; several are separated by spaces */
+        'webhook-signature': string;
+        /** @description The type of the event */
+        'Service-Event': string;
+      };
+      path?: never;
+      cookie?: never;
+    };
+    requestBody: {
+      content: {
+        'application/json': components['schemas']['LocationDeletedWebhook'];
+      };
+    };
+    responses: {
+      /** @description The receiver is gone: the subscription is deleted */
+      410: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content?: never;
+      };
+      /** @description Received, within 10 seconds */
+      '2XX': {
+        headers: {
+          [name: string]: unknown;
+        };
+        content?: never;
+      };
+      /** @description Not received: it is retried, up to 10 attempts in four hours */
+      default: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content?: never;
+      };
+    };
+  };
+  onPosterCreated: {
+    parameters: {
+      query?: never;
+      header: {
+        /** @description The event’s id, the same in every attempt */
+        'webhook-id': string;
+        /** @description When this attempt was made, in seconds since 1970 */
+        'webhook-timestamp': string;
+        /** @description Standard Webhooks v1, made with the subscription’s secret; several are separated by spaces */
+        'webhook-signature': string;
+        /** @description The type of the event */
+        'Service-Event': string;
+      };
+      path?: never;
+      cookie?: never;
+    };
+    requestBody: {
+      content: {
+        'application/json': components['schemas']['PosterCreatedWebhook'];
+      };
+    };
+    responses: {
+      /** @description The receiver is gone: the subscription is deleted */
+      410: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content?: never;
+      };
+      /** @description Received, within 10 seconds */
+      '2XX': {
+        headers: {
+          [name: string]: unknown;
+        };
+        content?: never;
+      };
+      /** @description Not received: it is retried, up to 10 attempts in four hours */
+      default: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content?: never;
+      };
+    };
+  };
+  onPosterUpdated: {
+    parameters: {
+      query?: never;
+      header: {
+        /** @description The event’s id, the same in every attempt */
+        'webhook-id': string;
+        /** @description When this attempt was made, in seconds since 1970 */
+        'webhook-timestamp': string;
+        /** @description Standard Webhooks v1, made with the subscription’s secret; several are separated by spaces */
+        'webhook-signature': string;
+        /** @description The type of the event */
+        'Service-Event': string;
+      };
+      path?: never;
+      cookie?: never;
+    };
+    requestBody: {
+      content: {
+        'application/json': components['schemas']['PosterUpdatedWebhook'];
+      };
+    };
+    responses: {
+      /** @description The receiver is gone: the subscription is deleted */
+      410: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content?: never;
+      };
+      /** @description Received, within 10 seconds */
+      '2XX': {
+        headers: {
+          [name: string]: unknown;
+        };
+        content?: never;
+      };
+      /** @description Not received: it is retried, up to 10 attempts in four hours */
+      default: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content?: never;
+      };
+    };
+  };
+  onPosterDeleted: {
+    parameters: {
+      query?: never;
+      header: {
+        /** @description The event’s id, the same in every attempt */
+        'webhook-id': string;
+        /** @description When this attempt was made, in seconds since 1970 */
+        'webhook-timestamp': string;
+        /** @description Standard Webhooks v1, made with the subscription’s secret; several are separated by spaces */
+        'webhook-signature': string;
+        /** @description The type of the event */
+        'Service-Event': string;
+      };
+      path?: never;
+      cookie?: never;
+    };
+    requestBody: {
+      content: {
+        'application/json': components['schemas']['PosterDeletedWebhook'];
+      };
+    };
+    responses: {
+      /** @description The receiver is gone: the subscription is deleted */
+      410: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content?: never;
+      };
+      /** @description Received, within 10 seconds */
+      '2XX': {
+        headers: {
+          [name: string]: unknown;
+        };
+        content?: never;
+      };
+      /** @description Not received: it is retried, up to 10 attempts in four hours */
+      default: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content?: never;
+      };
+    };
+  };
+  onStoreUpdated: {
+    parameters: {
+      query?: never;
+      header: {
+        /** @description The event’s id, the same in every attempt */
+        'webhook-id': string;
+        /** @description When this attempt was made, in seconds since 1970 */
+        'webhook-timestamp': string;
+        /** @description Standard Webhooks v1, made with the subscription’s secret; several are separated by spaces */
+        'webhook-signature': string;
+        /** @description The type of the event */
+        'Service-Event': string;
+      };
+      path?: never;
+      cookie?: never;
+    };
+    requestBody: {
+      content: {
+        'application/json': components['schemas']['StoreUpdatedWebhook'];
       };
     };
     responses: {

@@ -223,7 +223,7 @@ export function parseFactor(text: string): number | undefined {
   return Number.isFinite(factor) && factor >= 1 ? factor : undefined;
 }
 
-function parseRanges(text: string): AddressRange[] | Invalid | undefined {
+export function parseRanges(text: string): AddressRange[] | Invalid | undefined {
   const texts = text.split(',').map((range) => range.trim());
   const isValid = texts.every(
     (range) => isIP(range.split('/')[0] ?? '') && ipaddr.isValidCIDR(range),

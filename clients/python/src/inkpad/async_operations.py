@@ -112,7 +112,7 @@ class AsyncOperations:
     ) -> models.Store:
         """Update a store.
 
-        Only the given fields change.
+        Only the given fields change. Sends store.updated if one does.
         For users with the role owner or manager.
         """
         return await self._call(
@@ -360,7 +360,7 @@ class AsyncOperations:
     ) -> models.Card:
         """Create a card.
 
-        A template, of which each customer gets a card of their own.
+        A template, of which each customer gets a card of their own. Sends card.created.
         For users with the role owner or manager.
         """
         return await self._call(
@@ -404,7 +404,7 @@ class AsyncOperations:
     ) -> models.Card:
         """Update a card.
 
-        Only the given fields change.
+        Only the given fields change. Sends card.updated if one does.
         For users with the role owner or manager.
         """
         return await self._call(
@@ -430,7 +430,7 @@ class AsyncOperations:
 
         The strip shows it from now on: `strip_type` becomes image. It is turned upright, cut
         to 1125 by 432 pixels around its centre, and stored without the data that cameras add.
-        Of an animation the first frame is taken.
+        Of an animation the first frame is taken. Sends card.updated.
         For users with the role owner or manager.
         """
         return await self._call(
@@ -453,7 +453,7 @@ class AsyncOperations:
     ) -> models.Card:
         """Archive a card.
 
-        It is hidden from the list; customers who have it keep it.
+        It is hidden from the list; customers who have it keep it. Sends card.archived.
         For users with the role owner or manager.
         """
         return await self._call(
@@ -475,7 +475,7 @@ class AsyncOperations:
     ) -> models.Card:
         """Take a card out of the archive.
 
-        It stands in the list again.
+        It stands in the list again. Sends card.unarchived.
         For users with the role owner or manager.
         """
         return await self._call(
@@ -521,7 +521,7 @@ class AsyncOperations:
     ) -> models.Reward:
         """Create a reward.
 
-        It belongs to one card for good.
+        It belongs to one card for good. Sends reward.created.
         For users with the role owner or manager.
         """
         return await self._call(
@@ -565,7 +565,7 @@ class AsyncOperations:
     ) -> models.Reward:
         """Update a reward.
 
-        Only the given fields change.
+        Only the given fields change. Sends reward.updated if one does.
         For users with the role owner or manager.
         """
         return await self._call(
@@ -588,7 +588,8 @@ class AsyncOperations:
     ) -> None:
         """Delete a reward.
 
-        Only one that nobody has redeemed yet; set active to false otherwise.
+        Only one that nobody has redeemed yet; set active to false otherwise. Sends
+        reward.deleted.
         For users with the role owner or manager.
         """
         return await self._call(
@@ -1135,7 +1136,8 @@ class AsyncOperations:
         """Create a location.
 
         Its address is geocoded in the background; until then geocode_status is pending. A pin
-        says where exactly the shop is, and nothing is geocoded.
+        says where exactly the shop is, and nothing is geocoded. Sends location.created, and
+        location.updated once there are coordinates.
         For users with the role owner or manager.
         """
         return await self._call(
@@ -1179,7 +1181,8 @@ class AsyncOperations:
         """Update a location.
 
         Only the given fields change. A changed address clears the coordinates, those of a pin
-        included, until it has been geocoded; a pin in the same request stays.
+        included, until it has been geocoded; a pin in the same request stays. Sends
+        location.updated if something changes.
         For users with the role owner or manager.
         """
         return await self._call(
@@ -1202,7 +1205,7 @@ class AsyncOperations:
     ) -> None:
         """Delete a location.
 
-        Events that happened there stay in the history.
+        Events that happened there stay in the history. Sends location.deleted.
         For users with the role owner or manager.
         """
         return await self._call(
@@ -1249,7 +1252,7 @@ class AsyncOperations:
         """Create a poster.
 
         The card's name and colours are copied; later changes to the card do not affect the
-        poster.
+        poster. Sends poster.created.
         For users with the role owner or manager.
         """
         return await self._call(
@@ -1294,7 +1297,8 @@ class AsyncOperations:
 
         Only the given fields change. The fields must be consistent after the change. A mode
         that collects one contact requires that one and not the other, and anything else is
-        refused. After a change back to both, what was required stays required.
+        refused. After a change back to both, what was required stays required. Sends
+        poster.updated if something changes.
         For users with the role owner or manager.
         """
         return await self._call(
@@ -1317,7 +1321,7 @@ class AsyncOperations:
     ) -> None:
         """Delete a poster.
 
-        Its signup URL stops working.
+        Its signup URL stops working. Sends poster.deleted.
         For users with the role owner or manager.
         """
         return await self._call(
@@ -1675,6 +1679,20 @@ class AsyncOperations:
             "stamp.removed",
             "reward.unlocked",
             "reward.redeemed",
+            "card.created",
+            "card.updated",
+            "card.archived",
+            "card.unarchived",
+            "reward.created",
+            "reward.updated",
+            "reward.deleted",
+            "location.created",
+            "location.updated",
+            "location.deleted",
+            "poster.created",
+            "poster.updated",
+            "poster.deleted",
+            "store.updated",
         ] | None = None,
         from_: str | None = None,
         to: str | None = None,
@@ -1777,6 +1795,20 @@ class AsyncOperations:
             "stamp.removed",
             "reward.unlocked",
             "reward.redeemed",
+            "card.created",
+            "card.updated",
+            "card.archived",
+            "card.unarchived",
+            "reward.created",
+            "reward.updated",
+            "reward.deleted",
+            "location.created",
+            "location.updated",
+            "location.deleted",
+            "poster.created",
+            "poster.updated",
+            "poster.deleted",
+            "store.updated",
         ] | None = None,
         external_ref: str | None = None,
         limit: int | None = None,

@@ -247,6 +247,23 @@ class Card(TypedDict):
     """When it was last changed."""
 
 
+class CardArchivedEvent(TypedDict):
+    id: str
+    """The same in every attempt, so that duplicates can be dropped"""
+    type: Literal["card.archived"]
+    """The kind of event."""
+    timestamp: str
+    """When the event was recorded"""
+    sequence: int
+    """The revision of the record that changed, from 0: of two envelopes about one record the
+    higher is the later
+    """
+    account_id: int
+    """The store."""
+    data: Card
+    """The data of the event. Its shape depends on type."""
+
+
 class CardChanges(TypedDict):
     name: NotRequired[str]
     """The name."""
@@ -333,6 +350,23 @@ class CardChanges(TypedDict):
     """How long after a stamping the next one is refused; null: not at all."""
 
 
+class CardCreatedEvent(TypedDict):
+    id: str
+    """The same in every attempt, so that duplicates can be dropped"""
+    type: Literal["card.created"]
+    """The kind of event."""
+    timestamp: str
+    """When the event was recorded"""
+    sequence: int
+    """The revision of the record that changed, from 0: of two envelopes about one record the
+    higher is the later
+    """
+    account_id: int
+    """The store."""
+    data: Card
+    """The data of the event. Its shape depends on type."""
+
+
 class CardInput(TypedDict):
     name: str
     """The name."""
@@ -417,6 +451,40 @@ class CardInput(TypedDict):
     """The number of stamps that one customer card may get in a day; null: no limit."""
     min_seconds_between_stamps: NotRequired[int | None]
     """How long after a stamping the next one is refused; null: not at all."""
+
+
+class CardUnarchivedEvent(TypedDict):
+    id: str
+    """The same in every attempt, so that duplicates can be dropped"""
+    type: Literal["card.unarchived"]
+    """The kind of event."""
+    timestamp: str
+    """When the event was recorded"""
+    sequence: int
+    """The revision of the record that changed, from 0: of two envelopes about one record the
+    higher is the later
+    """
+    account_id: int
+    """The store."""
+    data: Card
+    """The data of the event. Its shape depends on type."""
+
+
+class CardUpdatedEvent(TypedDict):
+    id: str
+    """The same in every attempt, so that duplicates can be dropped"""
+    type: Literal["card.updated"]
+    """The kind of event."""
+    timestamp: str
+    """When the event was recorded"""
+    sequence: int
+    """The revision of the record that changed, from 0: of two envelopes about one record the
+    higher is the later
+    """
+    account_id: int
+    """The store."""
+    data: Card
+    """The data of the event. Its shape depends on type."""
 
 
 class ChangedCustomerCard(TypedDict):
@@ -876,6 +944,20 @@ class Envelope(TypedDict):
         "stamp.removed",
         "reward.unlocked",
         "reward.redeemed",
+        "card.created",
+        "card.updated",
+        "card.archived",
+        "card.unarchived",
+        "reward.created",
+        "reward.updated",
+        "reward.deleted",
+        "location.created",
+        "location.updated",
+        "location.deleted",
+        "poster.created",
+        "poster.updated",
+        "poster.deleted",
+        "store.updated",
     ]
     """The kind of event."""
     timestamp: str
@@ -912,10 +994,12 @@ class ErrorResponse(TypedDict):
         "payload_too_large",
         "unsupported_media_type",
         "limit_reached",
+        "quota_exceeded",
         "idempotency_key_reused",
         "idempotency_in_progress",
         "internal",
         "unavailable",
+        "maintenance",
         "insufficient_stamps",
         "reward_inactive",
         "card_expired",
@@ -1292,6 +1376,40 @@ class LocationChanges(TypedDict):
     """The exact position of the shop; null removes the pin"""
 
 
+class LocationCreatedEvent(TypedDict):
+    id: str
+    """The same in every attempt, so that duplicates can be dropped"""
+    type: Literal["location.created"]
+    """The kind of event."""
+    timestamp: str
+    """When the event was recorded"""
+    sequence: int
+    """The revision of the record that changed, from 0: of two envelopes about one record the
+    higher is the later
+    """
+    account_id: int
+    """The store."""
+    data: Location
+    """The data of the event. Its shape depends on type."""
+
+
+class LocationDeletedEvent(TypedDict):
+    id: str
+    """The same in every attempt, so that duplicates can be dropped"""
+    type: Literal["location.deleted"]
+    """The kind of event."""
+    timestamp: str
+    """When the event was recorded"""
+    sequence: int
+    """The revision of the record that changed, from 0: of two envelopes about one record the
+    higher is the later
+    """
+    account_id: int
+    """The store."""
+    data: Location
+    """The data of the event. Its shape depends on type."""
+
+
 class LocationInput(TypedDict):
     name: str
     """The name."""
@@ -1299,6 +1417,23 @@ class LocationInput(TypedDict):
     """The postal address, in one line."""
     pin: NotRequired[dict[str, Any] | None]
     """The exact position of the shop; null: geocode the address"""
+
+
+class LocationUpdatedEvent(TypedDict):
+    id: str
+    """The same in every attempt, so that duplicates can be dropped"""
+    type: Literal["location.updated"]
+    """The kind of event."""
+    timestamp: str
+    """When the event was recorded"""
+    sequence: int
+    """The revision of the record that changed, from 0: of two envelopes about one record the
+    higher is the later
+    """
+    account_id: int
+    """The store."""
+    data: Location
+    """The data of the event. Its shape depends on type."""
 
 
 class MergeInput(TypedDict):
@@ -1391,6 +1526,40 @@ class PosterChanges(TypedDict):
     """Years; only with require_birthday"""
 
 
+class PosterCreatedEvent(TypedDict):
+    id: str
+    """The same in every attempt, so that duplicates can be dropped"""
+    type: Literal["poster.created"]
+    """The kind of event."""
+    timestamp: str
+    """When the event was recorded"""
+    sequence: int
+    """The revision of the record that changed, from 0: of two envelopes about one record the
+    higher is the later
+    """
+    account_id: int
+    """The store."""
+    data: Poster
+    """The data of the event. Its shape depends on type."""
+
+
+class PosterDeletedEvent(TypedDict):
+    id: str
+    """The same in every attempt, so that duplicates can be dropped"""
+    type: Literal["poster.deleted"]
+    """The kind of event."""
+    timestamp: str
+    """When the event was recorded"""
+    sequence: int
+    """The revision of the record that changed, from 0: of two envelopes about one record the
+    higher is the later
+    """
+    account_id: int
+    """The store."""
+    data: Poster
+    """The data of the event. Its shape depends on type."""
+
+
 class PosterInput(TypedDict):
     card_id: int
     """The card, which is a template."""
@@ -1424,6 +1593,23 @@ class PosterInput(TypedDict):
     """Whether the sign-up requires a birthday. Default: false."""
     minimum_age: NotRequired[int | None]
     """Years; only with require_birthday"""
+
+
+class PosterUpdatedEvent(TypedDict):
+    id: str
+    """The same in every attempt, so that duplicates can be dropped"""
+    type: Literal["poster.updated"]
+    """The kind of event."""
+    timestamp: str
+    """When the event was recorded"""
+    sequence: int
+    """The revision of the record that changed, from 0: of two envelopes about one record the
+    higher is the later
+    """
+    account_id: int
+    """The store."""
+    data: Poster
+    """The data of the event. Its shape depends on type."""
 
 
 class PreviousAttributes(TypedDict):
@@ -1561,6 +1747,40 @@ class RewardChanges(TypedDict):
     """Whether it can be redeemed."""
 
 
+class RewardCreatedEvent(TypedDict):
+    id: str
+    """The same in every attempt, so that duplicates can be dropped"""
+    type: Literal["reward.created"]
+    """The kind of event."""
+    timestamp: str
+    """When the event was recorded"""
+    sequence: int
+    """The revision of the record that changed, from 0: of two envelopes about one record the
+    higher is the later
+    """
+    account_id: int
+    """The store."""
+    data: Reward
+    """The data of the event. Its shape depends on type."""
+
+
+class RewardDeletedEvent(TypedDict):
+    id: str
+    """The same in every attempt, so that duplicates can be dropped"""
+    type: Literal["reward.deleted"]
+    """The kind of event."""
+    timestamp: str
+    """When the event was recorded"""
+    sequence: int
+    """The revision of the record that changed, from 0: of two envelopes about one record the
+    higher is the later
+    """
+    account_id: int
+    """The store."""
+    data: Reward
+    """The data of the event. Its shape depends on type."""
+
+
 class RewardInput(TypedDict):
     card_id: int
     """The card, which is a template."""
@@ -1659,6 +1879,23 @@ class RewardUnlockedEvent(TypedDict):
     account_id: int
     """The store."""
     data: RewardUnlockedData
+    """The data of the event. Its shape depends on type."""
+
+
+class RewardUpdatedEvent(TypedDict):
+    id: str
+    """The same in every attempt, so that duplicates can be dropped"""
+    type: Literal["reward.updated"]
+    """The kind of event."""
+    timestamp: str
+    """When the event was recorded"""
+    sequence: int
+    """The revision of the record that changed, from 0: of two envelopes about one record the
+    higher is the later
+    """
+    account_id: int
+    """The store."""
+    data: Reward
     """The data of the event. Its shape depends on type."""
 
 
@@ -1909,6 +2146,23 @@ class StoreChanges(TypedDict):
     """
 
 
+class StoreUpdatedEvent(TypedDict):
+    id: str
+    """The same in every attempt, so that duplicates can be dropped"""
+    type: Literal["store.updated"]
+    """The kind of event."""
+    timestamp: str
+    """When the event was recorded"""
+    sequence: int
+    """The revision of the record that changed, from 0: of two envelopes about one record the
+    higher is the later
+    """
+    account_id: int
+    """The store."""
+    data: Store
+    """The data of the event. Its shape depends on type."""
+
+
 class Versioning(TypedDict):
     current: str
     """The version to use."""
@@ -1982,6 +2236,20 @@ class WebhookDelivery(TypedDict):
         "stamp.removed",
         "reward.unlocked",
         "reward.redeemed",
+        "card.created",
+        "card.updated",
+        "card.archived",
+        "card.unarchived",
+        "reward.created",
+        "reward.updated",
+        "reward.deleted",
+        "location.created",
+        "location.updated",
+        "location.deleted",
+        "poster.created",
+        "poster.updated",
+        "poster.deleted",
+        "store.updated",
     ]
     """The kind of event."""
     status: Literal["pending", "delivered", "failed", "cancelled"]
@@ -2009,6 +2277,20 @@ class WebhookDeliveryDetail(TypedDict):
         "stamp.removed",
         "reward.unlocked",
         "reward.redeemed",
+        "card.created",
+        "card.updated",
+        "card.archived",
+        "card.unarchived",
+        "reward.created",
+        "reward.updated",
+        "reward.deleted",
+        "location.created",
+        "location.updated",
+        "location.deleted",
+        "poster.created",
+        "poster.updated",
+        "poster.deleted",
+        "store.updated",
     ]
     """The kind of event."""
     status: Literal["pending", "delivered", "failed", "cancelled"]
@@ -2043,6 +2325,20 @@ class WebhookSubscription(TypedDict):
         "stamp.removed",
         "reward.unlocked",
         "reward.redeemed",
+        "card.created",
+        "card.updated",
+        "card.archived",
+        "card.unarchived",
+        "reward.created",
+        "reward.updated",
+        "reward.deleted",
+        "location.created",
+        "location.updated",
+        "location.deleted",
+        "poster.created",
+        "poster.updated",
+        "poster.deleted",
+        "store.updated",
         "*",
     ]]
     """The events that are delivered; * stands for all, those to come included."""
@@ -2069,7 +2365,9 @@ class WebhookSubscription(TypedDict):
     public_key: str | None
     """Verifies the signatures of ed25519, begins with whpk_; null for hmac."""
     enabled: bool
-    """Whether events are delivered."""
+    """Whether events are delivered. While it is false, the subscription is paused: events are
+    not enqueued either.
+    """
     disabled_at: str | None
     """When it was disabled; null while it is enabled."""
     disabled_reason: Literal["disabled_by_user", "failing", "blocked_address"] | None
@@ -2097,6 +2395,20 @@ class WebhookSubscriptionChanges(TypedDict):
         "stamp.removed",
         "reward.unlocked",
         "reward.redeemed",
+        "card.created",
+        "card.updated",
+        "card.archived",
+        "card.unarchived",
+        "reward.created",
+        "reward.updated",
+        "reward.deleted",
+        "location.created",
+        "location.updated",
+        "location.deleted",
+        "poster.created",
+        "poster.updated",
+        "poster.deleted",
+        "store.updated",
         "*",
     ]]]
     """Replaces the list"""
@@ -2108,6 +2420,20 @@ class WebhookSubscriptionChanges(TypedDict):
         "stamp.removed",
         "reward.unlocked",
         "reward.redeemed",
+        "card.created",
+        "card.updated",
+        "card.archived",
+        "card.unarchived",
+        "reward.created",
+        "reward.updated",
+        "reward.deleted",
+        "location.created",
+        "location.updated",
+        "location.deleted",
+        "poster.created",
+        "poster.updated",
+        "poster.deleted",
+        "store.updated",
         "*",
     ] | None]
     """The same as events with one entry"""
@@ -2142,6 +2468,20 @@ class WebhookSubscriptionInput(TypedDict):
         "stamp.removed",
         "reward.unlocked",
         "reward.redeemed",
+        "card.created",
+        "card.updated",
+        "card.archived",
+        "card.unarchived",
+        "reward.created",
+        "reward.updated",
+        "reward.deleted",
+        "location.created",
+        "location.updated",
+        "location.deleted",
+        "poster.created",
+        "poster.updated",
+        "poster.deleted",
+        "store.updated",
         "*",
     ]] | None]
     """Either this or event is required; * alone means every event"""
@@ -2153,6 +2493,20 @@ class WebhookSubscriptionInput(TypedDict):
         "stamp.removed",
         "reward.unlocked",
         "reward.redeemed",
+        "card.created",
+        "card.updated",
+        "card.archived",
+        "card.unarchived",
+        "reward.created",
+        "reward.updated",
+        "reward.deleted",
+        "location.created",
+        "location.updated",
+        "location.deleted",
+        "poster.created",
+        "poster.updated",
+        "poster.deleted",
+        "store.updated",
         "*",
     ] | None]
     """The same as events with one entry"""
@@ -2177,7 +2531,9 @@ class WebhookSubscriptionInput(TypedDict):
     hmac.
     """
     enabled: NotRequired[bool | None]
-    """Whether events are delivered. Default: true."""
+    """Whether events are delivered. While it is false, the subscription is paused: events are
+    not enqueued either. Default: true.
+    """
 
 
 class WebhookSubscriptionWithSecret(TypedDict):
@@ -2193,6 +2549,20 @@ class WebhookSubscriptionWithSecret(TypedDict):
         "stamp.removed",
         "reward.unlocked",
         "reward.redeemed",
+        "card.created",
+        "card.updated",
+        "card.archived",
+        "card.unarchived",
+        "reward.created",
+        "reward.updated",
+        "reward.deleted",
+        "location.created",
+        "location.updated",
+        "location.deleted",
+        "poster.created",
+        "poster.updated",
+        "poster.deleted",
+        "store.updated",
         "*",
     ]]
     """The events that are delivered; * stands for all, those to come included."""
@@ -2219,7 +2589,9 @@ class WebhookSubscriptionWithSecret(TypedDict):
     public_key: str | None
     """Verifies the signatures of ed25519, begins with whpk_; null for hmac."""
     enabled: bool
-    """Whether events are delivered."""
+    """Whether events are delivered. While it is false, the subscription is paused: events are
+    not enqueued either.
+    """
     disabled_at: str | None
     """When it was disabled; null while it is enabled."""
     disabled_reason: Literal["disabled_by_user", "failing", "blocked_address"] | None
@@ -2380,19 +2752,47 @@ WebhookReplay = TypedDict(
             "stamp.removed",
             "reward.unlocked",
             "reward.redeemed",
+            "card.created",
+            "card.updated",
+            "card.archived",
+            "card.unarchived",
+            "reward.created",
+            "reward.updated",
+            "reward.deleted",
+            "location.created",
+            "location.updated",
+            "location.deleted",
+            "poster.created",
+            "poster.updated",
+            "poster.deleted",
+            "store.updated",
         ]] | None],
     },
 )
 
 
 WebhookEvent = (
-    CustomerCardCreatedEvent
+    CardArchivedEvent
+    | CardCreatedEvent
+    | CardUnarchivedEvent
+    | CardUpdatedEvent
+    | CustomerCardCreatedEvent
     | CustomerCreatedEvent
     | CustomerUpdatedEvent
+    | LocationCreatedEvent
+    | LocationDeletedEvent
+    | LocationUpdatedEvent
+    | PosterCreatedEvent
+    | PosterDeletedEvent
+    | PosterUpdatedEvent
+    | RewardCreatedEvent
+    | RewardDeletedEvent
     | RewardRedeemedEvent
     | RewardUnlockedEvent
+    | RewardUpdatedEvent
     | StampEarnedEvent
     | StampRemovedEvent
+    | StoreUpdatedEvent
     | WebhookTestEvent
 )
 """What a subscription with payload_format envelope is sent."""

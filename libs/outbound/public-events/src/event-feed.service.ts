@@ -1,6 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import { Pool } from 'pg';
 import { Config } from '#configuration/config.js';
+import { getNowMs } from '#kernel/clock.js';
 import { parsePublicEventId, readIdTime, toPublicEventId } from '#kernel/public-id.js';
 import { query } from '#database/connection.js';
 import { readPage } from '#http/page-by-bytes.js';
@@ -121,7 +122,7 @@ export class EventFeed {
     if (uuid === undefined) return undefined;
     const madeAt = readIdTime(uuid);
     // Made up.
-    if (Number(madeAt) > Date.now() + DAY_MS) return undefined;
+    if (Number(madeAt) > getNowMs() + DAY_MS) return undefined;
     const [row] = await query<ResumptionRow>(this.pool, {
       ...FIND_RESUMPTION,
       values: [accountId, after, uuid, madeAt],
@@ -129,7 +130,7 @@ export class EventFeed {
     if (!row || row.is_stored) return undefined;
     // Earlier ones have been deleted.
     const keptSince =
-      row.oldest_at ?? new Date(Date.now() - this.config.webhookRetentionDays * DAY_MS);
+      row.oldest_at ?? new Date(getNowMs() - this.config.webhookRetentionDays * DAY_MS);
     return madeAt < keptSince ? undefined : { after: row.resume_after };
   }
 

@@ -39,10 +39,10 @@ export class OutboundTunnels {
   async open(host: string, port: number, timeoutMs: number): Promise<Socket | undefined> {
     const { proxy } = this;
     if (proxy === null) return undefined;
-    const endsAt = Date.now() + timeoutMs;
+    const endsAt = performance.now() + timeoutMs;
     const target = parseLiteralAddress(host) ?? host;
     if (!(await this.isOutside(target, proxy, timeoutMs))) return undefined;
-    return openTunnel(proxy, target, port, Math.max(1, endsAt - Date.now()));
+    return openTunnel(proxy, target, port, Math.max(1, endsAt - performance.now()));
   }
 
   /** Tells whether a host is outside our own network, and no exception. */

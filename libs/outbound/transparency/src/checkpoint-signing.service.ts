@@ -118,7 +118,7 @@ export class CheckpointSigning {
     const { files } = this.folder;
     if (!files || this.isRefused || performance.now() < this.thinning.dueAt) return;
     try {
-      const { deleted, next } = await files.thin(this.thinning.from, new Date());
+      const { deleted, next } = await files.thin(this.thinning.from, getNow());
       if (deleted > 0)
         this.log.log(`${deleted} old checkpoints were deleted: later ones cover them`);
       const dueAt = next === null ? performance.now() + THINNING_INTERVAL_MS : 0;

@@ -162,7 +162,6 @@ export class DatabaseClient extends pg.Client {
   private async open(): Promise<void> {
     try {
       await this.openSession();
-      if (rows[0]?.is_standby && !this.acceptsStandby) throw new StandbyError();
     } catch (error) {
       // Nobody else will: a pool forgets a client that could not connect.
       this.end().catch(ignore);
@@ -170,7 +169,7 @@ export class DatabaseClient extends pg.Client {
     }
   }
 
-  /** @throws ConfigError when Inkpad cannot work with the server */
+  /** @throws ConfigError when Inkpad cannot work with the server; StandbyError */
   private async openSession(): Promise<void> {
     const ask = (text: string) => {
       const statement: LimitedStatement = { text, query_timeout: this.openTimeoutMs };
@@ -180,6 +179,7 @@ export class DatabaseClient extends pg.Client {
     try {
       const { rows } = await ask(renderOpeningStatement(this.session));
       assertUsable(rows[0], place);
+      if (rows[0]?.is_standby && !this.acceptsStandby) throw new StandbyError();
     } catch (error) {
       // A server that is too old lacks a function of the statement.
       if (findDatabaseError(error)?.code !== SQLSTATE.undefinedFunction) throw error;

@@ -19,6 +19,18 @@ import { ReportDatabase } from './report-database.service.js';
 import { ServerWatch, synchronizeClock } from './server-watch.js';
 import { VendorRateLimiter } from './vendor-rate-limiter.js';
 
+const SERVICES = [
+  DailyCounts,
+  LeaderLock,
+  Maintenance,
+  PoolMetrics,
+  ProcessSession,
+  QueueMetrics,
+  ReportDatabase,
+  ServerWatch,
+  VendorRateLimiter,
+];
+
 /** TypeORM's data source, which is closed after HTTP is, and the pool beneath it. */
 @Global()
 @Module({})
@@ -67,27 +79,9 @@ export class DatabaseModule {
           inject: [pg.Pool, PlatformConfig],
           useFactory: (pool: pg.Pool, settings: PlatformConfig) => new MasterKeys(pool, settings),
         },
-        DailyCounts,
-        VendorRateLimiter,
-        LeaderLock,
-        Maintenance,
-        PoolMetrics,
-        ProcessSession,
-        QueueMetrics,
-        ReportDatabase,
-        ServerWatch,
+        ...SERVICES,
       ],
-      exports: [
-        pg.Pool,
-        DailyCounts,
-        MasterKeys,
-        LeaderLock,
-        Maintenance,
-        ProcessSession,
-        QueueMetrics,
-        ReportDatabase,
-        VendorRateLimiter,
-      ],
+      exports: [pg.Pool, MasterKeys, ...SERVICES],
     };
   }
 }

@@ -64,6 +64,7 @@ export class ReportDatabase implements OnModuleDestroy {
       max: POOL_SIZE,
       allowExitOnIdle: true,
       idleTimeoutMillis: 60_000,
+      acceptsStandby: true,
       ...CONNECTION,
       ...REQUEST_LIMITS,
     });

@@ -1,5 +1,6 @@
 import { Command, CommandHandler, type ICommandHandler } from '@nestjs/cqrs';
 import { randomBytes } from 'node:crypto';
+import { getNow } from '#kernel/clock.js';
 import { NotFoundError } from '#kernel/errors.js';
 import { MasterKeys } from '#database/master-keys.js';
 import { AuditedWrites, type AuditedWriter } from '#event-store/commands/audited-writes.service.js';
@@ -29,7 +30,7 @@ export class CreateAdminTokenHandler implements ICommandHandler<CreateAdminToken
     const { by, expiresAt, isReadOnly } = command;
     const { name } = parseNewToken(
       { name: command.name, expiresAt, restrictions: UNRESTRICTED },
-      new Date(),
+      getNow(),
     );
     const key = this.keys.getDataKey(ADMIN_CHECKSUMS);
     const token = toToken(randomBytes(TOKEN_BYTES), key, ADMIN_PREFIX);
