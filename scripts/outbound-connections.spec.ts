@@ -16,7 +16,8 @@ const CONNECTING_FILES = {
   'libs/platform/kernel/src/span-export.ts': 'uses createNodeAgents',
   'libs/platform/http/src/shared-counts.ts': 'Redis: always direct',
   'libs/platform/event-store/src/eventstoredb/eventstoredb-connection.ts':
-    'EventStoreDB: always direct',
+    'KurrentDB: always direct',
+  'libs/platform/event-store/src/eventstoredb/server-version.ts': 'KurrentDB: always direct',
 };
 
 /** Modules that open connections, but for these of their exports. */

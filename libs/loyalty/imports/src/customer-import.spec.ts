@@ -39,6 +39,8 @@ describe('undoImport', () => {
   );
 
   it('refuses one whose rows were deleted', () => {
-    expect(() => undoImport(inState('done', { rowsDeletedAt: new Date(0) }))).toThrow('30 days');
+    expect(() => undoImport(inState('done', { rowsDeletedAt: new Date(0) }))).toThrow(
+      'The rows of the import were deleted',
+    );
   });
 });
