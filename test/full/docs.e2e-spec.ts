@@ -95,9 +95,12 @@ describe('the documentation in a browser', () => {
         .evaluateAll((figures) => [
           ...new Set(figures.map((figure) => figure.getAttribute('data-language'))),
         ]);
-    expect(await listVisibleLanguages()).toEqual(['shell']);
+    // The page has a function that only C#, Java and Go need.
+    expect(await listVisibleLanguages()).toEqual(['shell', 'csharp']);
+    await page.getByRole('button', { name: 'Java', exact: true }).first().click();
+    expect(await listVisibleLanguages()).toEqual(['shell', 'java']);
     await page.getByRole('button', { name: 'Python' }).nth(2).click();
-    expect(await listVisibleLanguages()).toEqual(['python']);
+    expect(await listVisibleLanguages()).toEqual(['python', 'csharp']);
     await keepPicture(page, 'docs-python');
     await page.locator('.docs-menu').getByRole('link', { name: 'Webhooks', exact: true }).click();
     await page.getByRole('heading', { name: 'Webhooks', level: 1 }).waitFor();

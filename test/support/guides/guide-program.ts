@@ -68,6 +68,14 @@ function compileGo(code: string, folder: string, sources: string): string[] {
   return [join(sources, 'guide')];
 }
 
+/** Builds a file that a guide starts with `go run`, whose own process would outlive that command. */
+export function buildGoFile(file: string, folder: string): string[] {
+  const name = file.replace(/\.go$/, '');
+  compile(['go', 'vet', file], folder);
+  compile(['go', 'build', '-o', name, file], folder);
+  return [join(folder, name)];
+}
+
 function compile([program = '', ...rest]: string[], cwd: string): void {
   const { status, stdout, stderr } = spawnSync(program, rest, { cwd, encoding: 'utf8' });
   if (status !== 0) throw new Error(`${program} ended with ${status}:\n${stdout}${stderr}`);

@@ -13,7 +13,7 @@ import {
   type Language,
   type Step,
 } from './guide-parser.js';
-import { writeProgram } from './guide-program.js';
+import { buildGoFile, writeProgram } from './guide-program.js';
 import { startCommand, type Program } from '../services/program.js';
 import { NEXT, type Exchange, type RecordingProxy } from '../http/recording-proxy.js';
 
@@ -184,7 +184,11 @@ export class GuideReader {
   private async start({ text }: Fence): Promise<void> {
     const { folder, python, instead } = this.desk;
     const [program = '', ...rest] = text.split(' ');
-    const command = [program === 'python' ? python : program, ...rest];
+    const [, file = ''] = rest;
+    const command =
+      program === 'go'
+        ? buildGoFile(file, folder)
+        : [program === 'python' ? python : program, ...rest];
     this.background = startCommand(command, this.environment, { cwd: folder });
     const url = `http://localhost:${instead['8787']}/`;
     await eventually(
