@@ -28,7 +28,7 @@ const SYNONYMS: readonly (readonly [title: RegExp, words: string])[] = [
   [/^Requests per minute|^Requests? (rate|limit)/i, 'throttling quota rate limit 429'],
   [/^Retries/i, 'retry resend idempotency idempotent duplicate timeout'],
   [/^Changelog/i, 'release notes history news version'],
-  [/^Verify the signature|^C#/i, 'hmac secret standardwebhooks csharp dotnet .net asp.net'],
+  [/^Verify the signature/i, 'hmac secret standardwebhooks'],
   [/^A whole receiver/i, 'java go php sample example endpoint server'],
   [
     /^Paused and disabled|^Update a webhook subscription|^Send the events of a period/i,
