@@ -145,7 +145,7 @@ describe('delivery queues', () => {
       await startDispatcher();
       await eventually(
         () => receiver.received.length,
-        (count) => count >= 2_048,
+        (count) => count >= 128,
       );
       const [before] = await queryRows<{ at: Date }>(
         'select max(due_at) as at from webhook_queues where dispatcher_id is not null',
@@ -159,8 +159,8 @@ describe('delivery queues', () => {
           ),
         (renewed) => renewed.length > 0,
       );
-      // Attempts in flight at the limit are sent too.
-      expect(receiver.received.length).toBeLessThan(2_048 + 1_024);
+      // Attempts in flight at the limit are sent too, and each of four groups may hold what came meanwhile.
+      expect(receiver.received.length).toBeLessThan(2_048);
     } finally {
       await blocker.query('rollback');
       await blocker.end();

@@ -17,6 +17,7 @@ import {
 import type { Delivery } from './delivery.js';
 import { DeliveryMetrics } from './delivery-metrics.service.js';
 import type { FailingNotice } from './failing-notice.js';
+import { DeliveryQueues } from './delivery-queues.service.js';
 import { FailingNotices } from './failing-notices.service.js';
 import {
   FINISH,
@@ -96,22 +97,19 @@ export class AttemptResults {
       new Batcher<Result, FollowUp>(
         this.recordSlots,
         LIMITS.groupSize,
-        (group) =>
-          this.metrics.timeStatement(
-            'record',
-            () => this.recordGroup(group),
-            () => group.length,
-          ),
+        (group) => this.startGroup(group),
         { maxRunning: 1 },
       ),
   );
 
   private readonly log = new Logger('webhook subscriptions');
+  private onRoom: () => void = () => undefined;
 
   constructor(
     private readonly pool: Pool,
     private readonly keys: PersonalKeys,
     private readonly notices: FailingNotices,
+    private readonly deliveryQueues: DeliveryQueues,
     private readonly metrics: DeliveryMetrics,
     private readonly config: Config,
   ) {}
@@ -123,6 +121,28 @@ export class AttemptResults {
   async record(result: Result): Promise<FollowUp> {
     const queue = this.queues[result.delivery.subscriptionId % LIMITS.queues];
     return (await queue?.add(result)) ?? result.next;
+  }
+
+  /** Registers a function that is called whenever attempts may begin again that had to wait for results to be recorded. */
+  onRoomForAttempts(listener: () => void): void {
+    this.onRoom = listener;
+  }
+
+  private async startGroup(group: Result[]): Promise<PromiseSettledResult<FollowUp>[]> {
+    const { slots } = this.deliveryQueues;
+    const hasRoom = slots.startRecording(group.length);
+    try {
+      const recorded = this.metrics.timeStatement(
+        'record',
+        () => this.recordGroup(group),
+        () => group.length,
+      );
+      // Only now, so that nothing delays the statement.
+      if (hasRoom) this.onRoom();
+      return await recorded;
+    } finally {
+      slots.endRecording(group.length);
+    }
   }
 
   /** A result that the database refuses does not keep the others from being recorded. */

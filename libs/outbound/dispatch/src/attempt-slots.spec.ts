@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import { AttemptSlots, MAX_UNRECORDED, SLOW_MS } from './attempt-slots.js';
+import { AttemptSlots, MAX_WAITING_RESULTS, SLOW_MS } from './attempt-slots.js';
 
 describe('AttemptSlots', () => {
   it('counts slots by tier, and reports a tier as full when all its slots are in use', () => {
@@ -28,12 +28,22 @@ describe('AttemptSlots', () => {
     expect(slots.usedByTier).toEqual({ fast: 1, slow: 0, probe: 0 });
   });
 
-  it('lets no attempt begin while the maximum of attempts is unrecorded', () => {
+  it('lets no attempt begin while too many results wait to be recorded', () => {
     const slots = new AttemptSlots();
-    for (let i = 0; i < MAX_UNRECORDED; i++) slots.end(slots.begin('fast', 0), true);
+    for (let i = 0; i < MAX_WAITING_RESULTS; i++) slots.end(slots.begin('fast', 0), true);
     expect(slots.canBegin).toBe(false);
     expect([slots.markRecorded(), slots.canBegin]).toEqual([true, true]);
     expect(slots.markRecorded()).toBe(false);
+  });
+
+  it('lets attempts begin again once a statement records the results, unless it fails', () => {
+    const slots = new AttemptSlots();
+    for (let i = 0; i < 2 * MAX_WAITING_RESULTS; i++) slots.end(slots.begin('fast', 0), true);
+    expect(slots.startRecording(MAX_WAITING_RESULTS)).toBe(false);
+    expect([slots.startRecording(1), slots.canBegin]).toEqual([true, true]);
+    expect(slots.startRecording(1)).toBe(false);
+    slots.endRecording(MAX_WAITING_RESULTS);
+    expect(slots.canBegin).toBe(false);
   });
 
   it('does not count an attempt that was not made as unrecorded', () => {

@@ -9,10 +9,10 @@ const SLOTS: Record<Tier, number> = { fast: 768, slow: 192, probe: 64 };
 /** After this long an attempt of a fast queue counts as a slow one. */
 export const SLOW_MS = 2_000;
 /**
- * No attempt begins while this many results are not recorded yet, because a process that is killed repeats those
- * attempts.
+ * No attempt begins while this many results wait to be recorded, because a process that is killed repeats those attempts.
+ * What a running statement records does not count: the server completes it.
  */
-export const MAX_UNRECORDED = 2_048;
+export const MAX_WAITING_RESULTS = 128;
 /** With quick receivers this many attempts at once already keep a process busy; only slow receivers need more. */
 const MANY_IN_FLIGHT = 256;
 /** Above these shares of busy time more attempts at once would not be faster: with few in flight, and with many. */
@@ -25,6 +25,7 @@ export class AttemptSlots {
   /** In the order in which they began. */
   private readonly slots = new Set<Slot>();
   private unrecordedCount = 0;
+  private recordingCount = 0;
 
   get usedByTier(): Readonly<Record<Tier, number>> {
     return this.used;
@@ -40,7 +41,7 @@ export class AttemptSlots {
   }
 
   get canBegin(): boolean {
-    return this.unrecordedCount < MAX_UNRECORDED;
+    return this.unrecordedCount - this.recordingCount < MAX_WAITING_RESULTS;
   }
 
   isFree(tier: Tier): boolean {
@@ -61,9 +62,23 @@ export class AttemptSlots {
     if (wasMade) this.unrecordedCount++;
   }
 
+  /** A statement records so many results from now on. @returns whether attempts may begin again that had to wait before */
+  startRecording(count: number): boolean {
+    const couldBegin = this.canBegin;
+    this.recordingCount += count;
+    return this.canBegin && !couldBegin;
+  }
+
+  /** That statement has ended: what it has not recorded waits again. */
+  endRecording(count: number): void {
+    this.recordingCount -= count;
+  }
+
   /** @returns whether attempts may begin again that had to wait before */
   markRecorded(): boolean {
-    return this.unrecordedCount-- === MAX_UNRECORDED;
+    const couldBegin = this.canBegin;
+    this.unrecordedCount--;
+    return this.canBegin && !couldBegin;
   }
 
   /** Moves long-running attempts of fast queues to the slow slots, which frees fast ones. */

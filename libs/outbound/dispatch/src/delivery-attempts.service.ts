@@ -56,7 +56,9 @@ export class DeliveryAttempts {
     private readonly results: AttemptResults,
     private readonly metrics: DeliveryMetrics,
     private readonly config: Config,
-  ) {}
+  ) {
+    results.onRoomForAttempts(() => this.dispatchNext());
+  }
 
   /** Sends one delivery of each queue in turn while there are free slots. */
   dispatchNext(): void {
