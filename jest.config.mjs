@@ -56,7 +56,8 @@ export default {
       displayName: 'long',
       testMatch: ['<rootDir>/test/long/**/*.e2e-spec.ts'],
     },
-    // These need programs that may not be installed, such as Redis and other languages, or kill processes for minutes.
+    // These need programs that may not be installed, such as Redis and other languages, kill processes, or start several of
+    // them for a part that few changes touch.
     {
       ...base,
       ...postgres,

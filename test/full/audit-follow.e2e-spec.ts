@@ -3,11 +3,11 @@ import { once } from 'node:events';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import pg from 'pg';
 import type { CardJson } from '#cards/card.dto.js';
-import { createTestEnvironment, testConfig } from './support/database/database.js';
-import { eventually } from './support/jest/eventually.js';
-import { openHistory } from './support/services/history.js';
-import { runNode, startProgram, type Program } from './support/services/program.js';
-import { startService, type Client, type LocalService } from './support/services/service.js';
+import { createTestEnvironment, testConfig } from '../support/database/database.js';
+import { eventually } from '../support/jest/eventually.js';
+import { openHistory } from '../support/services/history.js';
+import { runNode, startProgram, type Program } from '../support/services/program.js';
+import { startService, type Client, type LocalService } from '../support/services/service.js';
 
 const CLI = 'dist/scripts/cli.js';
 

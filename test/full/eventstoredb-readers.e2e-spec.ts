@@ -10,13 +10,13 @@ import { formatPosition } from '#event-store/port/position.js';
 import type { CreatedCustomerJson } from '#customers/customer.dto.js';
 import { CustomerCardRenderer } from '#public-events/customer-card-renderer.service.js';
 import type { CustomerCardDetailJson } from '#stamping/customer-card.dto.js';
-import { startEventStoreDb, type EventStoreDb } from './support/emulators/eventstoredb/server.mjs';
-import { eventually } from './support/jest/eventually.js';
-import { createTestDatabase, createTestEnvironment } from './support/database/database.js';
-import { findFreePort, startProgram } from './support/services/program.js';
-import { DatabaseProxy } from './support/database/database-proxy.js';
-import { startService, type Client, type LocalService } from './support/services/service.js';
-import { enrol } from './support/fixtures/enrolled-customer.js';
+import { startEventStoreDb, type EventStoreDb } from '../support/emulators/eventstoredb/server.mjs';
+import { eventually } from '../support/jest/eventually.js';
+import { createTestDatabase, createTestEnvironment } from '../support/database/database.js';
+import { findFreePort, startProgram } from '../support/services/program.js';
+import { DatabaseProxy } from '../support/database/database-proxy.js';
+import { startService, type Client, type LocalService } from '../support/services/service.js';
+import { enrol } from '../support/fixtures/enrolled-customer.js';
 
 /** With EventStoreDB, an event can be read before the read models of its records are written, or long after its append. */
 

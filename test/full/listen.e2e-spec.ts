@@ -5,11 +5,11 @@ import { createServer, type AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Webhook } from 'standardwebhooks';
-import { createTestEnvironment } from './support/database/database.js';
-import { eventually } from './support/jest/eventually.js';
-import { startCommand, startProgram, type Program } from './support/services/program.js';
-import { isSigned, Receiver, type Reply } from './support/emulators/webhook-receiver.js';
-import { startService, type Client, type Service } from './support/services/service.js';
+import { createTestEnvironment } from '../support/database/database.js';
+import { eventually } from '../support/jest/eventually.js';
+import { startCommand, startProgram, type Program } from '../support/services/program.js';
+import { isSigned, Receiver, type Reply } from '../support/emulators/webhook-receiver.js';
+import { startService, type Client, type Service } from '../support/services/service.js';
 
 const SLOW = 300_000;
 const SECRET = `whsec_${Buffer.alloc(32, 5).toString('base64')}`;

@@ -9,10 +9,10 @@ import {
   ReadModelCatchUp,
 } from '#event-store/read-models/read-model-catch-up.subscription.js';
 import type { ReadModels, ReadModel } from '#event-store/read-models/read-models.js';
-import { testConfig, createTestDatabase, type TestDatabase } from './support/database/database.js';
-import { startEventStoreDb, type EventStoreDb } from './support/emulators/eventstoredb/server.mjs';
-import { eventually } from './support/jest/eventually.js';
-import { openStore, streamKinds } from './support/database/event-store.js';
+import { testConfig, createTestDatabase, type TestDatabase } from '../support/database/database.js';
+import { startEventStoreDb, type EventStoreDb } from '../support/emulators/eventstoredb/server.mjs';
+import { eventually } from '../support/jest/eventually.js';
+import { openStore, streamKinds } from '../support/database/event-store.js';
 
 type Counter = { accountId: number; value: number };
 type CountEvent = { type: 'Counted'; data: object };

@@ -1,9 +1,9 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import { Pool } from 'pg';
 import { ProcessSession } from '#database/process-session.js';
-import { testConfig, createTestDatabase, type TestDatabase } from './support/database/database.js';
-import { DatabaseProxy } from './support/database/database-proxy.js';
-import { eventually } from './support/jest/eventually.js';
+import { testConfig, createTestDatabase, type TestDatabase } from '../support/database/database.js';
+import { DatabaseProxy } from '../support/database/database-proxy.js';
+import { eventually } from '../support/jest/eventually.js';
 
 /** A process as the others see it, with a table whose rows it leases. */
 type Process = { session: ProcessSession; pool: Pool; die: () => Promise<void> };

@@ -2,10 +2,10 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { Registry } from 'prom-client';
 import { QueueMetrics } from '#database/queue-metrics.js';
 import { PassDispatch } from '#passes/pass-dispatch.service.js';
-import { eventually } from './support/jest/eventually.js';
-import { PassFollower, Recorder } from './support/services/pass-dispatcher.js';
-import { startService, type Client, type LocalService } from './support/services/service.js';
-import { enrol } from './support/fixtures/enrolled-customer.js';
+import { eventually } from '../support/jest/eventually.js';
+import { PassFollower, Recorder } from '../support/services/pass-dispatcher.js';
+import { startService, type Client, type LocalService } from '../support/services/service.js';
+import { enrol } from '../support/fixtures/enrolled-customer.js';
 
 let service: LocalService;
 let store: Client;

@@ -2,17 +2,17 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from
 import { Controller, Get } from '@nestjs/common';
 import { SkipThrottle, Throttle } from '#http/throttle.js';
 import { LimitToken } from '#identity/token.commands.js';
-import { ApiModule } from '../apps/api/src/api.module.js';
-import { createServer } from '../apps/api/src/server.js';
+import { ApiModule } from '../../apps/api/src/api.module.js';
+import { createServer } from '../../apps/api/src/server.js';
 import {
   testConfig,
   createTestDatabase,
   createTestEnvironment,
   type TestDatabase,
-} from './support/database/database.js';
-import { eventually } from './support/jest/eventually.js';
-import { startProgram, type Program } from './support/services/program.js';
-import { cli, Client, startService, type Service } from './support/services/service.js';
+} from '../support/database/database.js';
+import { eventually } from '../support/jest/eventually.js';
+import { startProgram, type Program } from '../support/services/program.js';
+import { cli, Client, startService, type Service } from '../support/services/service.js';
 
 describe('the rate limit per minute', () => {
   let service: Service;

@@ -3,12 +3,12 @@ import {
   createTestDatabase,
   createTestEnvironment,
   type TestDatabase,
-} from './support/database/database.js';
-import { eventually } from './support/jest/eventually.js';
-import { startProgram, type Program } from './support/services/program.js';
-import { Receiver } from './support/emulators/webhook-receiver.js';
-import { Client, startService, type Service } from './support/services/service.js';
-import { SpanReceiver, type Span } from './support/emulators/span-receiver.js';
+} from '../support/database/database.js';
+import { eventually } from '../support/jest/eventually.js';
+import { startProgram, type Program } from '../support/services/program.js';
+import { Receiver } from '../support/emulators/webhook-receiver.js';
+import { Client, startService, type Service } from '../support/services/service.js';
+import { SpanReceiver, type Span } from '../support/emulators/span-receiver.js';
 
 const SLOW = 300_000;
 const TRACE = '0af7651916cd43dd8448eb211c80319c';

@@ -12,17 +12,17 @@ import {
   createTestDatabase,
   testEngine,
   type TestDatabase,
-} from './support/database/database.js';
-import { eventually } from './support/jest/eventually.js';
-import { openHistory } from './support/services/history.js';
-import { startService } from './support/services/service.js';
+} from '../support/database/database.js';
+import { eventually } from '../support/jest/eventually.js';
+import { openHistory } from '../support/services/history.js';
+import { startService } from '../support/services/service.js';
 import {
   readAllEvents,
   openStore,
   streamKinds,
   waitUntilReadable,
-} from './support/database/event-store.js';
-import { enrol } from './support/fixtures/enrolled-customer.js';
+} from '../support/database/event-store.js';
+import { enrol } from '../support/fixtures/enrolled-customer.js';
 
 type Moments = ReturnType<EventStore['readMoments']>;
 type Counter = { accountId: number; values: number[] };

@@ -13,10 +13,10 @@ import { createServer as createTlsServer, type TlsOptions } from 'node:tls';
 import { promisify } from 'node:util';
 import { NameLookup } from '#sending/name-lookup.client.js';
 import { WebhookClient } from '#sending/webhook.client.js';
-import { testConfig } from './support/database/database.js';
-import { selfSigned } from './support/emulators/eventstoredb/certificate.mjs';
-import { NameServer, type Zone } from './support/emulators/name-server.js';
-import { startService, type Client, type LocalService } from './support/services/service.js';
+import { testConfig } from '../support/database/database.js';
+import { selfSigned } from '../support/emulators/eventstoredb/certificate.mjs';
+import { NameServer, type Zone } from '../support/emulators/name-server.js';
+import { startService, type Client, type LocalService } from '../support/services/service.js';
 
 const SLOW = 300_000;
 const OK = 'HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n';

@@ -4,7 +4,7 @@ import { Pool } from 'pg';
 import { StatisticsTable } from '#statistics/statistics-table.service.js';
 import { StatisticsVerification } from '#statistics/statistics-verification.service.js';
 import { StatisticsService } from '#statistics/statistics.service.js';
-import { startService, type Client, type LocalService } from './support/services/service.js';
+import { startService, type Client, type LocalService } from '../support/services/service.js';
 
 /** Counts histories of random visits, and compares with a model that looks at every one of them. */
 

@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, expect, it } from '@jest/globals';
 import pg from 'pg';
 import type { CustomerCardDetailJson } from '#stamping/customer-card.dto.js';
-import { startService, type Client, type Service } from './support/services/service.js';
-import { enrol } from './support/fixtures/enrolled-customer.js';
+import { startService, type Client, type Service } from '../support/services/service.js';
+import { enrol } from '../support/fixtures/enrolled-customer.js';
 
 /** Longer than PostgreSQL waits for a lock here. */
 const SLOW = 60_000;

@@ -8,13 +8,13 @@ import { CORE_SCHEMA, load, mergeTag } from 'js-yaml';
 import { readConfig } from '#configuration/config.js';
 import { SETTINGS } from '#configuration/settings.js';
 import { VERSION } from '#kernel/version.js';
-import { RUNTIME_VARIABLES } from '../scripts/env-example.js';
-import { isRemovedPackage } from '../scripts/prune-image.mjs';
-import { createTestDatabase, type TestDatabase } from './support/database/database.js';
-import { eventually } from './support/jest/eventually.js';
-import { selfSigned } from './support/emulators/eventstoredb/certificate.mjs';
-import { startEventStoreDb, type EventStoreDb } from './support/emulators/eventstoredb/server.mjs';
-import { findFreePort, runNode, startProgram, type Program } from './support/services/program.js';
+import { RUNTIME_VARIABLES } from '../../scripts/env-example.js';
+import { isRemovedPackage } from '../../scripts/prune-image.mjs';
+import { createTestDatabase, type TestDatabase } from '../support/database/database.js';
+import { eventually } from '../support/jest/eventually.js';
+import { selfSigned } from '../support/emulators/eventstoredb/certificate.mjs';
+import { startEventStoreDb, type EventStoreDb } from '../support/emulators/eventstoredb/server.mjs';
+import { findFreePort, runNode, startProgram, type Program } from '../support/services/program.js';
 
 type Service = {
   image: string;

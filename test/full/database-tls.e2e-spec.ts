@@ -5,11 +5,11 @@ import { chmodSync, chownSync, mkdirSync, mkdtempSync, rmSync, statSync } from '
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import pg from 'pg';
-import { createTestEnvironment } from './support/database/database.js';
-import { OwnServer } from './support/database/own-server.js';
-import { EXPIRED, TestAuthority } from './support/fixtures/certificates.js';
-import { eventually } from './support/jest/eventually.js';
-import { findFreePort, startProgram } from './support/services/program.js';
+import { createTestEnvironment } from '../support/database/database.js';
+import { OwnServer } from '../support/database/own-server.js';
+import { EXPIRED, TestAuthority } from '../support/fixtures/certificates.js';
+import { eventually } from '../support/jest/eventually.js';
+import { findFreePort, startProgram } from '../support/services/program.js';
 
 const SLOW = 60_000;
 const GOOD = 'DNS:localhost,IP:127.0.0.1';

@@ -1,12 +1,12 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { randomUUID } from 'node:crypto';
-import { Browser } from './support/browser/browser.js';
-import { eventually } from './support/jest/eventually.js';
-import { MailServer } from './support/emulators/mail-server.js';
-import type { Program } from './support/services/program.js';
+import { Browser } from '../support/browser/browser.js';
+import { eventually } from '../support/jest/eventually.js';
+import { MailServer } from '../support/emulators/mail-server.js';
+import type { Program } from '../support/services/program.js';
 import { CreateUser } from '#identity/identity.commands.js';
-import { cli, startService, type Service } from './support/services/service.js';
-import { startDispatcher } from './support/services/webhook-dispatcher.js';
+import { cli, startService, type Service } from '../support/services/service.js';
+import { startDispatcher } from '../support/services/webhook-dispatcher.js';
 
 const PASSWORD = 'correct horse';
 

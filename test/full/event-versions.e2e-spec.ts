@@ -5,10 +5,10 @@ import { ReadModels, toStreamName } from '#event-store/read-models/read-models.j
 import { customerCard } from '#stamping/customer-card.js';
 import { customerCardReadModel } from '#stamping/customer-card.entity.js';
 import type { CustomerCardDetailJson } from '#stamping/customer-card.dto.js';
-import { createTestEnvironment } from './support/database/database.js';
-import { startProgram } from './support/services/program.js';
-import { startService, type Client, type LocalService } from './support/services/service.js';
-import { enrol } from './support/fixtures/enrolled-customer.js';
+import { createTestEnvironment } from '../support/database/database.js';
+import { startProgram } from '../support/services/program.js';
+import { startService, type Client, type LocalService } from '../support/services/service.js';
+import { enrol } from '../support/fixtures/enrolled-customer.js';
 
 const DETAILS = {
   locationId: null,

@@ -1,11 +1,11 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import type { CardJson } from '#cards/card.dto.js';
 import type { WebhookSubscriptionJson } from '#subscriptions/webhook-subscription.dto.js';
-import { eventually } from './support/jest/eventually.js';
-import { isSigned, type Receiver } from './support/emulators/webhook-receiver.js';
-import { startService, type Client, type Service } from './support/services/service.js';
-import { enrol } from './support/fixtures/enrolled-customer.js';
-import { CUSTOMER_EVENTS, subscribe, useWebhooks } from './support/services/webhook-dispatcher.js';
+import { eventually } from '../support/jest/eventually.js';
+import { isSigned, type Receiver } from '../support/emulators/webhook-receiver.js';
+import { startService, type Client, type Service } from '../support/services/service.js';
+import { enrol } from '../support/fixtures/enrolled-customer.js';
+import { CUSTOMER_EVENTS, subscribe, useWebhooks } from '../support/services/webhook-dispatcher.js';
 
 type Data = {
   customer_id: number;

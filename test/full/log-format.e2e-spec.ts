@@ -8,9 +8,9 @@ import {
   createTestDatabase,
   createTestEnvironment,
   type TestDatabase,
-} from './support/database/database.js';
-import { eventually } from './support/jest/eventually.js';
-import { findFreePort, startCommand, startProgram } from './support/services/program.js';
+} from '../support/database/database.js';
+import { eventually } from '../support/jest/eventually.js';
+import { findFreePort, startCommand, startProgram } from '../support/services/program.js';
 
 const SLOW = 60_000;
 const UNREACHABLE = 'postgres://u:secret@127.0.0.1:1/none';

@@ -3,12 +3,12 @@ import { randomUUID } from 'node:crypto';
 import { Secret, TOTP } from 'otpauth';
 import { InviteUser } from '#identity/invitation.commands.js';
 import { CreateUser } from '#identity/identity.commands.js';
-import { Browser } from './support/browser/browser.js';
-import { eventually } from './support/jest/eventually.js';
-import { MailServer } from './support/emulators/mail-server.js';
-import type { Program } from './support/services/program.js';
-import { cli, startService, type Service } from './support/services/service.js';
-import { startDispatcher } from './support/services/webhook-dispatcher.js';
+import { Browser } from '../support/browser/browser.js';
+import { eventually } from '../support/jest/eventually.js';
+import { MailServer } from '../support/emulators/mail-server.js';
+import type { Program } from '../support/services/program.js';
+import { cli, startService, type Service } from '../support/services/service.js';
+import { startDispatcher } from '../support/services/webhook-dispatcher.js';
 
 const PASSWORD = 'correct horse';
 

@@ -8,9 +8,9 @@ import { PassContents } from '#passes/pass-contents.service.js';
 import { PASS_CHANGES, PassTable } from '#passes/pass-table.service.js';
 import { PassUpdates } from '#passes/pass-updates.service.js';
 import { Passes } from '#passes/passes.service.js';
-import { startService, type LocalService } from './support/services/service.js';
-import { waitUntilReadable } from './support/database/event-store.js';
-import { enrolWithPage } from './support/browser/web-card.js';
+import { startService, type LocalService } from '../support/services/service.js';
+import { waitUntilReadable } from '../support/database/event-store.js';
+import { enrolWithPage } from '../support/browser/web-card.js';
 
 let service: LocalService;
 

@@ -7,9 +7,9 @@ import { join } from 'node:path';
 import sharp from 'sharp';
 import { UnavailableError } from '#kernel/errors.js';
 import { decodePicture, PictureError, type Decoding } from '#kernel/picture-decoder.js';
-import { eventually } from './support/jest/eventually.js';
-import { jpegSegment, jpegWithScans, plainPng, quarters } from './support/fixtures/pictures.js';
-import { startProgram } from './support/services/program.js';
+import { eventually } from '../support/jest/eventually.js';
+import { jpegSegment, jpegWithScans, plainPng, quarters } from '../support/fixtures/pictures.js';
+import { startProgram } from '../support/services/program.js';
 
 const LIMITS = {
   pixels: 25_000_000,

@@ -1,9 +1,9 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import type { LocationJson } from '#locations/location.dto.js';
-import { eventually } from './support/jest/eventually.js';
-import { GeocodingFollower } from './support/services/geocoding-dispatcher.js';
-import { GeocoderEmulator, type KnownPlace } from './support/emulators/geocoders/server.js';
-import { startService, type Client, type LocalService } from './support/services/service.js';
+import { eventually } from '../support/jest/eventually.js';
+import { GeocodingFollower } from '../support/services/geocoding-dispatcher.js';
+import { GeocoderEmulator, type KnownPlace } from '../support/emulators/geocoders/server.js';
+import { startService, type Client, type LocalService } from '../support/services/service.js';
 
 const HOUSE: KnownPlace = { latitude: 53.5503, longitude: 9.9929, as: 'house' };
 const AT_HOUSE = {

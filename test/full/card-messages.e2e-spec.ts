@@ -6,11 +6,11 @@ import { RequestCardLinks } from '#customers/card-links.commands.js';
 import type { CreatedCustomerJson } from '#customers/customer.dto.js';
 import { CardMessages, startMessages } from '#messages/card-messages.service.js';
 import { Outbox } from '#messages/outbox.service.js';
-import { eventually } from './support/jest/eventually.js';
-import { MailServer } from './support/emulators/mail-server.js';
-import { MessageFollower } from './support/services/message-dispatcher.js';
-import { cli, startService, type Client, type LocalService } from './support/services/service.js';
-import { SmsProvider } from './support/emulators/sms/sms-provider.js';
+import { eventually } from '../support/jest/eventually.js';
+import { MailServer } from '../support/emulators/mail-server.js';
+import { MessageFollower } from '../support/services/message-dispatcher.js';
+import { cli, startService, type Client, type LocalService } from '../support/services/service.js';
+import { SmsProvider } from '../support/emulators/sms/sms-provider.js';
 
 type Row = {
   state: string;

@@ -10,10 +10,10 @@ import {
   createTestDatabase,
   testEngine,
   type TestDatabase,
-} from './support/database/database.js';
-import { eventually } from './support/jest/eventually.js';
-import { readKeys, streamKinds } from './support/database/event-store.js';
-import { startEventStoreDb } from './support/emulators/eventstoredb/server.mjs';
+} from '../support/database/database.js';
+import { eventually } from '../support/jest/eventually.js';
+import { readKeys, streamKinds } from '../support/database/event-store.js';
+import { startEventStoreDb } from '../support/emulators/eventstoredb/server.mjs';
 
 async function open(options: { batchAppend: boolean }, kinds = streamKinds('thing')) {
   const database = await createTestDatabase();
