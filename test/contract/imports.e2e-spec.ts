@@ -467,7 +467,7 @@ it('IMPORT-14 A phone number that a spreadsheet has shortened, as in 1.51E+11, i
   ]);
 });
 
-it('IMPORT-15 A second row about the same customer is an error of that row', async () => {
+it('IMPORT-15 A second row about the same customer is an error of that row, even if the first one has errors', async () => {
   const store = await service.newStore();
   const existing = { first_name: 'Cem', email: 'cem@example.com', phone: '+4915112345678' };
   await addCustomer(store, existing);
@@ -480,6 +480,15 @@ it('IMPORT-15 A second row about the same customer is an error of that row', asy
     [3, { base: ['Row 2 is about the same customer'] }],
     [5, { base: ['Row 4 is about the same customer'] }],
   ]);
+  const file = 'first_name,email,sms_consent\n,dora@example.com,no\nDora,dora@example.com,yes\n';
+  for (let times = 1; times <= 2; times++) {
+    const refused = await importFile(store, file);
+    expect(counts(refused)).toMatchObject({ created: 0, failed: 2 });
+    expect((await listRows(store, refused)).map(({ row, errors }) => [row, errors])).toEqual([
+      [2, { first_name: ['is required for a new customer'] }],
+      [3, { base: ['Row 2 is about the same customer'] }],
+    ]);
+  }
 });
 
 it('IMPORT-16 A row whose values belong to different customers is an error of that row', async () => {

@@ -87,8 +87,8 @@ export class ImportChecking {
     );
     const matched = valid.map(({ entry, ...fileRow }, i): NewRow => {
       const match = matches[i] ?? { keys: [], customers: [], codeHolderId: null };
-      const errors =
-        findRowErrors(entry, match, region) ?? findRepetition(fileRow.row, match, seen);
+      const repetition = findRepetition(fileRow.row, match, seen);
+      const errors = findRowErrors(entry, match, region) ?? repetition;
       const [customer] = match.customers;
       return {
         ...fileRow,
@@ -133,7 +133,13 @@ export function findRowErrors(
   return Object.keys(errors).length > 0 ? errors : null;
 }
 
+/**
+ * Finds an earlier row about the same customer. One with errors counts too: the next time it may have none, because a
+ * row after it has created the customer, and the same file would change something.
+ */
 function findRepetition(row: number, { keys, customers }: Match, seen: Seen): FieldErrors | null {
+  // It is about nobody, and says so each time.
+  if (customers.length > 1) return null;
   const earlier =
     keys.map((key) => seen.rowsByKey.get(key)).find((one) => one !== undefined) ??
     customers.map(({ id }) => seen.rowsByCustomer.get(id)).find((one) => one !== undefined);
