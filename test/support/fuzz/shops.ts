@@ -1,27 +1,32 @@
 import { isDeepStrictEqual } from 'node:util';
 import { toPublicEventId } from '#kernel/public-id.js';
 import { normalizeIdentifier, normalizeNumber, normalizeText } from '#kernel/text.js';
-import { findMomentOfDay } from '#kernel/zoned-time.js';
 import type { StoredEvent } from '#event-store/port/event-store.js';
 import type { ContractClient } from '../http/contract.js';
 import type { ApiResponse } from '../services/service.js';
+import { renderFile, type SentFile } from './import-files.js';
+import { ImportModel } from './import-model.js';
 import { jsonText, plainText, type SendContext } from './json.js';
+import {
+  codeOf,
+  findByCode,
+  isShown,
+  own,
+  Shop,
+  without,
+  type Json,
+  type KnownRecord,
+} from './shop.js';
 import type { Step } from './steps.js';
 
-type Json = Record<string, unknown>;
-
-/** A record as it was last shown. */
-type KnownRecord = {
-  id: number;
+type Request = {
+  method: string;
   path: string;
-  body: Json;
-  deleted: boolean;
+  body: unknown;
+  headers: Record<string, string>;
+  /** The body, if it is a file. */
+  file?: SentFile;
 };
-
-/** What a receipt number was used for. */
-type ReceiptUse = { path: string; body: Json; change: number; eventId: string };
-
-type Request = { method: string; path: string; body: unknown; headers: Record<string, string> };
 
 /** Lists whose contents are known completely, and the query that shows all of them. */
 const LISTS = {
@@ -39,15 +44,9 @@ const WRAPPERS: Record<string, string> = {
   locations: 'location',
   posters: 'poster',
 };
-/** Fields that depend on other records or on the time. */
-// prettier-ignore
-const DERIVED = new Set([
-  'rewards_count', 'customer_cards_count', 'customer_cards', 'stamp_count', 'available_rewards',
-  'card_name', 'status', 'stamps_remaining', 'progress_percentage',
-  'locations_count', 'cards_count', 'customers_count', 'posters_count',
-  'last_delivery_at', 'last_delivery_status', 'last_delivery_error',
-]);
 const NOBODY = 999_999_999;
+/** Paths of no store, which the token of another one may read. */
+const STORELESS = new Set(['/api/v1/status', '/api/v1/accounts', '/api/v1/token']);
 /** Operations that change a balance by what their bodies say, and what shares its receipt numbers. */
 const DEEDS: Record<string, string> = {
   stampCustomerCard: 'stamp',
@@ -57,43 +56,22 @@ const DEEDS: Record<string, string> = {
   adjustCustomerCard: 'adjust',
 };
 
-let shops = 0;
-
-/** A store as its only clients know it: by what they sent and what was answered. */
-class Shop {
-  readonly marker = `mk${String(++shops).padStart(6, '0')}zz`;
-  readonly records = new Map<string, KnownRecord[]>();
-  readonly cursors: string[] = [];
-  readonly events: string[] = [];
-  /** By operation and receipt number. */
-  readonly receipts = new Map<string, ReceiptUse[]>();
-  /** Ids of events. */
-  readonly reversed = new Set<string>();
-  /** By what makes two requests the same under an Idempotency-Key. */
-  readonly keyed = new Map<string, ApiResponse>();
-  /** Two customers are one now, and each other's paths lead to their cards: test/long/merging follows that, not this. */
-  hasMerged = false;
-  /** In which dates without a time are read. */
-  timeZone = 'UTC';
-
-  constructor(readonly client: ContractClient) {}
-
-  of(kind: string): KnownRecord[] {
-    const records = this.records.get(kind) ?? [];
-    this.records.set(kind, records);
-    return records;
-  }
-
-  live(kind: string): KnownRecord[] {
-    return this.of(kind).filter(({ deleted }) => !deleted);
-  }
-}
-
 /** Two stores that are sent requests in any order, and the rules that must hold for all of these. */
 export class Shops {
   requests = 0;
   /** Operations by id. */
   readonly tried = new Set<string>();
+  readonly imports = new ImportModel({
+    read: (shop, path) => this.read(shop, path),
+    upload: (shop, path, file) =>
+      this.send(shop, {
+        method: 'POST',
+        path,
+        body: file.bytes,
+        headers: { 'content-type': file.type },
+      }),
+    expect: (holds, message) => this.expect(holds, message),
+  });
   private readonly trail: string[] = [];
   /** By X-Request-Id: the store that the request may change, or none. */
   private readonly allowed = new Map<string, number | null>();
@@ -158,7 +136,7 @@ export class Shops {
 
     const path = request.path.split('?', 1)[0] ?? '';
     const isOdd = Object.keys(step.odd).length > 0;
-    if (step.token !== 'own' && path !== '/api/v1/status' && path !== '/api/v1/accounts') {
+    if (step.token !== 'own' && !STORELESS.has(path)) {
       const refusal = step.token === 'other' ? 404 : 401;
       this.expect(
         answer.status === refusal || isOdd,
@@ -208,8 +186,9 @@ export class Shops {
     answer: ApiResponse,
   ): Promise<void> {
     const body = (answer.body ?? {}) as Json;
-    const sent = parsed(request.body);
     const kind = kindOf(step.path);
+    if (kind === 'imports') return this.followImport(shop, step, request, body);
+    const sent = parsed(request.body);
     if (/^(un)?mergeCustomers$/.test(step.id ?? '')) shop.hasMerged = true;
     if (shop.hasMerged && /\/(customers|customer_cards|batch|receipts)(\/|$)/.test(step.path))
       return;
@@ -267,11 +246,30 @@ export class Shops {
       this.followDeed(shop, DEEDS[step.id] ?? '', { record, sent, body, before });
     } else if (step.id !== 'testWebhookSubscription') {
       const event = /\/events\/([^/]+)\/reverse/.exec(path)?.[1];
-      if (event !== undefined) shop.reversed.add(event);
+      if (event !== undefined) {
+        shop.reversed.add(event);
+        shop.corrected.add(record.id);
+      }
       const [current, after] = [record.body, body].map((one) => without(one, 'secret', 'event_id'));
       this.expect(isDeepStrictEqual(current, after), 'shown differently from the answer');
       if (request.method === 'PATCH') this.expectNamed(shop, kind, sent, record.body, false);
     }
+  }
+
+  private async followImport(
+    shop: Shop,
+    { id }: Step,
+    { path, file }: Request,
+    body: Json,
+  ): Promise<void> {
+    if (id === 'createImport') {
+      await this.imports.followUpload(shop, path, file ?? null, body);
+      return;
+    }
+    const record = shop.of('imports').find((one) => one.id === body['id']);
+    if (!record) throw new Error('an import was changed that nobody created');
+    if (id === 'startImport') await this.imports.followStart(shop, record);
+    else await this.imports.followUndo(shop, record);
   }
 
   /** Checks the customer who was returned because they exist: only a card may be new. */
@@ -465,6 +463,7 @@ export class Shops {
         );
       }
     }
+    await this.imports.takeStock(shop);
     if (shop.hasMerged) return this.turnPages(shop);
     for (const { path, body, id } of shop.live('customers')) {
       const now = await this.read(shop, path);
@@ -529,7 +528,8 @@ export class Shops {
       this.expect(balance >= 0, `${stream} fell below zero`);
       balances.set(stream, balance);
     }
-    for (const card of this.shops.flatMap((shop) => shop.of('customer_cards'))) {
+    const followedShops = this.shops.filter(({ hasMerged }) => !hasMerged);
+    for (const card of followedShops.flatMap((shop) => shop.of('customer_cards'))) {
       const sum = balances.get(`customer_card-${card.id}`);
       this.expect(
         sum === card.body['stamps_count'],
@@ -622,7 +622,11 @@ export class Shops {
         step.key === 'fresh' ? `fresh ${this.requests}` : step.key.shared;
     }
     let body: unknown;
-    if (step.body.kind === 'bytes') {
+    const file = step.body.kind === 'file' ? renderFile(step.body.file, around) : undefined;
+    if (file) {
+      body = file.bytes;
+      headers['content-type'] = file.type;
+    } else if (step.body.kind === 'bytes') {
       body = step.body.bytes;
       headers['content-type'] = step.body.type ?? '';
     } else if (step.body.kind === 'json') {
@@ -636,6 +640,7 @@ export class Shops {
         (query && `?${query}`),
       body,
       headers,
+      ...(file && { file }),
     };
   }
 
@@ -664,7 +669,7 @@ export class Shops {
     const line = `${method} ${path.slice(0, 300)} ${responseText.slice(0, 1_500)} ${JSON.stringify(headers)}${token === 'own' ? '' : ` as ${token}`}`;
     this.trail.push(line);
     const answer = await client.send(method, path, body instanceof Chunked ? body.stream() : body, {
-      'x-request-id': `fuzz-${shops}-${this.requests++}`,
+      'x-request-id': `fuzz-${this.shops[0].number}-${this.requests++}`,
       ...headers,
       ...(body instanceof Chunked && { 'content-type': 'application/json' }),
     });
@@ -721,78 +726,6 @@ const IMMUTABLE = new Set([
   '__proto__',
 ]);
 
-/** Whether a field shows what was sent for it, in the contract's spelling. */
-function isShown(
-  name: string,
-  sent: unknown,
-  body: unknown,
-  isNew: boolean,
-  timeZone: string,
-): boolean {
-  if (sent === null || (typeof sent === 'string' && normalizeText(sent) === '')) {
-    return isNew || name === 'event' || body === null;
-  }
-  if (name === 'metadata') {
-    return Object.entries(sent as Json).every(([key, value]: [string, unknown]) => {
-      if (key === '__proto__' || key === 'constructor') return true;
-      const listedValue = (body as Json)[key];
-      return value === null
-        ? listedValue === undefined
-        : isDeepStrictEqual(listedValue, JSON.parse(JSON.stringify(value)));
-    });
-  }
-  if (name === 'external_references') {
-    const key = (one: Json) =>
-      `${normalizeText(String(one['source']))} ${normalizeIdentifier(String(one['external_id']))}`;
-    const there = new Set((body as Json[]).map(key));
-    return (sent as Json[]).every((one) => there.has(key(one)));
-  }
-  if (name === 'events') return isDeepStrictEqual([...new Set(sent as string[])], body);
-  if (name === 'event') return sent === body || sent === '*';
-  if (name === 'auxiliary_fields') {
-    const text = (value: unknown) =>
-      typeof value === 'string' && normalizeText(value) ? normalizeText(value) : null;
-    const pair = (one: Json | null) => [text(one?.['label']), text(one?.['value'])];
-    const filled = (sent as (Json | null)[])
-      .map(pair)
-      .filter((one) => one.some((part) => part !== null));
-    return isDeepStrictEqual(filled, (body as Json[]).map(pair));
-  }
-  if (typeof body === 'boolean') return [true, 1, '1', 'true'].includes(sent as never) === body;
-  if (typeof body === 'number') return Number(normalizeNumber(String(sent))) === body;
-  if (typeof sent !== 'string' || typeof body !== 'string') return false;
-  const text = normalizeText(sent);
-  if (name.endsWith('_at')) return timeOf(text, timeZone) === Date.parse(body);
-  if (name.endsWith('_color'))
-    return body === `#${text.slice(1).replace(/^(.)(.)(.)$/, '$1$1$2$2$3$3')}`.toUpperCase();
-  // Its beginning depends on the store's country.
-  if (name === 'phone') return digitsAtEnd(text) === digitsAtEnd(body);
-  if (name === 'email' || name === 'external_ref') return normalizeIdentifier(sent) === body;
-  if (['time_zone', 'locale', 'country'].includes(name)) {
-    return text.toLowerCase() === body.toLowerCase();
-  }
-  return text === body;
-}
-
-function digitsAtEnd(phone: string): string {
-  return phone.replaceAll(/\D/g, '').slice(-6);
-}
-
-/** Reads a time. A date alone is the end of its day: only `expires_at` is drawn as one. */
-function timeOf(text: string, timeZone: string): number {
-  if (/^\d{4}-\d{2}-\d{2}$/.test(text)) return findMomentOfDay(text, 'end', timeZone);
-  const iso = text.replace(' ', 'T');
-  return Date.parse(iso.includes('T') && !/(Z|[+-]\d{2}:?\d{2})$/i.test(iso) ? `${iso}Z` : iso);
-}
-
-function own(body: Json): Json {
-  return without(body, ...DERIVED);
-}
-
-function without(body: Json, ...names: string[]): Json {
-  return Object.fromEntries(Object.entries(body).filter(([name]) => !names.includes(name)));
-}
-
 function textOf(body: unknown): string {
   if (body instanceof Chunked) return body.text;
   if (body instanceof Uint8Array) return new TextDecoder().decode(body);
@@ -805,15 +738,6 @@ function parsed(body: unknown): Json {
   const text = textOf(body);
   const value: unknown = text.trim() === '' ? {} : JSON.parse(text);
   return typeof value === 'object' && value !== null ? (value as Json) : {};
-}
-
-/** The code of one of the customer cards. */
-function codeOf(cards: KnownRecord[], nth: number): string {
-  return String(cards[nth % cards.length]?.body['code'] ?? 'none');
-}
-
-function findByCode(shop: Shop, code: string): KnownRecord | undefined {
-  return shop.live('customer_cards').find(({ body }) => body['code'] === code.toUpperCase());
 }
 
 function isBlank(value: unknown): boolean {

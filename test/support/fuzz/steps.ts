@@ -1,4 +1,5 @@
 import fc from 'fast-check';
+import { createUploadArbitrary, type FileSpec } from './import-files.js';
 import { RecordedValue, Literal, Moment } from './json.js';
 import { anything, invalidObject, validValue, which, type Resolve, type Schema } from './values.js';
 
@@ -13,7 +14,8 @@ type Operation = {
 export type Body =
   | { kind: 'none' }
   | { kind: 'json'; value: unknown; chunked: boolean }
-  | { kind: 'bytes'; bytes: Uint8Array<ArrayBuffer>; type: string | null };
+  | { kind: 'bytes'; bytes: Uint8Array<ArrayBuffer>; type: string | null }
+  | { kind: 'file'; file: FileSpec };
 
 /** One request, described without the ids that only a running service knows. */
 export type Step = {
@@ -43,6 +45,8 @@ const WEIGHTS: [RegExp, number][] = [
   [/^stamp/, 12],
   [/^redeem/, 8],
   [/^(adjust|reverse|executeBatch)/, 5],
+  [/^createImport/, 12],
+  [/^(start|undo)Import/, 8],
   [/^(create|enrol)/, 5],
   [/^update/, 4],
   [/./, 2],
@@ -103,7 +107,7 @@ function requestOf(
     one.$ref === undefined ? one : (at(one.$ref) as Parameter),
   );
   const schema = operation.requestBody?.content['application/json']?.schema;
-  return fc.record({
+  const steps = fc.record({
     ...actionDetails(path),
     id: fc.constant(operation.operationId),
     method: fc.constant(method),
@@ -113,6 +117,11 @@ function requestOf(
     ),
     body: method === 'GET' ? fc.constant<Body>({ kind: 'none' }) : bodyOf(schema, resolve),
   });
+  if (operation.operationId !== 'createImport') return steps;
+  const uploads = fc
+    .tuple(steps, createUploadArbitrary())
+    .map(([step, { query, file }]): Step => ({ ...step, query, body: { kind: 'file', file } }));
+  return fc.oneof({ weight: 9, arbitrary: uploads }, { weight: 1, arbitrary: steps });
 }
 
 /** Other methods on known paths, and unknown paths. */

@@ -27,6 +27,8 @@ const LONG = 400;
 /** Fields that contain the id of a record of the store. */
 const KIND_OF: Record<string, string> = {
   card_id: 'cards',
+  card_ids: 'cards',
+  location_ids: 'locations',
   reward_id: 'rewards',
   location_id: 'locations',
   customer_id: 'customers',
@@ -48,6 +50,22 @@ export const which = fc.oneof(
 
 const later = (...seconds: number[]) => fc.constantFrom(...seconds).map((s) => new Moment(s));
 
+export const emails = fc.oneof(
+  small.map((n) => `p${n}@${MARKER}.example`),
+  fc.nat({ max: 99_999 }).map((n) => ` P${n}@${MARKER}.example `),
+);
+
+export const phones = fc.oneof(
+  small.map((n) => `+49151123456${n}${n}`),
+  small.map((n) => `(030) 123-4${n}5`),
+  fc.integer({ min: 10_000, max: 99_999 }).map((n) => `+1 212 55${n}`),
+);
+
+export const externalIds = fc.oneof(
+  small.map((n) => `A-${n}`),
+  small,
+);
+
 /** Values that the document leaves to the field's name. */
 const BY_NAME: Record<string, fc.Arbitrary<unknown>> = {
   occurred_at: later(0, 0, 60, 200, -1, 86_400),
@@ -65,20 +83,10 @@ const BY_NAME: Record<string, fc.Arbitrary<unknown>> = {
   time_zone: fc.constantFrom('UTC', 'Europe/Berlin', 'Pacific/Kiritimati', 'America/St_Johns'),
   locale: fc.constantFrom('en', 'de', 'pt-BR', 'ar'),
   country: fc.constantFrom('DE', 'us', 'BR', null),
-  phone: fc.oneof(
-    small.map((n) => `+49151123456${n}${n}`),
-    small.map((n) => `(030) 123-4${n}5`),
-    fc.integer({ min: 10_000, max: 99_999 }).map((n) => `+1 212 55${n}`),
-  ),
-  email: fc.oneof(
-    small.map((n) => `p${n}@${MARKER}.example`),
-    fc.nat({ max: 99_999 }).map((n) => ` P${n}@${MARKER}.example `),
-  ),
+  phone: phones,
+  email: emails,
   birthday: fc.constantFrom('1990-05-31', '2000-02-29', '1900-01-01', '1904-02-29', '0001-01-01'),
-  external_id: fc.oneof(
-    small.map((n) => `A-${n}`),
-    small,
-  ),
+  external_id: externalIds,
   external_ref: fc.oneof(
     small.map((n) => `receipt ${n}`),
     fc.nat({ max: 99_999 }).map((n) => `receipt ${n}`),
@@ -97,10 +105,15 @@ const BY_NAME: Record<string, fc.Arbitrary<unknown>> = {
     "' or 1=1",
   ),
   limit: fc.constantFrom(1, 2, 250, '3'),
+  headers: fc.dictionary(
+    fc.constantFrom('X-Api-Key', 'x-shop', 'Authorization'),
+    fc.constantFrom('a b', '•••', 'x'),
+    { maxKeys: 2 },
+  ),
 };
 
 /** Text containing a marker that shows which store it belongs to, wherever it turns up. */
-function markedText(max: number): fc.Arbitrary<string> {
+export function markedText(max: number): fc.Arbitrary<string> {
   const room = Math.max(0, max - MARKER_LENGTH);
   const filled = fc.oneof(
     { weight: 6, arbitrary: fc.string({ maxLength: Math.min(room, 12), unit: 'grapheme-ascii' }) },
@@ -138,9 +151,9 @@ export function validValue(
   resolve: Resolve,
 ): fc.Arbitrary<unknown> {
   const schema = resolve(rawSchema);
-  const kind = KIND_OF[name];
-  const named = BY_NAME[name];
   const types = new Set([schema.type ?? []].flat());
+  const kind = types.has('array') ? undefined : KIND_OF[name];
+  const named = BY_NAME[name];
   const orNull = (values: fc.Arbitrary<unknown>) =>
     types.has('null')
       ? fc.oneof({ weight: 9, arbitrary: values }, { weight: 1, arbitrary: fc.constant(null) })
