@@ -154,20 +154,23 @@ describe('the log of a PostgreSQL that logs every statement', () => {
       // A unique violation, whose detail names the address.
       await expect(
         service.execute(new UpdateUser(cli, userId, { email: PERSONAL.takenEmail })),
-      ).rejects.toThrow('taken');
+      ).rejects.toThrow('is used by another user');
       const browser = new Browser(service);
       expect((await browser.signIn(PERSONAL.wrongUser, PASSWORD)).status).toBe(422);
       expect((await browser.signIn(PERSONAL.userEmail, PASSWORD)).status).toBe(303);
-      const members = `/app/stores/${store.accountId}/members`;
-      await browser.get(members);
-      const invitation = await browser.post(`/app/stores/${store.accountId}/invitations`, {
+      const users = `/app/stores/${store.accountId}/users`;
+      await browser.get(users);
+      const invitation = await browser.post(`${users}/invitations`, {
         email: PERSONAL.invited,
         role: 'staff',
       });
       expect(invitation.status).toBe(303);
       await eventually(
         () => mails.received.map(({ to }) => to),
-        (to) => [PERSONAL.customerEmail, PERSONAL.invited].every((one) => to.includes(one)),
+        (to) =>
+          [PERSONAL.changedEmail, PERSONAL.signedUp, PERSONAL.invited].every((one) =>
+            to.includes(one),
+          ),
         SLOW / 4,
       );
 
