@@ -4,6 +4,7 @@ import { mkdtempSync, readFileSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { CORE_SCHEMA, load } from 'js-yaml';
+import { appleCertificates } from '../support/emulators/apple/certificates.mjs';
 import { eventually } from '../support/jest/eventually.js';
 import {
   createTestDatabase,
@@ -63,9 +64,19 @@ describe('the alert rules and the dashboard', () => {
 
   beforeAll(async () => {
     database = await createTestDatabase();
+    // For the metric of its certificate.
+    const apple = appleCertificates();
+    const wallet = {
+      APPLE_PASS_CERT: apple.pass.certificate,
+      APPLE_PASS_KEY: apple.pass.key,
+      APPLE_WWDR_CERT: apple.wwdr,
+    };
     for (const program of ['api', 'dispatcher']) {
       const port = await findFreePort();
-      const environment = createTestEnvironment(database.url, { METRICS_PORT: String(port) });
+      const environment = createTestEnvironment(database.url, {
+        ...wallet,
+        METRICS_PORT: String(port),
+      });
       programs.push(startProgram(`dist/apps/${program}/src/main.js`, environment));
       const read = async () => (await fetch(`http://127.0.0.1:${port}/metrics`)).text();
       metricTexts.push(
