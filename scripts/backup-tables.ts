@@ -7,9 +7,13 @@ import { TX } from './logged-positions.js';
  * which begins with the rows of the stores. A maintenance is over once the backup is restored, and a restored database
  * has no backup of its own yet.
  */
-const EXCLUDED_TABLES = ['public.backups',
+const EXCLUDED_TABLES = [
+  'public.backups',
   'public.maintenance',
-  'public.migrations', 'public.phone_normalizations', 'public.strip_images'];
+  'public.migrations',
+  'public.phone_normalizations',
+  'public.strip_images',
+];
 
 /** @property name with its schema; @property columns those that are not computed from others */
 export type Table = { name: string; columns: string[] };

@@ -429,7 +429,7 @@ describe('the access log', () => {
     );
     expect(lines).toMatch(/GET \/api\/v1\/nothing 404 request_id=till-2 .*token_id=\d+/);
     expect(lines).toMatch(
-      /GET \/nowhere 404 request_id=[\da-f-]{36} status=404 milliseconds=[\d.]+ ip=127\.0\.0\.1\n/,
+      /GET \/nowhere 404 request_id=[\da-f-]{36} status=404 milliseconds=[\d.]+ ip=127\.0\.0\.1 bytes=\d+ database_ms=[\d.]+\n/,
     );
     expect(lines).not.toContain('secret');
     expect(lines).not.toContain('/health');

@@ -960,20 +960,20 @@ describe('the feed', () => {
     // As of an event that a restored database does not have.
     const lost = toPublicEventId(createId());
     const feed = `${store.store}/events`;
-    const answer = await store.get<Ahead>(`${feed}?after=${lost}`);
-    expectRefused(answer, 'after', 'cursor_ahead');
-    expect(answer.body.resume_after).toBe(last);
-    expect(answer.body.resolution).toBe(`Start again from here: continue with after=${last}.`);
+    const response = await store.get<Ahead>(`${feed}?after=${lost}`);
+    expectRefused(response, 'after', 'cursor_ahead');
+    expect(response.body.resume_after).toBe(last);
+    expect(response.body.resolution).toBe(`Start again from here: continue with after=${last}.`);
     await store.post(`${path}/stamp`, { stamps: 1 });
     const { body: all } = await eventually(
       () => store.get<EnvelopeJson[]>(feed),
-      ({ body }) => body.length > events.length,
+      ({ body }) => body.at(-1)?.id !== last,
     );
     // Later events do not change where to continue.
     const again = await store.get<Ahead>(`${feed}?after=${lost}`);
     expect(again.body.resume_after).toBe(last);
     const { body: next } = await store.get<EnvelopeJson[]>(`${feed}?after=${last}`);
-    expect(next).toEqual(all.slice(events.length));
+    expect(next).toEqual(all.slice(all.findIndex(({ id }) => id === last) + 1));
 
     const empty = await service.newStore();
     const { body } = await empty.get<Ahead>(`${empty.store}/events?after=${lost}`);
