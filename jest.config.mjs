@@ -30,6 +30,10 @@ const postgres = {
   globalTeardown: '<rootDir>/test/support/jest/stop-postgres.mjs',
 };
 
+// Rules whose tests take long: pictures, passes, live updates, switches that processes notice after a second.
+const SLOW_RULES =
+  'test/contract/(strip-images|large-pages|apple-wallet|google-wallet|web-card-live|web-card-push|versions|maintenance)';
+
 export default {
   // Only guards against hanging forever: a busy machine may be many times slower.
   testTimeout: 300_000,
@@ -47,7 +51,7 @@ export default {
       ...postgres,
       displayName: 'e2e',
       testMatch: ['<rootDir>/test/**/*.e2e-spec.ts'],
-      testPathIgnorePatterns: ['<rootDir>/test/(full|long)/'],
+      testPathIgnorePatterns: ['<rootDir>/test/(full|long)/', `<rootDir>/${SLOW_RULES}[.]`],
     },
     // Whole histories, killed processes, silences: minutes each.
     {
@@ -62,7 +66,7 @@ export default {
       ...base,
       ...postgres,
       displayName: 'full',
-      testMatch: ['<rootDir>/test/full/**/*.e2e-spec.ts'],
+      testMatch: ['<rootDir>/test/full/**/*.e2e-spec.ts', `<rootDir>/${SLOW_RULES}.e2e-spec.ts`],
     },
   ],
 };

@@ -3,9 +3,8 @@ import { createPositionSql } from '#event-store/port/position.js';
 import { TX } from './logged-positions.js';
 
 /**
- * Tables that the service fills again by itself: drawn images, and how far phone numbers have been adapted,
- * which begins with the rows of the stores. A maintenance is over once the backup is restored, and a restored database
- * has no backup of its own yet.
+ * Lists the tables that no backup has: those that the service fills again by itself (images, the progress of phone
+ * numbers), and those that must not come back (maintenance, which is over, and records of other backups).
  */
 const EXCLUDED_TABLES = [
   'public.backups',

@@ -5,9 +5,19 @@ import { addExamples } from './command.js';
 import { runScript } from './run-script.js';
 import { withServices } from './script-services.js';
 
-/** Records that a backup is complete: the alert BackupIsOld goes by the newest. @param takenAt moment that it holds */
-export async function recordBackup(client: pg.Pool | pg.ClientBase, takenAt: Date): Promise<void> {
-  await client.query('insert into backups (taken_at) values ($1)', [takenAt]);
+/**
+ * Records that a backup is complete: the alert BackupIsOld goes by the newest.
+ * @param takenAt moment that it holds, by default now
+ */
+export async function recordBackup(
+  client: pg.Pool | pg.ClientBase,
+  takenAt?: Date,
+): Promise<Date | undefined> {
+  const { rows } = await client.query<{ taken_at: Date }>(
+    'insert into backups (taken_at) values (coalesce($1, now())) returning taken_at',
+    [takenAt],
+  );
+  return rows[0]?.taken_at;
 }
 
 /** Adds the command for backups that other programs make. */
@@ -19,9 +29,8 @@ export function addBackupCommands(program: Command): void {
     )
     .action(() => {
       runScript(async () => {
-        const takenAt = new Date();
-        await withServices((app) => recordBackup(app.get(Pool), takenAt));
-        console.log(JSON.stringify({ taken_at: takenAt.toISOString() }));
+        const takenAt = await withServices((app) => recordBackup(app.get(Pool)));
+        console.log(JSON.stringify({ taken_at: takenAt }));
       });
     });
   addExamples(command, 'backup:record');

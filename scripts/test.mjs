@@ -10,7 +10,7 @@ import { Refusal } from './processes.mjs';
 
 /**
  * `npm test`: everything that needs only Node.js and npm. `npm test -- stamping` runs the tests of one subject, by a part
- * of their paths, without the checks of format, style and types.
+ * of their paths.
  */
 const root = path.dirname(path.dirname(fileURLToPath(import.meta.url)));
 const subjects = process.argv.slice(2);
@@ -29,12 +29,9 @@ for (const signal of ['SIGTERM', 'SIGHUP']) {
 endWithParent();
 
 if (subjects.length === 0) {
-  // The compiler uses one processor, the other checks another.
-  const types = run('npm', ['run', '--silent', 'typecheck'], 'pipe');
-  for (const check of ['format', 'lint', 'rules', 'test:verifier', 'test:bench']) {
-    await succeed(run('npm', ['run', '--silent', check]));
+  for (const tests of ['test:verifier', 'test:bench']) {
+    await succeed(run('npm', ['run', '--silent', tests]));
   }
-  await succeed(types);
 }
 if (findWork(root, false).build) await buildOrExit();
 const jest = path.join(root, 'node_modules', 'jest', 'bin', 'jest.js');
@@ -62,16 +59,12 @@ async function buildOrExit() {
   }
 }
 
-/** @param {'inherit' | 'pipe'} output pipe: printed at the end, if it fails */
-function run(program, parameters, output = 'inherit') {
-  const child = spawn(program, parameters, { cwd: root, stdio: ['inherit', output, output] });
+function run(program, parameters) {
+  const child = spawn(program, parameters, { cwd: root, stdio: 'inherit' });
   children.add(child);
-  let text = '';
-  for (const stream of [child.stdout, child.stderr]) stream?.on('data', (part) => (text += part));
   return new Promise((resolve) => {
     child.once('close', (code) => {
       children.delete(child);
-      if (code !== 0) process.stderr.write(text);
       resolve(code);
     });
   });

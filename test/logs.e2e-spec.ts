@@ -249,7 +249,7 @@ describe('with LOG_FORMAT=json and LOG_LEVEL=debug', () => {
       expect([work, now.value('inkpad_leads', { work })]).toEqual([work, 1]);
     }
     expect(now.value('inkpad_queue_unclaimed_seconds', { queue: 'imports' })).toBeLessThan(10);
-    expect(now.value('inkpad_database_refusals_total', { lacks: 'disk_space' })).toBe(0);
+    expect(now.value('inkpad_database_refusals_total', { resource: 'disk_space' })).toBe(0);
     expect(now.value('inkpad_backup_timestamp_seconds')).toBe(0);
     expect(now.has('inkpad_memory_limit_bytes')).toBe(true);
     expect(now.value('inkpad_reachable', { part: 'database' })).toBe(1);

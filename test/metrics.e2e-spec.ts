@@ -114,6 +114,7 @@ describe('the metrics of the api', () => {
       'le',
       'method',
       'part',
+      'resource',
       'result',
       'route',
       'state',

@@ -76,7 +76,7 @@ describe('retention by settings', () => {
     expect(await deleteOldest('7')).toBe(false);
   });
 
-  it('deletes IP addresses of the audit log after AUDIT_ADDRESS_RETENTION_DAYS, and never within a week', async () => {
+  it('es.forget_audit_addresses removes addresses of the days that it is given, and never within a week', async () => {
     const request = randomUUID();
     await service.database.query(
       `insert into audit_log (type, actor, channel, request_id, ip_address, subject, recorded_at)

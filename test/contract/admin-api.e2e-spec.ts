@@ -146,7 +146,7 @@ describe('access to the admin API', () => {
     expect(rows.filter(({ text }) => text.includes(token.slice(7, 30)))).toEqual([]);
   });
 
-  it('ADMIN-02 While no such token is in force, every path of the admin API is 404, whatever token a request has', async () => {
+  it('ADMIN-02 While no such token is in force, every path but its document (ADMIN-13) is 404, whatever token a request has', async () => {
     const other = await startService();
     try {
       const { tokenId, token } = await other.execute(new CreateAdminToken(cli, 'ended'));
@@ -208,7 +208,7 @@ describe('access to the admin API', () => {
     expectFailure(await reader.post('/nothing', {}), 404, 'not_found');
   });
 
-  it('ADMIN-07 With `ADMIN_API_ALLOWED_CIDRS`, callers from other addresses get 404, also with a token', async () => {
+  it('ADMIN-07 With `ADMIN_API_ALLOWED_CIDRS`, callers from other addresses get 404, also with a token; the document stays open', async () => {
     const other = await startService({
       ADMIN_API_ALLOWED_CIDRS: '10.1.0.0/16,fd12::/48',
       TRUST_PROXY_HOPS: '1',

@@ -56,7 +56,8 @@ describe('unknown pages', () => {
       const { status, headers, text } = await sendRequest(path, BROWSER);
       expect([path, status, headers.get('content-type')]).toEqual([path, 404, HTML]);
       expect(text).toContain('This page does not exist');
-      expect(text).toContain('href="/stamps/"');
+      const home = path.startsWith('/docs/') ? '/stamps/docs' : '/stamps/';
+      expect(text).toContain(`href="${home}"`);
       expect(text).toContain(headers.get('x-request-id') ?? 'none');
       expect(headers.get('content-security-policy')).toContain("default-src 'none'");
     }

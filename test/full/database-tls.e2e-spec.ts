@@ -103,10 +103,10 @@ describe('PostgreSQL with a certificate of an authority of its own', () => {
   it('ends the start at once, in one sentence, when nobody trusts the authority', async () => {
     const { code, output } = await runApi(createUrl(`${VERIFY}&${rootcert(stranger.file)}`));
     expect(output).toMatch(
-      /^The database inkpad at localhost:\d+ as inkpad_app cannot be used: nobody here trusts the authority of its certificate: name that in NODE_EXTRA_CA_CERTS, or for PostgreSQL in sslrootcert \([A-Z_]+\)\.\n$/,
+      /^The database inkpad at localhost:\d+ as inkpad_app cannot be used: the authority that issued its certificate is not trusted: name its file in NODE_EXTRA_CA_CERTS, or for PostgreSQL in sslrootcert \([A-Z_]+\)\.\n$/,
     );
     expect(code).toBe(78);
-    expect((await runApi(createUrl(VERIFY))).output).toContain('nobody here trusts');
+    expect((await runApi(createUrl(VERIFY))).output).toContain('is not trusted');
   });
 
   it('ends the start likewise when the file of the authority is missing', async () => {
@@ -218,7 +218,7 @@ describe('Redis with a certificate of an authority of its own', () => {
   );
 
   it.each([
-    ['nobody trusts its authority', stranger, GOOD, undefined, 'nobody here trusts the authority'],
+    ['nobody trusts its authority', stranger, GOOD, undefined, 'is not trusted'],
     ['it is for another host', authority, 'DNS:x.example', undefined, 'is for DNS:x.example, and'],
     ['it has expired', authority, GOOD, EXPIRED, 'its certificate has expired (CERT_HAS_EXPIRED)'],
   ])(

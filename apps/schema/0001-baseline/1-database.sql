@@ -110,11 +110,11 @@ create trigger audit_log_is_not_changed before update on audit_log
 alter table audit_log enable always trigger audit_log_is_not_changed;
 
 -- The processes' role may not update the table.
-create function es.forget_audit_addresses(max_rows int, min_days int default 90) returns int
+create function es.forget_audit_addresses(max_rows int, retention_days int) returns int
 language sql security definer set search_path = public, pg_temp as $$
 with due as (
   select id from audit_log
-  where ip_address is not null and recorded_at < now() - make_interval(days => greatest(min_days, 7))
+  where ip_address is not null and recorded_at < now() - make_interval(days => greatest(retention_days, 7))
   order by recorded_at limit max_rows
 ), forgotten as (
   update audit_log l set ip_address = null from due where l.id = due.id returning l.id

@@ -121,6 +121,9 @@ create index customers_birthday on customers (account_id, birthday_month, id)
 create index customers_projection_version on customers (projection_version);
 create index customers_live on customers (account_id, id)
   where merged_into is null;
+-- For the quota.
+create index customers_counted on customers (account_id)
+  where merged_into is null and erased_at is null;
 create index customers_long on customers (account_id, id)
   where long_search_text is not null;
 create index customers_phone on customers using gin (account_id, phone_digits gin_trgm_ops);

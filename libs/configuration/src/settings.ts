@@ -143,12 +143,16 @@ export class Settings {
   @WholeNumber(1)
   STORE_RATE_LIMIT_PER_MINUTE = 3000;
   @Describe(`
-    Requests per minute per IP address outside the API, without health checks; then per token of
-    the admin API, and the networks that may call that (docs/admin-api.md).
+    Requests per minute per IP address outside the API, without health checks.
   `)
   @WholeNumber(1)
   PAGE_RATE_LIMIT_PER_MINUTE = 1200;
-  @WholeNumber(1) ADMIN_RATE_LIMIT_PER_MINUTE = 300;
+  @Describe(`
+    Requests per minute per token of the admin API, and the networks that may call it
+    (docs/admin-api.md). Empty: any.
+  `)
+  @WholeNumber(1)
+  ADMIN_RATE_LIMIT_PER_MINUTE = 300;
   @Ranges('10.0.0.0/8') ADMIN_API_ALLOWED_CIDRS: AddressRange[] = [];
   @Describe(`
     Signup forms in ten minutes: from one IP address, which a whole shop may share, and complete

@@ -8,7 +8,7 @@ export const TOKEN_BYTES = 32;
 export const MAX_TOKENS_PER_USER = 100;
 
 /** Limits the stores that a token can name. */
-const MAX_ACCOUNTS = 100;
+export const MAX_ACCOUNTS = 100;
 const MAX_NAME = 255;
 const CHECKSUM_BYTES = 12;
 

@@ -31,8 +31,7 @@ export class ApplePushes extends PassSender implements OnModuleDestroy {
   private readonly refusedGauge: Gauge;
   private readonly tunnels: OutboundTunnels;
   private connection: { credentials: AppleCredentials; client: ApnsClient } | undefined;
-  /** Set while Apple refuses every push. */
-  /** `endsAt` is of `performance.now()`. */
+  /** Set while Apple refuses every push. `endsAt` is of `performance.now()`. */
   private pause: { reason: string; endsAt: number } | undefined;
 
   constructor(

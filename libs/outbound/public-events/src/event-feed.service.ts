@@ -34,9 +34,14 @@ const FIND_RESUMPTION = {
   text: `select
            exists (select from webhook_events where event_id = $2)
              or exists (select from es.events where event_id = $3) as is_stored,
-           (select recorded_at from webhook_events where account_id = $1 order by seq limit 1) as oldest_at,
-           (select event_id from webhook_events where account_id = $1 and recorded_at <= $4
-            order by seq desc limit 1) as resume_after`,
+           o.recorded_at as oldest_at,
+           (select event_id from webhook_events
+            where account_id = $1 and recorded_at <= $4 and o.recorded_at <= $4
+              and seq < webhook_first_id($4 + interval '2 days')
+            order by seq desc limit 1) as resume_after
+         from (select 1) as one
+         left join lateral (
+           select recorded_at from webhook_events where account_id = $1 order by seq limit 1) as o on true`,
 };
 
 type ResumptionRow = { is_stored: boolean; oldest_at: Date | null; resume_after: string | null };

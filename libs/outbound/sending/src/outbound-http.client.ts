@@ -63,15 +63,15 @@ function createConnector(tunnels: OutboundTunnels): buildConnector.connector {
   return (options, callback) => {
     const { protocol, hostname, port } = options;
     const isTls = protocol === 'https:';
-    tunnels.open(hostname, Number(port) || (isTls ? 443 : 80), CONNECT_TIMEOUT_MS).then(
-      (httpSocket) => {
+    tunnels
+      .open(hostname, Number(port) || (isTls ? 443 : 80), CONNECT_TIMEOUT_MS)
+      .then((httpSocket) => {
         if (httpSocket === undefined) connect(options, callback);
         else if (isTls) connect({ ...options, httpSocket }, callback);
         // A tunnel without TLS is the connection.
         else callback(null, httpSocket);
-      },
-      (error: Error) => callback(error, null),
-    );
+      })
+      .catch((error: Error) => callback(error, null));
   };
 }
 

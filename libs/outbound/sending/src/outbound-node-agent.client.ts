@@ -52,12 +52,12 @@ function connectThrough(
   connect: Connect,
   callback: Callback | undefined,
 ): void {
-  tunnels.open(host ?? 'localhost', Number(port) || defaultPort, CONNECT_TIMEOUT_MS).then(
-    (tunnel) => {
+  tunnels
+    .open(host ?? 'localhost', Number(port) || defaultPort, CONNECT_TIMEOUT_MS)
+    .then((tunnel) => {
       const socket = connect(tunnel);
       if (socket) callback?.(null, socket);
-    },
+    })
     // The agent reads no socket after an error.
-    (error: Error) => callback?.(error, undefined as never),
-  );
+    .catch((error: Error) => callback?.(error, undefined as never));
 }

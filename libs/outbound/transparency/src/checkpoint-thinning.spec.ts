@@ -35,6 +35,12 @@ describe('thinning checkpoints', () => {
     ]);
   });
 
+  it('keeps files that were copied without their times', () => {
+    expect(
+      find('2026-11-01T10:00:00.000', '2026-11-01T10:00:00.040', '2026-11-01T10:00:00.900'),
+    ).toEqual([]);
+  });
+
   it('keeps the last file, and all whose times are not in their order', () => {
     expect(find('2024-01-01T00:00')).toEqual([]);
     expect(find('2024-01-02T00:00', '2024-01-01T00:00', '2024-01-02T01:00')).toEqual([]);

@@ -4,6 +4,8 @@ export type DatedFile = { name: string; at: Date };
 const DAY_MS = 86_400_000;
 /** Keeps all that are younger. */
 const HOURLY_AFTER_MS = 7 * DAY_MS;
+/** Nothing is signed sooner after another. A file that was written sooner was copied without its time, and stays. */
+const MIN_GAP_MS = 1_000;
 /** Keeps one an hour of those that are younger, and one a day of the others. */
 const DAILY_AFTER_MS = 365 * DAY_MS;
 
@@ -16,7 +18,8 @@ export function findSuperfluous(files: readonly DatedFile[], now: Date): string[
     .filter((file, i) => {
       const period = findPeriod(file, now);
       const next = files[i + 1];
-      return period !== null && next !== undefined && findPeriod(next, now) === period;
+      if (period === null || next === undefined || findPeriod(next, now) !== period) return false;
+      return Number(next.at) - Number(file.at) >= MIN_GAP_MS;
     })
     .map(({ name }) => name);
 }

@@ -8,7 +8,12 @@ import {
   type ServerFacts,
   type SessionSettings,
 } from './session.js';
-import { findDatabaseError, findLack, SQLSTATE, type Lack } from './sqlstate.js';
+import {
+  findDatabaseError,
+  findMissingResource,
+  SQLSTATE,
+  type MissingResource,
+} from './sqlstate.js';
 
 /**
  * Default time-out of a query. Longer than the server's own limit (LIMITS), so that it expires only when nothing
@@ -60,7 +65,7 @@ export class StandbyError extends Error {
 /** Refusals of statements and connections for lack of resources: the latest, and how many there were. */
 export type Outages = {
   last: { message: string; at: number } | undefined;
-  counts: Partial<Record<Lack, number>>;
+  counts: Partial<Record<MissingResource, number>>;
 };
 
 /**
@@ -99,10 +104,10 @@ export class DatabaseClient extends pg.Client {
     this.openTimeoutMs = settings.connectionTimeoutMillis ?? CONNECT_TIMEOUT_MS;
     const { outages } = settings;
     this.connection.on('errorMessage', ({ code, message }: pg.DatabaseError) => {
-      const lack = findLack(code);
-      if (!outages || lack === undefined) return;
+      const resource = findMissingResource(code);
+      if (!outages || resource === undefined) return;
       outages.last = { message, at: performance.now() };
-      outages.counts[lack] = (outages.counts[lack] ?? 0) + 1;
+      outages.counts[resource] = (outages.counts[resource] ?? 0) + 1;
     });
     const defaultTimeoutMs = settings.query_timeout ?? 0;
     let timer: NodeJS.Timeout | undefined;
@@ -171,19 +176,19 @@ export class DatabaseClient extends pg.Client {
 
   /** @throws ConfigError when Inkpad cannot work with the server; StandbyError */
   private async openSession(): Promise<void> {
-    const ask = (text: string) => {
+    const queryFacts = (text: string) => {
       const statement: LimitedStatement = { text, query_timeout: this.openTimeoutMs };
       return this.query<ServerFacts>(statement);
     };
     const place = `${this.database ?? ''} at ${this.host}:${this.port}`;
     try {
-      const { rows } = await ask(renderOpeningStatement(this.session));
+      const { rows } = await queryFacts(renderOpeningStatement(this.session));
       assertUsable(rows[0], place);
       if (rows[0]?.is_standby && !this.acceptsStandby) throw new StandbyError();
     } catch (error) {
       // A server that is too old lacks a function of the statement.
       if (findDatabaseError(error)?.code !== SQLSTATE.undefinedFunction) throw error;
-      assertUsable((await ask(FACTS_STATEMENT)).rows[0], place);
+      assertUsable((await queryFacts(FACTS_STATEMENT)).rows[0], place);
       throw error;
     }
   }

@@ -3,7 +3,7 @@ import { Counter, Gauge, Registry } from 'prom-client';
 import { DataSource } from 'typeorm';
 import { getPool } from './data-source.js';
 import type { DatabasePool } from './database-client.js';
-import { ALL_LACKS } from './sqlstate.js';
+import { MISSING_RESOURCES } from './sqlstate.js';
 
 /** Measures the pool: callers waiting for a connection are the first sign of overload. */
 @Injectable()
@@ -41,13 +41,13 @@ export class PoolMetrics {
     registry.registerMetric(
       new Counter({
         name: 'inkpad_database_refusals_total',
-        help: 'Statements and connections that the server refused, by what it lacks',
-        labelNames: ['lacks'],
+        help: 'Statements and connections that the server refused, by the missing resource',
+        labelNames: ['resource'],
         registers: [],
         collect() {
           this.reset();
           const { counts } = (pool as DatabasePool).outages;
-          for (const lack of ALL_LACKS) this.inc({ lacks: lack }, counts[lack] ?? 0);
+          for (const resource of MISSING_RESOURCES) this.inc({ resource }, counts[resource] ?? 0);
         },
       }),
     );

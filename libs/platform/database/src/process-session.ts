@@ -150,9 +150,9 @@ export class ProcessSession implements OnApplicationShutdown {
       this.lookedAt = performance.now();
       this.heldAt = this.lookedAt;
       for (const listener of this.listeners) listener();
-      onHeld();
-      while (!connected.aborted) {
+      for (let isFirst = true; !connected.aborted; isFirst = false) {
         await this.look(client, { ...look, values: [this.number, kind] });
+        if (isFirst) onHeld();
         await pause(LOOK_INTERVAL_MS, connected);
       }
       if (!this.stopping.signal.aborted) throw cause;

@@ -7,7 +7,7 @@ import { getErrorMessage } from '#kernel/errors.js';
 import { isTransient, query } from './connection.js';
 import { CONNECTION, DatabasePool } from './database-client.js';
 import { createApplicationName, REQUEST_LIMITS } from './data-source.js';
-import { findDatabaseError } from './sqlstate.js';
+import { findDatabaseError, SQLSTATE } from './sqlstate.js';
 
 /** Reports are few, and each has a second pool to fall back to. */
 const POOL_SIZE = 4;
@@ -94,8 +94,11 @@ export class ReportDatabase implements OnModuleDestroy {
       this.isFailing = false;
       return result;
     } catch (error) {
+      const code = findDatabaseError(error)?.code;
+      // It would take as long on the primary, which the replica is there to spare.
+      if (code === SQLSTATE.queryCanceled) throw error;
       // Among others, a standby ends queries that hold up its replay.
-      if (!isTransient(error) && !findDatabaseError(error)) throw error;
+      if (!isTransient(error) && code === undefined) throw error;
       this.avoid(getErrorMessage(error));
       return this.readPrimary(work);
     }

@@ -97,7 +97,7 @@ export class ServerWatch implements OnModuleInit, OnModuleDestroy {
     this.log.warn(
       jumpMs > 0
         ? `the clock of the database has jumped ${jump} ahead, or this machine was suspended; all times follow`
-        : `the clock of the database has jumped ${jump} back: until it catches up, time passes at half speed (docs/operating.md, Clocks)`,
+        : `the clock of the database has jumped ${jump} back: all times follow, at half speed where it is less than a minute (docs/operating.md, Clocks)`,
     );
   }
 

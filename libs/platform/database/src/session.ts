@@ -49,7 +49,7 @@ const FACTS = `current_setting('server_version') as version,
       current_setting('server_version_num')::int as version_number,
       current_setting('server_encoding') as encoding`;
 
-/** Asks what server this is, in the words of every release. */
+/** Queries the facts in a statement that every release understands. */
 export const FACTS_STATEMENT = `select ${FACTS}`;
 
 /**

@@ -3,7 +3,7 @@ import pg from 'pg';
 import { QueryFailedError } from 'typeorm';
 import { UnavailableError } from '#kernel/errors.js';
 import { isConnectionLoss, isDatabaseUnavailable, isOutage, isTransient } from './connection.js';
-import { findLack } from './sqlstate.js';
+import { findMissingResource } from './sqlstate.js';
 
 function createDatabaseError(code: string): pg.DatabaseError {
   const error = new pg.DatabaseError('refused', 0, 'error');
@@ -49,7 +49,7 @@ describe('SQLSTATE', () => {
   );
 });
 
-describe('findLack', () => {
+describe('findMissingResource', () => {
   it.each([
     ['25006', 'write_access'],
     ['53100', 'disk_space'],
@@ -60,7 +60,7 @@ describe('findLack', () => {
     ['23505', undefined],
     [undefined, undefined],
   ])('%s is %s', (code, lack) => {
-    expect(findLack(code)).toBe(lack);
+    expect(findMissingResource(code)).toBe(lack);
   });
 });
 

@@ -9,6 +9,7 @@ export const SQLSTATE = {
   capReached: 'IP005',
   uniqueViolation: '23505',
   checkViolation: '23514',
+  queryCanceled: '57014',
   undefinedTable: '42P01',
   undefinedFunction: '42883',
   insufficientPrivilege: '42501',
@@ -37,7 +38,7 @@ export function endsConnection({ code = '' }: pg.DatabaseError): boolean {
 }
 
 /** What the server lacks when it refuses statements, by the beginning of the SQLSTATE. */
-const LACKS = {
+const RESOURCE_BY_SQLSTATE = {
   '25006': 'write_access',
   '53100': 'disk_space',
   '53200': 'memory',
@@ -46,14 +47,14 @@ const LACKS = {
   '58': 'system',
 } as const;
 
-export type Lack = (typeof LACKS)[keyof typeof LACKS];
+export type MissingResource = (typeof RESOURCE_BY_SQLSTATE)[keyof typeof RESOURCE_BY_SQLSTATE];
 
-export const ALL_LACKS: readonly Lack[] = Object.values(LACKS);
+export const MISSING_RESOURCES: readonly MissingResource[] = Object.values(RESOURCE_BY_SQLSTATE);
 
 /** Finds what the server lacks; undefined for any other error. */
-export function findLack(code: string | undefined): Lack | undefined {
+export function findMissingResource(code: string | undefined): MissingResource | undefined {
   // Whole codes come first: keys that look like small integers would be sorted.
-  return Object.entries(LACKS)
+  return Object.entries(RESOURCE_BY_SQLSTATE)
     .sort(([a], [b]) => b.length - a.length)
     .find(([start]) => code?.startsWith(start))?.[1];
 }
@@ -63,5 +64,5 @@ export function findLack(code: string | undefined): Lack | undefined {
  * connections, class 58 the operating system, 25006 a read-only database.
  */
 export function isOutageState(code: string | undefined): boolean {
-  return findLack(code) !== undefined;
+  return findMissingResource(code) !== undefined;
 }

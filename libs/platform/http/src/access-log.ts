@@ -66,8 +66,13 @@ export function logAccess(
 }
 
 /** Renders who acted, as the audit log names them: `token 12`, or who has the session. */
-function renderActor({ caller, sessionIds = {} }: AuthenticatedRequest): string | undefined {
+function renderActor({
+  caller,
+  adminCaller,
+  sessionIds = {},
+}: AuthenticatedRequest): string | undefined {
   if (caller) return `token ${caller.tokenId}`;
+  if (adminCaller) return `admin_token ${adminCaller.tokenId}`;
   const [owner] = Object.entries(sessionIds);
   return owner && `${owner[0].replace(/_id$/, '')} ${owner[1]}`;
 }

@@ -36,8 +36,8 @@ export type AuthenticatedRequest = FastifyRequest &
     failure?: unknown;
   };
 
-/** Lists the methods that a read-only token may use: the safe ones of RFC 9110, section 9.2.1. */
-const SAFE_METHODS = new Set(['GET', 'HEAD', 'OPTIONS']);
+/** Methods that change nothing (RFC 9110, section 9.2.1). */
+export const SAFE_METHODS: ReadonlySet<string> = new Set(['GET', 'HEAD', 'OPTIONS']);
 
 /**
  * Asserts that the token is not read-only, or the request writes nothing. A path or method that does not exist is

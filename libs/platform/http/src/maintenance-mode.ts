@@ -1,14 +1,13 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import { MaintenanceError } from '#kernel/errors.js';
 import type { Maintenance } from '#database/maintenance.service.js';
+import { SAFE_METHODS } from './caller.js';
 import { setRouteConfig } from './route-config.js';
 
 type MaintenanceConfig = { isAllowedInMaintenance?: boolean };
 
 /** Names the config of a route that is not refused in maintenance, although its method writes. */
 export const WORKS_IN_MAINTENANCE: MaintenanceConfig = { isAllowedInMaintenance: true };
-
-const READING_METHODS = new Set(['GET', 'HEAD', 'OPTIONS']);
 
 /** Keeps a method available in maintenance: it changes no record of an account, as a sign-in. */
 export function WorksInMaintenance(): MethodDecorator {
@@ -21,7 +20,7 @@ export function WorksInMaintenance(): MethodDecorator {
  */
 export function refuseInMaintenance(server: FastifyInstance, maintenance: Maintenance): void {
   server.addHook('onRequest', async (request) => {
-    if (READING_METHODS.has(request.method) || isAllowedInMaintenance(request)) return;
+    if (SAFE_METHODS.has(request.method) || isAllowedInMaintenance(request)) return;
     const current = await maintenance.find();
     if (current) throw new MaintenanceError(current.reason);
   });

@@ -1,5 +1,6 @@
 import type { FastifyInstance, FastifyReply } from 'fastify';
 import { UnknownOutcomeError } from '#kernel/errors.js';
+import { SAFE_METHODS } from './caller.js';
 import type { AuthenticatedRequest } from './caller.js';
 import type { ErrorsFilter } from './errors.filter.js';
 
@@ -8,7 +9,6 @@ const OUTCOME_TIMEOUT_MS = 29_000;
 const CHECK_INTERVAL_MS = 500;
 /** A request that takes longer until its handler runs was sent slowly. */
 const SLOW_UPLOAD_MS = 8_000;
-const READS = new Set(['GET', 'HEAD', 'OPTIONS']);
 
 /**
  * Closes the connection of writes whose outcome is unknown 30 s after their request (ERR-21), however many steps have
@@ -17,7 +17,7 @@ const READS = new Set(['GET', 'HEAD', 'OPTIONS']);
 export function endOverdueRequests(server: FastifyInstance, errors: ErrorsFilter): void {
   const pending = new Map<FastifyReply, number>();
   server.addHook('preValidation', (request, reply, done) => {
-    if (!READS.has(request.method)) {
+    if (!SAFE_METHODS.has(request.method)) {
       const { elapsedTime } = reply;
       pending.set(reply, OUTCOME_TIMEOUT_MS + (elapsedTime > SLOW_UPLOAD_MS ? elapsedTime : 0));
       reply.raw.once('close', () => pending.delete(reply));

@@ -1,4 +1,5 @@
 import { describe, expect, it, jest } from '@jest/globals';
+import { clock } from '#kernel/clock.js';
 import type { PlatformConfig } from '#kernel/platform-config.js';
 import { getAddressKey, getNetworkKey, RateLimits } from './rate-limit.js';
 import { LocalCounts } from './throttler-storage.js';
@@ -128,12 +129,12 @@ describe('LocalCounts', () => {
   it('restarts a count with each window, and when the clock is set back', async () => {
     const counts = new LocalCounts();
     const hitsAt = async (now: number) => {
-      jest.useFakeTimers({ now });
+      const time = jest.spyOn(clock, 'getMs').mockReturnValue(now);
       try {
         const [count] = await counts.count([{ key: 'a', ttl: 60_000, limit: 9 }]);
         return [count?.totalHits, count?.timeToExpire];
       } finally {
-        jest.useRealTimers();
+        time.mockRestore();
       }
     };
     const noon = Date.parse('2026-01-31T12:00:00Z');

@@ -96,7 +96,16 @@ describe('the clock', () => {
     expect(clock.getMs()).toBe(databaseMs);
   });
 
-  it('never goes back, whatever it measures', () => {
+  it('goes back with a database whose clock was more than a minute ahead', () => {
+    measure();
+    pass(10_000);
+    clock.getMs();
+    databaseMs -= HOUR;
+    measure();
+    expect(clock.getMs()).toBe(databaseMs);
+  });
+
+  it('never goes back otherwise, whatever it measures', () => {
     const times: number[] = [];
     for (let i = 0; i < 2_000; i++) {
       if (i % 50 === 0) databaseMs += ((i * 7919) % 4_001) - 2_000;

@@ -8,15 +8,19 @@ type Estimate = { offsetMs: number; uncertaintyMs: number; measuredAt: number };
 const MAX_DRIFT = 0.0002;
 /** Speed of this clock while it is ahead of the database's. */
 const SLOW_SPEED = 0.5;
+/** A longer lead is not waited for: receivers refuse signatures whose time is five minutes off. */
+const MAX_LEAD_MS = 60_000;
+
+const NEVER = { ms: -Infinity, at: 0 };
 
 /**
  * Tells the database's time without asking the database (ADR-0098): an offset that was measured, plus the monotonic time
- * of this process. So a wrong clock of this machine changes nothing, however it jumps. Never goes back. Until the first
- * measurement, as in a script that has no database, it is the clock of this machine.
+ * of this process. So a wrong clock of this machine changes nothing, however it jumps. Goes back only when it is more than a
+ * minute ahead of the database. Until the first measurement, as in a script without a database, it is the machine's clock.
  */
 export class Clock {
   private estimate: Estimate | undefined;
-  private last = { ms: -Infinity, at: -Infinity };
+  private last = { ...NEVER };
 
   constructor(
     private readonly getMonotonicMs: () => number = () => performance.now(),
@@ -48,6 +52,7 @@ export class Clock {
     const hasJumped = Math.abs(jumpMs) > uncertaintyMs + currentUncertaintyMs;
     if (hasJumped || uncertaintyMs <= currentUncertaintyMs) {
       this.estimate = { offsetMs, uncertaintyMs, measuredAt: receivedAt };
+      if (this.last.ms - receivedAt - offsetMs > MAX_LEAD_MS) this.last = { ...NEVER };
     }
     return hasJumped ? jumpMs : 0;
   }

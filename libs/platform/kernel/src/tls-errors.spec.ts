@@ -13,7 +13,7 @@ describe('describeTlsError', () => {
     'DEPTH_ZERO_SELF_SIGNED_CERT',
   ])('says of %s which settings name the authority', (code) => {
     expect(describeTlsError(createError(code))).toMatch(
-      /^nobody here trusts the authority of its certificate: .*NODE_EXTRA_CA_CERTS.*sslrootcert \([A-Z_]+\)$/,
+      /^the authority that issued its certificate is not trusted: .*NODE_EXTRA_CA_CERTS.*sslrootcert \([A-Z_]+\)$/,
     );
   });
 

@@ -5,7 +5,7 @@ const DESCRIPTIONS: Readonly<Record<string, string>> = {
 };
 
 const UNTRUSTED =
-  'nobody here trusts the authority of its certificate: name that in NODE_EXTRA_CA_CERTS, or for PostgreSQL in sslrootcert';
+  'the authority that issued its certificate is not trusted: name its file in NODE_EXTRA_CA_CERTS, or for PostgreSQL in sslrootcert';
 const UNTRUSTED_CODES = new Set([
   'UNABLE_TO_VERIFY_LEAF_SIGNATURE',
   'UNABLE_TO_GET_ISSUER_CERT',

@@ -21,8 +21,8 @@ import {
 } from '#http/response-fields.js';
 import type { ApiTokenRecord } from '#identity/api-tokens.service.js';
 import { ROLES, type Role } from '#identity/roles.js';
+import { MAX_ACCOUNTS } from '#identity/token.js';
 
-const MAX_ACCOUNTS = 100;
 const MAX_INT32 = 2_147_483_647;
 
 const DESCRIPTIONS = {
@@ -43,7 +43,7 @@ const idsKind: FieldKind = {
   validators: [
     IsArray({ message: 'must be a list of ids' }),
     ArrayNotEmpty({ message: 'must name at least one store' }),
-    ArrayMaxSize(MAX_ACCOUNTS, { message: `must have at most ${MAX_ACCOUNTS} ids` }),
+    ArrayMaxSize(MAX_ACCOUNTS, { message: `must be 1 to ${MAX_ACCOUNTS} stores` }),
     Check((ids: unknown[]) =>
       ids.every((id) => Number.isSafeInteger(id) && Number(id) >= 1)
         ? undefined

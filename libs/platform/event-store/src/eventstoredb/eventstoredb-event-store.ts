@@ -44,6 +44,7 @@ import { EventStoreDbReader } from './eventstoredb-reader.js';
 import type { PersonalKeys } from '../personal-keys/personal-keys.js';
 import { OwnStreams } from './eventstoredb-streams.js';
 import { EventStoreDbSubscription } from './eventstoredb-subscription.js';
+import { CapTurns } from '../commands/cap-turns.js';
 import { RemainingWrites } from '../commands/remaining-writes.js';
 import { logServerVersion } from './server-version.js';
 import { refuseHistoryInPostgres } from '../log/positions-check.js';
@@ -68,7 +69,6 @@ export class EventStoreDbEventStore
   override readonly readModelsMayLag = true;
   override readonly readModelSlots = new BatchSlots(1, () => READ_MODELS_STUCK_MS);
   private readonly log = new Logger(EventStoreDbEventStore.name);
-  private readonly url: string;
   private readonly connection: EventStoreDbConnection;
   private readonly reader: EventStoreDbReader;
   private readonly appender: EventStoreDbAppender;
@@ -77,6 +77,7 @@ export class EventStoreDbEventStore
   private readonly identity: EventStoreDbIdentity;
   /** Whether the history on the server is known to belong to our database. */
   private isOurs = false;
+  private readonly capTurns = new CapTurns();
   private readonly rowWriter: ReadModelWriter;
   private readonly stopped = new AbortController();
   private recovery: Promise<void> | undefined;
@@ -84,15 +85,14 @@ export class EventStoreDbEventStore
   constructor(
     private readonly pool: Pool,
     private readonly keys: PersonalKeys,
-    config: PlatformConfig,
+    private readonly config: PlatformConfig,
     /** The kinds of our streams; other streams on the server are not read. */
     kinds: StreamKind[],
     private readonly session?: ProcessSession,
   ) {
     super();
     session?.addLeases({ name: 'es.intents', holder: 'process', endsAt: 'leased_until' });
-    this.url = config.eventStoreUrl ?? '';
-    this.connection = new EventStoreDbConnection(this.url);
+    this.connection = new EventStoreDbConnection(config.eventStoreUrl ?? '');
     const streams = new OwnStreams(
       config.eventStoreStreamPrefix,
       kinds.map(({ aggregate }) => `${aggregate.name}-`),
@@ -117,7 +117,7 @@ export class EventStoreDbEventStore
       await this.reader.readHead();
       await this.identity.check();
       this.isOurs = true;
-      await logServerVersion(this.url, this.log);
+      await logServerVersion(this.config.eventStoreUrl ?? '', this.log);
     } catch (error) {
       if (!(error instanceof UnavailableError)) throw error;
       const { cause } = error;
@@ -311,7 +311,8 @@ export class EventStoreDbEventStore
    */
   private async openSealed(intent: Intent): Promise<void> {
     const sealed = await sealIntent(this.keys, intent);
-    await this.settle(() => openIntent(this.pool, sealed, this.leaseHolder), 'refusable');
+    const open = () => openIntent(this.pool, sealed, this.leaseHolder);
+    await this.capTurns.run(intent.cap, () => this.settle(open, 'refusable'));
   }
 
   /**
@@ -321,7 +322,7 @@ export class EventStoreDbEventStore
    * @throws UnavailableError, UnknownOutcomeError
    */
   private async settle(work: () => Promise<void>, firstTry?: 'refusable'): Promise<void> {
-    let isUnknown = firstTry === undefined;
+    let isUnknown = !firstTry;
     const isRetriable = (error: unknown) =>
       (isUnknown ||= isConnectionLoss(error)) && isTransient(error);
     await retryUntil(

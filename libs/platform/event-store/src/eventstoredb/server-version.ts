@@ -6,7 +6,7 @@ import { parseConnectionString } from './connection-string.js';
 
 const TIMEOUT_MS = 3_000;
 
-/** Versions that the tests of this engine have passed on. */
+/** The supported versions: those that were tried, and those that speak the same protocol (docs/engines.md). */
 const SUPPORTED: Record<Product, readonly string[]> = {
   EventStoreDB: ['23.10', '24.10'],
   KurrentDB: ['25', '26'],
@@ -28,7 +28,7 @@ export function parseServerInfo(info: unknown): ServerVersion | undefined {
   return { product: major >= 25 ? 'KurrentDB' : 'EventStoreDB', version };
 }
 
-/** Returns a warning about a version that this engine was not tested on; undefined for the others. */
+/** Finds what to say about a version that is not supported. */
 export function findVersionWarning({ product, version }: ServerVersion): string | undefined {
   if (SUPPORTED[product].some((start) => version.startsWith(`${start}.`))) return undefined;
   return `${product} ${version} is not supported: use EventStoreDB ${SUPPORTED.EventStoreDB.join(' or ')}, or KurrentDB ${SUPPORTED.KurrentDB.join(' or ')}`;

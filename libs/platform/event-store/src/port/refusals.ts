@@ -1,3 +1,4 @@
+import { CapReachedError } from './caps.js';
 import { findDatabaseError, SQLSTATE } from '#database/sqlstate.js';
 import { ClaimTakenError, ConflictError, KeyTakenOverError } from './event-store.js';
 
@@ -14,4 +15,11 @@ export function toCommitError(error: unknown): unknown {
     default:
       return error;
   }
+}
+
+/** Tells whether an error means that nothing was written, except perhaps by an earlier try of our own. */
+export function isRefusal(error: unknown): boolean {
+  return [ConflictError, ClaimTakenError, KeyTakenOverError, CapReachedError].some(
+    (kind) => error instanceof kind,
+  );
 }

@@ -14,10 +14,8 @@ import { isRolledBackForRetry } from '#database/sqlstate.js';
 import { Notifications } from '#database/notifications.js';
 import { ThrottledNotify } from '#database/throttled-notify.js';
 import {
-  ClaimTakenError,
   ConflictError,
   EventStore,
-  KeyTakenOverError,
   type Commit,
   type Head,
   type EventRef,
@@ -27,12 +25,13 @@ import {
   type StoredEvent,
   type Subscriber,
 } from '../port/event-store.js';
-import { CapReachedError, checkCap } from '../port/caps.js';
+import { checkCap } from '../port/caps.js';
 import { createEraseStatement, getHeads, getLastHead, prepareWrites } from './commit-arguments.js';
 import { TURN_WITHIN_MS } from '../commands/stream-queues.js';
 import { Batcher, type BatchLimits, BatchSlots } from '#database/batcher.js';
+import { CapTurns } from '../commands/cap-turns.js';
 import { createCommitStatement } from './commit-statement.js';
-import { toCommitError } from '../port/refusals.js';
+import { isRefusal, toCommitError } from '../port/refusals.js';
 import { refuseForeignPositions } from '../log/positions-check.js';
 import { PostgresReader } from './postgres-reader.js';
 import type { PlainTable } from '../read-models/read-models.js';
@@ -68,6 +67,7 @@ export class PostgresEventStore extends EventStore implements OnModuleInit, OnAp
   );
   private readonly reader: PostgresReader;
   private readonly shared = new SharedLog((after, limit) => this.readAll(after, limit));
+  private readonly capTurns = new CapTurns();
   private readonly wakers = new Set<() => void>();
   private listening: Notifications | undefined;
   private readonly announcements: ThrottledNotify;
@@ -334,7 +334,7 @@ export class PostgresEventStore extends EventStore implements OnModuleInit, OnAp
       }
     };
     if (needsTransaction) {
-      const results = await inTransaction(this.pool, write);
+      const results = await this.capTurns.run(cap, () => inTransaction(this.pool, write));
       if (results.some(isFulfilled)) this.announcements.notifyInBackground();
       return results;
     }
@@ -390,11 +390,4 @@ function toClaimKeys({ accountId, claims = [] }: Commit): string[] {
  */
 function toUnavailableError(cause: unknown): UnavailableError {
   return new UnavailableError('The database cannot take changes now', { cause });
-}
-
-/** Tells whether an error means that nothing was written, except perhaps by an earlier try of our own. */
-function isRefusal(error: unknown): boolean {
-  return [ConflictError, ClaimTakenError, KeyTakenOverError, CapReachedError].some(
-    (kind) => error instanceof kind,
-  );
 }
