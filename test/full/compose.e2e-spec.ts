@@ -113,10 +113,12 @@ describe('docker-compose.yml', () => {
     expect(names.filter((name) => !declaredNames.has(name) && !isPrefix(name))).toEqual([]);
   });
 
-  it('gives migrate nothing but the URLs of the two database roles', () => {
+  it('gives migrate the URLs of the two database roles and no other secret', () => {
     expect(Object.keys(getService('migrate').environment ?? {}).sort()).toEqual([
       'DATABASE_MIGRATION_URL',
       'DATABASE_URL',
+      'LOG_FORMAT',
+      'NODE_EXTRA_CA_CERTS',
     ]);
   });
 
@@ -493,25 +495,33 @@ describe('with the environment of docker-compose.yml', () => {
     return pattern.exec(output)?.[1] ?? '';
   }
 
+  /** Lists the messages of lines in JSON, which docker-compose.yml asks for. */
+  function listMessages(output: string): string[] {
+    return output
+      .trimEnd()
+      .split('\n')
+      .map((line) => (JSON.parse(line) as { message: string }).message);
+  }
+
   it('migrate connects to its database and ends with 0', () => {
-    expect(runNode([getProgram('migrate')], buildLocalEnvironment('migrate'))).toEqual({
-      status: 0,
-      output: 'the database is up to date\n',
-    });
+    const { status, output } = runNode([getProgram('migrate')], buildLocalEnvironment('migrate'));
+    expect(status).toBe(0);
+    expect(listMessages(output)).toContain('the database is up to date');
   });
 
   it('event-store-access creates the KurrentDB user, and a second run changes nothing', async () => {
     const environment = buildLocalEnvironment('event-store-access');
     const run = () => startProgram(getProgram('event-store-access'), environment);
     const first = run();
-    expect([await first.exitCode, first.output()]).toEqual([
-      0,
-      'inkpad may read $all, and read and append to streams; everything else needs an administrator\n',
-    ]);
+    expect(await first.exitCode).toBe(0);
+    expect(listMessages(first.output())).toContain(
+      'inkpad may read $all, and read and append to streams; everything else needs an administrator',
+    );
     const { appended } = eventStoreDb;
     expect(appended).toBeGreaterThan(0);
     const second = run();
-    expect([await second.exitCode, second.output()]).toEqual([0, first.output()]);
+    expect(await second.exitCode).toBe(0);
+    expect(listMessages(second.output())).toEqual(listMessages(first.output()));
     expect(eventStoreDb.appended).toBe(appended);
   });
 
