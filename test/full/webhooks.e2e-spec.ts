@@ -532,7 +532,7 @@ describe('a single event of an idle system', () => {
     const receiver = await receive();
     const subscription = await subscribe(store, receiver);
     const { path } = await enrol(store);
-    const preload = new URL('support/database/print-statements.mjs', import.meta.url).pathname;
+    const preload = new URL('../support/database/print-statements.mjs', import.meta.url).pathname;
     const dispatcher = await startDispatcher({ NODE_OPTIONS: `--import=${preload}` });
     const waitForDeliveries = (count: number) =>
       eventually(
