@@ -26,7 +26,18 @@ export function decodeText(bytes: Uint8Array): { text: string; encoding: Encodin
   }
   const text = decode(bytes, 'utf-8');
   if (text !== undefined) return { text, encoding: 'utf-8' };
-  return { text: new TextDecoder('windows-1252').decode(bytes), encoding: 'windows-1252' };
+  return { text: decodeWindows1252(bytes), encoding: 'windows-1252' };
+}
+
+/** What Windows-1252 has from 0x80 to 0x9f, where Latin-1 has control characters. */
+const WINDOWS_1252 = '€\x81‚ƒ„…†‡ˆ‰Š‹Œ\x8dŽ\x8f\x90‘’“”•–—˜™š›œ\x9džŸ';
+
+/** Decodes Windows-1252. The TextDecoder of Node.js 20 would decode it as Latin-1. */
+function decodeWindows1252(bytes: Uint8Array): string {
+  const latin1 = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString('latin1');
+  return latin1.replace(/[\x80-\x9f]/g, (control) =>
+    WINDOWS_1252.charAt(control.charCodeAt(0) - 0x80),
+  );
 }
 
 function decode(bytes: Uint8Array, encoding: Encoding): string | undefined {
