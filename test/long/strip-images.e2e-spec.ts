@@ -56,7 +56,10 @@ async function addPicture(name: string, png: Buffer): Promise<void> {
   const hash = createHash('sha256').update(png).digest('hex');
   await service.app
     .get(Pool)
-    .query('insert into pictures (hash, account_id, png) values ($1, $2, $3)', [hash, STORE, png]);
+    .query(
+      'insert into pictures (hash, account_id, png) values ($1, $2, $3) on conflict do nothing',
+      [hash, STORE, png],
+    );
   pictures.set(name, hash);
 }
 
