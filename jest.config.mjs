@@ -30,9 +30,10 @@ const postgres = {
   globalTeardown: '<rootDir>/test/support/jest/stop-postgres.mjs',
 };
 
-// Rules whose tests take long: pictures, passes, live updates, switches that processes notice after a second.
+// Rules whose tests take long: pictures, passes, live updates, many records, several processes, and what processes notice
+// after a second.
 const SLOW_RULES =
-  'test/contract/(strip-images|large-pages|apple-wallet|google-wallet|web-card-live|web-card-push|versions|maintenance)';
+  'test/contract/(strip-images|large-pages|apple-wallet|google-wallet|web-card-live|web-card-push|versions|maintenance|erasing|exports|quotas|record-limits)';
 
 export default {
   // Only guards against hanging forever: a busy machine may be many times slower.

@@ -467,7 +467,7 @@ describe('provisioned stores', () => {
     expect(await readPages('/accounts?limit=250')).toEqual(before);
   });
 
-  it('ADMIN-22 The list has every store of the service by id, in pages with `limit`, `cursor` and `Link`; `user_id` filters it', async () => {
+  it('ADMIN-22 The list has every store of the service by id, in pages with `limit` (100 by default), `cursor` and `Link`; `user_id` filters it', async () => {
     const owner = await newUser();
     const stores = [await newStore(owner.id), await newStore(owner.id), await newStore(owner.id)];
     const own = stores.map(({ id }) => id);

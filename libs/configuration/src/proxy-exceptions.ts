@@ -1,6 +1,6 @@
 import ipaddr from 'ipaddr.js';
 import { isIP } from 'node:net';
-import { parseRanges, Setting, type AddressRange } from './setting-decorators.js';
+import { isInRanges, parseRanges, Setting, type AddressRange } from './setting-decorators.js';
 
 /** The hosts that are reached without the outgoing proxy. */
 export type ProxyExceptions = {
@@ -34,8 +34,7 @@ export function parseProxyExceptions(text: string): ProxyExceptions | undefined 
 /** Tells whether a host, which is a name or an address, is reached without the proxy. */
 export function isProxyException(host: string, { names, ranges }: ProxyExceptions): boolean {
   if (ipaddr.isValid(host)) {
-    const address = ipaddr.process(host);
-    return ranges.some((range) => range[0].kind() === address.kind() && address.match(range));
+    return isInRanges(ipaddr.process(host), ranges);
   }
   const name = host.toLowerCase().replace(/\.$/, '');
   return names.some((one) =>

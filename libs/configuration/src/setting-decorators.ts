@@ -223,6 +223,11 @@ export function parseFactor(text: string): number | undefined {
   return Number.isFinite(factor) && factor >= 1 ? factor : undefined;
 }
 
+/** Tells whether an address is in one of these ranges. */
+export function isInRanges(address: AddressRange[0], ranges: readonly AddressRange[]): boolean {
+  return ranges.some((range) => range[0].kind() === address.kind() && address.match(range));
+}
+
 export function parseRanges(text: string): AddressRange[] | Invalid | undefined {
   const texts = text.split(',').map((range) => range.trim());
   const isValid = texts.every(

@@ -11,8 +11,8 @@ import { StripRenderer, type StripImage } from './strip-renderer.service.js';
 const MB = 1024 * 1024;
 const MEMORY_CACHE_BYTES = 32 * MB;
 const MAX_REMEMBERED_DESIGNS = 10_000;
-/** After adding so much to the table, a process checks whether it is too large. */
-const PRUNE_INTERVAL_BYTES = 32 * MB;
+/** After adding so much to the table, or a quarter of its limit, a process checks whether it is too large. */
+const MAX_PRUNE_INTERVAL_BYTES = 32 * MB;
 
 type ImageRequest = { hash: string; image: StripImage };
 type DesignRow = { account_id: number; design: StripDesign; png: Buffer | null };
@@ -34,13 +34,16 @@ export class StripImages {
     allowStaleOnFetchAbort: true,
   });
   private readonly remembered = new LRUCache<string, true>({ max: MAX_REMEMBERED_DESIGNS });
+  private readonly keptBytes: number;
   private savedBytes = 0;
 
   constructor(
     private readonly pool: Pool,
     private readonly renderer: StripRenderer,
-    private readonly config: Config,
-  ) {}
+    config: Config,
+  ) {
+    this.keptBytes = config.stripImageCacheMb * MB;
+  }
 
   hashDesign(design: StripDesign): string {
     return hashDesign(design);
@@ -108,7 +111,7 @@ export class StripImages {
         values: [hash, name, png],
       });
       this.savedBytes += png.length;
-      if (this.savedBytes >= PRUNE_INTERVAL_BYTES) {
+      if (this.savedBytes >= Math.min(MAX_PRUNE_INTERVAL_BYTES, this.keptBytes / 4)) {
         this.savedBytes = 0;
         await this.prune();
       }
@@ -126,7 +129,7 @@ export class StripImages {
           from strip_images
         ) aged
         where aged.hash = i.hash and aged.name = i.name and aged.bytes > $1`,
-      values: [this.config.stripImageCacheMb * MB],
+      values: [this.keptBytes],
     });
   }
 }

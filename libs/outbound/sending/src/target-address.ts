@@ -2,6 +2,7 @@ import ipaddr from 'ipaddr.js';
 import { isIP } from 'node:net';
 import { parseAbsoluteUrl } from '#kernel/absolute-url.js';
 import type { Config } from '#configuration/config.js';
+import { isInRanges } from '#configuration/setting-decorators.js';
 
 /** The targets that the operator allows beyond the public internet. They apply to writes and to deliveries. */
 export type TargetRules = Pick<Config, 'webhookAllowInsecureTargets' | 'webhookAllowedCidrs'>;
@@ -81,19 +82,15 @@ export function isBlockedAddress(address: string, rules: TargetRules): boolean {
   const { replaced, mentioned } = findEmbeddedAddresses(parsed);
   const judged = replaced.length > 0 ? replaced : [parsed];
   return (
-    [parsed, ...mentioned].some((one) => isIn(one, NEVER_ALLOWED)) ||
+    [parsed, ...mentioned].some((one) => isInRanges(one, NEVER_ALLOWED)) ||
     judged.some((one) => !isAllowed(one, rules))
   );
 }
 
 function isAllowed(address: IpAddress, { webhookAllowedCidrs }: TargetRules): boolean {
-  if (isIn(address, webhookAllowedCidrs)) return true;
-  if (address instanceof ipaddr.IPv4) return !isIn(address, BLOCKED_V4);
-  return address.match(PUBLIC_V6) && !isIn(address, BLOCKED_V6);
-}
-
-function isIn(address: IpAddress, ranges: readonly [IpAddress, number][]): boolean {
-  return ranges.some((range) => range[0].kind() === address.kind() && address.match(range));
+  if (isInRanges(address, webhookAllowedCidrs)) return true;
+  if (address instanceof ipaddr.IPv4) return !isInRanges(address, BLOCKED_V4);
+  return address.match(PUBLIC_V6) && !isInRanges(address, BLOCKED_V6);
 }
 
 /** Returns the address if the host is one rather than a name. URL has normalised every notation. */

@@ -1,6 +1,7 @@
 import { Injectable, NotFoundException } from '@nestjs/common';
 import type { FastifyInstance, FastifyReply } from 'fastify';
 import { Config } from '#configuration/config.js';
+import { isInRanges } from '#configuration/setting-decorators.js';
 import { RateLimitedError, UnauthorizedError } from '#kernel/errors.js';
 import { assertMayWrite, readBearerToken, type AuthenticatedRequest } from '#http/caller.js';
 import { parseIpAddress } from '#http/client-address.js';
@@ -69,9 +70,6 @@ export class AdminGuard {
     const { adminAllowedCidrs } = this.config;
     if (adminAllowedCidrs.length === 0) return true;
     const address = ip === undefined ? undefined : parseIpAddress(ip);
-    return (
-      address !== undefined &&
-      adminAllowedCidrs.some((range) => range[0].kind() === address.kind() && address.match(range))
-    );
+    return address !== undefined && isInRanges(address, adminAllowedCidrs);
   }
 }
