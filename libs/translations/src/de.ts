@@ -1,3 +1,4 @@
+import { console } from './console/de.js';
 import type { Translations } from './en.js';
 
 const stamps = (text: string) => `${text} Stempel`;
@@ -220,4 +221,5 @@ export const de: Translations = {
     start: 'Zur Startseite',
     documentation: 'Zur Dokumentation',
   },
+  console,
 };

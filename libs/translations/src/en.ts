@@ -1,3 +1,5 @@
+import { console } from './console/en.js';
+
 const stamps = (text: string, count: number) => `${text} ${count === 1 ? 'stamp' : 'stamps'}`;
 
 /**
@@ -255,6 +257,7 @@ export const en = {
     start: 'Go to the start page',
     documentation: 'Go to the documentation',
   },
+  console,
 };
 
 /** The texts of one language. */

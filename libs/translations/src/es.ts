@@ -1,3 +1,4 @@
+import { console } from './console/es.js';
 import { en, type Translations } from './en.js';
 
 const s = (count: number) => (count === 1 ? '' : 's');
@@ -172,4 +173,5 @@ export const es: Translations = {
     start: 'Ir a la página de inicio',
     documentation: 'Ir a la documentación',
   },
+  console,
 };

@@ -1,3 +1,4 @@
+import { console } from './console/fr.js';
 import { en, type Translations } from './en.js';
 
 const s = (count: number) => (count < 2 ? '' : 's');
@@ -175,4 +176,5 @@ export const fr: Translations = {
     start: 'Vers la page d’accueil',
     documentation: 'Vers la documentation',
   },
+  console,
 };

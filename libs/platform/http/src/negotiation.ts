@@ -5,13 +5,13 @@ import { addVary } from './headers.js';
 /** In the order in which they are preferred: brotli is smaller. */
 const ENCODINGS = ['br', 'gzip'] as const;
 
-/** Chooses one of the languages for the client, English by default. */
+/** Chooses one of the languages for the client, English by default. @param reply gets the header Vary */
 export function negotiateLanguage(
   request: FastifyRequest,
-  reply: FastifyReply,
   languages: string[],
+  reply?: FastifyReply,
 ): string {
-  addVary(reply, 'Accept-Language');
+  if (reply) addVary(reply, 'Accept-Language');
   return new Negotiator(request).language(languages) ?? 'en';
 }
 

@@ -53,11 +53,11 @@ export class HtmlErrorPages implements ErrorPages {
   ): void {
     const path = getPath(request.url);
     const isInConsole = isConsolePath(path);
-    const language = isInConsole ? 'en' : negotiateLanguage(request, reply, LANGUAGE_CODES);
+    const language = negotiateLanguage(request, LANGUAGE_CODES, reply);
     const { t: translations, locale } = getTranslations(language);
     const t = translations.errorPage;
     const text = describeError(error, response, t, locale);
-    const link = isInConsole ? buildConsoleLink(request, t) : buildPublicLink(path, t);
+    const link = isInConsole ? buildConsoleLink(request, translations) : buildPublicLink(path, t);
     const page = renderPage({
       kind: isInConsole ? 'console' : 'public',
       title: text.title,
@@ -85,9 +85,9 @@ function buildPublicLink(
 /** Builds the link back. The session is unknown when the limit, the route or the database failed first. */
 function buildConsoleLink(
   { signedIn }: ConsoleRequest,
-  { start }: Translations['errorPage'],
+  { console: { stores }, errorPage: { start } }: Translations,
 ): ErrorView['link'] {
-  return { path: '/app', text: signedIn ? 'Your stores' : start };
+  return { path: '/app', text: signedIn ? stores : start };
 }
 
 const MEDIA_TYPES = ['application/json', 'application/problem+json', 'text/html'];

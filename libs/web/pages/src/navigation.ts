@@ -1,11 +1,9 @@
 import type { Operation } from '#identity/roles.js';
+import type { Translations } from '#translations/en.js';
 
-/** Describes a page of a store at `/app/stores/:account_id/<path>`. */
+/** Describes a page of a store at `/app/stores/:account_id/<path>`. Its texts are in `t.console.navigation`. */
 export type NavigationEntry = {
-  path: string;
-  title: string;
-  /** A short description for the overview. */
-  about: string;
+  path: keyof Translations['console']['navigation'];
   /** The operation that a role must allow to see the page. */
   operation: Operation;
 };
@@ -15,38 +13,13 @@ export type NavigationLink = { path: string; title: string; about: string; curre
 
 /** Lists the pages of a store in the order of the menu. A lib adds an entry for each of its pages. */
 export const NAVIGATION: readonly NavigationEntry[] = [
-  {
-    path: 'locations',
-    title: 'Locations',
-    about: 'Your shops on the map',
-    operation: 'listLocations',
-  },
-  { path: 'posters', title: 'Posters', about: 'To print and hang up', operation: 'listPosters' },
-  {
-    path: 'messages',
-    title: 'Messages',
-    about: 'Links sent to customers',
-    operation: 'outbox.read',
-  },
-  { path: 'users', title: 'Users', about: 'Who can sign in here', operation: 'users.read' },
-  {
-    path: 'tokens',
-    title: 'API tokens',
-    about: 'For tills and web shops',
-    operation: 'tokens.read',
-  },
-  {
-    path: 'settings',
-    title: 'Settings',
-    about: 'Name, language, signup',
-    operation: 'store.settings',
-  },
-  {
-    path: 'audit',
-    title: 'Log',
-    about: 'Changes to users and tokens',
-    operation: 'audit.read',
-  },
+  { path: 'locations', operation: 'listLocations' },
+  { path: 'posters', operation: 'listPosters' },
+  { path: 'messages', operation: 'outbox.read' },
+  { path: 'users', operation: 'users.read' },
+  { path: 'tokens', operation: 'tokens.read' },
+  { path: 'settings', operation: 'store.settings' },
+  { path: 'audit', operation: 'audit.read' },
 ];
 
 /**
@@ -58,8 +31,10 @@ export function listNavigationLinks(
   accountId: number,
   may: (operation: Operation) => boolean,
   at: string,
+  t: Translations,
 ): NavigationLink[] {
-  return NAVIGATION.filter(({ operation }) => may(operation)).map(({ path, title, about }) => {
+  return NAVIGATION.filter(({ operation }) => may(operation)).map(({ path }) => {
+    const { title, about } = t.console.navigation[path];
     const full = `/app/stores/${accountId}/${path}`;
     return { path: full, title, about, current: at === full || at.startsWith(`${full}/`) };
   });

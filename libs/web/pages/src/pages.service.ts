@@ -1,8 +1,10 @@
 import { Injectable } from '@nestjs/common';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { Config } from '#configuration/config.js';
+import { negotiateLanguage } from '#http/negotiation.js';
 import { getPath } from '#http/path.js';
 import { isAllowed } from '#identity/roles.js';
+import { getTranslations, LANGUAGE_CODES, type Localization } from '#translations/translations.js';
 import type { ConsoleRequest } from './current-user.js';
 import { listNavigationLinks } from './navigation.js';
 import { renderPage, getRootPath, sendRenderedPage, type Colors, type PageExtras } from './page.js';
@@ -49,7 +51,12 @@ export class Pages {
     this.root = getRootPath(config);
   }
 
-  /** Sends a page of the console, in English, with the store and the menu of the request. */
+  /** Returns the texts of the console in the language that the browser prefers. */
+  localize(request: FastifyRequest): Localization {
+    return getTranslations(negotiateLanguage(request, LANGUAGE_CODES));
+  }
+
+  /** Sends a page of the console in the browser's language, with the store and the menu of the request. */
   async send<D extends object>(
     request: FastifyRequest,
     reply: FastifyReply,
@@ -57,15 +64,21 @@ export class Pages {
   ): Promise<void> {
     const { signedIn, store } = request as ConsoleRequest;
     const at = getPath(request.url).replace(/\/$/, '');
+    const { t, locale } = this.localize(request);
     const frame = {
-      ...createPlainFrame(this.root, 'en'),
+      ...createPlainFrame(this.root, locale),
       ...(signedIn && {
         csrf: signedIn.csrfToken,
         user: { name: signedIn.name, email: signedIn.email },
       }),
       ...(store && {
         store,
-        links: listNavigationLinks(store.id, (operation) => isAllowed(store.role, operation), at),
+        links: listNavigationLinks(
+          store.id,
+          (operation) => isAllowed(store.role, operation),
+          at,
+          t,
+        ),
       }),
     };
     await sendRenderedPage(

@@ -1,5 +1,7 @@
 import { loadPart, loadTemplate } from '#kernel/templates.js';
 import type { Role } from '#identity/roles.js';
+import type { Translations } from '#translations/en.js';
+import { getTranslations } from '#translations/translations.js';
 import type { NavigationLink } from './navigation.js';
 
 /** Holds what every view may use in addition to its own data: `it.page`. */
@@ -8,6 +10,8 @@ export type PageFrame = {
   root: string;
   /** A BCP 47 tag. */
   lang: string;
+  /** The texts in the language. */
+  t: Translations;
   /** The value of the hidden field `_csrf`; empty on pages without a session. */
   csrf: string;
   /** Null on pages without a session. */
@@ -20,7 +24,7 @@ export type PageFrame = {
 
 /** Creates a frame without session and store. */
 export function createPlainFrame(root: string, lang: string): PageFrame {
-  return { root, lang, csrf: '', user: null, store: null, links: [] };
+  return { root, lang, t: getTranslations(lang).t, csrf: '', user: null, store: null, links: [] };
 }
 
 /** Renders the inside of a page. */

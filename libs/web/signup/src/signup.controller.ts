@@ -117,7 +117,7 @@ export class SignupController {
       await this.sendClosed(reply, signupPoster);
       return undefined;
     }
-    const locale = signupPoster ?? negotiateLanguage(request, reply, LANGUAGE_CODES);
+    const locale = signupPoster ?? negotiateLanguage(request, LANGUAGE_CODES, reply);
     await this.sendNotice(reply, 404, locale, ({ gone, goneWhy }) => [gone, goneWhy]);
     return undefined;
   }

@@ -60,7 +60,7 @@ export class WebCardController {
     const match = await this.cards.find(uuid);
     if (!match) {
       // No store is known, so the browser chooses the language.
-      const language = negotiateLanguage(request, reply, LANGUAGE_CODES);
+      const language = negotiateLanguage(request, LANGUAGE_CODES, reply);
       const { t, locale: lang } = getTranslations(language);
       const title = t.card.notFound;
       const data = { title, text: t.card.notFoundWhy };

@@ -1,0 +1,19 @@
+import type { Translations } from '../en.js';
+
+export const console: Translations['console'] = {
+  skip: 'Zum Inhalt springen',
+  you: 'Ihr Konto',
+  signOut: 'Abmelden',
+  menu: 'Menü',
+  overview: 'Überblick',
+  stores: 'Ihre Geschäfte',
+  navigation: {
+    locations: { title: 'Standorte', about: 'Ihre Filialen auf der Karte' },
+    posters: { title: 'Plakate', about: 'Zum Drucken und Aufhängen' },
+    messages: { title: 'Nachrichten', about: 'An Kunden gesendete Links' },
+    users: { title: 'Team', about: 'Wer sich hier anmelden kann' },
+    tokens: { title: 'API-Tokens', about: 'Für Kassen und Webshops' },
+    settings: { title: 'Einstellungen', about: 'Name, Sprache, Anmeldung' },
+    audit: { title: 'Protokoll', about: 'Änderungen an Team und Tokens' },
+  },
+};

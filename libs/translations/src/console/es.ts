@@ -1,0 +1,19 @@
+import type { Translations } from '../en.js';
+
+export const console: Translations['console'] = {
+  skip: 'Ir al contenido',
+  you: 'Su cuenta',
+  signOut: 'Cerrar sesión',
+  menu: 'Menú',
+  overview: 'Resumen',
+  stores: 'Sus negocios',
+  navigation: {
+    locations: { title: 'Locales', about: 'Sus tiendas en el mapa' },
+    posters: { title: 'Carteles', about: 'Para imprimir y colgar' },
+    messages: { title: 'Mensajes', about: 'Enlaces enviados a clientes' },
+    users: { title: 'Equipo', about: 'Quién puede entrar aquí' },
+    tokens: { title: 'Tokens de API', about: 'Para cajas y tiendas en línea' },
+    settings: { title: 'Ajustes', about: 'Nombre, idioma, registro' },
+    audit: { title: 'Registro', about: 'Cambios en el equipo y los tokens' },
+  },
+};
