@@ -1,5 +1,5 @@
 import ipaddr from 'ipaddr.js';
-import { isIP } from 'node:net';
+import { isIP, isIPv4 } from 'node:net';
 
 /**
  * Parses an entry of X-Forwarded-For. Some proxies add the port, which differs for each connection, and some a zone.
@@ -18,5 +18,6 @@ export function parseIpAddress(entry: string): ipaddr.IPv4 | ipaddr.IPv6 | undef
  * @returns undefined for anything but an address
  */
 export function readClientAddress({ ip }: { ip: string | undefined }): string | undefined {
-  return ip === undefined ? undefined : parseIpAddress(ip)?.toString();
+  if (ip === undefined) return undefined;
+  return isIPv4(ip) ? ip : parseIpAddress(ip)?.toString();
 }

@@ -33,6 +33,7 @@ type DtoOptions = {
 const rules = new WeakMap<object, Rule[]>();
 const dtos = new WeakMap<object, DtoOptions>();
 const compiled = new WeakMap<object, CompiledFields>();
+const shapes = new WeakMap<object, Shape>();
 /** Time zones of bodies and queries that need one: Nest passes a pipe nothing else of the request. */
 const timeZones = new WeakMap<object, string>();
 
@@ -128,14 +129,15 @@ export type Shape = {
 };
 
 export function getShape(dto: Type): Shape {
-  const { wrapper, inside = dto } = dtos.get(dto) ?? {};
-  const fields = getFields(dto).inner;
-  const wrapped = getFields(inside).inner;
-  return {
-    fields,
-    wrapper,
-    outside: new Set([...fields.keys()].filter((name) => !wrapped.has(name))),
-  };
+  let shape = shapes.get(dto);
+  if (!shape) {
+    const { wrapper, inside = dto } = dtos.get(dto) ?? {};
+    const fields = getFields(dto).inner;
+    const wrapped = getFields(inside).inner;
+    const outside = new Set([...fields.keys()].filter((name) => !wrapped.has(name)));
+    shapes.set(dto, (shape = { fields, wrapper, outside }));
+  }
+  return shape;
 }
 
 function getFields(dto: Type): CompiledFields {

@@ -20,8 +20,8 @@ const IDENTITY_CODINGS = new Set(['', 'identity']);
  */
 export function installBodyChecks(server: FastifyInstance): void {
   server.addHook('preParsing', (request, reply, body, done) => {
-    isEmpty(request, body).then((empty) => {
-      if (empty) {
+    const check = (isEmpty: boolean) => {
+      if (isEmpty) {
         for (const name of BODY_HEADERS) delete request.headers[name];
       } else if (isCompressed(request)) {
         // RFC 9110, section 12.5.3: it tells clients that not the media type was refused.
@@ -29,7 +29,11 @@ export function installBodyChecks(server: FastifyInstance): void {
         return done(new CompressedBodyError('The body is compressed'));
       }
       done();
-    }, done);
+    };
+    if (!hasBody(request)) return check(true);
+    // A length says it at once; of a chunked body the first byte, which stays in the stream.
+    if (request.headers['transfer-encoding'] === undefined) return check(false);
+    waitForBody(body).then(() => check(body.readableLength === 0), done);
   });
 }
 
@@ -38,14 +42,6 @@ export function hasBody({ method, headers }: FastifyRequest): boolean {
   if (!METHODS.has(method)) return false;
   const { 'content-length': length, 'transfer-encoding': coding } = headers;
   return coding !== undefined || (length !== undefined && Number(length) > 0);
-}
-
-/** Tells whether there is no body. Waits for the first byte of a chunked one, which stays in the stream. */
-async function isEmpty(request: FastifyRequest, body: Readable): Promise<boolean> {
-  if (!hasBody(request)) return true;
-  if (request.headers['transfer-encoding'] === undefined) return false;
-  await waitForBody(body);
-  return body.readableLength === 0;
 }
 
 /** Waits until the body has a byte or ends. One that has ended already is never `readable`. */
@@ -64,6 +60,7 @@ async function waitForBody(body: Readable): Promise<void> {
  * 9112, section 7).
  */
 function isCompressed({ headers }: FastifyRequest): boolean {
+  if (!headers['content-encoding'] && !headers['transfer-encoding']) return false;
   const codings = [headers['content-encoding'], headers['transfer-encoding']]
     .flatMap((value) => (value ?? '').split(','))
     .map((coding) => coding.trim().toLowerCase());
