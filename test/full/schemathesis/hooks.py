@@ -70,6 +70,8 @@ REASONS = re.compile(
             r"must be valid Unicode text",
             # In a parameter that is JSON as text.
             r"must be valid JSON",
+            # Of a header that is to keep its value.
+            r"has no value that could stay",
             r"[Aa]nother replay",
         ]
     )

@@ -1,7 +1,11 @@
 import { describe, expect, it } from '@jest/globals';
 import { createResponseChecker } from './openapi.js';
 
-const error = { type: 'object', required: ['error'], properties: { error: { type: 'string' } } };
+const error = {
+  type: 'object',
+  required: ['error'],
+  properties: { error: { type: 'string' }, code: { type: 'string' } },
+};
 const stamp = {
   type: ['object', 'null'],
   required: ['id'],
@@ -26,7 +30,13 @@ const checkResponse = createResponseChecker({
           default: { $ref: '#/components/responses/OtherFailure' },
         },
       },
-      delete: { responses: { 204: { description: 'Done' } } },
+      delete: {
+        'x-error-codes': ['spent'],
+        responses: {
+          204: { description: 'Done' },
+          422: { $ref: '#/components/responses/Rejected' },
+        },
+      },
     },
     '/stamps/latest': {
       get: {
@@ -39,7 +49,7 @@ const checkResponse = createResponseChecker({
   components: {
     headers: { Limit: { required: true, schema: { type: 'integer' } } },
     responses: Object.fromEntries(
-      ['NotFound', 'OtherFailure'].map((name) => [
+      ['NotFound', 'OtherFailure', 'Rejected'].map((name) => [
         name,
         {
           content: {
@@ -63,6 +73,9 @@ const checkGet = (
   responseHeaders: Record<string, string> = headers,
 ) => checkResponse({ method: 'GET', path, status, headers: responseHeaders, body });
 
+const checkDelete = (body: unknown) =>
+  checkResponse({ method: 'DELETE', path: '/stamps/1', status: 422, headers, body });
+
 describe('the response checker', () => {
   it('accepts responses as the document describes them', () => {
     expect(checkGet('/stamps/1?x=y', { id: 1, note: null })).toEqual([]);
@@ -76,6 +89,8 @@ describe('the response checker', () => {
       body: undefined,
     };
     expect(checkResponse(deletion)).toEqual([]);
+    expect(checkDelete({ error: 'no', code: 'spent' })).toEqual([]);
+    expect(checkDelete({ error: 'no', code: 'validation_failed' })).toEqual([]);
     const refused = { 'content-type': 'application/problem+json' };
     const problem = { type: '/x', title: 'no', status: 404, detail: 'no', instance: '/elsewhere' };
     expect(checkGet('/elsewhere', { error: 'no', ...problem }, 404, refused)).toEqual([]);
@@ -116,6 +131,11 @@ describe('the response checker', () => {
       /body that is not documented/,
     ],
     ['an undocumented operation', () => checkGet('/elsewhere', {}), /does not know this operation/],
+    [
+      'an error code that the operation lacks',
+      () => checkDelete({ error: 'no', code: 'expired' }),
+      /code expired is not documented/,
+    ],
     [
       'an error without the error payload',
       () => checkGet('/elsewhere', {}, 404),

@@ -104,7 +104,10 @@ export function createResponseChecker(document: Json): (response: CheckedRespons
       (response.status >= 400 ? resolve([...operation, 'default']) : undefined);
     if (!documented) return [`the status ${response.status} is not documented`];
     const { pointer, value } = documented;
+    const { 'x-error-codes': codes = [] } =
+      (route.operations as Record<string, Json>)[method] ?? {};
     return [
+      ...checkCode(response, codes as string[]),
       ...checkHeaders(pointer, objectAt(value, 'headers'), response),
       ...checkBody(pointer, objectAt(value, 'content'), response),
     ];
@@ -114,6 +117,15 @@ export function createResponseChecker(document: Json): (response: CheckedRespons
     check(response).map(
       (error) => `${response.method} ${response.path} ${response.status}: ${error}`,
     );
+}
+
+/** Codes of a 422 that any operation may have. */
+const GENERAL_CODES = ['validation_failed', 'idempotency_key_reused'];
+
+function checkCode({ status, body }: CheckedResponse, documented: string[]): string[] {
+  const { code } = (body ?? {}) as { code?: unknown };
+  if (status !== 422 || [...GENERAL_CODES, ...documented].includes(String(code))) return [];
+  return [`the code ${String(code)} is not documented for this operation`];
 }
 
 function wording({ instancePath, message, params }: ErrorObject): string {

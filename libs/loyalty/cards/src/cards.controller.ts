@@ -98,6 +98,7 @@ export class CardsController {
     status: 201,
     response: CardJson,
     errors: [404, 422],
+    codes: ['limit_reached'],
   })
   async create(@Context() context: CommandContext, @Body() body: CreateCardDto): Promise<CardJson> {
     return this.commands.execute(new CreateCard(context, toCardAttributes(body)));
@@ -139,6 +140,7 @@ export class CardsController {
     status: 200,
     response: CardJson,
     errors: [404],
+    codes: ['limit_reached'],
     record: CARD,
   })
   async setStripImage(

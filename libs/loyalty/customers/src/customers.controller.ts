@@ -102,6 +102,7 @@ export class CustomersController {
     },
     response: CreatedCustomerJson,
     errors: [404, 422],
+    codes: ['taken', 'ambiguous', 'quota_exceeded', 'customer_erased', 'customer_merged'],
   })
   async create(
     @Context() context: CommandContext,
@@ -131,6 +132,7 @@ export class CustomersController {
     status: 200,
     response: CustomerJson,
     errors: [404, 422],
+    codes: ['taken', 'customer_erased', 'customer_merged'],
     record: CUSTOMER,
   })
   async update(
@@ -153,6 +155,7 @@ export class CustomersController {
     path: ['account_id', 'id'],
     status: 204,
     errors: [404],
+    codes: ['customer_merged'],
     record: CUSTOMER,
   })
   async erase(@Context() context: CommandContext, @Param('id') path: string): Promise<void> {

@@ -29,6 +29,7 @@ export class MergingController {
     status: 200,
     response: CustomerJson,
     errors: [404, 422],
+    codes: ['customer_erased', 'customer_merged'],
     record: CUSTOMER,
   })
   async merge(
@@ -52,6 +53,7 @@ export class MergingController {
     status: 200,
     response: CustomerJson,
     errors: [404, 422],
+    codes: ['taken', 'customer_erased', 'customer_merged'],
     record: CUSTOMER,
   })
   async unmerge(

@@ -94,6 +94,7 @@ export class ImportsController {
     status: 202,
     response: ImportJson,
     errors: [404],
+    codes: ['limit_reached', 'quota_exceeded'],
   })
   create(
     @Context() context: CommandContext,

@@ -83,6 +83,7 @@ export class LocationsController {
     status: 201,
     response: LocationJson,
     errors: [404, 422],
+    codes: ['limit_reached'],
   })
   async create(
     @Context() context: CommandContext,

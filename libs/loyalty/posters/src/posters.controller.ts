@@ -79,6 +79,7 @@ export class PostersController {
     status: 201,
     response: PosterJson,
     errors: [404, 422],
+    codes: ['limit_reached'],
   })
   async create(
     @Context() context: CommandContext,

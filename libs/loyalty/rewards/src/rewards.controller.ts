@@ -90,6 +90,7 @@ export class RewardsController {
     status: 201,
     response: RewardJson,
     errors: [404, 422],
+    codes: ['limit_reached'],
   })
   async create(
     @Context() context: CommandContext,

@@ -23,6 +23,7 @@ export class BatchController {
     status: 200,
     response: BatchResultsJson,
     errors: [404, 422],
+    codes: ['customer_erased'],
   })
   async execute(
     @Context() context: CommandContext,

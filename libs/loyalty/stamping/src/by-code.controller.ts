@@ -67,6 +67,7 @@ export class ByCodeController {
     status: 200,
     response: ChangedCustomerCardJson,
     errors: [404, 422],
+    codes: ['taken', 'stamp_limit_reached', 'card_expired', 'customer_erased'],
     record: CUSTOMER_CARD,
   })
   async stamp(
@@ -92,6 +93,7 @@ export class ByCodeController {
     status: 200,
     response: RedemptionJson,
     errors: [404, 422],
+    codes: ['taken', 'insufficient_stamps', 'reward_inactive', 'card_expired', 'customer_erased'],
     record: CUSTOMER_CARD,
   })
   async redeem(

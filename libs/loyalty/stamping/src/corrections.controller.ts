@@ -41,6 +41,7 @@ export class CorrectionsController {
     status: 200,
     response: ChangedCustomerCardJson,
     errors: [404, 422],
+    codes: ['taken', 'insufficient_stamps', 'customer_erased'],
     record: CUSTOMER_CARD,
   })
   async adjust(
@@ -65,6 +66,7 @@ export class CorrectionsController {
     status: 200,
     response: ChangedCustomerCardJson,
     errors: [403, 404, 422],
+    codes: ['insufficient_stamps', 'customer_erased', 'customer_merged'],
     record: CARD_EVENT,
   })
   async reverse(

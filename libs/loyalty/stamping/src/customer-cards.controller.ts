@@ -108,6 +108,7 @@ export class CustomerCardsController {
     status: 201,
     response: CustomerCardDetailJson,
     errors: [404, 422],
+    codes: ['taken', 'customer_erased', 'customer_merged'],
     record: CUSTOMER,
   })
   async enrol(
@@ -129,6 +130,7 @@ export class CustomerCardsController {
     status: 200,
     response: ChangedCustomerCardJson,
     errors: [404, 422],
+    codes: ['taken', 'stamp_limit_reached', 'card_expired', 'customer_erased'],
     record: CUSTOMER_CARD,
   })
   async stamp(
@@ -153,6 +155,7 @@ export class CustomerCardsController {
     status: 200,
     response: RedemptionJson,
     errors: [404, 422],
+    codes: ['taken', 'insufficient_stamps', 'reward_inactive', 'card_expired', 'customer_erased'],
     record: CUSTOMER_CARD,
   })
   async redeem(

@@ -26,6 +26,7 @@ export class ReceiptsController {
     status: 200,
     response: ReversedReceiptJson,
     errors: [403, 404, 422],
+    codes: ['insufficient_stamps', 'customer_erased', 'customer_merged'],
   })
   async reverse(
     @Context() context: CommandContext,

@@ -41,6 +41,7 @@ export class EventsController {
     status: 200,
     response: [EnvelopeJson],
     errors: [404, 422],
+    codes: ['cursor_ahead'],
   })
   async list(
     @Context() { accountId }: CommandContext,

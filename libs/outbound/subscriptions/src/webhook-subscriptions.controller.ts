@@ -99,6 +99,7 @@ export class WebhookSubscriptionsController {
     status: 201,
     response: WebhookSubscriptionSecretJson,
     errors: [404, 422],
+    codes: ['limit_reached'],
   })
   async create(
     @Context() context: CommandContext,

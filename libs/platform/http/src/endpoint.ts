@@ -43,6 +43,8 @@ export type EndpointSpec = {
   response?: Type | [Type];
   /** Errors that do not follow from the method, the token and the limits. A 422 follows from `Prefer` everywhere. */
   errors?: (403 | 404 | 422)[];
+  /** Codes of a 422 that say more than that a field is not valid. */
+  codes?: readonly string[];
   /** Looks up the path's record: a missing one (404) is reported before field errors (422), see CONV-38. */
   record?: RecordLookup;
   /** Whether the operation needs no token. */

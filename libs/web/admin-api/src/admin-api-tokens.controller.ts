@@ -61,6 +61,7 @@ export class AdminApiTokensController {
     status: 201,
     response: CreatedTokenJson,
     errors: [404, 422],
+    codes: ['limit_reached'],
   })
   async create(
     @AdminWriter() by: AuditedWriter,

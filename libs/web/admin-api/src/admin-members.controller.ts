@@ -148,6 +148,7 @@ export class AdminMembersController {
     status: 201,
     response: CreatedInvitationJson,
     errors: [404, 422],
+    codes: ['limit_reached'],
   })
   async invite(
     @AdminWriter() by: AuditedWriter,

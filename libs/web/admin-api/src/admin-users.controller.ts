@@ -165,6 +165,7 @@ export class AdminUsersController {
     path: [USER_ID],
     status: 204,
     errors: [404, 422],
+    codes: ['limit_reached'],
   })
   async sendPasswordLink(
     @AdminWriter() by: AuditedWriter,

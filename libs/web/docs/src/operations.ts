@@ -31,6 +31,7 @@ type DocumentedOperation = {
   parameters?: (Parameter | { $ref: string })[];
   requestBody?: { description?: string; content: Record<string, Media> };
   responses: Record<string, Response | { $ref: string }>;
+  'x-error-codes'?: string[];
   'x-codeSamples'?: { lang: string; label: string; source: string }[];
 };
 
@@ -55,6 +56,8 @@ export type Operation = {
   success: { status: string; description: string; headers: Field[]; body: Body | null };
   /** Statuses of its own failures. */
   failures: string[];
+  /** Error codes of its own. */
+  codes: string[];
   samples: { language: string; label: string; source: string }[];
 };
 
@@ -117,6 +120,7 @@ function toOperation(
       body: response.content ? toBody(document, { content: response.content }) : null,
     },
     failures: Object.keys(responses).filter((code) => Number(code) >= 400),
+    codes: operation['x-error-codes'] ?? [],
     samples: (operation['x-codeSamples'] ?? []).map(({ lang, label, source }) => ({
       language: lang,
       label,
