@@ -1,7 +1,8 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { RecordGeocoding } from '#locations/location.commands.js';
 import type { LocationJson } from '#locations/location.dto.js';
 import { Console } from './support/browser/console-browser.js';
-import { startService, type Client, type LocalService } from './support/services/service.js';
+import { cli, startService, type Client, type LocalService } from './support/services/service.js';
 
 let service: LocalService;
 let store: Client & { email: string };
@@ -61,9 +62,62 @@ describe('the location pages of the console', () => {
     const page = `${list}/${location.id}`;
     const wrong = await owner.submit(page, `${page}/pin`, { latitude: 'no"rth', longitude: '' });
     expect(wrong.status).toBe(422);
-    expect(wrong.text).toContain('Please enter two numbers');
+    expect(wrong.text).toContain('Please paste the link of a map');
     expect(wrong.text).toContain('no&quot;rth');
     expect(await readLocation(location)).toEqual(location);
+  });
+
+  it('pin a location by the link of a map, which counts before the numbers', async () => {
+    const location = await newLocation();
+    const page = `${list}/${location.id}`;
+    const link = 'https://www.google.com/maps/@48.1374,11.5755,17z';
+    await owner.submit(page, `${page}/pin`, { link, latitude: '1', longitude: '2' });
+    expect(await readLocation(location)).toMatchObject({ latitude: 48.1374, longitude: 11.5755 });
+  });
+
+  it('ask before they set a pin far from the address, and warn of one that is', async () => {
+    const location = await newLocation();
+    const geocoding = {
+      status: 'ok',
+      precision: 'city',
+      latitude: 53.55,
+      longitude: 9.99,
+    } as const;
+    const context = { ...cli, accountId: store.accountId };
+    await service.execute(
+      new RecordGeocoding(context, location.id, location.address, geocoding, 'test'),
+    );
+    const page = `${list}/${location.id}`;
+    const munich = { latitude: '48.1374', longitude: '11.5755' };
+    const question = await owner.submit(page, `${page}/pin`, munich);
+    expect(question.status).toBe(422);
+    expect(question.text).toMatch(/This spot is 61\d km from Marktplatz 1, Hamburg/);
+    expect(await readLocation(location)).toMatchObject({ precision: 'city' });
+    const sure = await owner.submit(page, `${page}/pin`, { ...munich, sure: 'yes' });
+    expect(sure.status).toBe(303);
+    expect(await readLocation(location)).toMatchObject({ precision: 'manual' });
+    const near = { latitude: '53.6', longitude: '10.1' };
+    expect((await owner.submit(page, `${page}/pin`, near)).status).toBe(303);
+  });
+
+  it('add a location once, change it, and remove it after a question', async () => {
+    const fields = { name: 'Kiosk', address: 'Kai 2, Hamburg', receipt: 'one-receipt' };
+    const first = await owner.submit(`${list}/new`, list, fields);
+    const again = await owner.submit(`${list}/new`, list, fields);
+    expect([first.status, again.location]).toEqual([303, first.location]);
+    const id = Number(/(\d+)\?/.exec(first.location ?? '')?.[1]);
+    const page = `${list}/${id}`;
+    await owner.submit(page, page, { name: 'Kiosk at the quay', address: fields.address });
+    const { body } = await store.get<LocationJson>(`${store.store}/locations/${id}`);
+    expect(body).toMatchObject({ name: 'Kiosk at the quay', address: 'Kai 2, Hamburg' });
+    const wrong = await owner.submit(page, page, { name: '', address: 'x'.repeat(501) });
+    expect(wrong.status).toBe(422);
+    expect(wrong.text).toContain('Please enter a name');
+    expect(wrong.text).toContain('Please enter an address with up to 500 characters');
+    expect((await owner.get(`${page}/remove`)).text).toContain('Remove this location?');
+    const removed = await owner.submit(page, `${page}/remove`);
+    expect(removed.location).toBe(`${list}?done=removed`);
+    expect((await owner.get(page)).status).toBe(404);
   });
 
   it('respond 404 to users of other stores', async () => {

@@ -164,6 +164,7 @@ describe('a card', () => {
         'archived_at',
         'rewards_count',
         'customer_cards_count',
+        'warnings',
         'created_at',
         'updated_at',
       ].sort(),
@@ -191,6 +192,7 @@ describe('writing a card', () => {
       ...DEFAULTS,
       id: expect.any(Number),
       name: 'Coffee',
+      warnings: [],
       archived_at: null,
       rewards_count: 0,
       customer_cards_count: 0,
@@ -522,6 +524,23 @@ describe('writing a card', () => {
       expect((await make({ [field]: 1 }))[field]).toBe(1);
       for (const wrong of [0, -1, 1.5, 'x']) expectRefused(await post({ [field]: wrong }), field);
     }
+  });
+});
+
+describe('warnings', () => {
+  it('CARD-59 A card whose filled and empty stamps look alike, or whose `text_color` has a contrast below 3 to its `card_color`, is accepted; `warnings` then has the code `stamps_look_alike` or `text_hard_to_read`', async () => {
+    const codes = ({ warnings }: CardJson) => warnings.map(({ code }) => code);
+    const card = await make();
+    expect(card.warnings).toEqual([]);
+    const white = { card_color: '#FFF', stamp_color: '#FFF', stamp_background_color: '#FFF' };
+    const bad = await post({ ...white, text_color: '#EEE' });
+    expect([bad.status, codes(bad.body)]).toEqual([
+      201,
+      ['stamps_look_alike', 'text_hard_to_read'],
+    ]);
+    expect((await show(bad.body.id)).warnings).toEqual(bad.body.warnings);
+    const changed = await patch(card.id, { text_color: '#6B4226' });
+    expect([changed.status, codes(changed.body)]).toEqual([200, ['text_hard_to_read']]);
   });
 });
 

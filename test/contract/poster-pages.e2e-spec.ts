@@ -1,4 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
+import { inflateSync } from 'node:zlib';
 import sharp from 'sharp';
 import type { CardJson } from '#cards/card.dto.js';
 import type { PosterJson } from '#posters/poster.dto.js';
@@ -24,6 +25,22 @@ async function newPoster(input: object = {}) {
   });
   const path = `${store.store}/posters/${poster.id}`;
   return { store, card: response.body, poster, path };
+}
+
+/** Reads the font sizes of a PDF from its content streams. */
+function readFontSizes(pdf: Buffer): number[] {
+  const streams = pdf.toString('latin1').matchAll(/stream\r?\n([\s\S]*?)\r?\nendstream/g);
+  return [...streams].flatMap(([, stream = '']) => {
+    const bytes = Buffer.from(stream, 'latin1');
+    let text: string;
+    try {
+      text = inflateSync(bytes).toString('latin1');
+    } catch {
+      // Not every stream is compressed in this way, such as that of a font.
+      return [];
+    }
+    return [...text.matchAll(/\/F\d+ ([\d.]+) Tf/g)].map(([, size]) => Number(size));
+  });
 }
 
 const etagOf = async (url: string) => (await fetched(url)).response.headers.get('etag');
@@ -57,7 +74,7 @@ describe('the documents of posters', () => {
     const { bytes } = await fetched(`${poster.display_url}.pdf?paper_size=a4`);
     expect(bytes.toString('latin1')).toContain('/MediaBox [0 0 595.28 841.89]');
     for (const query of [
-      'paper_size=a3',
+      'paper_size=a2',
       'paper_size=A4',
       'paper_size=a4&paper_size=a5',
       'bleed=1',
@@ -65,6 +82,41 @@ describe('the documents of posters', () => {
       const { response } = await fetched(`${poster.display_url}.pdf?${query}`);
       expect([query, response.status]).toEqual([query, 404]);
     }
+  });
+
+  it('POSTER-44 A table tent is a sheet of A4 with the poster on both halves, to be folded in the middle; a sticker is 100 mm square', async () => {
+    const { poster } = await newPoster({ paper_size: 'table_tent' });
+    const { bytes } = await fetched(`${poster.display_url}.png`);
+    const tent = sharp(bytes);
+    const { width, height } = await tent.metadata();
+    expect([width, height]).toEqual([2480, 3508]);
+    const half = { left: 0, width: 2480, height: 1754 };
+    const lower = await sharp(bytes)
+      .extract({ ...half, top: 1754 })
+      .png()
+      .toBuffer();
+    const upper = await sharp(bytes)
+      .extract({ ...half, top: 0 })
+      .rotate(180)
+      .png()
+      .toBuffer();
+    for (const face of [lower, upper]) expect(await readQrCode(face)).toBe(poster.qr_code_url);
+    const sticker = await fetched(`${poster.display_url}.png?paper_size=sticker`);
+    expect(await sharp(sticker.bytes).metadata()).toMatchObject({ width: 1181, height: 1181 });
+    expect(await readQrCode(sticker.bytes)).toBe(poster.qr_code_url);
+  });
+
+  it('POSTER-45 No text of a document is smaller than 7 points: rewards that do not fit are left out', async () => {
+    const { store, card, poster } = await newPoster({ paper_size: 'a6', title: 'W'.repeat(80) });
+    const name = 'A whole cake of your choice, with candles and a table for eight on a Sunday';
+    for (const stamps_required of [3, 6, 10]) {
+      const reward = { card_id: card.id, name, stamps_required };
+      await store.post(`${store.store}/rewards`, { reward });
+    }
+    const { bytes } = await fetched(`${poster.display_url}.pdf`);
+    const sizes = readFontSizes(bytes);
+    expect(sizes.length).toBeGreaterThan(3);
+    expect(Math.min(...sizes)).toBeGreaterThanOrEqual(6.99);
   });
 
   it('POSTER-38 `bleed=true` adds 8.5 points of bleed and crop marks; a PDF names both as TrimBox and BleedBox', async () => {
@@ -130,7 +182,7 @@ describe('the documents of posters', () => {
     const at = new URL(poster.display_url).pathname;
     expect(links).toContain(new URL(poster.signup_url).pathname);
     const documents = links.filter((link) => link.startsWith(at));
-    expect(documents).toHaveLength(14);
+    expect(documents).toHaveLength(23);
     for (const link of [documents[0], documents.at(-1)]) {
       expect((await fetched(`https://cards.example${link}`)).response.status).toBe(200);
     }

@@ -148,11 +148,11 @@ describe('posters', () => {
 
   it('POSTER-08 Any other `paper_size` is 422 `paper_size`', async () => {
     const { store, card, patch } = await newPoster();
-    for (const paper_size of ['a3', 'A4', 4, ['a4']]) {
+    for (const paper_size of ['a2', 'A4', 4, ['a4']]) {
       expectRefused(await make(store, { card_id: card.id, paper_size }), 'paper_size');
       expectRefused(await patch({ paper_size }), 'paper_size');
     }
-    for (const paper_size of ['a5', 'a6', 'letter', 'a4']) {
+    for (const paper_size of ['a3', 'a5', 'a6', 'letter', 'table_tent', 'sticker', 'a4']) {
       expect((await patch({ paper_size })).body.paper_size).toBe(paper_size);
     }
   });
@@ -358,7 +358,7 @@ describe('posters', () => {
 
   it('POSTER-27 A PATCH that is refused changes nothing', async () => {
     const { store, poster, path, patch } = await newPoster();
-    expectRefused(await patch({ title: 'Join us', paper_size: 'a3' }), 'paper_size');
+    expectRefused(await patch({ title: 'Join us', paper_size: 'a2' }), 'paper_size');
     expectRefused(await patch({ title: 'Join us', minimum_age: 18 }), 'minimum_age');
     expectRefused(await patch({ contact_collection_mode: 'email_only', require_phone: 1 }), [
       'require_phone',

@@ -88,10 +88,11 @@ describe.each([true, false])('the console in a browser, scripts: %s', (javaScrip
     const [unknown, street] = await Promise.all([createLocation(name), createLocation(streetName)]);
     await recordGeocoding(street, 'street');
     const page = await signInTo('locations', { javaScriptEnabled });
-    await page.getByRole('link', { name: `Set the pin of ${name}` }).click();
+    await page.getByRole('link', { name: `Edit ${name}` }).click();
+    await page.getByText('More: enter the numbers').click();
     await page.getByLabel('Latitude').fill('north');
     await press(page, 'Set the pin');
-    await page.getByText('Please enter two numbers').waitFor();
+    await page.getByText('Please paste the link of a map').waitFor();
     await page.getByLabel('Latitude').fill('https://www.openstreetmap.org/#map=19/53.5411/9.9833');
     await press(page, 'Set the pin');
     await page.getByText('The pin is set.').waitFor();
@@ -102,7 +103,7 @@ describe.each([true, false])('the console in a browser, scripts: %s', (javaScrip
       precision: 'manual',
     });
     await page.goto(`${PUBLIC_URL}${getStorePath()}/locations`);
-    await page.getByRole('link', { name: `Confirm the pin of ${streetName}` }).click();
+    await page.getByRole('link', { name: `Edit ${streetName}` }).click();
     await press(page, 'Confirm the pin');
     await page.getByText('The pin is set.').waitFor();
     expect(await readLocation(street)).toMatchObject({ latitude: 53.55, precision: 'manual' });
@@ -142,7 +143,7 @@ describe.each([true, false])('the console in a browser, scripts: %s', (javaScrip
     const title = `Ten stamps ${javaScriptEnabled}`;
     const poster = await newPoster(store, { title });
     const page = await signInTo('posters', { javaScriptEnabled });
-    await page.getByRole('link', { name: title, exact: true }).click();
+    await page.getByRole('link', { name: `Show the poster: ${title}` }).click();
     expect(page.url()).toBe(poster.display_url);
     await page.getByRole('link', { name: 'PDF, A4' }).first().waitFor();
     await page.context().close();
@@ -182,15 +183,10 @@ describe('the console in a browser', () => {
     const page = await signInTo(`locations/${location.id}`);
     await page.context().grantPermissions(['geolocation']);
     await page.context().setGeolocation({ latitude: 48.137154, longitude: 11.576124 });
-    await press(page, 'Use my location');
-    const latitude = page.getByLabel('Latitude');
-    await eventually(
-      () => latitude.inputValue(),
-      (value) => value === '48.137154',
-    );
-    await press(page, 'Set the pin');
+    await press(page, 'Use where I am');
     await page.getByText('The pin is set.').waitFor();
     expect(await readLocation(location)).toMatchObject({
+      latitude: 48.137154,
       longitude: 11.576124,
       precision: 'manual',
     });
@@ -251,6 +247,7 @@ describe('the console in a browser', () => {
       await page.goto(`${PUBLIC_URL}${getStorePath()}/locations/${id}`);
       await expectAccessiblePage(page, name === town.name ? 'pin-town' : 'pin-pending');
     }
+    await page.getByText('More: enter the numbers').click();
     await page.getByLabel('Latitude').fill('north');
     await press(page, 'Set the pin');
     await expectAccessiblePage(page, 'pin-wrong');

@@ -76,12 +76,15 @@ async function rasterizePdf(file: string): Promise<Buffer> {
 }
 
 describe('the PDF of a poster', () => {
-  it.each(['a4', 'a5', 'a6', 'letter'])('has a QR code that can be read, %s', async (size) => {
-    for (const bleed of ['false', 'true']) {
-      const path = `${getPath(poster.display_url)}.pdf?paper_size=${size}&bleed=${bleed}`;
-      expect(await readQrCode(await rasterizePdf(await savePdf(path)))).toBe(poster.qr_code_url);
-    }
-  });
+  it.each(['a3', 'a4', 'a5', 'a6', 'letter', 'sticker'])(
+    'has a QR code that can be read, %s',
+    async (size) => {
+      for (const bleed of ['false', 'true']) {
+        const path = `${getPath(poster.display_url)}.pdf?paper_size=${size}&bleed=${bleed}`;
+        expect(await readQrCode(await rasterizePdf(await savePdf(path)))).toBe(poster.qr_code_url);
+      }
+    },
+  );
 
   it('has one page with text, two embedded fonts, a title and a trim box', async () => {
     const file = await savePdf(`${getPath(poster.display_url)}.pdf?bleed=true`);
@@ -121,8 +124,8 @@ describe('the console', () => {
     }
     const { status, text } = await console.get(path);
     expect(status).toBe(200);
-    expect(text.match(/Card &lt;1&gt;<\/a>/g)).toHaveLength(2);
-    expect(text.match(/>(Open|Closed)</g)).toEqual(['>Open<', '>Closed<']);
+    expect(text.match(/<h2>Card &lt;1&gt;<\/h2>/g)).toHaveLength(2);
+    expect(text.match(/>(Open|Paused)</g)).toEqual(['>Open<', '>Paused<']);
     for (const [, link = ''] of text.matchAll(/href="(\/posters\/[^"]+)"/g)) await fetchFile(link);
     const foreign = await console.get(`/app/stores/${store.accountId}/posters`);
     expect(foreign.status).toBe(404);

@@ -111,13 +111,19 @@ create table customers (
   updated_at text collate "C" generated always as (state ->> 'updatedAt') stored,
   erased_at text generated always as (state ->> 'erasedAt') stored,
   -- of a date as YYYY-MM-DD
-  birthday_month smallint generated always as (substr(state ->> 'birthday', 6, 2)::smallint) stored
+  birthday_month smallint generated always as (substr(state ->> 'birthday', 6, 2)::smallint) stored,
+  -- the poster at which they signed up, and whether they scanned it
+  poster_id bigint generated always as ((state -> 'signup' ->> 'posterId')::bigint) stored,
+  poster_scanned boolean generated always as ((state -> 'signup' ->> 'isScanned')::boolean) stored
 ) with (
   fillfactor = 70, autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_insert_scale_factor = 0.02,
   autovacuum_analyze_scale_factor = 0.02
 );
 create index customers_birthday on customers (account_id, birthday_month, id)
   where merged_into is null and erased_at is null;
+-- The sign-ups of each poster.
+create index customers_poster on customers (poster_id, poster_scanned)
+  where poster_id is not null;
 create index customers_projection_version on customers (projection_version);
 create index customers_live on customers (account_id, id)
   where merged_into is null;

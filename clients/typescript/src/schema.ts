@@ -1985,6 +1985,8 @@ export interface components {
        * @description How long after a stamping the next one is refused; null: not at all.
        */
       min_seconds_between_stamps: number | null;
+      /** @description What people cannot see or read on the card; empty if there is nothing of it. */
+      warnings: components['schemas']['CardWarning'][];
       /**
        * Format: date-time
        * @description When it was created.
@@ -2307,6 +2309,15 @@ export interface components {
     };
     /** @description The envelope, or with payload_format flat its data alone. */
     CardUpdatedWebhook: components['schemas']['CardUpdatedEvent'] | components['schemas']['Card'];
+    CardWarning: {
+      /**
+       * @description What it is about.
+       * @enum {string}
+       */
+      code: 'stamps_look_alike' | 'text_hard_to_read';
+      /** @description What is wrong, and what to do. */
+      message: string;
+    };
     ChangedCustomerCard: {
       /**
        * Format: int64
@@ -3887,7 +3898,7 @@ export interface components {
        * @description The size that it is printed in.
        * @enum {string}
        */
-      paper_size: 'a4' | 'a5' | 'a6' | 'letter';
+      paper_size: 'a3' | 'a4' | 'a5' | 'a6' | 'letter' | 'table_tent' | 'sticker';
       /** @description The background of the poster. */
       primary_color: string;
       /** @description The colour of texts. */
@@ -3940,7 +3951,7 @@ export interface components {
        * @description The size that it is printed in.
        * @enum {string}
        */
-      paper_size?: 'a4' | 'a5' | 'a6' | 'letter';
+      paper_size?: 'a3' | 'a4' | 'a5' | 'a6' | 'letter' | 'table_tent' | 'sticker';
       /** @description The background of the poster. */
       primary_color?: string;
       /** @description The colour of texts. */
@@ -4035,7 +4046,7 @@ export interface components {
        * @description The size that it is printed in. Default: a4.
        * @enum {string|null}
        */
-      paper_size?: 'a4' | 'a5' | 'a6' | 'letter' | null;
+      paper_size?: 'a3' | 'a4' | 'a5' | 'a6' | 'letter' | 'table_tent' | 'sticker' | null;
       /** @description Null: the card's card_color */
       primary_color?: string | null;
       /** @description Null: the card's text_color */

@@ -1,4 +1,7 @@
+import { cardPages } from './card-pages/de.js';
 import { console } from './console/de.js';
+import { locationPages } from './location-pages/de.js';
+import { posterConsole } from './poster-console/de.js';
 import type { Translations } from './en.js';
 
 const stamps = (text: string) => `${text} Stempel`;
@@ -222,4 +225,7 @@ export const de: Translations = {
     documentation: 'Zur Dokumentation',
   },
   console,
+  cardPages,
+  locationPages,
+  posterConsole,
 };

@@ -1,4 +1,7 @@
+import { cardPages } from './card-pages/en.js';
 import { console } from './console/en.js';
+import { locationPages } from './location-pages/en.js';
+import { posterConsole } from './poster-console/en.js';
 
 const stamps = (text: string, count: number) => `${text} ${count === 1 ? 'stamp' : 'stamps'}`;
 
@@ -258,6 +261,9 @@ export const en = {
     documentation: 'Go to the documentation',
   },
   console,
+  cardPages,
+  locationPages,
+  posterConsole,
 };
 
 /** The texts of one language. */

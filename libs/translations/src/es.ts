@@ -1,4 +1,7 @@
+import { cardPages } from './card-pages/es.js';
 import { console } from './console/es.js';
+import { locationPages } from './location-pages/es.js';
+import { posterConsole } from './poster-console/es.js';
 import { en, type Translations } from './en.js';
 
 const s = (count: number) => (count === 1 ? '' : 's');
@@ -174,4 +177,7 @@ export const es: Translations = {
     documentation: 'Ir a la documentación',
   },
   console,
+  cardPages,
+  locationPages,
+  posterConsole,
 };

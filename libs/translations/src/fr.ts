@@ -1,4 +1,7 @@
+import { cardPages } from './card-pages/fr.js';
 import { console } from './console/fr.js';
+import { locationPages } from './location-pages/fr.js';
+import { posterConsole } from './poster-console/fr.js';
 import { en, type Translations } from './en.js';
 
 const s = (count: number) => (count < 2 ? '' : 's');
@@ -177,4 +180,7 @@ export const fr: Translations = {
     documentation: 'Vers la documentation',
   },
   console,
+  cardPages,
+  locationPages,
+  posterConsole,
 };

@@ -151,6 +151,7 @@ export const SAMPLES: Samples[] = [
       smsConsent: true,
       sendCardLinks: true,
       agreed: { marketing: 'You may write to me.', sms: 'You may send me text messages.' },
+      signup: { posterId: 3, isScanned: true },
       personal,
     },
     CustomerUpdated: {

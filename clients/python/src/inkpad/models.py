@@ -241,6 +241,8 @@ class Card(TypedDict):
     """The number of stamps that one customer card may get in a day; null: no limit."""
     min_seconds_between_stamps: int | None
     """How long after a stamping the next one is refused; null: not at all."""
+    warnings: list[CardWarning]
+    """What people cannot see or read on the card; empty if there is nothing of it."""
     created_at: str
     """When it was created."""
     updated_at: str
@@ -485,6 +487,13 @@ class CardUpdatedEvent(TypedDict):
     """The store."""
     data: Card
     """The data of the event. Its shape depends on type."""
+
+
+class CardWarning(TypedDict):
+    code: Literal["stamps_look_alike", "text_hard_to_read"]
+    """What it is about."""
+    message: str
+    """What is wrong, and what to do."""
 
 
 class ChangedCustomerCard(TypedDict):
@@ -1461,7 +1470,7 @@ class Poster(TypedDict):
     """The card, which is a template."""
     title: str
     """The headline of the poster."""
-    paper_size: Literal["a4", "a5", "a6", "letter"]
+    paper_size: Literal["a3", "a4", "a5", "a6", "letter", "table_tent", "sticker"]
     """The size that it is printed in."""
     primary_color: str
     """The background of the poster."""
@@ -1500,7 +1509,7 @@ class Poster(TypedDict):
 class PosterChanges(TypedDict):
     title: NotRequired[str]
     """The headline of the poster."""
-    paper_size: NotRequired[Literal["a4", "a5", "a6", "letter"]]
+    paper_size: NotRequired[Literal["a3", "a4", "a5", "a6", "letter", "table_tent", "sticker"]]
     """The size that it is printed in."""
     primary_color: NotRequired[str]
     """The background of the poster."""
@@ -1565,7 +1574,15 @@ class PosterInput(TypedDict):
     """The card, which is a template."""
     title: NotRequired[str | None]
     """Null: the card's name"""
-    paper_size: NotRequired[Literal["a4", "a5", "a6", "letter"] | None]
+    paper_size: NotRequired[Literal[
+        "a3",
+        "a4",
+        "a5",
+        "a6",
+        "letter",
+        "table_tent",
+        "sticker",
+    ] | None]
     """The size that it is printed in. Default: a4."""
     primary_color: NotRequired[str | None]
     """Null: the card's card_color"""

@@ -27,6 +27,7 @@ import {
 } from '#http/response-fields.js';
 import type { Card } from './card.js';
 import { STAMP_ICONS, STRIP_PRESETS, type StampIcon } from './card-appearance.js';
+import { CARD_WARNINGS, findCardWarnings, type CardWarning } from './card-contrast.js';
 import type { AuxiliaryField, CardAttributes } from './card.events.js';
 
 /** Describes the fields that several classes have. */
@@ -222,6 +223,23 @@ class AuxiliaryFieldJson {
   declare readonly value: string;
 }
 
+const WARNINGS: Record<CardWarning, string> = {
+  stamps_look_alike:
+    'Filled and empty stamps look alike. Choose a lighter or darker stamp_background_color.',
+  text_hard_to_read: 'The text is hard to read on the card. Choose a text_color that differs more.',
+};
+
+@Dto('CardWarning')
+class CardWarningJson {
+  @OneOfProperty(CARD_WARNINGS, { example: 'text_hard_to_read', description: 'What it is about.' })
+  declare readonly code: CardWarning;
+  @TextProperty({
+    example: WARNINGS.text_hard_to_read,
+    description: 'What is wrong, and what to do.',
+  })
+  declare readonly message: string;
+}
+
 @Dto('Card')
 export class CardJson {
   @IntegerProperty({ description: 'The id.' }) declare readonly id: number;
@@ -284,6 +302,10 @@ export class CardJson {
   declare readonly max_stamps_per_day: number | null;
   @IntegerProperty({ nullable: true, description: DESCRIPTIONS.min_seconds_between_stamps })
   declare readonly min_seconds_between_stamps: number | null;
+  @ObjectsProperty(() => CardWarningJson, {
+    description: 'What people cannot see or read on the card; empty if there is nothing of it.',
+  })
+  declare readonly warnings: CardWarningJson[];
   @TimestampProperty({ description: 'When it was created.' }) declare readonly created_at: string;
   @TimestampProperty({ description: 'When it was last changed.' })
   declare readonly updated_at: string;
@@ -318,6 +340,7 @@ export function toCardJson(
     max_stamps_per_request: card.maxStampsPerRequest,
     max_stamps_per_day: card.maxStampsPerDay,
     min_seconds_between_stamps: card.minSecondsBetweenStamps,
+    warnings: findCardWarnings(card).map((code) => ({ code, message: WARNINGS[code] })),
     created_at: card.createdAt,
     updated_at: card.updatedAt,
   };

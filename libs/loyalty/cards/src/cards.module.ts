@@ -7,5 +7,6 @@ import { StripPictures } from './strip-pictures.service.js';
 @Module({
   controllers: [CardsController],
   providers: [CardsService, StripPictures, ...cardHandlers],
+  exports: [CardsService, StripPictures],
 })
 export class CardsModule {}

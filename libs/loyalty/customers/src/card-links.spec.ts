@@ -18,6 +18,7 @@ const customerCreated: CustomerEvent = {
     smsConsent: false,
     sendCardLinks: false,
     agreed: null,
+    signup: null,
     personal: {
       firstName: 'Anna',
       lastName: null,

@@ -34,7 +34,7 @@ import { toCustomerJson, type CreatedCustomerJson, type CustomerJson } from './c
 import { type CustomerInput } from './customer-input.dto.js';
 import { customerReadModel } from './customer.entity.js';
 import { CustomerQuota } from './customer-quota.service.js';
-import type { AgreedTexts, CustomerEvent } from './customer.events.js';
+import type { AgreedTexts, CustomerEvent, PosterSignup } from './customer.events.js';
 import { StoreRegions } from './store-regions.service.js';
 
 export class CreateCustomer extends Command<CreatedCustomerJson> {
@@ -47,6 +47,8 @@ export class CreateCustomer extends Command<CreatedCustomerJson> {
     /** Of a form: what the person has agreed to there. */
     readonly agreed: AgreedTexts | null = null,
     readonly broughtAlong: BroughtAlong = {},
+    /** Of a form: the poster that led there. */
+    readonly signup: PosterSignup | null = null,
   ) {
     super();
   }
@@ -83,9 +85,10 @@ export class CreateCustomerHandler implements ICommandHandler<CreateCustomer> {
 
   private async create(
     id: number,
-    { context: requestContext, input, cardId, sendCardLinks, agreed, broughtAlong }: CreateCustomer,
+    command: CreateCustomer,
     request: RequestedClaims,
   ): Promise<CreatedCustomerJson> {
+    const { context: requestContext, input, cardId, sendCardLinks, agreed, signup } = command;
     const { accountId, channel } = requestContext;
     const context = { ...requestContext, actor: findActor(requestContext, id) };
     const cap = await this.quota.findCap(accountId, id);
@@ -102,9 +105,8 @@ export class CreateCustomerHandler implements ICommandHandler<CreateCustomer> {
         template: cardId === null ? null : await this.templates.get(accountId, cardId),
       }),
       decide: (_state, { region, template }, now) => {
-        const card = template
-          ? this.enrol({ accountId, id, customerCardId }, template, now, broughtAlong)
-          : undefined;
+        const ids = { accountId, id, customerCardId };
+        const card = this.enrol(ids, template, now, command.broughtAlong);
         const { marketingConsent, smsConsent, ...personal } = input;
         const events = createCustomer(
           {
@@ -115,6 +117,7 @@ export class CreateCustomerHandler implements ICommandHandler<CreateCustomer> {
             smsConsent,
             sendCardLinks: sendCardLinks && card !== undefined,
             agreed,
+            signup,
             personal,
           },
           { ...region, now },
@@ -141,14 +144,14 @@ export class CreateCustomerHandler implements ICommandHandler<CreateCustomer> {
     });
   }
 
-  /** Creates the customer card of a new customer; undefined without a number for it. */
+  /** Creates the customer card of a new customer; undefined without a template or a number for it. */
   private enrol(
     { accountId, id, customerCardId }: NewCustomerIds,
-    template: Parameters<typeof createEnrolment>[2],
+    template: Parameters<typeof createEnrolment>[2] | null,
     now: Date,
     broughtAlong: BroughtAlong,
   ): ReturnType<typeof createEnrolment> | undefined {
-    if (customerCardId === null) return undefined;
+    if (customerCardId === null || !template) return undefined;
     const ids = { id: customerCardId, accountId, customerId: id };
     return createEnrolment(this.keys, ids, template, now, broughtAlong);
   }

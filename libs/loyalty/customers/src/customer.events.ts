@@ -26,6 +26,9 @@ export type CustomerSource = 'api' | 'poster' | 'app' | 'import';
 /** Word for word what somebody who signed up themselves has agreed to; null: not asked, or not agreed. */
 export type AgreedTexts = { marketing: string | null; sms: string | null };
 
+/** The poster at which somebody signed up. @property isScanned by its code, not by a link */
+export type PosterSignup = { posterId: number; isScanned: boolean };
+
 export type CustomerCreated = {
   type: 'CustomerCreated';
   data: {
@@ -38,6 +41,8 @@ export type CustomerCreated = {
     sendCardLinks: boolean;
     /** Null: the consents were not given on a form of ours. */
     agreed: AgreedTexts | null;
+    /** Null: they did not sign up themselves, or before this was recorded. */
+    signup: PosterSignup | null;
     /** Null once the person has been erased. */
     personal: PersonalFields | null;
   };

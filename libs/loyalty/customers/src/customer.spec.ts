@@ -31,6 +31,7 @@ const anna = {
   smsConsent: false,
   sendCardLinks: false,
   agreed: null,
+  signup: null,
   personal: {
     firstName: 'Ännä',
     lastName: 'Öz',

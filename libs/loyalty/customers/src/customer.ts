@@ -19,11 +19,13 @@ import {
   createSearchKeys,
   type SearchKeys,
 } from './search-keys.js';
+import { customerUpcasts } from './customer-upcasts.js';
 import type {
   CustomerCreated,
   CustomerEvent,
   MergedCards,
   PersonalFields,
+  PosterSignup,
   ResealedPerson,
   MergeAdditions,
 } from './customer.events.js';
@@ -43,6 +45,8 @@ export type Customer = { id: number; accountId: number } & PersonalFields &
     formerlyIn?: number[];
     /** Customers whose values stand in the history of this one, sealed with the key of this one. */
     holds?: number[];
+    /** Set if they signed up themselves. */
+    signup?: PosterSignup;
     /** When somebody asked for the links of a card again, on the last day on which anybody did; oldest first. */
     cardLinkRequests?: CardLinkRequest[];
   };
@@ -94,24 +98,13 @@ export const customer: Aggregate<Customer, CustomerEvent> = {
     CustomerRestored: 'customer.restored',
     CustomerResealed: 'customer.resealed',
   },
-  projectionVersion: 7,
+  projectionVersion: 8,
+  upcasts: customerUpcasts,
   evolve(state, event) {
     const at = event.meta.recordedAt;
     switch (event.type) {
-      case 'CustomerCreated': {
-        const { customerId, accountId, marketingConsent, smsConsent, personal } = event.data;
-        return {
-          id: customerId,
-          accountId,
-          ...(personal ?? ERASED),
-          marketingConsent,
-          smsConsent,
-          createdAt: at,
-          updatedAt: at,
-          erasedAt: null,
-          ...createSearchKeys(personal ?? ERASED),
-        };
-      }
+      case 'CustomerCreated':
+        return createState(event.data, at);
       case 'CustomerUpdated':
       case 'CustomerReferencesUpdated': {
         const { customerId: _, personal, ...consents } = event.data;
@@ -156,6 +149,22 @@ export const customer: Aggregate<Customer, CustomerEvent> = {
     }
   },
 };
+
+function createState(data: CustomerCreated['data'], at: string): Customer {
+  const { customerId, accountId, marketingConsent, smsConsent, signup, personal } = data;
+  return {
+    id: customerId,
+    accountId,
+    ...(personal ?? ERASED),
+    marketingConsent,
+    smsConsent,
+    createdAt: at,
+    updatedAt: at,
+    erasedAt: null,
+    ...createSearchKeys(personal ?? ERASED),
+    ...(signup && { signup }),
+  };
+}
 
 /**
  * Removes everything personal from a customer, consents included: nobody is left who could have given them. No search

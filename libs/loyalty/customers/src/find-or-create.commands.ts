@@ -78,7 +78,7 @@ export class FindOrCreateCustomerHandler implements ICommandHandler<FindOrCreate
     const region = await this.regions.get(accountId);
     const data = { accountId, source: findCustomerSource(channel), marketingConsent, smsConsent };
     return createCustomer(
-      { ...data, customerId: 0, sendCardLinks: false, agreed, personal },
+      { ...data, customerId: 0, sendCardLinks: false, agreed, signup: null, personal },
       { ...region, now: getNow() },
     ).flatMap((event) =>
       event.type === 'CustomerCreated' && event.data.personal

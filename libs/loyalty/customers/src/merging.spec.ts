@@ -30,6 +30,7 @@ const customerCreated = (
     smsConsent,
     sendCardLinks: false,
     agreed: null,
+    signup: null,
     personal: {
       firstName: `Person ${customerId}`,
       lastName: null,

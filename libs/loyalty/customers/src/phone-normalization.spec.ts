@@ -15,6 +15,7 @@ const customerCreated = (phone: string | null): CustomerCreated => ({
     smsConsent: false,
     sendCardLinks: false,
     agreed: null,
+    signup: null,
     personal: {
       firstName: 'Ada',
       lastName: null,

@@ -19,6 +19,7 @@ const customerCreated = (customerId: number, fields: Partial<PersonalFields>): C
     smsConsent: false,
     sendCardLinks: false,
     agreed: null,
+    signup: null,
     personal: {
       firstName: `Person ${customerId}`,
       lastName: null,

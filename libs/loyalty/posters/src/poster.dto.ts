@@ -23,7 +23,7 @@ const DESCRIPTIONS = {
   secondary_color: 'The colour of its accents.',
 };
 
-const PAPER_SIZES = ['a4', 'a5', 'a6', 'letter'] as const;
+const PAPER_SIZES = ['a3', 'a4', 'a5', 'a6', 'letter', 'table_tent', 'sticker'] as const;
 const COLLECTION_MODES = ['email_and_phone', 'email_only', 'phone_only'] as const;
 type PaperSize = (typeof PAPER_SIZES)[number];
 type CollectionMode = (typeof COLLECTION_MODES)[number];

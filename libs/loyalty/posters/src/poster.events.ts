@@ -1,7 +1,7 @@
 /** The attributes of a poster that its shop can set. */
 export type PosterAttributes = {
   title: string;
-  paperSize: 'a4' | 'a5' | 'a6' | 'letter';
+  paperSize: 'a3' | 'a4' | 'a5' | 'a6' | 'letter' | 'table_tent' | 'sticker';
   primaryColor: string;
   textColor: string;
   secondaryColor: string;

@@ -304,6 +304,7 @@ describe('public events', () => {
           smsConsent: false,
           sendCardLinks: false,
           agreed: null,
+          signup: null,
           personal: null,
         },
       },

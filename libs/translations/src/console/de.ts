@@ -8,6 +8,7 @@ export const console: Translations['console'] = {
   overview: 'Überblick',
   stores: 'Ihre Geschäfte',
   navigation: {
+    cards: { title: 'Karten', about: 'Gestaltung, Prämien, Grenzen' },
     locations: { title: 'Standorte', about: 'Ihre Filialen auf der Karte' },
     posters: { title: 'Plakate', about: 'Zum Drucken und Aufhängen' },
     messages: { title: 'Nachrichten', about: 'An Kunden gesendete Links' },

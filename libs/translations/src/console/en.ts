@@ -10,6 +10,7 @@ export const console = {
   stores: 'Your stores',
   /** The pages of a store, with a short description for the overview. */
   navigation: {
+    cards: { title: 'Cards', about: 'Design, rewards, limits' },
     locations: { title: 'Locations', about: 'Your shops on the map' },
     posters: { title: 'Posters', about: 'To print and hang up' },
     messages: { title: 'Messages', about: 'Links sent to customers' },

@@ -8,6 +8,7 @@ export const console: Translations['console'] = {
   overview: 'Resumen',
   stores: 'Sus negocios',
   navigation: {
+    cards: { title: 'Tarjetas', about: 'Diseño, premios, límites' },
     locations: { title: 'Locales', about: 'Sus tiendas en el mapa' },
     posters: { title: 'Carteles', about: 'Para imprimir y colgar' },
     messages: { title: 'Mensajes', about: 'Enlaces enviados a clientes' },

@@ -8,6 +8,7 @@ export const console: Translations['console'] = {
   overview: 'Vue d’ensemble',
   stores: 'Vos commerces',
   navigation: {
+    cards: { title: 'Cartes', about: 'Aspect, récompenses, limites' },
     locations: { title: 'Adresses', about: 'Vos points de vente sur la carte' },
     posters: { title: 'Affiches', about: 'À imprimer et à afficher' },
     messages: { title: 'Messages', about: 'Liens envoyés aux clients' },

@@ -1,3 +1,4 @@
+import type { Translations } from '#translations/en.js';
 import type { Location } from '#locations/location.js';
 
 type LocationFields = Pick<
@@ -5,70 +6,79 @@ type LocationFields = Pick<
   'id' | 'name' | 'address' | 'latitude' | 'longitude' | 'precision' | 'geocodeStatus'
 >;
 
+type Texts = Translations['locationPages'];
 type State = { state: string; mood: '' | 'good' | 'bad'; explanation: string };
 
-/** The label of the action. */
-type Action = 'Set the pin' | 'Confirm the pin' | 'Change the pin';
+export type LocationLine = State & { name: string; address: string; path: string };
 
-export type LocationLine = State & {
-  name: string;
-  address: string;
-  path: string;
-  action: Action;
+/** @property next the path of the next page; null: this is the last */
+export type LocationListData = {
+  t: Texts;
+  lines: LocationLine[];
+  credit: string;
+  canAdd: boolean;
+  base: string;
+  next: string | null;
+  done: string;
 };
 
-export type LocationListData = { lines: LocationLine[]; credit: string };
+/** The data of the form of a location; a new one has no pin yet. */
+export type LocationFormData = {
+  t: Texts;
+  title: string;
+  values: { name: string; address: string };
+  errors: { name?: string[]; address?: string[] };
+  errorText: string;
+  receipt: string;
+  save: string;
+  back: string;
+  done: string;
+  pin: PinData | null;
+};
 
 export type PinData = State & {
-  name: string;
-  address: string;
+  link: string;
   latitude: string;
   longitude: string;
   errors: string[];
   isPinned: boolean;
   /** The label of the button. */
-  action: Action;
+  action: string;
   map: string;
   save: string;
+  removePin: string;
   remove: string;
-  back: string;
-  done: string;
+  /** Asks whether a pin so far from the address is right; empty: it is not far. */
+  question: string;
+  /** Says that the pin which is set lies far from the address. */
+  warning: string;
 };
 
-export function describeState({ precision, geocodeStatus }: LocationFields): State {
-  if (precision === 'manual') return { state: 'Pinned', mood: 'good', explanation: '' };
+export function describeState(
+  { precision, geocodeStatus }: LocationFields,
+  { states, explanations }: Texts,
+): State {
+  if (precision === 'manual') return { state: states.pinned, mood: 'good', explanation: '' };
   if (precision === 'rooftop' || precision === 'street') {
-    const explanation =
-      'Found by its address. Please look at the map, and confirm the place if it is right.';
-    return { state: 'Found', mood: 'good', explanation };
+    return { state: states.found, mood: 'good', explanation: explanations.found };
   }
-  const pin = 'Set a pin, so that phones can show cards near the shop.';
   if (geocodeStatus === 'ok') {
-    const explanation = `Only the town was found, and that is not exact enough. ${pin}`;
-    return { state: 'Needs a pin', mood: 'bad', explanation };
+    return { state: states.needsPin, mood: 'bad', explanation: explanations.town };
   }
   if (geocodeStatus === 'pending') {
-    const explanation =
-      'The address is being looked up. You do not have to wait: a pin is more exact.';
-    return { state: 'Looking up', mood: '', explanation };
+    return { state: states.lookingUp, mood: '', explanation: explanations.lookingUp };
   }
-  return { state: 'Not found', mood: 'bad', explanation: `The address was not found. ${pin}` };
+  return { state: states.notFound, mood: 'bad', explanation: explanations.notFound };
 }
 
-export function toLocationLine(location: LocationFields, base: string): LocationLine {
+export function toLocationLine(location: LocationFields, base: string, t: Texts): LocationLine {
   const { id, name, address } = location;
-  return {
-    ...describeState(location),
-    name,
-    address,
-    path: `${base}/${id}`,
-    action: describeAction(location),
-  };
+  return { ...describeState(location, t), name, address, path: `${base}/${id}` };
 }
 
-export function describeAction(location: LocationFields): Action {
-  if (location.precision === 'manual') return 'Change the pin';
-  return isExact(location) ? 'Confirm the pin' : 'Set the pin';
+export function describeAction(location: LocationFields, t: Texts): string {
+  if (location.precision === 'manual') return t.changePin;
+  return isExact(location) ? t.confirmPin : t.setPin;
 }
 
 /** Tells whether the coordinates are exact enough to confirm. Those of a town must not be confirmed by mistake. */
@@ -84,13 +94,8 @@ export function buildMapUrl({ latitude, longitude, address }: LocationFields): s
     : `${map}/?mlat=${latitude}&mlon=${longitude}#map=18/${latitude}/${longitude}`;
 }
 
-const CREDITS = {
-  offline: 'Places: GeoNames (geonames.org), CC BY 4.0',
-  none: '',
-  server: 'Addresses: © OpenStreetMap contributors',
-};
-
 /** Returns the attribution of the coordinates' source. */
-export function getAttribution(geocoder: 'offline' | 'none' | object): string {
-  return CREDITS[typeof geocoder === 'string' ? geocoder : 'server'];
+export function getAttribution(geocoder: 'offline' | 'none' | object, { credits }: Texts): string {
+  if (geocoder === 'none') return '';
+  return geocoder === 'offline' ? credits.offline : credits.server;
 }

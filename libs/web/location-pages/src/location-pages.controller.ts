@@ -3,45 +3,68 @@ import { CommandBus } from '@nestjs/cqrs';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { CommandContext } from '#kernel/aggregate.js';
 import { Config } from '#configuration/config.js';
+import { RejectedError } from '#kernel/errors.js';
+import { readBody } from '#http/fields.pipe.js';
 import { TakesForm, type Form } from '#http/form-bodies.js';
 import { parsePathId } from '#http/path.js';
-import { UpdateLocation } from '#locations/location.commands.js';
+import { Throttle } from '#http/throttle.js';
+import { isAllowed } from '#identity/roles.js';
+import { CreateLocation, DeleteLocation, UpdateLocation } from '#locations/location.commands.js';
+import { CreateLocationDto } from '#locations/location.dto.js';
+import type { Coordinates } from '#locations/location.events.js';
 import type { Location } from '#locations/location.js';
 import { LocationsService } from '#locations/locations.service.js';
 import { loadAsset } from '#pages/assets.js';
 import {
   ConsoleContext,
   CurrentStore,
+  CurrentUser,
   RequiresOperation,
   type EnteredStore,
+  type SignedInUser,
 } from '#pages/current-user.js';
 import { Pages } from '#pages/pages.service.js';
+import { SubmittedForms } from '#pages/submitted-forms.service.js';
 import { loadView } from '#pages/view.js';
+import { AddressPlaces } from './address-places.service.js';
+import { parseCoordinates } from './coordinates.js';
+import { formatDistance, isFar, measureDistance } from './distance.js';
 import {
+  buildMapUrl,
   describeAction,
+  describeState,
   getAttribution,
   isExact,
   toLocationLine,
-  buildMapUrl,
-  describeState,
+  type LocationFormData,
   type LocationListData,
   type PinData,
 } from './location-page.js';
-import { parseCoordinates } from './coordinates.js';
 
 const listView = loadView<LocationListData>(import.meta.url, './views/locations.eta');
-const pinView = loadView<PinData>(import.meta.url, './views/pin.eta');
+const formView = loadView<LocationFormData>(import.meta.url, './views/location.eta');
 const SCRIPT = loadAsset(import.meta.url, './assets/pin.js');
-const DONE: Record<string, string> = { pinned: 'The pin is set.', removed: 'The pin is removed.' };
-const NO_PLACE = 'Please enter two numbers such as 53.5503 and 9.9929, or paste the link of a map';
+const PAGE_SIZE = 50;
+const PER_MINUTE = { default: { limit: 60, ttl: 60_000 } };
 
-/** Serves the pages that show and pin the locations of a store. */
+/** What a form shows instead of what is stored. */
+type FormState = {
+  values?: LocationFormData['values'];
+  errors?: LocationFormData['errors'];
+  errorText?: string;
+  pin?: Partial<PinData>;
+  done?: unknown;
+};
+
+/** Serves the pages on which the locations of a store are added, changed, pinned and removed. */
 @Controller('app/stores/:account_id/locations')
 export class LocationPagesController {
   constructor(
     private readonly pages: Pages,
     private readonly locations: LocationsService,
+    private readonly places: AddressPlaces,
     private readonly commands: CommandBus,
+    private readonly forms: SubmittedForms,
     private readonly config: Config,
   ) {}
 
@@ -49,17 +72,69 @@ export class LocationPagesController {
   @RequiresOperation('listLocations')
   async list(
     @CurrentStore() store: EnteredStore,
+    @Query() { after, done }: { after?: unknown; done?: unknown },
     @Req() request: FastifyRequest,
     @Res() reply: FastifyReply,
   ): Promise<void> {
-    const all = await this.locations.listStates(store.id);
-    const lines = all.map((location) => toLocationLine(location, buildLocationsPath(store)));
-    const data = { lines, credit: getAttribution(this.config.geocoder) };
-    await this.pages.send(request, reply, { view: listView, title: 'Locations', data });
+    const t = this.pages.localize(request).t.locationPages;
+    const base = buildLocationsPath(store);
+    const start = typeof after === 'string' && /^\d{1,15}$/.test(after) ? Number(after) : 0;
+    const rows = await this.locations.listStates(store.id, {
+      after: [start],
+      limit: PAGE_SIZE + 1,
+    });
+    const visible = rows.slice(0, PAGE_SIZE);
+    const data = {
+      t,
+      lines: visible.map((location) => toLocationLine(location, base, t)),
+      credit: getAttribution(this.config.geocoder, t),
+      canAdd: isAllowed(store.role, 'createLocation'),
+      base,
+      next: rows.length > PAGE_SIZE ? `${base}?after=${visible.at(-1)?.id}` : null,
+      done: done === 'removed' ? t.done.removed : '',
+    };
+    await this.pages.send(request, reply, { view: listView, title: t.title, data });
+  }
+
+  @Get('new')
+  @RequiresOperation('createLocation')
+  async begin(
+    @CurrentStore() store: EnteredStore,
+    @Req() request: FastifyRequest,
+    @Res() reply: FastifyReply,
+  ): Promise<void> {
+    await this.sendForm(request, reply, store, null, {});
+  }
+
+  @Post()
+  @TakesForm()
+  @RequiresOperation('createLocation')
+  @Throttle(PER_MINUTE)
+  async create(
+    @CurrentStore() store: EnteredStore,
+    @ConsoleContext() context: CommandContext,
+    @CurrentUser() { userId }: SignedInUser,
+    @Body() form: Form,
+    @Req() request: FastifyRequest,
+    @Res() reply: FastifyReply,
+  ): Promise<void> {
+    const { name = '', address = '' } = form;
+    try {
+      const attributes = parseLocation({ name, address });
+      const { id } = await this.forms.executeOnce({ userId, action: 'location', form }, (keyed) =>
+        this.commands.execute(
+          new CreateLocation({ ...context, keyed }, { ...attributes, pin: null }),
+        ),
+      );
+      await this.pages.redirect(reply, `${buildLocationsPath(store)}/${id}?done=created`);
+    } catch (error) {
+      const state = { values: { name, address }, ...this.describeRejection(request, error) };
+      await this.sendForm(request, reply, store, null, state);
+    }
   }
 
   @Get(':id')
-  @RequiresOperation('locations.pin')
+  @RequiresOperation('updateLocation')
   async show(
     @CurrentStore() store: EnteredStore,
     @Param('id') id: string,
@@ -68,26 +143,58 @@ export class LocationPagesController {
     @Res() reply: FastifyReply,
   ): Promise<void> {
     const location = await this.locations.getState(store.id, parsePathId(id));
-    const notice = typeof done === 'string' && Object.hasOwn(DONE, done) ? (DONE[done] ?? '') : '';
-    await this.sendPinPage(request, reply, store, location, { done: notice });
+    await this.sendForm(request, reply, store, location, { done });
+  }
+
+  @Post(':id')
+  @TakesForm()
+  @RequiresOperation('updateLocation')
+  @Throttle(PER_MINUTE)
+  async save(
+    @CurrentStore() store: EnteredStore,
+    @ConsoleContext() context: CommandContext,
+    @Param('id') path: string,
+    @Body() { name = '', address = '' }: Form,
+    @Req() request: FastifyRequest,
+    @Res() reply: FastifyReply,
+  ): Promise<void> {
+    const location = await this.locations.getState(store.id, parsePathId(path));
+    try {
+      const changes = parseLocation({ name, address });
+      await this.commands.execute(new UpdateLocation(context, location.id, changes));
+      await this.pages.redirect(reply, `${buildLocationsPath(store)}/${location.id}?done=saved`);
+    } catch (error) {
+      const state = { values: { name, address }, ...this.describeRejection(request, error) };
+      await this.sendForm(request, reply, store, location, state);
+    }
   }
 
   @Post(':id/pin')
   @TakesForm()
   @RequiresOperation('locations.pin')
+  @Throttle(PER_MINUTE)
   async pin(
     @CurrentStore() store: EnteredStore,
     @ConsoleContext() context: CommandContext,
     @Param('id') path: string,
-    @Body() { latitude = '', longitude = '' }: Form,
+    @Body() { link = '', latitude = '', longitude = '', sure }: Form,
     @Req() request: FastifyRequest,
     @Res() reply: FastifyReply,
   ): Promise<void> {
     const location = await this.locations.getState(store.id, parsePathId(path));
-    const pin = parseCoordinates(latitude, longitude);
+    const { t, locale } = this.pages.localize(request);
+    const pin =
+      link.trim() === '' ? parseCoordinates(latitude, longitude) : parseCoordinates(link, '');
     if (!pin) {
-      const typed = { latitude, longitude, errors: [NO_PLACE], status: 422 };
-      await this.sendPinPage(request, reply, store, location, typed);
+      const state = { link, latitude, longitude, errors: [t.locationPages.errors.place] };
+      await this.sendForm(request, reply, store, location, { pin: state });
+      return;
+    }
+    const distance = await this.measure(location, pin);
+    if (distance !== null && isFar(distance) && sure === undefined) {
+      const question = t.locationPages.far(formatDistance(distance, locale), location.address);
+      const entered = { latitude: String(pin.latitude), longitude: String(pin.longitude) };
+      await this.sendForm(request, reply, store, location, { pin: { ...entered, question } });
       return;
     }
     await this.commands.execute(new UpdateLocation(context, location.id, { pin }));
@@ -103,12 +210,13 @@ export class LocationPagesController {
     @Res() reply: FastifyReply,
   ): Promise<void> {
     const { id, name, address } = await this.locations.getState(store.id, parsePathId(path));
+    const t = this.pages.localize(request).t.locationPages;
     await this.pages.sendConfirmation(request, reply, {
-      question: 'Remove this pin?',
+      question: t.removePinAsk,
       about: `${name}, ${address}`,
-      text: 'The address is looked up again. If only its town is found, phones no longer show cards near the shop.',
-      yes: 'Remove the pin',
-      no: 'Keep it',
+      text: t.removePinText,
+      yes: t.removePinYes,
+      no: t.keep,
       action: `${buildLocationsPath(store)}/${id}/unpin`,
       back: `${buildLocationsPath(store)}/${id}`,
     });
@@ -125,42 +233,142 @@ export class LocationPagesController {
   ): Promise<void> {
     const id = parsePathId(path);
     await this.commands.execute(new UpdateLocation(context, id, { pin: null }));
-    await this.pages.redirect(reply, `${buildLocationsPath(store)}/${id}?done=removed`);
+    await this.pages.redirect(reply, `${buildLocationsPath(store)}/${id}?done=unpinned`);
   }
 
-  private async sendPinPage(
+  @Get(':id/remove')
+  @RequiresOperation('deleteLocation')
+  async askToRemove(
+    @CurrentStore() store: EnteredStore,
+    @Param('id') path: string,
+    @Req() request: FastifyRequest,
+    @Res() reply: FastifyReply,
+  ): Promise<void> {
+    const { id, name, address } = await this.locations.getState(store.id, parsePathId(path));
+    const t = this.pages.localize(request).t.locationPages;
+    await this.pages.sendConfirmation(request, reply, {
+      question: t.removeAsk,
+      about: `${name}, ${address}`,
+      text: t.removeText,
+      yes: t.removeYes,
+      no: t.keep,
+      action: `${buildLocationsPath(store)}/${id}/remove`,
+      back: `${buildLocationsPath(store)}/${id}`,
+    });
+  }
+
+  @Post(':id/remove')
+  @TakesForm()
+  @RequiresOperation('deleteLocation')
+  async remove(
+    @CurrentStore() store: EnteredStore,
+    @ConsoleContext() context: CommandContext,
+    @Param('id') path: string,
+    @Res() reply: FastifyReply,
+  ): Promise<void> {
+    await this.commands.execute(new DeleteLocation(context, parsePathId(path)));
+    await this.pages.redirect(reply, `${buildLocationsPath(store)}?done=removed`);
+  }
+
+  /** Measures how far a pin is from the address, in km. @returns null when the address is not known */
+  private async measure(location: Location, pin: Coordinates): Promise<number | null> {
+    const place = await this.places.find(location);
+    return place ? measureDistance(place, pin) : null;
+  }
+
+  /** Words a refusal. @throws every other error */
+  private describeRejection(
+    request: FastifyRequest,
+    error: unknown,
+  ): Pick<LocationFormData, 'errors' | 'errorText'> {
+    if (!(error instanceof RejectedError)) throw error;
+    const t = this.pages.localize(request).t.locationPages;
+    const { name, address } = error.errors;
+    return {
+      errors: {
+        ...(name && { name: [t.errors.name] }),
+        ...(address && { address: [t.errors.address] }),
+      },
+      errorText: error.code === 'limit_reached' ? t.limitReached : t.rejected,
+    };
+  }
+
+  private async sendForm(
     request: FastifyRequest,
     reply: FastifyReply,
     store: EnteredStore,
-    location: Location,
-    { status = 200, ...overrides }: Partial<PinData> & { status?: number },
+    location: Location | null,
+    state: FormState,
   ): Promise<void> {
-    const path = `${buildLocationsPath(store)}/${location.id}`;
-    const { name, address, precision } = location;
+    const t = this.pages.localize(request).t.locationPages;
+    const { values, errors = {}, errorText = '', done } = state;
+    const base = buildLocationsPath(store);
+    const isRejected = errorText !== '' || state.pin !== undefined;
     await this.pages.send(request, reply, {
-      view: pinView,
-      title: name,
+      view: formView,
+      title: location?.name ?? t.newTitle,
       width: 'form',
-      status,
-      scripts: [SCRIPT],
+      status: isRejected ? 422 : 200,
+      scripts: location ? [SCRIPT] : [],
       data: {
-        ...describeState(location),
-        name,
-        address,
-        latitude: isExact(location) ? String(location.latitude) : '',
-        longitude: isExact(location) ? String(location.longitude) : '',
-        errors: [],
-        isPinned: precision === 'manual',
-        action: describeAction(location),
-        map: buildMapUrl(location),
-        save: `${path}/pin`,
-        remove: `${path}/unpin`,
-        back: buildLocationsPath(store),
-        done: '',
-        ...overrides,
+        t,
+        title: location?.name ?? t.newTitle,
+        values: values ?? { name: location?.name ?? '', address: location?.address ?? '' },
+        errors,
+        errorText,
+        receipt: this.forms.createReceipt(),
+        save: location ? `${base}/${location.id}` : base,
+        back: base,
+        done:
+          typeof done === 'string' && Object.hasOwn(t.done, done)
+            ? t.done[done as keyof typeof t.done]
+            : '',
+        pin: location && (await this.createPin(request, location, base, state.pin ?? {})),
       },
     });
   }
+
+  private async createPin(
+    request: FastifyRequest,
+    location: Location,
+    base: string,
+    entered: Partial<PinData>,
+  ): Promise<PinData> {
+    const { t, locale } = this.pages.localize(request);
+    const path = `${base}/${location.id}`;
+    const { latitude, longitude, precision } = location;
+    const isPinned = precision === 'manual';
+    const hasPin = isPinned && latitude !== null && longitude !== null;
+    const distance = hasPin ? await this.measure(location, { latitude, longitude }) : null;
+    return {
+      ...describeState(location, t.locationPages),
+      link: '',
+      latitude: isExact(location) ? String(latitude) : '',
+      longitude: isExact(location) ? String(longitude) : '',
+      errors: [],
+      isPinned,
+      action: describeAction(location, t.locationPages),
+      map: buildMapUrl(location),
+      save: `${path}/pin`,
+      removePin: `${path}/unpin`,
+      remove: `${path}/remove`,
+      question: '',
+      warning:
+        distance !== null && isFar(distance)
+          ? t.locationPages.farNow(formatDistance(distance, locale))
+          : '',
+      ...entered,
+    };
+  }
+}
+
+/** Parses the fields by the rules of the API. @throws InvalidFieldsError */
+function parseLocation(fields: { name: string; address: string }): {
+  name: string;
+  address: string;
+} {
+  const { name, address } = readBody(CreateLocationDto, { location: fields });
+  return { name, address };
 }
 
 function buildLocationsPath({ id }: EnteredStore): string {

@@ -24,7 +24,9 @@ export type DrawnShape =
       weight: Weight;
       text: string;
       fill: string;
-    };
+    }
+  /** Shapes that stand on their head: turned by 180 degrees around the centre of the paper. */
+  | { kind: 'turned'; shapes: DrawnShape[] };
 
 export type Drawing = {
   /** The trimmed size of the paper. */

@@ -1,14 +1,21 @@
 import type { PosterAttributes } from '#posters/poster.events.js';
 
 export type PaperSize = PosterAttributes['paperSize'];
-export type Paper = { name: string; width: number; height: number };
+
+/** How a poster is arranged: below its code, or on both halves of a sheet that is folded, or with hardly more than a code. */
+export type Arrangement = 'upright' | 'folded' | 'small';
+
+export type Paper = { width: number; height: number; arrangement: Arrangement };
 
 /** The paper sizes, upright, in points of 1/72 inch. */
 export const PAPERS: Record<PaperSize, Paper> = {
-  a4: { name: 'A4', width: 595.28, height: 841.89 },
-  a5: { name: 'A5', width: 419.53, height: 595.28 },
-  a6: { name: 'A6', width: 297.64, height: 419.53 },
-  letter: { name: 'Letter', width: 612, height: 792 },
+  a3: { width: 841.89, height: 1190.55, arrangement: 'upright' },
+  a4: { width: 595.28, height: 841.89, arrangement: 'upright' },
+  a5: { width: 419.53, height: 595.28, arrangement: 'upright' },
+  a6: { width: 297.64, height: 419.53, arrangement: 'upright' },
+  letter: { width: 612, height: 792, arrangement: 'upright' },
+  table_tent: { width: 595.28, height: 841.89, arrangement: 'folded' },
+  sticker: { width: 283.46, height: 283.46, arrangement: 'small' },
 };
 
 /** The bleed of 3 mm: the ground extends beyond the edge, so that an inexact cut shows no white. */

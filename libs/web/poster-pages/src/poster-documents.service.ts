@@ -35,24 +35,6 @@ type PosterRow = {
   rewards: Reward[];
 };
 
-/** The cap of posters keeps the list short, unless an operator raises it far. */
-const LIST = {
-  name: 'poster_list',
-  text: `
-    select p.slug, p.title, c.name as card, p.active, p.paper_size
-    from posters p join cards c on c.id = p.card_id
-    where p.account_id = $1 and p.deleted_at is null
-    order by p.id limit 1000`,
-};
-
-export type ListedPoster = {
-  slug: string;
-  title: string;
-  card: string;
-  active: boolean;
-  paper: string;
-};
-
 export type PublishedPoster = { poster: Poster; content: PosterContent };
 
 /** Describes a document. @property bleed with a ground beyond the edge, and crop marks */
@@ -90,15 +72,6 @@ export class PosterDocuments {
     const urls = { signup, code };
     const content = createPosterContent({ poster, card, rewards, store: { name, locale }, urls });
     return { poster, content };
-  }
-
-  /** Lists the posters of a store by id. */
-  async list(accountId: number): Promise<ListedPoster[]> {
-    const rows = await query<Omit<ListedPoster, 'paper'> & { paper_size: PaperSize }>(this.pool, {
-      ...LIST,
-      values: [accountId],
-    });
-    return rows.map(({ paper_size: size, ...row }) => ({ ...row, paper: PAPERS[size].name }));
   }
 
   /** Computes the hash, in hex, of everything that determines a document's bytes. */

@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import { computeContrast } from '#pages/colors.js';
+import { computeContrast } from '#kernel/contrast.js';
 import type { Config } from '#configuration/config.js';
 import type { Drawing, DrawnShape } from './drawing.js';
 import { BLEED, PAPERS, type PaperSize } from './paper.js';
@@ -46,6 +46,8 @@ function getBox(shape: DrawnShape): Box {
       const side = shape.scale * (shape.path.startsWith('M4 4h7') ? measureCode(shape) : 24);
       return { left: shape.x, top: shape.y, right: shape.x + side, bottom: shape.y + side };
     }
+    case 'turned':
+      throw new Error('shapes that are turned repeat the others');
     case 'text': {
       const path = fonts.outline(shape.text, shape.weight, shape);
       const numbers = (path.match(/-?\d+(\.\d+)?/g) ?? []).map(Number);
@@ -170,6 +172,35 @@ describe.each(SIZES)('a poster on %s', (size) => {
     };
     for (const mark of marks) expect(within(mark, sheet) && !overlap(mark, bleedBox)).toBe(true);
     expect(drawing.shapes.slice(1, -8)).toEqual(drawPoster({}, size).shapes.slice(1));
+  });
+});
+
+describe('a table tent', () => {
+  it('has the same on both halves, one of them turned', () => {
+    const { shapes, height } = drawPoster({}, 'table_tent');
+    const turned = shapes.find((shape) => shape.kind === 'turned');
+    const lower = shapes.slice(-(turned?.kind === 'turned' ? turned.shapes.length : 0));
+    expect(turned).toEqual({ kind: 'turned', shapes: lower });
+    for (const shape of lower) expect(getBox(shape).top).toBeGreaterThan(height / 2);
+  });
+});
+
+describe('the rewards of a poster', () => {
+  const name = 'A whole cake of your choice, with candles and a table for eight on a Sunday';
+  const offers = [3, 6, 10].map((stamps) => ({ reward: name, price: `for ${stamps} stamps` }));
+
+  it('take two lines where they need them', () => {
+    const lines = texts(drawPoster({ offers }, 'a6')).map(({ text }) => text);
+    expect(lines.filter((text) => text.includes('A whole cake')).length).toBeGreaterThan(1);
+    expect(lines.some((text) => text.endsWith('for 10 stamps') && !text.startsWith('A'))).toBe(
+      true,
+    );
+  });
+
+  it.each(SIZES)('are left out before any text is smaller than seven points, %s', (size) => {
+    const drawing = drawPoster({ title: 'W'.repeat(120), offers }, size);
+    expectTidy(drawing, size);
+    for (const { size: points } of texts(drawing)) expect(points).toBeGreaterThanOrEqual(6.99);
   });
 });
 

@@ -1,15 +1,16 @@
+import { computeContrast } from '#kernel/contrast.js';
 import { getTranslations } from '#translations/translations.js';
-import { isStampIcon } from '#cards/card-appearance.js';
-import { STAMP_ICON_PATHS } from '#card-images/stamp-icons.js';
-import { computeContrast, pickReadableColor } from '#pages/colors.js';
+import { pickReadableColor } from '#pages/colors.js';
 import { findDarkModules } from '#web-card/qr-modules.js';
 import type { Drawing, DrawnShape, Weight } from './drawing.js';
 import { fitText, type Measure, type Room } from './fitting.js';
-import { BLEED, MARKS, type Paper } from './paper.js';
+import { BLEED, MARKS, type Arrangement, type Paper } from './paper.js';
 import type { PosterContent } from './poster-content.js';
+import { drawStamp } from './poster-stamp.js';
+import { drawCropMarks, drawFoldMarks, moveDown } from './sheet-marks.js';
 
 /** Increase it when the layout changes: it is part of a document's hash. */
-export const LAYOUT_VERSION = 1;
+export const LAYOUT_VERSION = 2;
 
 /** Measures and filters letters for the layout. */
 export type Lettering = {
@@ -19,23 +20,37 @@ export type Lettering = {
   removeIllegible: (text: string, weight: Weight) => string;
 };
 
-/** The minimum contrast of shapes (WCAG 2.2, success criterion 1.4.11). */
-const VISIBLE = 3;
 const WHITE = '#FFFFFF';
 const INK = '#111111';
 /** The extent of Inter above and below the baseline, in ems. */
 const ASCENT = 0.76;
 const DESCENT = 0.24;
 
-/** Lengths are in hundredths of the width of the A sheet that fits on the paper. */
+/** Lengths are in hundredths of the width of the A sheet that fits on the paper; see `chooseUnit`. */
 const EDGE = 6;
 const WIDE = 88;
 const GAP = 4;
 const CODE = 71;
+/** On a sticker the title needs some room as well. */
+const SMALL_CODE = 40;
 const PANEL = { above: 3.6, below: 3.2, radius: 3.5, scan: 4.4, address: 2.6 };
 const MAX_IN_ROW = 12;
-/** The share of the height above the panel that the title may have before the rest shrinks. */
-const TITLE_SHARE = 0.4;
+/** The shares of the height above the panel that the title may have: it shrinks before a reward is left out. */
+const TITLE_SHARES = [0.4, 0.28, 0.18];
+/** The share of a title that needs so much in the smallest size. */
+const MAX_TITLE_SHARE = 0.65;
+/** Of a title: long ones take more where letters cannot shrink further. */
+const MAX_LINES = { usual: 6, crowded: 10 };
+/** Half an A4 sheet has room for a code of this share of its height, and a column beside it. */
+const BESIDE_HEIGHT = 118;
+/** In points: nobody reads smaller print from a wall (POSTER-45). */
+const MIN_POINTS = 7;
+/** The rest shrinks so far before a reward is left out. */
+const MIN_SCALE = 0.7;
+const SCALE_STEP = 0.95;
+
+/** Where lines stand. @property centre in points @property width in units */
+type Column = { centre: number; width: number };
 
 /** An element of the column, with the space before it. */
 type Block = { before: number; height: number; draw: (top: number) => DrawnShape[] };
@@ -46,94 +61,161 @@ export function layOutPoster(
   { bleed }: { bleed: boolean },
   letters: Lettering,
 ): Drawing {
-  return new PosterLayout(content, paper, letters).drawing(bleed);
+  const over = bleed ? BLEED : 0;
+  const { width, height, arrangement } = paper;
+  const isFolded = arrangement === 'folded';
+  const face = { width, height: isFolded ? height / 2 : height };
+  const layout = new PosterLayout(content, face, arrangement, letters);
+  const shapes = layout.shapes();
+  const ground: DrawnShape = {
+    kind: 'rectangle',
+    x: -over,
+    y: -over,
+    width: width + 2 * over,
+    height: height + 2 * over,
+    radius: 0,
+    fill: content.colors.ground,
+  };
+  // The lower half faces one side of the table, the upper half the other.
+  const lower = shapes.map((shape) => moveDown(shape, height / 2));
+  return {
+    width,
+    height,
+    margin: bleed ? BLEED + MARKS : 0,
+    bleed: over,
+    title: layout.title(),
+    author: content.storeName,
+    lang: content.lang,
+    createdAt: content.createdAt,
+    shapes: [
+      ground,
+      ...(isFolded
+        ? [
+            { kind: 'turned' as const, shapes: lower },
+            ...drawFoldMarks(paper, layout.ink),
+            ...lower,
+          ]
+        : shapes),
+      ...(bleed ? drawCropMarks(paper) : []),
+    ],
+  };
 }
+
+/** Chooses the unit of all lengths, in points. */
+function chooseUnit({ width, height }: Face, arrangement: Arrangement): number {
+  if (arrangement === 'folded') return height / BESIDE_HEIGHT;
+  if (arrangement === 'small') return width / 100;
+  return Math.min(width, height / Math.SQRT2) / 100;
+}
+
+type Face = { width: number; height: number };
 
 class PosterLayout {
   private readonly unit: number;
-  private readonly ink: string;
+  /** The smallest size of letters, in units. */
+  private readonly minSize: number;
+  readonly ink: string;
   private readonly t;
   private readonly widths: Record<Weight, Map<string, number>> = {
     regular: new Map(),
     bold: new Map(),
   };
+  private readonly panelColumn: Column;
+  private readonly headColumn: Column;
 
   constructor(
     private readonly content: PosterContent,
-    private readonly paper: Paper,
+    private readonly paper: Face,
+    private readonly arrangement: Arrangement,
     private readonly letters: Lettering,
   ) {
-    this.unit = Math.min(paper.width, paper.height / Math.SQRT2) / 100;
+    this.unit = chooseUnit(paper, arrangement);
+    this.minSize = MIN_POINTS / this.unit;
     this.ink = pickReadableColor(content.colors.ground, content.colors.text);
     this.t = getTranslations(content.lang).t.poster;
+    const wide = WIDE * this.unit;
+    const edge = EDGE * this.unit;
+    if (arrangement === 'folded') {
+      const left = paper.width - edge - wide;
+      const width = left - edge - GAP * this.unit;
+      this.panelColumn = { centre: left + wide / 2, width: WIDE };
+      this.headColumn = { centre: edge + width / 2, width: width / this.unit };
+    } else {
+      this.panelColumn = this.headColumn = { centre: paper.width / 2, width: WIDE };
+    }
   }
 
-  drawing(bleed: boolean): Drawing {
-    const { paper, unit, content } = this;
-    const over = bleed ? BLEED : 0;
+  /** Draws one face: all but its ground. */
+  shapes(): DrawnShape[] {
+    const { paper, unit } = this;
     const panel = this.panel();
+    if (this.arrangement === 'folded') {
+      return [
+        ...this.head(EDGE * unit, paper.height - EDGE * unit),
+        ...panel.draw((paper.height - panel.height) / 2),
+      ];
+    }
     const top = paper.height - EDGE * unit - panel.height;
-    return {
-      width: paper.width,
-      height: paper.height,
-      margin: bleed ? BLEED + MARKS : 0,
-      bleed: over,
-      title: this.title(),
-      author: content.storeName,
-      lang: content.lang,
-      createdAt: content.createdAt,
-      shapes: [
-        {
-          kind: 'rectangle',
-          x: -over,
-          y: -over,
-          width: paper.width + 2 * over,
-          height: paper.height + 2 * over,
-          radius: 0,
-          fill: content.colors.ground,
-        },
-        ...this.head(EDGE * unit, top - GAP * unit),
-        ...panel.draw(top),
-        ...(bleed ? cropMarks(paper) : []),
-      ],
-    };
+    return [...this.head(EDGE * unit, top - GAP * unit), ...panel.draw(top)];
   }
 
-  private title(): string {
+  title(): string {
     return this.letters.removeIllegible(this.content.title, 'bold') || this.t.stampCard;
   }
 
   /** Lays out store name, title, stamps and rewards, centred vertically. */
   private head(from: number, to: number): DrawnShape[] {
     const room = (to - from) / this.unit;
-    const sumHeights = (blocks: Block[]) =>
-      blocks.reduce((sum, { before, height }) => sum + before + height, 0) / this.unit;
-    const layOutTitle = (height: number) =>
+    const layOutTitle = (height: number, maxSize = 13) =>
       this.lines(this.title(), 'bold', {
         before: 1.2,
-        width: WIDE,
-        maxSize: 13,
+        width: this.headColumn.width,
+        maxSize: Math.min(maxSize, (height - 1.2) / 1.2),
         minSize: 1.8,
-        maxLines: 6,
+        maxLines: this.minSize > 1.8 ? MAX_LINES.crowded : MAX_LINES.usual,
         leading: 1.2,
         height: height - 1.2,
       });
-    const layOutRest = (scale: number) => {
-      const above = this.storeName(scale);
-      const below = [this.stamps(scale), ...this.offers(scale)];
-      return { above, below, height: sumHeights([...above, ...below]) };
-    };
-    const availableHeight = room - sumHeights([layOutTitle(room * TITLE_SHARE)]);
-    let scale = 1;
-    while (layOutRest(scale).height > availableHeight) scale *= 0.95;
-    const { above, below, height } = layOutRest(scale);
-    const blocks = [...above, layOutTitle(room - height), ...below];
-    let y = from + ((room - sumHeights(blocks)) / 2) * this.unit;
+    const max = room * MAX_TITLE_SHARE;
+    const needed = Math.min(max, this.sumHeights([layOutTitle(max, 0)]));
+    const available = TITLE_SHARES.map(
+      (share) => room - this.sumHeights([layOutTitle(Math.max(room * share, needed))]),
+    );
+    const { above, below } = this.chooseRest(available);
+    const blocks = [...above, layOutTitle(room - this.sumHeights([...above, ...below])), ...below];
+    let y = from + ((room - this.sumHeights(blocks)) / 2) * this.unit;
     return blocks.flatMap((block) => {
       const shapes = block.draw(y + block.before);
       y += block.before + block.height;
       return shapes;
     });
+  }
+
+  /**
+   * Chooses what stands around the title: as many rewards as fit in a readable size, else fewer, else none.
+   * @param available the height, for each size of the title
+   */
+  private chooseRest(available: number[]): { above: Block[]; below: Block[] } {
+    if (this.arrangement === 'small') return { above: [], below: [] };
+    const layOut = (scale: number, rewards: number) => ({
+      above: this.storeName(scale),
+      below: [this.stamps(scale), ...this.offers(scale, rewards)],
+    });
+    for (let rewards = Math.max(1, this.content.offers.length); rewards >= 0; rewards--) {
+      for (const height of available) {
+        for (let scale = 1; scale >= MIN_SCALE; scale *= SCALE_STEP) {
+          const rest = layOut(scale, rewards);
+          if (this.sumHeights([...rest.above, ...rest.below]) <= height) return rest;
+        }
+      }
+    }
+    let scale = MIN_SCALE;
+    while (this.sumHeights([this.stamps(scale)]) > Math.max(...available)) scale *= SCALE_STEP;
+    return { above: [], below: [this.stamps(scale)] };
+  }
+
+  private sumHeights(blocks: Block[]): number {
+    return blocks.reduce((sum, { before, height }) => sum + before + height, 0) / this.unit;
   }
 
   private storeName(scale: number): Block[] {
@@ -142,7 +224,7 @@ class PosterLayout {
     return [
       this.lines(name, 'regular', {
         before: 0,
-        width: WIDE,
+        width: this.headColumn.width,
         maxSize: 4 * scale,
         minSize: 2.4 * scale,
         maxLines: 1,
@@ -152,22 +234,26 @@ class PosterLayout {
     ];
   }
 
-  private offers(scale: number): Block[] {
+  /** Lays out the rewards, in two lines if they need them. @param count without the ones in the middle */
+  private offers(scale: number, count: number): Block[] {
     const { offers, aim } = this.content;
-    const offerTexts = offers
+    const selected = [...offers.slice(0, Math.max(0, count - 1)), ...offers.slice(-1)];
+    if (count === 0) return [];
+    const offerTexts = (count < offers.length ? selected : offers)
       .map(({ reward, price }) => ({ reward: this.letters.removeIllegible(reward, 'bold'), price }))
       .filter(({ reward }) => reward !== '')
       .map(({ reward, price }) => `${reward} ${price}`);
     const texts = offerTexts.length > 0 ? offerTexts : [aim];
     const single = texts.length === 1;
+    const maxLines = this.arrangement === 'folded' ? 3 : 2;
+    const maxSize = Math.max((single ? 5.4 : 4) * scale, this.minSize);
     const room = {
-      width: WIDE,
-      minSize: 2.4 * scale,
-      maxLines: single ? 2 : 1,
+      width: this.headColumn.width,
+      minSize: Math.max(2.4 * scale, this.minSize),
+      maxLines,
       leading: 1.2,
-      height: (single ? 13 : 5) * scale,
+      height: maxLines * maxSize * 1.2 + 0.1,
     };
-    const maxSize = (single ? 5.4 : 4) * scale;
     // All offers get the size of the longest.
     const sizes = texts.map(
       (text) => fitText(text, { ...room, maxSize }, this.measure('bold')).size,
@@ -183,71 +269,46 @@ class PosterLayout {
 
   /** Lays out one stamp for each that the card needs, with a gift where a reward is due. */
   private stamps(scale: number): Block {
+    const { colors } = this.content;
     const { count, icon, rewards } = this.content.stamps;
-    const rows = Math.ceil(count / MAX_IN_ROW);
+    const rows = Math.ceil(count / (this.arrangement === 'folded' ? MAX_IN_ROW / 2 : MAX_IN_ROW));
     const longest = Math.ceil(count / rows);
-    const cell = Math.min(WIDE / longest, rows > 1 ? 6.6 : 8.4) * scale * this.unit;
+    const cell =
+      Math.min(this.headColumn.width / longest, rows > 1 ? 6.6 : 8.4) * scale * this.unit;
     const draw = (top: number) =>
       Array.from({ length: count }, (_, index) => {
         const row = Math.floor(index / longest);
         const inRow = Math.min(longest, count - row * longest);
-        const x = this.paper.width / 2 + ((index % longest) - (inRow - 1) / 2) * cell;
+        const x = this.headColumn.centre + ((index % longest) - (inRow - 1) / 2) * cell;
         const due = rewards.includes(index + 1);
-        return this.stamp({ x, y: top + (row + 0.5) * cell }, cell, due ? 'gift' : icon, due);
+        const centre = { x, y: top + (row + 0.5) * cell };
+        const look = { ground: colors.ground, fill: due ? this.ink : colors.stamps, ink: this.ink };
+        return drawStamp(centre, cell, due ? 'gift' : icon, look);
       }).flat();
     return { before: 2.6 * scale * this.unit, height: rows * cell, draw };
   }
 
-  private stamp(
-    { x, y }: { x: number; y: number },
-    cell: number,
-    icon: string,
-    due: boolean,
-  ): DrawnShape[] {
-    const { ground, stamps } = this.content.colors;
-    const fill = due ? this.ink : stamps;
-    const mark =
-      computeContrast(fill, ground) >= VISIBLE ? ground : pickReadableColor(fill, this.ink);
-    const radius = cell * 0.44;
-    const size = radius * 1.24;
-    return [
-      // Outlines a stamp that has the colour of the ground.
-      ...(computeContrast(fill, ground) < VISIBLE / 2
-        ? [{ kind: 'disc', x, y, radius: radius * 1.04, fill: this.ink } as const]
-        : []),
-      { kind: 'disc', x, y, radius: radius * 0.97, fill },
-      {
-        kind: 'path',
-        x: x - size / 2,
-        y: y - size / 2,
-        scale: size / 24,
-        path: isStampIcon(icon) ? STAMP_ICON_PATHS[icon] : STAMP_ICON_PATHS.star,
-        fill: mark,
-      },
-    ];
-  }
-
   /** Lays out the QR code with its quiet zone, always on white, because scanners need it. */
   private panel(): Block {
-    const { unit, paper, content } = this;
+    const { unit, content, panelColumn: column } = this;
     const ink = pickReadableColor(WHITE, content.colors.ground);
     const { path, side } = findDarkModules(content.code, 'Q');
     const width = WIDE * unit;
     const inner = { width: WIDE - 8, leading: 1.25, before: 0, minSize: 1.7, maxLines: 3 };
     const line = (text: string, weight: Weight, maxSize: number, color: string) =>
-      this.lines(text, weight, { ...inner, maxSize, height: maxSize * 1.3, color });
+      this.lines(text, weight, { ...inner, maxSize, height: maxSize * 1.3, color, column });
     const scan = line(this.t.scan, 'bold', PANEL.scan, ink);
     const address = line(content.address, 'regular', PANEL.address, INK);
-    const code = CODE * unit;
+    const code = (this.arrangement === 'small' ? SMALL_CODE : CODE) * unit;
     const inside = PANEL.above * unit + scan.height;
-    const left = (paper.width - width) / 2;
+    const left = column.centre - width / 2;
     const height = inside + code + address.height + PANEL.below * unit;
     const draw = (top: number): DrawnShape[] => [
       ...this.frame({ x: left, y: top, width, height }),
       ...scan.draw(top + PANEL.above * unit),
       {
         kind: 'path',
-        x: (paper.width - code) / 2,
+        x: column.centre - code / 2,
         y: top + inside,
         scale: code / side,
         path,
@@ -291,9 +352,22 @@ class PosterLayout {
   private lines(
     text: string,
     weight: Weight,
-    { before, color = this.ink, ...room }: Room & { before: number; color?: string },
+    {
+      before,
+      color = this.ink,
+      column = this.headColumn,
+      ...box
+    }: Room & { before: number; color?: string; column?: Column },
   ): Block {
-    const { unit, letters, paper } = this;
+    const { unit, letters } = this;
+    const minSize = Math.max(box.minSize, this.minSize);
+    const room = {
+      ...box,
+      minSize,
+      maxSize: Math.max(box.maxSize, minSize),
+      // Where only the smallest size is left, it needs its line.
+      height: Math.max(box.height, minSize * box.leading),
+    };
     const { size, lines } = fitText(text, room, this.measure(weight));
     const step = size * room.leading * unit;
     const points = size * unit;
@@ -305,7 +379,7 @@ class PosterLayout {
       draw: (top) =>
         lines.map((line, index) => ({
           kind: 'text',
-          x: (paper.width - letters.width(line, weight) * points) / 2,
+          x: column.centre - (letters.width(line, weight) * points) / 2,
           y: top + index * step + drop,
           size: points,
           weight,
@@ -314,18 +388,4 @@ class PosterLayout {
         })),
     };
   }
-}
-
-/** Draws the crop marks, outside of the bleed. */
-function cropMarks({ width, height }: Paper): DrawnShape[] {
-  const thick = 0.3;
-  const long = MARKS - 2;
-  return [-BLEED - long - 1, 0].flatMap((away) => {
-    const across = away < 0 ? away : width + BLEED + 1;
-    const down = away < 0 ? away : height + BLEED + 1;
-    return [
-      ...[0, height].map((y) => ({ x: across, y: y - thick / 2, width: long, height: thick })),
-      ...[0, width].map((x) => ({ x: x - thick / 2, y: down, width: thick, height: long })),
-    ].map((box) => ({ kind: 'rectangle', ...box, radius: 0, fill: '#000000' }) as const);
-  });
 }

@@ -1,6 +1,8 @@
 import { Module } from '@nestjs/common';
+import { CardsModule } from '#cards/cards.module.js';
 import { PostersModule } from '#posters/posters.module.js';
 import { PosterDocuments } from './poster-documents.service.js';
+import { PosterLists } from './poster-lists.service.js';
 import { PosterFonts } from './poster-fonts.service.js';
 import { PosterPagesController } from './poster-pages.controller.js';
 import { PostersConsoleController } from './posters-console.controller.js';
@@ -8,8 +10,8 @@ import { PosterRenderer } from './poster-renderer.service.js';
 
 /** Serves posters on screen and as documents to print. */
 @Module({
-  imports: [PostersModule],
+  imports: [CardsModule, PostersModule],
   controllers: [PosterPagesController, PostersConsoleController],
-  providers: [PosterDocuments, PosterFonts, PosterRenderer],
+  providers: [PosterDocuments, PosterFonts, PosterLists, PosterRenderer],
 })
 export class PosterPagesModule {}

@@ -78,14 +78,20 @@ export class PosterRenderer {
     ];
     Object.assign(document.page.dictionary.data, { TrimBox: box(0), BleedBox: box(bleed) });
     document.translate(margin, margin);
-    for (const shape of drawing.shapes) this.add(document, shape);
+    for (const shape of drawing.shapes) this.add(document, shape, drawing);
     document.end();
     const parts: Buffer[] = [];
     for await (const part of document) parts.push(part as Buffer);
     return Buffer.concat(parts);
   }
 
-  private add(document: PDFKit.PDFDocument, shape: DrawnShape): void {
+  private add(document: PDFKit.PDFDocument, shape: DrawnShape, paper: Drawing): void {
+    if (shape.kind === 'turned') {
+      document.save().rotate(180, { origin: [paper.width / 2, paper.height / 2] });
+      for (const one of shape.shapes) this.add(document, one, paper);
+      document.restore();
+      return;
+    }
     document.fillColor(shape.fill);
     switch (shape.kind) {
       case 'rectangle':

@@ -24,12 +24,21 @@ export function renderPosterSvg(drawing: Drawing, outline: Outline, resolution?:
     margin > 0
       ? `<rect x="${-margin}" y="${-margin}" width="${full.width}" height="${full.height}" fill="#fff"/>`
       : '',
-    ...drawing.shapes.map((shape) => renderShape(shape, outline)),
+    ...drawing.shapes.map((shape) => renderShape(shape, outline, drawing)),
     '</svg>',
   ].join('');
 }
 
-function renderShape(shape: DrawnShape, outline: Outline): string {
+function renderShape(
+  shape: DrawnShape,
+  outline: Outline,
+  paper: Pick<Drawing, 'width' | 'height'>,
+): string {
+  if (shape.kind === 'turned') {
+    const inner = shape.shapes.map((one) => renderShape(one, outline, paper)).join('');
+    const centre = `${formatLength(paper.width / 2)} ${formatLength(paper.height / 2)}`;
+    return `<g transform="rotate(180 ${centre})">${inner}</g>`;
+  }
   const { fill } = shape;
   switch (shape.kind) {
     case 'rectangle': {

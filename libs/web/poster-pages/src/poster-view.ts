@@ -1,7 +1,7 @@
 import type { Translations } from '#translations/en.js';
 import { getTranslations } from '#translations/translations.js';
 import type { Poster } from '#posters/poster.js';
-import { PAPERS } from './paper.js';
+import { PAPERS, type PaperSize } from './paper.js';
 import type { PosterContent } from './poster-content.js';
 
 /** The data of a poster's page. */
@@ -34,7 +34,8 @@ export function createPosterView({
   root: string;
 }): PosterView {
   const { title, storeName, offers, aim, lang } = content;
-  const t = getTranslations(lang).t.poster;
+  const { poster: t, posterConsole } = getTranslations(lang).t;
+  const sizes = Object.keys(PAPERS) as PaperSize[];
   const offerTexts = offers.map(({ reward, price }) => `${reward} ${price}`);
   return {
     svg,
@@ -43,9 +44,9 @@ export function createPosterView({
     storeName,
     signup: poster.active ? `${root}/join/${poster.slug}` : null,
     path: `${root}/posters/${poster.slug}`,
-    paper: PAPERS[poster.paperSize].name,
-    papers: Object.entries(PAPERS).map(([size, { name }]) => ({
-      name,
+    paper: posterConsole.papers[poster.paperSize],
+    papers: sizes.map((size) => ({
+      name: posterConsole.papers[size],
       query: `?paper_size=${size}`,
     })),
     t,

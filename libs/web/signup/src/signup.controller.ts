@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import { Body, Controller, Get, Param, Post, Req, Res } from '@nestjs/common';
+import { Body, Controller, Get, Param, Post, Query, Req, Res } from '@nestjs/common';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { Config } from '#configuration/config.js';
 import { getNow } from '#kernel/clock.js';
@@ -55,6 +55,7 @@ export class SignupController {
   @TakesForm()
   async send(
     @Param('slug') slug: string,
+    @Query('src') source: unknown,
     @Body() body: Form,
     @Req() request: AuthenticatedRequest,
     @Res() reply: FastifyReply,
@@ -82,6 +83,8 @@ export class SignupController {
       const { uuid, heldChannels } = await this.signups.signUp(signupPoster, parsed.signup, {
         requestId,
         ip,
+        // The form has no address of its own, so it is sent to that of its page.
+        isScanned: source === 'qr',
       });
       const route = this.routeTo(parsed.signup, signupPoster);
       const isSent = route.kind === 'send' && !heldChannels.includes(route.channel);

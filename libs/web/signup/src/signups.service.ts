@@ -34,8 +34,8 @@ const POLL_INTERVAL_MS = 100;
  */
 const MIN_RESPONSE_MS = 200;
 
-/** @property ip the visitor's */
-export type SignupVisit = { requestId: string; ip: string };
+/** @property ip the visitor's @property isScanned the visitor has scanned the poster's code */
+export type SignupVisit = { requestId: string; ip: string; isScanned: boolean };
 
 type SignedUp = { uuid: string; heldChannels: MessageChannel[] };
 
@@ -92,7 +92,7 @@ export class Signups {
     try {
       const heldChannels = await this.holds.hold({ ...visit, accountId: at.store.id }, signup);
       keyed.storedOnlyFields = { held_channels: heldChannels };
-      const uuid = await this.signUpNewOrKnown(at, signup, visit.requestId, keyed);
+      const uuid = await this.signUpNewOrKnown(at, signup, visit, keyed);
       if (!keyed.isStored) {
         await this.responses.save(keyed, { status: 303, body: { customer_card: { uuid } } });
       }
@@ -106,7 +106,7 @@ export class Signups {
   private async signUpNewOrKnown(
     at: SignupPoster,
     signup: Signup,
-    requestId: string,
+    { requestId, isScanned }: SignupVisit,
     keyed: KeyedRequest,
   ): Promise<string> {
     const accountId = at.store.id;
@@ -126,6 +126,8 @@ export class Signups {
           at.card.id,
           true,
           signup.agreed,
+          {},
+          { posterId: at.poster.id, isScanned },
         ),
       );
       if (!card) throw new Error('whoever signs up gets a card');

@@ -1,7 +1,7 @@
+import { computeContrast } from '#kernel/contrast.js';
 import { readTextFile } from '#kernel/templates.js';
 import type { PassContent } from '#passes/pass-content.js';
 import { loadAsset } from '#pages/assets.js';
-import { computeContrast } from '#pages/colors.js';
 import { hashStyle, renderColorStyle, type RenderedPage } from '#pages/page.js';
 import { createPlainFrame, loadView } from '#pages/view.js';
 import { createCardView, type CardViewInput } from './card-view.js';

@@ -1,0 +1,26 @@
+import { InvalidFieldsError } from '#kernel/errors.js';
+import { readBody } from '#http/fields.pipe.js';
+import type { NewPoster } from '#posters/poster.js';
+import { CreatePosterDto, toPosterAttributes } from '#posters/poster.dto.js';
+import type { PosterForm } from './poster-form.js';
+
+/**
+ * Parses the form by the rules of the API.
+ * @throws InvalidFieldsError
+ */
+export function parsePosterForm(values: PosterForm): { cardId: number; attributes: NewPoster } {
+  const { contact_collection_mode: mode } = values;
+  const isChoice = mode === 'email_and_phone';
+  const input = readBody(CreatePosterDto, {
+    poster: {
+      ...values,
+      // They follow from a mode with one contact, and the form then hides them.
+      require_email: isChoice ? values.require_email : null,
+      require_phone: isChoice ? values.require_phone : null,
+    },
+  });
+  if (input.minimum_age !== null && !input.require_birthday) {
+    throw new InvalidFieldsError({ minimum_age: ['needs require_birthday, or must be null'] });
+  }
+  return { cardId: input.card_id, attributes: toPosterAttributes(input) };
+}

@@ -1,0 +1,151 @@
+import type { FieldErrors } from '#kernel/errors.js';
+import { formatCount, type Localization } from '#translations/translations.js';
+import type { Translations } from '#translations/en.js';
+import { loadAsset } from '#pages/assets.js';
+import { loadView } from '#pages/view.js';
+import { PAPERS, type PaperSize } from './paper.js';
+import type { PosterForm } from './poster-form.js';
+import type { CardChoice, ListedPoster } from './listed-poster.js';
+
+export const POSTER_STYLE = loadAsset(import.meta.url, './assets/poster-console.css');
+export const POSTER_SCRIPT = loadAsset(import.meta.url, './assets/poster-console.js');
+
+export type PosterListView = ReturnType<typeof createPosterListView>;
+export const posterListView = loadView<PosterListView>(import.meta.url, './views/posters.eta');
+
+export type PosterFormView = ReturnType<typeof createPosterFormView>;
+export const posterFormView = loadView<PosterFormView>(import.meta.url, './views/poster-form.eta');
+
+type Texts = Translations['posterConsole'];
+
+/** The addresses of a poster that everybody may open. */
+export type PosterUrls = { signup: string; display: string };
+
+/** Creates the data of the list. Paths are from the root of the service. */
+export function createPosterListView(
+  { posters, next }: { posters: ListedPoster[]; next: number | null },
+  {
+    base,
+    cards,
+    canEdit,
+    hasCards,
+    done,
+    localization,
+    toUrls,
+  }: {
+    base: string;
+    cards: string;
+    canEdit: boolean;
+    hasCards: boolean;
+    done: unknown;
+    localization: Localization;
+    toUrls: (listed: ListedPoster) => PosterUrls;
+  },
+) {
+  const t = localization.t.posterConsole;
+  return {
+    t,
+    style: POSTER_STYLE.path,
+    base,
+    cards,
+    canEdit,
+    hasCards,
+    done: done === 'removed' ? t.removed : '',
+    next: next === null ? null : `${base}?after=${next}`,
+    posters: posters.map((listed) => ({
+      title: listed.poster.title,
+      card: listed.card,
+      isActive: listed.poster.active,
+      paper: t.papers[listed.poster.paperSize],
+      path: `${base}/${listed.poster.id}`,
+      public: `/posters/${listed.poster.slug}`,
+      signups: describeSignups(listed, localization),
+      urls: toUrls(listed),
+    })),
+  };
+}
+
+/** What the form shows. @property listed null: the poster is new */
+export type PosterFormState = {
+  listed: ListedPoster | null;
+  values: PosterForm;
+  errors: { fields: FieldErrors; text: string } | null;
+  done: unknown;
+};
+
+/** Creates the data of the form. Paths are from the root of the service. */
+export function createPosterFormView(
+  { listed, values, errors, done }: PosterFormState,
+  {
+    base,
+    cards,
+    receipt,
+    localization,
+    toUrls,
+  }: {
+    base: string;
+    cards: CardChoice[];
+    receipt: string;
+    localization: Localization;
+    toUrls: (listed: ListedPoster) => PosterUrls;
+  },
+) {
+  const t = localization.t.posterConsole;
+  const notices: Record<string, string> = {
+    saved: t.saved,
+    created: t.created,
+    paused: t.pausedNow,
+    resumed: t.resumedNow,
+  };
+  const sizes = Object.keys(PAPERS) as PaperSize[];
+  const path = listed ? `${base}/${listed.poster.id}` : base;
+  return {
+    t,
+    style: POSTER_STYLE.path,
+    base,
+    path,
+    receipt,
+    title: listed?.poster.title ?? t.newTitle,
+    done: typeof done === 'string' && Object.hasOwn(notices, done) ? notices[done] : '',
+    errorText: errors?.text ?? '',
+    errors: wordErrors(errors?.fields ?? {}, t),
+    values,
+    cards: cards.map(({ id, name }) => ({ value: String(id), text: name })),
+    sizes: sizes.map((value) => ({ value, text: t.papers[value], hint: t.paperHints[value] })),
+    modes: Object.entries(t.modes).map(([value, text]) => ({ value, text })),
+    poster: listed && {
+      isActive: listed.poster.active,
+      card: listed.card,
+      signups: describeSignups(listed, localization),
+      public: `/posters/${listed.poster.slug}`,
+      version: encodeURIComponent(listed.poster.updatedAt),
+      urls: toUrls(listed),
+    },
+  };
+}
+
+function describeSignups({ signups, scanned }: ListedPoster, localization: Localization): string {
+  const t = localization.t.posterConsole;
+  if (signups === 0) return t.noSignups;
+  const scans = new Intl.NumberFormat(localization.locale).format(scanned);
+  const count = formatCount(t.signups, signups, localization);
+  return scanned === 0 ? count : `${count}, ${t.scanned(scans)}`;
+}
+
+/** Words the errors of the API for people. */
+function wordErrors(errors: FieldErrors, { errors: t }: Texts): FieldErrors {
+  return Object.fromEntries(
+    Object.keys(errors).map((field) => [
+      field,
+      [
+        field === 'title'
+          ? t.title
+          : field === 'minimum_age'
+            ? t.minimumAge
+            : field.endsWith('_color')
+              ? t.color
+              : t.choice,
+      ],
+    ]),
+  );
+}

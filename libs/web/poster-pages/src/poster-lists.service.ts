@@ -1,0 +1,67 @@
+import { Injectable } from '@nestjs/common';
+import { Pool } from 'pg';
+import { NotFoundError } from '#kernel/errors.js';
+import { query } from '#database/connection.js';
+import { CardsService } from '#cards/cards.service.js';
+import type { CardChoice, ListedPoster } from './listed-poster.js';
+
+const PAGE_SIZE = 24;
+/** The cap of a store's cards keeps the list short, unless an operator raises it far. */
+const MAX_CHOICES = 500;
+
+/** SQL over `p`, a poster. Each count reads only the entries of the poster in an index. */
+const COUNTS = `
+  (select count(*) from customers u where u.poster_id = p.id) as signups,
+  (select count(*) from customers u where u.poster_id = p.id and u.poster_scanned) as scanned`;
+
+const LIST = {
+  name: 'poster_console_list',
+  text: `
+    select p.state as poster, c.name as card, ${COUNTS}
+    from posters p join cards c on c.id = p.card_id
+    where p.account_id = $1 and p.deleted_at is null and p.id > $2
+    order by p.id limit ${PAGE_SIZE + 1}`,
+};
+
+const FIND = {
+  name: 'poster_console_find',
+  text: `
+    select p.state as poster, c.name as card, ${COUNTS}
+    from posters p join cards c on c.id = p.card_id
+    where p.id = $1 and p.account_id = $2 and p.deleted_at is null`,
+};
+
+/** Lists posters for the console, with what has come of them. */
+@Injectable()
+export class PosterLists {
+  constructor(
+    private readonly pool: Pool,
+    private readonly cards: CardsService,
+  ) {}
+
+  /** @param after the id of the last poster of the page before, or 0 */
+  async list(
+    accountId: number,
+    after: number,
+  ): Promise<{ posters: ListedPoster[]; next: number | null }> {
+    const rows = await query<ListedPoster>(this.pool, { ...LIST, values: [accountId, after] });
+    const posters = rows.slice(0, PAGE_SIZE);
+    return {
+      posters,
+      next: rows.length > PAGE_SIZE ? (posters.at(-1)?.poster.id ?? null) : null,
+    };
+  }
+
+  /** @throws NotFoundError */
+  async get(accountId: number, id: number): Promise<ListedPoster> {
+    const [row] = await query<ListedPoster>(this.pool, { ...FIND, values: [id, accountId] });
+    if (!row) throw new NotFoundError('Poster');
+    return row;
+  }
+
+  /** Lists the cards that a new poster can be for. */
+  async listCards(accountId: number): Promise<CardChoice[]> {
+    const filter = { scope: 'active', updatedSince: null } as const;
+    return this.cards.list(accountId, filter, { after: null, limit: MAX_CHOICES });
+  }
+}
