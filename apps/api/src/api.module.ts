@@ -29,6 +29,7 @@ import { PublicImagesModule } from '#card-images/strip-images.module.js';
 import { PagesModule } from '#pages/pages.module.js';
 import { SignInModule } from '#sign-in/sign-in.module.js';
 import { AdminApiModule } from '#admin-api/admin-api.module.js';
+import { CardPagesModule } from '#card-pages/card-pages.module.js';
 import { LocationPagesModule } from '#location-pages/location-pages.module.js';
 import { OutboxPageModule } from '#outbox/outbox.module.js';
 import { ConsoleModule } from '#console/console.module.js';
@@ -80,6 +81,7 @@ export class ApiModule {
         PagesModule,
         SignInModule,
         AdminApiModule,
+        CardPagesModule,
         LocationPagesModule,
         OutboxPageModule,
         ConsoleModule,

@@ -48,6 +48,7 @@ import { HtmlErrorPages } from '#pages/error-pages.js';
 import { Readiness } from '#operations/readiness.js';
 import { traceRequests } from '#http/request-traces.js';
 import { reportUnknownInput, refuseUnknownInput } from '#http/unknown-input.js';
+import { installUploadParser } from '#http/upload-forms.js';
 import { McpEndpoint } from '#mcp/mcp-endpoint.service.js';
 import { customerRequests } from '#stamping/customer-subjects.js';
 
@@ -94,6 +95,7 @@ export async function createServer(
   installPictureParser(server);
   installFileParser(server);
   installFormParser(server);
+  installUploadParser(server);
   serveDocs(server, config);
   app.get(McpEndpoint, { strict: false }).install(server);
   closeIdleConnections(server);

@@ -44,6 +44,24 @@ export class Console {
     });
   }
 
+  /** Sends the form with files that stands on a page. */
+  async upload(
+    page: string,
+    action: string,
+    fields: Record<string, string> = {},
+    files: Record<string, Buffer> = {},
+  ): Promise<ConsolePage> {
+    const { text } = await this.get(page);
+    const [, csrf = ''] = /name="_csrf" value="([^"]+)"/.exec(text) ?? [];
+    const body = new FormData();
+    for (const [name, value] of Object.entries({ _csrf: csrf, ...fields }))
+      body.append(name, value);
+    for (const [name, bytes] of Object.entries(files)) {
+      body.append(name, new Blob([new Uint8Array(bytes)]), name);
+    }
+    return this.send(action, { method: 'POST', headers: { origin: this.origin }, body });
+  }
+
   private async send(path: string, init: RequestInit): Promise<ConsolePage> {
     const response = await fetch(this.service.baseUrl + path, {
       redirect: 'manual',

@@ -6,5 +6,6 @@ import { RewardsService } from './rewards.service.js';
 @Module({
   controllers: [RewardsController],
   providers: [RewardsService, ...rewardHandlers],
+  exports: [RewardsService],
 })
 export class RewardsModule {}

@@ -45,6 +45,7 @@ export const DATA_KEY_PURPOSES = [
   'audit repetitions',
   'daily counts',
   'uploaded files',
+  'preview links',
 ] as const;
 
 export type DataKeyPurpose = (typeof DATA_KEY_PURPOSES)[number];

@@ -22,13 +22,15 @@ export function installFormParser(server: FastifyInstance): void {
   );
 }
 
-/** Parses a form. Lines end with `\n`; NUL, which a database cannot hold, is removed. */
 function parseForm(body: string): Form {
-  const fields = [...new URLSearchParams(body)].map(([name, value]) => [
-    name,
-    value.replaceAll('\r\n', '\n').replaceAll('\0', ''),
-  ]);
-  return Object.fromEntries(fields) as Form;
+  return createForm(new URLSearchParams(body));
+}
+
+/** Creates a form from its fields. Lines end with `\n`; NUL, which a database cannot hold, is removed. */
+export function createForm(fields: Iterable<[name: string, value: string]>): Form {
+  return Object.fromEntries(
+    [...fields].map(([name, value]) => [name, value.replaceAll('\r\n', '\n').replaceAll('\0', '')]),
+  );
 }
 
 function isForm({ headers }: FastifyRequest): boolean {

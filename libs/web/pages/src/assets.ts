@@ -19,16 +19,19 @@ const assets = new Map<string, Asset>();
  */
 export function loadAsset(from: string, path: string): Asset {
   const [, name = '', extension = ''] = /([a-z-]+)[.]([a-z]+)$/.exec(path) ?? [];
-  const type = TYPES[extension as keyof typeof TYPES];
-  if (type === undefined) throw new Error(`${path} has an unsupported file type`);
+  if (!Object.hasOwn(TYPES, extension)) throw new Error(`${path} has an unsupported file type`);
+  return registerAsset(name, extension as keyof typeof TYPES, readTextFile(from, path));
+}
+
+/** Registers a file whose text the code composes. Its name must be unique in the service. */
+export function registerAsset(name: string, extension: keyof typeof TYPES, text: string): Asset {
   if (assets.has(`${name}.${extension}`))
     throw new Error(`two assets have the name ${name}.${extension}`);
-  const text = readTextFile(from, path);
   const hash = createHash('sha256').update(text).digest('base64url').slice(0, 12);
   const asset = {
     name: `${name}.${extension}`,
     path: `/assets/${name}-${hash}.${extension}`,
-    type,
+    type: TYPES[extension],
     text,
   };
   assets.set(asset.name, asset);

@@ -25,7 +25,7 @@ type ErrorView = {
 const view = loadView<ErrorView>(import.meta.url, './views/error.eta');
 
 /** Pages for people without an account, whom a link to `/` would not help. */
-const PUBLIC_ROUTES = /^[/](join|posters|passes)(?![^/])/;
+const PUBLIC_ROUTES = /^[/](join|posters|passes|card-previews)(?![^/])/;
 
 const DOCS_ROUTES = /^[/]docs(?![^/])/;
 

@@ -13,6 +13,7 @@ export type NavigationLink = { path: string; title: string; about: string; curre
 
 /** Lists the pages of a store in the order of the menu. A lib adds an entry for each of its pages. */
 export const NAVIGATION: readonly NavigationEntry[] = [
+  { path: 'cards', operation: 'listCards' },
   { path: 'locations', operation: 'listLocations' },
   { path: 'posters', operation: 'listPosters' },
   { path: 'messages', operation: 'outbox.read' },

@@ -1,0 +1,72 @@
+import { errorCodes, type FastifyInstance, type FastifyRequest } from 'fastify';
+import { InvalidFieldsError } from '#kernel/errors.js';
+import type { Form } from './form-bodies.js';
+import { createForm } from './form-parsing.js';
+import { getMediaType } from './picture-bodies.js';
+import { hasBody } from './request-bodies.js';
+import { setRouteConfig } from './route-config.js';
+
+const TYPE = 'multipart/form-data';
+/** The limit of the fields in addition to the file. */
+const MAX_FIELDS_BYTES = 64 * 1024;
+
+type BodyConfig = { takesUpload?: true; bodyLimit?: number };
+
+/** The files of a request by the name of their field. Of several with the same name the last counts. */
+const files = new WeakMap<object, Map<string, Buffer>>();
+
+/** Declares that the body is a form with a file: multipart/form-data instead of JSON. */
+export function TakesUpload(maxFileBytes: number): MethodDecorator {
+  const config: BodyConfig = { takesUpload: true, bodyLimit: maxFileBytes + MAX_FIELDS_BYTES };
+  return setRouteConfig(config);
+}
+
+/** Returns the file of a field; undefined when none was chosen, for which browsers send an empty one. */
+export function findUploadedFile(request: FastifyRequest, field: string): Buffer | undefined {
+  const bytes = files.get(request)?.get(field);
+  return bytes && bytes.length > 0 ? bytes : undefined;
+}
+
+/**
+ * Parses forms with files on routes that take them. The body is a `Form`, as of other forms. Such a form on any other
+ * route is 415, as is anything else on these.
+ */
+export function installUploadParser(server: FastifyInstance): void {
+  server.addHook('preParsing', (request, _reply, _body, done) => {
+    const isUpload = getMediaType(request) === TYPE;
+    if (!hasBody(request) || takesUpload(request) === isUpload) return done();
+    throw new errorCodes.FST_ERR_CTP_INVALID_MEDIA_TYPE(request.headers['content-type'] ?? 'none');
+  });
+  server.addContentTypeParser(
+    TYPE,
+    { parseAs: 'buffer' },
+    (request: FastifyRequest, body: Buffer, done) => {
+      parseUpload(request, body).then((form) => done(null, form), done);
+    },
+  );
+}
+
+/** The limit of the body bounds the work. @throws InvalidFieldsError */
+async function parseUpload(request: FastifyRequest, body: Buffer): Promise<Form> {
+  const type = request.headers['content-type'] ?? '';
+  let data: FormData;
+  try {
+    data = await new Response(new Uint8Array(body), {
+      headers: { 'content-type': type },
+    }).formData();
+  } catch (cause) {
+    throw Object.assign(new InvalidFieldsError({ base: ['The form cannot be read'] }), { cause });
+  }
+  const uploaded = new Map<string, Buffer>();
+  const fields: [string, string][] = [];
+  for (const [name, value] of data) {
+    if (typeof value === 'string') fields.push([name, value]);
+    else uploaded.set(name, Buffer.from(await value.arrayBuffer()));
+  }
+  files.set(request, uploaded);
+  return createForm(fields);
+}
+
+function takesUpload({ routeOptions }: FastifyRequest): boolean {
+  return (routeOptions.config as BodyConfig).takesUpload === true;
+}

@@ -1,0 +1,185 @@
+// Keeps the previews of the designer up to date, adds rows of rewards, and cuts an uploaded picture to the strip's shape.
+const form = document.getElementById('design');
+const fronts = document.getElementById('fronts');
+const failed = document.getElementById('preview-failed');
+const rows = document.getElementById('reward-rows');
+const addReward = document.getElementById('add-reward');
+const WAIT_MS = 250;
+const DEADLINE_MS = 15000;
+
+document.getElementById('show-preview').hidden = true;
+addReward.hidden = false;
+document.getElementById('errors')?.focus();
+
+let timer;
+let running;
+
+async function update() {
+  running?.abort();
+  const request = new AbortController();
+  running = request;
+  const timeout = setTimeout(() => request.abort(), DEADLINE_MS);
+  const fields = new URLSearchParams();
+  for (const [name, value] of new FormData(form)) {
+    if (typeof value === 'string') fields.append(name, value);
+  }
+  try {
+    const response = await fetch(form.dataset.preview, {
+      method: 'POST',
+      body: fields,
+      signal: request.signal,
+    });
+    if (!response.ok) throw new Error(`status ${response.status}`);
+    fronts.innerHTML = await response.text();
+    failed.hidden = true;
+  } catch {
+    // A newer request has replaced this one, or it failed.
+    if (running === request) failed.hidden = false;
+  } finally {
+    clearTimeout(timeout);
+  }
+}
+
+function updateSoon() {
+  clearTimeout(timer);
+  timer = setTimeout(update, WAIT_MS);
+}
+
+form.addEventListener('input', updateSoon);
+form.addEventListener('change', updateSoon);
+
+/** Adds an empty row, or finds the one that is there. */
+function getEmptyRow() {
+  const last = rows.lastElementChild;
+  const inputs = [...last.querySelectorAll('input:not([type=checkbox]), textarea')];
+  if (inputs.every(({ value }) => value === '')) return last;
+  const index = rows.children.length;
+  const row = last.cloneNode(true);
+  row.id = 'reward-new';
+  if (last.id === 'reward-new') last.id = `reward-${index - 1}`;
+  row.querySelector('legend').textContent = last
+    .querySelector('legend')
+    .textContent.replace(/\d+/, index + 1);
+  row.querySelectorAll('.check, .error').forEach((element) => element.remove());
+  row.querySelectorAll('.wrong').forEach((element) => element.classList.remove('wrong'));
+  row.querySelectorAll('details').forEach((element) => element.removeAttribute('open'));
+  row.querySelectorAll('input, textarea, label').forEach((element) => {
+    for (const name of ['name', 'id', 'for']) {
+      const value = element.getAttribute(name);
+      if (value) element.setAttribute(name, value.replace(/reward_\d+_/, `reward_${index}_`));
+    }
+    element.removeAttribute('aria-invalid');
+    element.removeAttribute('aria-describedby');
+    if ('value' in element && element.tagName !== 'LABEL') element.value = '';
+  });
+  rows.append(row);
+  return row;
+}
+
+const getInput = (row, part) => row.querySelector(`[name$="_${part}"]`);
+
+addReward.addEventListener('click', () => getInput(getEmptyRow(), 'name').focus());
+
+fronts.addEventListener('click', (event) => {
+  const point = event.target.closest('[data-stamp]');
+  if (!point) return;
+  event.preventDefault();
+  const stamp = point.dataset.stamp;
+  const existing = [...rows.children].find((row) => getInput(row, 'stamps').value === stamp);
+  const row = existing ?? getEmptyRow();
+  if (!existing) {
+    getInput(row, 'stamps').value = stamp;
+    updateSoon();
+  }
+  getInput(row, 'name').focus();
+});
+
+// The picture
+const file = document.getElementById('field-picture');
+const crop = document.getElementById('crop');
+const canvas = document.getElementById('crop-canvas');
+const [zoom, across, down] = ['zoom', 'across', 'down'].map((part) =>
+  document.getElementById(`crop-${part}`),
+);
+const QUALITY = 0.9;
+let picture;
+
+/** Finds the part of the picture that is shown. */
+function getPart() {
+  const shape = canvas.width / canvas.height;
+  const scale = Number(zoom.value) / 100;
+  const width = Math.min(picture.width, picture.height * shape) / scale;
+  const height = width / shape;
+  return {
+    x: (picture.width - width) * (Number(across.value) / 100),
+    y: (picture.height - height) * (Number(down.value) / 100),
+    width,
+    height,
+  };
+}
+
+function draw() {
+  if (!picture) return;
+  const { x, y, width, height } = getPart();
+  const context = canvas.getContext('2d');
+  context.clearRect(0, 0, canvas.width, canvas.height);
+  context.drawImage(picture, x, y, width, height, 0, 0, canvas.width, canvas.height);
+}
+
+/** Puts the part that is shown in place of the chosen file; so photos of any size fit the limit. */
+async function replaceFile() {
+  if (!picture) return;
+  const blob = await new Promise((resolve) => canvas.toBlob(resolve, 'image/jpeg', QUALITY));
+  if (!blob) return;
+  const files = new DataTransfer();
+  files.items.add(new File([blob], 'strip.jpg', { type: 'image/jpeg' }));
+  file.files = files.files;
+}
+
+file.addEventListener('change', async () => {
+  const [chosen] = file.files;
+  picture = undefined;
+  crop.hidden = true;
+  if (!chosen) return;
+  try {
+    picture = await createImageBitmap(chosen, { imageOrientation: 'from-image' });
+  } catch {
+    // The server says what is wrong with it.
+    return;
+  }
+  zoom.value = 100;
+  across.value = 50;
+  down.value = 50;
+  crop.hidden = false;
+  draw();
+  await replaceFile();
+});
+
+for (const slider of [zoom, across, down]) {
+  slider.addEventListener('input', draw);
+  slider.addEventListener('change', replaceFile);
+}
+
+// The picture can be dragged as well.
+let dragged;
+canvas.addEventListener('pointerdown', (event) => {
+  if (!picture) return;
+  dragged = { x: event.clientX, y: event.clientY };
+  canvas.setPointerCapture(event.pointerId);
+});
+canvas.addEventListener('pointermove', (event) => {
+  if (!dragged || !picture) return;
+  const part = getPart();
+  const scale = part.width / canvas.clientWidth;
+  const move = (slider, by, room) => {
+    if (room > 0) slider.value = Number(slider.value) - (100 * by * scale) / room;
+  };
+  move(across, event.clientX - dragged.x, picture.width - part.width);
+  move(down, event.clientY - dragged.y, picture.height - part.height);
+  dragged = { x: event.clientX, y: event.clientY };
+  draw();
+});
+canvas.addEventListener('pointerup', () => {
+  dragged = undefined;
+  void replaceFile();
+});

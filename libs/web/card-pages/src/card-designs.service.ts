@@ -1,0 +1,177 @@
+import { Injectable } from '@nestjs/common';
+import { CommandBus } from '@nestjs/cqrs';
+import { Pool } from 'pg';
+import type { CommandContext } from '#kernel/aggregate.js';
+import { NotFoundError, RejectedError } from '#kernel/errors.js';
+import { query } from '#database/connection.js';
+import type { Form } from '#http/form-bodies.js';
+import { findPictureType } from '#http/picture-bodies.js';
+import { CreateCard, SetStripImage, UpdateCard } from '#cards/card.commands.js';
+import { StripPictures } from '#cards/strip-pictures.service.js';
+import { CreateReward, DeleteReward, UpdateReward } from '#rewards/reward.commands.js';
+import type { Reward } from '#rewards/reward.js';
+import { RewardsService } from '#rewards/rewards.service.js';
+import { SubmittedForms } from '#pages/submitted-forms.service.js';
+import type { DesignedCard } from './designed-card.js';
+import type { ParsedDesign, RewardInput } from './parsed-design.dto.js';
+
+export type StoreLook = { name: string; locale: string; timeZone: string };
+
+/** Saves what a design form says. @property form what was sent, of which each command happens once */
+export type DesignSaving = {
+  context: CommandContext;
+  userId: number;
+  form: Form;
+  design: ParsedDesign;
+  picture: Buffer | undefined;
+};
+
+/** Reports that the card is saved, but something of its rewards is not. */
+export class PartlySavedError extends Error {
+  constructor(
+    readonly cardId: number,
+    readonly rejection: RejectedError,
+  ) {
+    super(rejection.message);
+  }
+}
+
+const FIND_CARD = {
+  name: 'design_card',
+  text: `
+    select c.state as card,
+      (select count(*) from customer_cards k
+        where k.card_id = c.id and k.merged_into is null) as "holderCount",
+      coalesce((select jsonb_agg(w.state) from rewards w
+        where w.card_id = c.id and w.deleted_at is null), '[]') as rewards
+    from cards c where c.id = $1 and c.account_id = $2`,
+};
+
+const FIND_STORE = {
+  name: 'design_store',
+  text: `select display_name as name, locale, time_zone as "timeZone" from accounts where id = $1`,
+};
+
+/** Loads and saves cards with their rewards, as the designer shows them. */
+@Injectable()
+export class CardDesigns {
+  constructor(
+    private readonly pool: Pool,
+    private readonly commands: CommandBus,
+    private readonly pictures: StripPictures,
+    private readonly rewards: RewardsService,
+    private readonly forms: SubmittedForms,
+  ) {}
+
+  /** Finds a card with its active rewards, cheapest first. @throws NotFoundError */
+  async get(accountId: number, id: number): Promise<DesignedCard> {
+    const [row] = await query<DesignedCard>(this.pool, { ...FIND_CARD, values: [id, accountId] });
+    if (!row) throw new NotFoundError('Card');
+    const rewards = row.rewards
+      .filter(({ active }) => active)
+      .sort((a, b) => a.stampsRequired - b.stampsRequired || a.id - b.id);
+    return { ...row, rewards };
+  }
+
+  /** @throws NotFoundError */
+  async getStore(accountId: number): Promise<StoreLook> {
+    const [store] = await query<StoreLook>(this.pool, { ...FIND_STORE, values: [accountId] });
+    if (!store) throw new NotFoundError('Store');
+    return store;
+  }
+
+  /** Tells whether the store has uploaded this picture. */
+  async hasPicture(accountId: number, hash: string): Promise<boolean> {
+    const rows = await query(this.pool, {
+      name: 'design_picture',
+      text: 'select 1 from pictures where hash = $1 and account_id = $2',
+      values: [hash, accountId],
+    });
+    return rows.length > 0;
+  }
+
+  /** Creates a card with its rewards. @returns its id @throws RejectedError, PartlySavedError */
+  async create(saving: DesignSaving): Promise<number> {
+    const { context, design } = saving;
+    // First, because a card without its picture is half a card.
+    const picture = await this.storePicture(saving);
+    const { id } = await this.execute(saving, 'card', (keyed) =>
+      this.commands.execute(new CreateCard({ ...context, keyed }, design.attributes)),
+    );
+    await this.saveRest(saving, id, picture, []);
+    return id;
+  }
+
+  /** Updates a card and its rewards. @throws RejectedError, NotFoundError, PartlySavedError */
+  async update(saving: DesignSaving, { card, rewards }: DesignedCard): Promise<void> {
+    const { context, design } = saving;
+    const picture = await this.storePicture(saving);
+    await this.commands.execute(new UpdateCard(context, card.id, design.attributes));
+    await this.saveRest(saving, card.id, picture, rewards);
+  }
+
+  private async storePicture({ context, picture }: DesignSaving): Promise<string | null> {
+    if (!picture) return null;
+    const type = findPictureType(picture) ?? 'image/png';
+    return this.pictures.store(context.accountId, type, picture);
+  }
+
+  private async saveRest(
+    saving: DesignSaving,
+    cardId: number,
+    picture: string | null,
+    existing: Reward[],
+  ): Promise<void> {
+    const { context, design } = saving;
+    try {
+      if (picture) await this.commands.execute(new SetStripImage(context, cardId, picture));
+      for (const id of design.removedIds) {
+        if (existing.some((reward) => reward.id === id)) await this.removeReward(context, id);
+      }
+      for (const reward of design.rewards) await this.saveReward(saving, cardId, reward, existing);
+    } catch (error) {
+      if (error instanceof RejectedError) throw new PartlySavedError(cardId, error);
+      throw error;
+    }
+  }
+
+  /** Deletes a reward, or deactivates one that was redeemed, which the history refers to (REWARD-24). */
+  private async removeReward(context: CommandContext, id: number): Promise<void> {
+    if (await this.rewards.wasRedeemed(id)) {
+      await this.commands.execute(new UpdateReward(context, id, { active: false }));
+    } else {
+      await this.commands.execute(new DeleteReward(context, id));
+    }
+  }
+
+  private async saveReward(
+    saving: DesignSaving,
+    cardId: number,
+    { id, row, name, stampsRequired, description }: RewardInput,
+    existing: Reward[],
+  ): Promise<void> {
+    const { context } = saving;
+    const attributes = { name, stampsRequired, description };
+    if (id !== null && existing.some((reward) => reward.id === id)) {
+      await this.commands.execute(new UpdateReward(context, id, attributes));
+      return;
+    }
+    await this.execute(saving, `card ${cardId} reward ${row}`, (keyed) =>
+      this.commands.execute(
+        new CreateReward({ ...context, keyed }, cardId, {
+          ...attributes,
+          position: null,
+          active: true,
+        }),
+      ),
+    );
+  }
+
+  private execute<R>(
+    { userId, form }: DesignSaving,
+    action: string,
+    command: Parameters<typeof this.forms.executeOnce<R>>[1],
+  ): Promise<R> {
+    return this.forms.executeOnce({ userId, action, form }, command);
+  }
+}

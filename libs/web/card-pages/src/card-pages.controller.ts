@@ -1,0 +1,388 @@
+import { Body, Controller, Get, Param, Post, Query, Req, Res } from '@nestjs/common';
+import { CommandBus } from '@nestjs/cqrs';
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import type { CommandContext } from '#kernel/aggregate.js';
+import { Config } from '#configuration/config.js';
+import { getNow } from '#kernel/clock.js';
+import { InvalidFieldsError, RejectedError } from '#kernel/errors.js';
+import { TakesForm, type Form } from '#http/form-bodies.js';
+import { parsePathId } from '#http/path.js';
+import { Throttle } from '#http/throttle.js';
+import { findUploadedFile, TakesUpload } from '#http/upload-forms.js';
+import { getTranslations } from '#translations/translations.js';
+import { ArchiveCard, UnarchiveCard } from '#cards/card.commands.js';
+import { isAllowed } from '#identity/roles.js';
+import {
+  ConsoleContext,
+  CurrentStore,
+  CurrentUser,
+  RequiresOperation,
+  type EnteredStore,
+  type SignedInUser,
+} from '#pages/current-user.js';
+import { getRootPath } from '#pages/page.js';
+import { Pages } from '#pages/pages.service.js';
+import { SubmittedForms } from '#pages/submitted-forms.service.js';
+import { CardDesigns, PartlySavedError } from './card-designs.service.js';
+import type { DesignedCard } from './designed-card.js';
+import { CardLists } from './card-lists.service.js';
+import { createDraft } from './card-draft.js';
+import { isTemplate } from './card-templates.js';
+import { createDesignForm, readDesignForm, toDesignForm, type DesignForm } from './design-form.js';
+import { parseDesign } from './parsed-design.dto.js';
+import { createDesignView, DESIGN_SCRIPT, designView, type DesignState } from './design-view.js';
+import { createFronts, listPoints } from './card-fronts.js';
+import { renderStripQuery } from './draft-strips.js';
+import { createListView, createTemplateList, listView, templatesView } from './list-view.js';
+import { frontsView } from './fronts-view.js';
+
+const MAX_PICTURE_BYTES = 2 * 1024 * 1024;
+const PER_MINUTE = { default: { limit: 60, ttl: 60_000 } };
+/** Each change of the form asks for one. */
+const PREVIEWS_PER_MINUTE = { default: { limit: 240, ttl: 60_000 } };
+
+/** Serves the cards of a store: the list, the templates, and the designer. */
+@Controller('app/stores/:account_id/cards')
+export class CardPagesController {
+  constructor(
+    private readonly pages: Pages,
+    private readonly commands: CommandBus,
+    private readonly designs: CardDesigns,
+    private readonly lists: CardLists,
+    private readonly forms: SubmittedForms,
+    private readonly config: Config,
+  ) {}
+
+  @Get()
+  @RequiresOperation('listCards')
+  async list(
+    @CurrentStore() store: EnteredStore,
+    @Query() { scope, after, done }: { scope?: unknown; after?: unknown; done?: unknown },
+    @Req() request: FastifyRequest,
+    @Res() reply: FastifyReply,
+  ): Promise<void> {
+    const localization = this.pages.localize(request);
+    const isArchive = scope === 'archived';
+    const page = await this.lists.list(store.id, isArchive, parseAfter(after));
+    const data = createListView(page, {
+      base: buildPath(store),
+      isArchive,
+      canEdit: isAllowed(store.role, 'createCard'),
+      done,
+      now: getNow(),
+      localization,
+    });
+    const { title } = localization.t.cardPages;
+    await this.pages.send(request, reply, { view: listView, title, data });
+  }
+
+  @Get('new')
+  @RequiresOperation('createCard')
+  async begin(
+    @CurrentStore() store: EnteredStore,
+    @Query('template') template: unknown,
+    @Req() request: FastifyRequest,
+    @Res() reply: FastifyReply,
+  ): Promise<void> {
+    if (template === undefined) return this.sendTemplates(request, reply, store);
+    const { locale } = await this.designs.getStore(store.id);
+    const { templates } = getTranslations(locale).t.cardPages;
+    const form = createDesignForm(isTemplate(template) ? template : null, templates);
+    await this.sendDesign(request, reply, store, { form });
+  }
+
+  @Post()
+  @RequiresOperation('createCard')
+  @TakesUpload(MAX_PICTURE_BYTES)
+  @Throttle(PER_MINUTE)
+  async create(
+    @CurrentStore() store: EnteredStore,
+    @ConsoleContext() context: CommandContext,
+    @CurrentUser() { userId }: SignedInUser,
+    @Body() body: Form,
+    @Req() request: FastifyRequest,
+    @Res() reply: FastifyReply,
+  ): Promise<void> {
+    const form = readDesignForm(body);
+    if (body['show'] !== undefined) return this.sendDesign(request, reply, store, { form });
+    try {
+      const { timeZone } = await this.designs.getStore(store.id);
+      const design = parseDesign(form, { timeZone, previous: null });
+      const picture = findUploadedFile(request, 'picture');
+      const id = await this.designs.create({ context, userId, form: body, design, picture });
+      await this.pages.redirect(reply, `${buildPath(store)}/${id}?done=created`);
+    } catch (error) {
+      await this.sendRejected(request, reply, store, form, null, error);
+    }
+  }
+
+  /** Renders the previews of a form, for the script of the page. */
+  @Post('preview')
+  @RequiresOperation('createCard')
+  @TakesForm()
+  @Throttle(PREVIEWS_PER_MINUTE)
+  async preview(
+    @CurrentStore() store: EnteredStore,
+    @Query('card') card: unknown,
+    @Body() body: Form,
+    @Req() request: FastifyRequest,
+    @Res() reply: FastifyReply,
+  ): Promise<void> {
+    const id = typeof card === 'string' && /^\d{1,15}$/.test(card) ? Number(card) : null;
+    const designed = id === null ? null : await this.designs.get(store.id, id);
+    const data = await this.createPreview(request, store, readDesignForm(body), designed);
+    const html = frontsView(data);
+    await reply
+      .status(200)
+      .type('text/html; charset=utf-8')
+      .header('cache-control', 'no-store')
+      .header('content-security-policy', "default-src 'none'")
+      .send(html);
+  }
+
+  @Get(':id')
+  @RequiresOperation('updateCard')
+  async show(
+    @CurrentStore() store: EnteredStore,
+    @Param('id') id: string,
+    @Query('done') done: unknown,
+    @Req() request: FastifyRequest,
+    @Res() reply: FastifyReply,
+  ): Promise<void> {
+    const designed = await this.designs.get(store.id, parsePathId(id));
+    const { timeZone } = await this.designs.getStore(store.id);
+    const form = toDesignForm(designed.card, designed.rewards, timeZone);
+    await this.sendDesign(request, reply, store, { form, designed, done });
+  }
+
+  @Post(':id')
+  @RequiresOperation('updateCard')
+  @TakesUpload(MAX_PICTURE_BYTES)
+  @Throttle(PER_MINUTE)
+  async save(
+    @CurrentStore() store: EnteredStore,
+    @ConsoleContext() context: CommandContext,
+    @CurrentUser() { userId }: SignedInUser,
+    @Param('id') path: string,
+    @Body() body: Form,
+    @Req() request: FastifyRequest,
+    @Res() reply: FastifyReply,
+  ): Promise<void> {
+    const designed = await this.designs.get(store.id, parsePathId(path));
+    const form = readDesignForm(body);
+    if (body['show'] !== undefined) {
+      return this.sendDesign(request, reply, store, { form, designed, seen: body['seen'] });
+    }
+    try {
+      const { timeZone } = await this.designs.getStore(store.id);
+      const design = parseDesign(form, { timeZone, previous: designed.card });
+      if (body['seen'] !== undefined && body['seen'] !== designed.card.updatedAt) {
+        const { changedMeanwhile: text } = this.pages.localize(request).t.cardPages;
+        return await this.sendDesign(request, reply, store, {
+          form,
+          designed,
+          errors: { fields: {}, text },
+        });
+      }
+      const picture = findUploadedFile(request, 'picture');
+      await this.designs.update({ context, userId, form: body, design, picture }, designed);
+      await this.pages.redirect(reply, `${buildPath(store)}/${designed.card.id}?done=saved`);
+    } catch (error) {
+      await this.sendRejected(request, reply, store, form, designed, error);
+    }
+  }
+
+  @Get(':id/archive')
+  @RequiresOperation('archiveCard')
+  async askToArchive(
+    @CurrentStore() store: EnteredStore,
+    @Param('id') path: string,
+    @Req() request: FastifyRequest,
+    @Res() reply: FastifyReply,
+  ): Promise<void> {
+    const { card } = await this.designs.get(store.id, parsePathId(path));
+    const { t } = this.pages.localize(request);
+    await this.pages.sendConfirmation(request, reply, {
+      question: t.cardPages.archiveAsk,
+      about: card.name,
+      text: t.cardPages.archiveText,
+      yes: t.cardPages.archiveYes,
+      no: t.cardPages.archiveNo,
+      action: `${buildPath(store)}/${card.id}/archive`,
+      back: `${buildPath(store)}/${card.id}`,
+    });
+  }
+
+  @Post(':id/archive')
+  @RequiresOperation('archiveCard')
+  @TakesForm()
+  async archive(
+    @CurrentStore() store: EnteredStore,
+    @ConsoleContext() context: CommandContext,
+    @Param('id') path: string,
+    @Res() reply: FastifyReply,
+  ): Promise<void> {
+    await this.commands.execute(new ArchiveCard(context, parsePathId(path)));
+    await this.pages.redirect(reply, `${buildPath(store)}?done=archived`);
+  }
+
+  @Get(':id/unarchive')
+  @RequiresOperation('unarchiveCard')
+  async askToUnarchive(
+    @CurrentStore() store: EnteredStore,
+    @Param('id') path: string,
+    @Req() request: FastifyRequest,
+    @Res() reply: FastifyReply,
+  ): Promise<void> {
+    const { card } = await this.designs.get(store.id, parsePathId(path));
+    const { t } = this.pages.localize(request);
+    await this.pages.sendConfirmation(request, reply, {
+      question: t.cardPages.unarchiveAsk,
+      about: card.name,
+      text: t.cardPages.unarchiveText,
+      yes: t.cardPages.unarchiveYes,
+      no: t.cardPages.unarchiveNo,
+      action: `${buildPath(store)}/${card.id}/unarchive`,
+      back: `${buildPath(store)}/${card.id}`,
+    });
+  }
+
+  @Post(':id/unarchive')
+  @RequiresOperation('unarchiveCard')
+  @TakesForm()
+  async unarchive(
+    @CurrentStore() store: EnteredStore,
+    @ConsoleContext() context: CommandContext,
+    @Param('id') path: string,
+    @Res() reply: FastifyReply,
+  ): Promise<void> {
+    await this.commands.execute(new UnarchiveCard(context, parsePathId(path)));
+    await this.pages.redirect(reply, `${buildPath(store)}?done=unarchived`);
+  }
+
+  private async sendTemplates(
+    request: FastifyRequest,
+    reply: FastifyReply,
+    store: EnteredStore,
+  ): Promise<void> {
+    const { t } = this.pages.localize(request);
+    const data = createTemplateList(buildPath(store), this.buildStripPath(store.id), t);
+    await this.pages.send(request, reply, {
+      view: templatesView,
+      title: t.cardPages.newTitle,
+      data,
+    });
+  }
+
+  /** Shows the form again with what was wrong. @throws what is no refusal */
+  private async sendRejected(
+    request: FastifyRequest,
+    reply: FastifyReply,
+    store: EnteredStore,
+    form: DesignForm,
+    designed: DesignedCard | null,
+    error: unknown,
+  ): Promise<void> {
+    const t = this.pages.localize(request).t.cardPages;
+    if (error instanceof PartlySavedError) {
+      const current = await this.designs.get(store.id, error.cardId);
+      const text = `${t.partlySaved} ${describeRejection(error.rejection, t)}`;
+      const { timeZone } = await this.designs.getStore(store.id);
+      const saved = toDesignForm(current.card, current.rewards, timeZone);
+      return this.sendDesign(request, reply, store, {
+        form: saved,
+        designed: current,
+        errors: { fields: {}, text },
+      });
+    }
+    if (!(error instanceof RejectedError)) throw error;
+    const isOfFields = error instanceof InvalidFieldsError;
+    const isFull = error.code === 'limit_reached';
+    await this.sendDesign(request, reply, store, {
+      form,
+      designed,
+      errors: {
+        fields: isFull ? {} : error.errors,
+        text: isOfFields ? t.rejected : describeRejection(error, t),
+      },
+    });
+  }
+
+  private async sendDesign(
+    request: FastifyRequest,
+    reply: FastifyReply,
+    store: EnteredStore,
+    state: Partial<DesignState> & Pick<DesignState, 'form'>,
+  ): Promise<void> {
+    const { designed = null, errors = null } = state;
+    const localization = this.pages.localize(request);
+    const preview = await this.createPreview(request, store, state.form, designed);
+    const data = createDesignView(
+      { done: '', seen: designed?.card.updatedAt, ...state, designed, errors },
+      {
+        base: buildPath(store),
+        posters: `/app/stores/${store.id}/posters/new`,
+        receipt: this.forms.createReceipt(),
+        preview,
+        localization,
+      },
+    );
+    await this.pages.send(request, reply, {
+      view: designView,
+      title: designed?.card.name ?? localization.t.cardPages.newTitle,
+      data,
+      status: errors ? 422 : 200,
+      scripts: [DESIGN_SCRIPT],
+      allow: { 'connect-src': ["'self'"], 'img-src': ['blob:'] },
+    });
+  }
+
+  /** Builds the path of the pictures of cards that are not saved. */
+  private buildStripPath(accountId: number): string {
+    return `${getRootPath(this.config)}/app/stores/${accountId}/card-strips`;
+  }
+
+  private async createPreview(
+    request: FastifyRequest,
+    { id }: EnteredStore,
+    form: DesignForm,
+    designed: DesignedCard | null,
+  ) {
+    const { name, locale } = await this.designs.getStore(id);
+    const page = this.pages.localize(request);
+    const draft = createDraft(form, designed?.card.stripPicture ?? null);
+    const { design } = draft;
+    const strips = this.buildStripPath(id);
+    return {
+      root: getRootPath(this.config),
+      fronts: createFronts({
+        draft,
+        storeName: name,
+        store: getTranslations(locale),
+        page,
+        toStripUrl: (filled, size) => `${strips}?${renderStripQuery({ design, filled, size })}`,
+      }),
+      t: page.t.cardPages,
+      warnings: draft.warnings,
+      points: listPoints(draft, page),
+    };
+  }
+}
+
+/** Says why the whole form was refused. */
+function describeRejection(
+  error: RejectedError,
+  t: { limitReached: string; rejected: string; errors: { picturesFull: string } },
+): string {
+  if (error.code !== 'limit_reached') return t.rejected;
+  const isOfPictures = error.errors['base']?.some((text) => text.includes('pictures'));
+  return isOfPictures ? `${t.errors.picturesFull}.` : t.limitReached;
+}
+
+function parseAfter(after: unknown): number {
+  return typeof after === 'string' && /^\d{1,15}$/.test(after) ? Number(after) : 0;
+}
+
+function buildPath({ id }: EnteredStore): string {
+  return `/app/stores/${id}/cards`;
+}

@@ -1,0 +1,168 @@
+import { Controller, Get, Param, Query, Req, Res } from '@nestjs/common';
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import { Config } from '#configuration/config.js';
+import { NotFoundError } from '#kernel/errors.js';
+import { parsePathId } from '#http/path.js';
+import { negotiateLanguage } from '#http/negotiation.js';
+import { Throttle } from '#http/throttle.js';
+import { getTranslations, LANGUAGE_CODES } from '#translations/translations.js';
+import { createStripDesign, toStripUrl } from '#card-images/strip-design.js';
+import { StripImages } from '#card-images/strip-images.service.js';
+import { StripRenderer } from '#card-images/strip-renderer.service.js';
+import { CurrentStore, RequiresOperation, type EnteredStore } from '#pages/current-user.js';
+import { getRootPath } from '#pages/page.js';
+import { Pages } from '#pages/pages.service.js';
+import { loadView } from '#pages/view.js';
+import { findDarkModules } from '#web-card/qr-modules.js';
+import { CardDesigns } from './card-designs.service.js';
+import { createDraft } from './card-draft.js';
+import { createFronts } from './card-fronts.js';
+import { toDesignForm } from './design-form.js';
+import { parseStripQuery } from './draft-strips.js';
+import type { FrontsView } from './fronts-view.js';
+import { CARD_STYLE } from './list-view.js';
+import { PreviewLinks } from './preview-links.service.js';
+
+type PreviewView = FrontsView & { style: string; storeName: string; name: string };
+type EndedView = { title: string; text: string };
+
+const previewView = loadView<PreviewView>(import.meta.url, './views/preview.eta');
+const endedView = loadView<EndedView>(import.meta.url, './views/preview-ended.eta');
+
+/** A page of templates has twelve pictures, a designer nine. */
+const PICTURES_PER_MINUTE = { default: { limit: 600, ttl: 60_000 } };
+const PER_MINUTE = { default: { limit: 60, ttl: 60_000 } };
+const HOUR_SECONDS = 3_600;
+
+/** Serves pictures of cards that are not saved, and the code of the link to a preview. */
+@Controller('app/stores/:account_id')
+export class CardPicturesController {
+  constructor(
+    private readonly designs: CardDesigns,
+    private readonly renderer: StripRenderer,
+    private readonly links: PreviewLinks,
+  ) {}
+
+  @Get('card-strips')
+  @RequiresOperation('createCard')
+  @Throttle(PICTURES_PER_MINUTE)
+  async strip(
+    @CurrentStore() store: EnteredStore,
+    @Query() query: Record<string, unknown>,
+    @Res() reply: FastifyReply,
+  ): Promise<void> {
+    const strip = parseStripQuery(query);
+    if (!strip) throw new NotFoundError('Image');
+    const { design, filled, size } = strip;
+    const { layer } = design;
+    // Pictures of other stores are none of this store's.
+    if ('picture' in layer && !(await this.designs.hasPicture(store.id, layer.picture))) {
+      throw new NotFoundError('Image');
+    }
+    const png = await this.renderer.render(store.id, design, { filled, size });
+    await reply
+      .type('image/png')
+      .header('cache-control', `private, max-age=${HOUR_SECONDS}`)
+      .send(png);
+  }
+
+  @Get('cards/:id/preview-code')
+  @RequiresOperation('getCard')
+  async code(
+    @CurrentStore() store: EnteredStore,
+    @Param('id') id: string,
+    @Res() reply: FastifyReply,
+  ): Promise<void> {
+    const { card } = await this.designs.get(store.id, parsePathId(id));
+    const link = this.links.create({ accountId: store.id, cardId: card.id });
+    const { path, side } = findDarkModules(link, 'M');
+    await reply
+      .type('image/svg+xml')
+      .header('cache-control', 'no-store')
+      .header('content-security-policy', "default-src 'none'")
+      .send(
+        `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${side} ${side}" shape-rendering="crispEdges"><path fill="#fff" d="M0 0h${side}v${side}H0z"/><path d="${path}"/></svg>`,
+      );
+  }
+
+  @Get('cards/:id/preview')
+  @RequiresOperation('getCard')
+  async open(
+    @CurrentStore() store: EnteredStore,
+    @Param('id') id: string,
+    @Res() reply: FastifyReply,
+  ): Promise<void> {
+    const { card } = await this.designs.get(store.id, parsePathId(id));
+    const link = this.links.create({ accountId: store.id, cardId: card.id });
+    await reply.header('cache-control', 'no-store').redirect(link, 303);
+  }
+}
+
+/** Serves the preview of a saved card to whoever has its link, for an hour (ADR-0114). */
+@Controller('card-previews')
+export class CardPreviewsController {
+  constructor(
+    private readonly pages: Pages,
+    private readonly designs: CardDesigns,
+    private readonly images: StripImages,
+    private readonly links: PreviewLinks,
+    private readonly config: Config,
+  ) {}
+
+  @Get(':token')
+  @Throttle(PER_MINUTE)
+  async show(
+    @Param('token') token: string,
+    @Req() request: FastifyRequest,
+    @Res() reply: FastifyReply,
+  ): Promise<void> {
+    const previewed = this.links.open(token);
+    if (!previewed) return this.sendEnded(request, reply);
+    const { accountId, cardId } = previewed;
+    const [store, designed] = await Promise.all([
+      this.designs.getStore(accountId),
+      this.designs.get(accountId, cardId),
+    ]);
+    const { card, rewards } = designed;
+    const localization = getTranslations(store.locale);
+    const t = localization.t.cardPages;
+    const form = toDesignForm(card, rewards, store.timeZone);
+    const draft = createDraft(form, card.stripPicture);
+    const hash = await this.images.remember(accountId, createStripDesign(card, rewards));
+    const fronts = createFronts({
+      draft,
+      storeName: store.name,
+      store: localization,
+      page: localization,
+      toStripUrl: (filled, size) => toStripUrl(this.config.publicUrl, hash, filled, size),
+    });
+    await this.pages.sendPublic(reply, {
+      view: previewView,
+      title: `${t.preview.title} · ${card.name}`,
+      lang: localization.locale,
+      colors: { ground: card.cardColor, text: card.textColor },
+      data: {
+        root: getRootPath(this.config),
+        fronts,
+        t,
+        warnings: [],
+        points: null,
+        style: CARD_STYLE.path,
+        storeName: store.name,
+        name: card.name,
+      },
+    });
+  }
+
+  private async sendEnded(request: FastifyRequest, reply: FastifyReply): Promise<void> {
+    const { t, locale } = getTranslations(negotiateLanguage(request, LANGUAGE_CODES));
+    const { ended: title, endedWhy: text } = t.cardPages.preview;
+    await this.pages.sendPublic(reply, {
+      view: endedView,
+      title,
+      lang: locale,
+      status: 410,
+      data: { title, text },
+    });
+  }
+}

@@ -1,0 +1,167 @@
+import { formatCount, type Localization } from '#translations/translations.js';
+import type { Translations } from '#translations/en.js';
+import type { FieldErrors } from '#kernel/errors.js';
+import { STAMP_ICONS, STRIP_PRESETS } from '#cards/card-appearance.js';
+import { loadAsset } from '#pages/assets.js';
+import { loadView } from '#pages/view.js';
+import type { DesignedCard } from './designed-card.js';
+import { withEmptyRow, type DesignForm } from './design-form.js';
+import type { FrontsView } from './fronts-view.js';
+import { CARD_STYLE } from './list-view.js';
+import { ICON_STYLE } from './stamp-icon-style.js';
+
+export type DesignView = ReturnType<typeof createDesignView>;
+export const designView = loadView<DesignView>(import.meta.url, './views/design.eta');
+export const DESIGN_SCRIPT = loadAsset(import.meta.url, './assets/card-design.js');
+
+/** What the form shows. @property designed null: the card is new @property seen when it was changed last */
+export type DesignState = {
+  form: DesignForm;
+  designed: DesignedCard | null;
+  errors: { fields: FieldErrors; text: string } | null;
+  done: unknown;
+  seen: string | undefined;
+};
+
+type Texts = Translations['cardPages'];
+
+/** Creates the data of the designer. Paths are from the root of the service. */
+export function createDesignView(
+  { form, designed, errors, done, seen }: DesignState,
+  {
+    base,
+    posters,
+    receipt,
+    preview,
+    localization,
+  }: {
+    base: string;
+    posters: string;
+    receipt: string;
+    preview: FrontsView;
+    localization: Localization;
+  },
+) {
+  const t = localization.t.cardPages;
+  const id = designed?.card.id;
+  const path = id === undefined ? base : `${base}/${id}`;
+  const holderCount = designed?.holderCount ?? 0;
+  const fieldErrors = translateErrors(errors?.fields ?? {}, t);
+  return {
+    t,
+    style: CARD_STYLE.path,
+    iconStyle: ICON_STYLE.path,
+    icons: STAMP_ICONS,
+    presets: listPresets(form.fields.strip_preset, t),
+    base,
+    path,
+    isNew: id === undefined,
+    isArchived: designed !== null && designed.card.archivedAt !== null,
+    hasPicture: designed !== null && designed.card.stripPicture !== null,
+    title: designed?.card.name ?? t.newTitle,
+    previewPath: id === undefined ? `${base}/preview` : `${base}/preview?card=${id}`,
+    posters: id === undefined ? null : `${posters}?card=${id}`,
+    done: done === 'saved' ? t.saved : done === 'created' ? t.created : '',
+    isCreated: done === 'created',
+    seen,
+    receipt,
+    preview,
+    fields: form.fields,
+    rewards: listRows(form, localization),
+    errors: fieldErrors,
+    errorText: errors?.text ?? '',
+    errorLinks: Object.entries(fieldErrors).map(([field, [text = '']]) => ({
+      anchor: toAnchor(field),
+      text: withLabel(field, text, t),
+    })),
+    changes:
+      id === undefined
+        ? ''
+        : holderCount === 0
+          ? t.changesNone
+          : formatCount(t.changes, holderCount, localization),
+  };
+}
+
+/** Lists the drawings to choose from. A name that is not drawn is accepted by the API, and kept. */
+function listPresets(current: string, t: Texts): { value: string; text: string }[] {
+  const presets = [
+    { value: '', text: t.noPreset },
+    ...STRIP_PRESETS.map((value) => ({ value, text: t.templates[value].shop })),
+  ];
+  return presets.some(({ value }) => value === current)
+    ? presets
+    : [...presets, { value: current, text: current }];
+}
+
+function listRows({ rewards }: DesignForm, { t, locale }: Localization) {
+  const numbers = new Intl.NumberFormat(locale);
+  return withEmptyRow(rewards).map((row, index) => ({
+    ...row,
+    index,
+    legend: t.cardPages.reward(numbers.format(index + 1)),
+    anchor: row.id === '' && row.name === '' && row.stamps === '' ? 'new' : String(index),
+  }));
+}
+
+/** Words the errors of the API for people. */
+function translateErrors(errors: FieldErrors, t: Texts): FieldErrors {
+  return Object.fromEntries(
+    Object.keys(errors)
+      .filter((field) => field !== 'base')
+      .map((field) => [field, [wordError(field, t)]]),
+  );
+}
+
+function wordError(field: string, { errors: t }: Texts): string {
+  if (/^reward_\d+_name$/.test(field)) return t.rewardName;
+  if (/^reward_\d+_stamps$/.test(field)) return t.rewardStamps;
+  if (/^reward_\d+_description$/.test(field)) return t.rewardDescription;
+  switch (field) {
+    case 'name':
+    case 'stamps_required':
+    case 'initial_stamps':
+    case 'strip_opacity':
+    case 'header_text':
+    case 'auxiliary_fields':
+    case 'expires_at':
+      return t[field];
+    case 'strip_image':
+      return t.picture;
+    case 'max_stamps_per_request':
+    case 'max_stamps_per_day':
+    case 'min_seconds_between_stamps':
+      return t.limit;
+    default:
+      return field.endsWith('_color') ? t.color : t.choice;
+  }
+}
+
+/** Names the field where its error does not say which it is. */
+function withLabel(field: string, text: string, t: Texts): string {
+  const labels: Record<string, string> = {
+    max_stamps_per_request: t.perRequest,
+    max_stamps_per_day: t.perDay,
+    min_seconds_between_stamps: t.minSeconds,
+    initial_stamps: t.initialStamps,
+    stamps_required: t.stampsRequired,
+    strip_opacity: t.stripOpacity,
+    header_text: t.headerText,
+    expires_at: t.expiresOn,
+  };
+  const label = labels[field];
+  return label === undefined ? text : `${label}: ${text}`;
+}
+
+/** The ids of fields whose names differ from those of their errors. */
+const ANCHORS: Record<string, string> = {
+  auxiliary_fields: 'field-aux_value_1',
+  expires_at: 'field-expires_on',
+  strip_image: 'field-picture',
+  stamp_icon: 'icons',
+  strip_type: 'strip',
+};
+
+function toAnchor(field: string): string {
+  return ANCHORS[field] ?? `field-${field}`;
+}

@@ -1,0 +1,95 @@
+import { formatCount, type Localization } from '#translations/translations.js';
+import type { Translations } from '#translations/en.js';
+import { isExpired } from '#cards/card.js';
+import { STRIP_PRESETS } from '#cards/card-appearance.js';
+import { createStripDesign } from '#card-images/strip-design.js';
+import { loadView } from '#pages/view.js';
+import { loadAsset } from '#pages/assets.js';
+import type { CardPage } from './designed-card.js';
+import { CARD_TEMPLATES } from './card-templates.js';
+import { renderStripQuery } from './draft-strips.js';
+
+export const CARD_STYLE = loadAsset(import.meta.url, './assets/card-pages.css');
+
+export type ListView = ReturnType<typeof createListView>;
+export const listView = loadView<ListView>(import.meta.url, './views/cards.eta');
+
+export type TemplateList = ReturnType<typeof createTemplateList>;
+export const templatesView = loadView<TemplateList>(import.meta.url, './views/templates.eta');
+
+/** Creates the data of the list. @property base its path */
+export function createListView(
+  { cards, next }: CardPage,
+  {
+    base,
+    isArchive,
+    canEdit,
+    done,
+    now,
+    localization,
+  }: {
+    base: string;
+    isArchive: boolean;
+    canEdit: boolean;
+    done: unknown;
+    now: Date;
+    localization: Localization;
+  },
+) {
+  const t = localization.t.cardPages;
+  const notices: Record<string, string> = {
+    archived: t.archiveDone,
+    unarchived: t.unarchiveDone,
+  };
+  const numbers = new Intl.NumberFormat(localization.locale);
+  return {
+    t,
+    style: CARD_STYLE.path,
+    base,
+    isArchive,
+    canEdit,
+    done: typeof done === 'string' && Object.hasOwn(notices, done) ? notices[done] : '',
+    next: next === null ? null : `${base}?after=${next}${isArchive ? '&scope=archived' : ''}`,
+    cards: cards.map(({ card, rewardCount, holderCount, strip }) => ({
+      name: card.name,
+      path: `${base}/${card.id}`,
+      strip,
+      alt: t.pictureOf(card.name),
+      isArchived: card.archivedAt !== null,
+      isExpired: isExpired(card, now),
+      holders: t.holders(numbers.format(holderCount), holderCount),
+      rewards: formatCount(t.rewardCount, rewardCount, localization),
+    })),
+  };
+}
+
+/** Creates the data of the templates. @param strips the path of pictures of cards that are not saved */
+export function createTemplateList(base: string, strips: string, { cardPages: t }: Translations) {
+  return {
+    t,
+    style: CARD_STYLE.path,
+    base,
+    templates: STRIP_PRESETS.map((key) => {
+      const template = CARD_TEMPLATES[key];
+      const design = createStripDesign(
+        {
+          ...template,
+          stampIcon: template.icon,
+          stripType: 'preset',
+          stripPreset: key,
+          stripColor: null,
+          stripOpacity: 100,
+          stripPicture: null,
+        },
+        [{ stampsRequired: template.stampsRequired, active: true }],
+      );
+      const filled = Math.ceil(template.stampsRequired * 0.4);
+      return {
+        path: `${base}/new?template=${key}`,
+        shop: t.templates[key].shop,
+        reward: t.templates[key].reward,
+        strip: `${strips}?${renderStripQuery({ design, filled, size: '2x' })}`,
+      };
+    }),
+  };
+}
