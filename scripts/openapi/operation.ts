@@ -3,9 +3,8 @@ import { ERROR_PAGE } from '#http/error-response.js';
 import { isAdminRoute } from '#http/path.js';
 import { findRequiredRoles } from '#identity/roles.js';
 import { renderCurlSample, renderPythonSample, renderTypescriptSample } from './code-samples.js';
-import { ERROR_CODES, type DocumentedErrorCode } from '#docs/error-catalogue.js';
 import { INPUT_HEADERS, COMMON_HEADERS, type PARAMETERS } from '#docs/openapi-headers.js';
-import { REFUSALS } from './refusals.js';
+import { getDocumentedCode, REFUSALS } from './refusals.js';
 import { toPublished, Schemas, type JsonSchema } from './schemas.js';
 
 /** The tag of the webhooks. With the tag of operations, generators would write one file over the other. */
@@ -126,13 +125,6 @@ export function createOperation(
     ...(spec.callback !== undefined && { callbacks: createCallback(spec.callback, schemas) }),
     'x-codeSamples': createSamples(spec, { ...route, method }, parameters, example),
   };
-}
-
-/** @throws Error for a code that the catalogue of errors lacks */
-function getDocumentedCode(code: string): DocumentedErrorCode {
-  const documented = ERROR_CODES.find((one) => one === code);
-  if (!documented) throw new Error(`the error code ${code} is not documented`);
-  return documented;
 }
 
 /** Creates the body of an operation that takes a picture or a file. Generators know no media type of these. */

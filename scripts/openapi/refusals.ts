@@ -33,6 +33,13 @@ export const REFUSALS: Record<number, Refusal> = Object.fromEntries(
   }),
 );
 
+/** @throws Error for a code that the catalogue of errors lacks */
+export function getDocumentedCode(code: string): DocumentedErrorCode {
+  const documented = ERROR_CODES.find((one) => one === code);
+  if (!documented) throw new Error(`the error code ${code} is not documented`);
+  return documented;
+}
+
 /** Joins the first code of a status with the others, which are named. */
 function describeRefusal(status: number, first: DocumentedErrorCode): string {
   const others = entries
