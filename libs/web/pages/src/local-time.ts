@@ -1,0 +1,60 @@
+import { findMomentOfDay, renderZonedTime } from '#kernel/zoned-time.js';
+
+const LOCAL_TIME = /^(\d{4}-\d{2}-\d{2})T(\d{2}):(\d{2})(?::\d{2})?$/;
+const DAY = /^\d{4}-\d{2}-\d{2}$/;
+const MINUTE_MS = 60_000;
+const DAY_MINUTES = 24 * 60;
+
+/** Formats times for people. */
+export type TimeFormats = { day: (time: Date) => string; minute: (time: Date) => string };
+
+/**
+ * Creates time formats.
+ * @param locale BCP 47 tag
+ * @param timeZone IANA name
+ */
+export function createTimeFormats(locale: string, timeZone: string): TimeFormats {
+  const region = addRegion(locale);
+  const day = new Intl.DateTimeFormat(region, { dateStyle: 'medium', timeZone });
+  const minute = new Intl.DateTimeFormat(region, {
+    dateStyle: 'medium',
+    timeStyle: 'short',
+    timeZone,
+  });
+  return { day: (time) => day.format(time), minute: (time) => minute.format(time) };
+}
+
+/** Adds the region of which English dates are read without doubt: the day before the month, and 24 hours. */
+export function addRegion(locale: string): string {
+  return locale === 'en' ? 'en-GB' : locale;
+}
+
+/** Tells whether a text is a day of the calendar, as YYYY-MM-DD. */
+export function isDay(text: string): boolean {
+  const time = DAY.test(text) ? Date.parse(`${text}T00:00:00Z`) : NaN;
+  return !Number.isNaN(time) && new Date(time).toISOString().startsWith(text);
+}
+
+/**
+ * Parses the value of an input of the type `datetime-local`.
+ * @returns undefined if it is none
+ */
+export function parseLocalTime(text: string, timeZone: string): Date | undefined {
+  const [, day = '', hour, minute] = LOCAL_TIME.exec(text) ?? [];
+  if (!isDay(day) || Number(hour) > 23 || Number(minute) > 59) return undefined;
+  const minuteOfDay = Number(hour) * 60 + Number(minute);
+  const time = findMomentOfDay(day, 'start', timeZone) + minuteOfDay * MINUTE_MS;
+  // The clocks may have changed since midnight.
+  const clock = renderLocalTime(new Date(time), timeZone);
+  const difference = minuteOfDay - (Number(clock.slice(11, 13)) * 60 + Number(clock.slice(14, 16)));
+  const correction =
+    Math.abs(difference) < DAY_MINUTES / 2
+      ? difference
+      : difference - Math.sign(difference) * DAY_MINUTES;
+  return new Date(time + correction * MINUTE_MS);
+}
+
+/** Renders a time as the value of an input of the type `datetime-local`. */
+export function renderLocalTime(time: Date, timeZone: string): string {
+  return renderZonedTime(time.toISOString(), timeZone).slice(0, 16);
+}
