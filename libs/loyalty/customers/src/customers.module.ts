@@ -8,6 +8,7 @@ import { CustomerExportController } from './customer-export.controller.js';
 import { CustomerExport } from './customer-export.service.js';
 import { FindOrCreateCustomerHandler } from './find-or-create.commands.js';
 import { CustomersController } from './customers.controller.js';
+import { MergePreviews } from './merge-preview.service.js';
 import { MergingController } from './merging.controller.js';
 import { mergingHandlers } from './merging.commands.js';
 import { CustomersService } from './customers.service.js';
@@ -23,12 +24,13 @@ import { StoreRegions } from './store-regions.service.js';
     StoreRegions,
     PhoneConflicts,
     CustomerExport,
+    MergePreviews,
     ...customerHandlers,
     ...mergingHandlers,
     EraseCustomerHandler,
     FindOrCreateCustomerHandler,
     RequestCardLinksHandler,
   ],
-  exports: [CustomerQuota],
+  exports: [CustomerExport, CustomerQuota, CustomersService, MergePreviews],
 })
 export class CustomersModule {}

@@ -217,7 +217,8 @@ function getCards(
   });
 }
 
-function planMerge(cards: CustomerCard[], { survivorId, otherId }: Pair): MergedCards {
+/** Plans which cards change hands, and which are added to one of the same template. */
+export function planMerge(cards: CustomerCard[], { survivorId, otherId }: Pair): MergedCards {
   const plan: MergedCards = { moved: [], added: [] };
   for (const card of cards.filter(({ customerId }) => customerId === otherId)) {
     const into = cards.find(

@@ -71,8 +71,11 @@ export class ExplanationService {
     private readonly templates: TemplatesService,
   ) {}
 
-  /** @throws NotFoundError */
-  async explain(accountId: number, id: number): Promise<ExplanationJson> {
+  /**
+   * @param locale of the reader; by default that of the store
+   * @throws NotFoundError
+   */
+  async explain(accountId: number, id: number, locale?: string): Promise<ExplanationJson> {
     const [card, store] = await Promise.all([
       this.readModels.load(customerCardReadModel, id, true),
       this.readModels.load(accountReadModel, accountId),
@@ -82,7 +85,8 @@ export class ExplanationService {
     const steps = last.toReversed();
     // One more than is shown says whether there are earlier ones.
     const earlier = steps.length > MAX_STEPS ? steps.shift() : undefined;
-    const narrator = this.getNarrator(store.state);
+    const { timeZone } = store.state;
+    const narrator = this.getNarrator({ locale: locale ?? store.state.locale, timeZone });
     const template = await this.templates.get(accountId, card.state.cardId);
     return {
       balance: last[0]?.entry.balance ?? 0,
@@ -201,7 +205,8 @@ export class ExplanationService {
     }
   }
 
-  private async findLocationNames(ids: number[]): Promise<Map<number, string>> {
+  /** Finds the names of locations, removed ones included. */
+  async findLocationNames(ids: number[]): Promise<Map<number, string>> {
     if (ids.length === 0) return new Map();
     const rows = await query<{ id: number; state: Location }>(this.pool, {
       ...LOCATIONS,

@@ -15,6 +15,6 @@ import { RedemptionsService } from './redemptions.service.js';
   imports: [AuditModule, CustomerCardReadsModule],
   controllers: [HistoryController, RedemptionsController, AuditController],
   providers: [ExplanationService, HistoryService, ReceiptEntries, RedemptionsService, HistoryTable],
-  exports: [HistoryService, RedemptionsService],
+  exports: [ExplanationService, HistoryService, RedemptionsService],
 })
 export class HistoryModule {}

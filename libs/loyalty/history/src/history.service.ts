@@ -1,5 +1,6 @@
 import { Injectable } from '@nestjs/common';
 import { Pool } from 'pg';
+import { NotFoundError } from '#kernel/errors.js';
 import { query } from '#database/connection.js';
 import { EventStore, type StoredEvent } from '#event-store/port/event-store.js';
 import { toRecorded } from '#event-store/port/codec.js';
@@ -56,6 +57,12 @@ const REVERSED = {
   name: 'history_reversed',
   text: `select reverses, event_id, recorded_at from history
          where reverses = any ($1) and seq <= coalesce($2, seq)`,
+};
+
+const ENTRY_OF_EVENT = {
+  name: 'history_entry_of_event',
+  text: `select ${ENTRY_COLUMNS} from history
+         where event_id = $1 and customer_card_id = $2 and account_id = $3`,
 };
 
 /** One list, at one moment: what is in the table, and what follows it in the log. */
@@ -125,6 +132,24 @@ export class HistoryService {
     const listing = { accountId, filter, low: 0, high: end, end, tail };
     const last = await this.readPage(listing, null, limit);
     return { last, tail: tail.map(({ entry }) => entry).toReversed() };
+  }
+
+  /**
+   * Gets an entry of a customer card.
+   * @param eventId of the stored event
+   * @throws NotFoundError
+   */
+  async getOfCustomerCard(accountId: number, id: number, eventId: string): Promise<DetailedEntry> {
+    const { tail } = await this.readTailOfStream(accountId, `customer_card-${id}`);
+    const late = tail.filter(({ entry }) => entry.eventId === eventId);
+    const rows =
+      late.length > 0
+        ? []
+        : await query<EntryRow>(this.pool, { ...ENTRY_OF_EVENT, values: [eventId, id, accountId] });
+    const entries = [...late, ...rows.map((row) => ({ entry: toEntry(row) }))];
+    const [entry] = await this.addDetails(entries, tail);
+    if (!entry) throw new NotFoundError('Event');
+    return entry;
   }
 
   private async readPage(

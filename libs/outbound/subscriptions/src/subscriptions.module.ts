@@ -26,5 +26,6 @@ import { WebhookSubscriptionsService } from './webhook-subscriptions.service.js'
     WebhookSubscriptionTable,
     ...webhookSubscriptionHandlers,
   ],
+  exports: [WebhookDeliveriesService, WebhookSubscriptionsService],
 })
 export class SubscriptionsModule {}
