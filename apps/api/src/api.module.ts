@@ -30,6 +30,8 @@ import { PagesModule } from '#pages/pages.module.js';
 import { SignInModule } from '#sign-in/sign-in.module.js';
 import { AdminApiModule } from '#admin-api/admin-api.module.js';
 import { CardPagesModule } from '#card-pages/card-pages.module.js';
+import { CustomerPagesModule } from '#customer-pages/customer-pages.module.js';
+import { WebhookPagesModule } from '#webhook-pages/webhook-pages.module.js';
 import { LocationPagesModule } from '#location-pages/location-pages.module.js';
 import { OutboxPageModule } from '#outbox/outbox.module.js';
 import { ConsoleModule } from '#console/console.module.js';
@@ -82,6 +84,8 @@ export class ApiModule {
         SignInModule,
         AdminApiModule,
         CardPagesModule,
+        CustomerPagesModule,
+        WebhookPagesModule,
         LocationPagesModule,
         OutboxPageModule,
         ConsoleModule,

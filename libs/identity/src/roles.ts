@@ -96,6 +96,7 @@ const MIN_ROLE = {
   redeliverWebhook: 'owner',
   replayWebhooks: 'owner',
 
+  'customers.send_link': 'staff',
   'store.read': 'staff',
   'store.settings': 'manager',
   'stores.create': 'owner',

@@ -2,6 +2,8 @@ import { cardPages } from './card-pages/de.js';
 import { console } from './console/de.js';
 import { locationPages } from './location-pages/de.js';
 import { posterConsole } from './poster-console/de.js';
+import { customerPages } from './customer-pages/de.js';
+import { webhookPages } from './webhook-pages/de.js';
 import type { Translations } from './en.js';
 
 const stamps = (text: string) => `${text} Stempel`;
@@ -228,4 +230,6 @@ export const de: Translations = {
   cardPages,
   locationPages,
   posterConsole,
+  customerPages,
+  webhookPages,
 };

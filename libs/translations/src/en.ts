@@ -2,6 +2,8 @@ import { cardPages } from './card-pages/en.js';
 import { console } from './console/en.js';
 import { locationPages } from './location-pages/en.js';
 import { posterConsole } from './poster-console/en.js';
+import { customerPages } from './customer-pages/en.js';
+import { webhookPages } from './webhook-pages/en.js';
 
 const stamps = (text: string, count: number) => `${text} ${count === 1 ? 'stamp' : 'stamps'}`;
 
@@ -264,6 +266,8 @@ export const en = {
   cardPages,
   locationPages,
   posterConsole,
+  customerPages,
+  webhookPages,
 };
 
 /** The texts of one language. */

@@ -2,6 +2,8 @@ import { cardPages } from './card-pages/es.js';
 import { console } from './console/es.js';
 import { locationPages } from './location-pages/es.js';
 import { posterConsole } from './poster-console/es.js';
+import { customerPages } from './customer-pages/es.js';
+import { webhookPages } from './webhook-pages/es.js';
 import { en, type Translations } from './en.js';
 
 const s = (count: number) => (count === 1 ? '' : 's');
@@ -180,4 +182,6 @@ export const es: Translations = {
   cardPages,
   locationPages,
   posterConsole,
+  customerPages,
+  webhookPages,
 };

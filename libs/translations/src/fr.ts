@@ -2,6 +2,8 @@ import { cardPages } from './card-pages/fr.js';
 import { console } from './console/fr.js';
 import { locationPages } from './location-pages/fr.js';
 import { posterConsole } from './poster-console/fr.js';
+import { customerPages } from './customer-pages/fr.js';
+import { webhookPages } from './webhook-pages/fr.js';
 import { en, type Translations } from './en.js';
 
 const s = (count: number) => (count < 2 ? '' : 's');
@@ -183,4 +185,6 @@ export const fr: Translations = {
   cardPages,
   locationPages,
   posterConsole,
+  customerPages,
+  webhookPages,
 };

@@ -25,8 +25,8 @@ export class Console {
     return new Console(service, `__Host-${SESSION_COOKIE}=${token}`, 'https://cards.example');
   }
 
-  get(path: string): Promise<ConsolePage> {
-    return this.send(path, {});
+  get(path: string, headers: Record<string, string> = {}): Promise<ConsolePage> {
+    return this.send(path, { headers });
   }
 
   /** Sends the form that stands on a page, as a browser does. */
@@ -62,7 +62,10 @@ export class Console {
     return this.send(action, { method: 'POST', headers: { origin: this.origin }, body });
   }
 
-  private async send(path: string, init: RequestInit): Promise<ConsolePage> {
+  private async send(
+    path: string,
+    init: Omit<RequestInit, 'headers'> & { headers?: Record<string, string> },
+  ): Promise<ConsolePage> {
     const response = await fetch(this.service.baseUrl + path, {
       redirect: 'manual',
       ...init,

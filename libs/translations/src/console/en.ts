@@ -11,12 +11,15 @@ export const console = {
   /** The pages of a store, with a short description for the overview. */
   navigation: {
     cards: { title: 'Cards', about: 'Design, rewards, limits' },
+    customers: { title: 'Customers', about: 'Find people, correct stamps' },
     locations: { title: 'Locations', about: 'Your shops on the map' },
     posters: { title: 'Posters', about: 'To print and hang up' },
     messages: { title: 'Messages', about: 'Links sent to customers' },
     users: { title: 'Users', about: 'Who can sign in here' },
     tokens: { title: 'API tokens', about: 'For tills and web shops' },
+    webhooks: { title: 'Webhooks', about: 'Events sent to other systems' },
     settings: { title: 'Settings', about: 'Name, language, signup' },
+    history: { title: 'History', about: 'Everything that happened' },
     audit: { title: 'Log', about: 'Changes to users and tokens' },
   },
 };

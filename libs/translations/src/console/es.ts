@@ -9,12 +9,15 @@ export const console: Translations['console'] = {
   stores: 'Sus negocios',
   navigation: {
     cards: { title: 'Tarjetas', about: 'Diseño, premios, límites' },
+    customers: { title: 'Clientes', about: 'Buscar, corregir sellos' },
     locations: { title: 'Locales', about: 'Sus tiendas en el mapa' },
     posters: { title: 'Carteles', about: 'Para imprimir y colgar' },
     messages: { title: 'Mensajes', about: 'Enlaces enviados a clientes' },
     users: { title: 'Equipo', about: 'Quién puede entrar aquí' },
     tokens: { title: 'Tokens de API', about: 'Para cajas y tiendas en línea' },
+    webhooks: { title: 'Webhooks', about: 'Eventos enviados a otros sistemas' },
     settings: { title: 'Ajustes', about: 'Nombre, idioma, registro' },
+    history: { title: 'Historial', about: 'Todo lo que ha pasado' },
     audit: { title: 'Registro', about: 'Cambios en el equipo y los tokens' },
   },
 };

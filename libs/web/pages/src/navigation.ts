@@ -14,12 +14,15 @@ export type NavigationLink = { path: string; title: string; about: string; curre
 /** Lists the pages of a store in the order of the menu. A lib adds an entry for each of its pages. */
 export const NAVIGATION: readonly NavigationEntry[] = [
   { path: 'cards', operation: 'listCards' },
+  { path: 'customers', operation: 'listCustomers' },
   { path: 'locations', operation: 'listLocations' },
   { path: 'posters', operation: 'listPosters' },
   { path: 'messages', operation: 'outbox.read' },
   { path: 'users', operation: 'users.read' },
   { path: 'tokens', operation: 'tokens.read' },
+  { path: 'webhooks', operation: 'listWebhookSubscriptions' },
   { path: 'settings', operation: 'store.settings' },
+  { path: 'history', operation: 'listHistory' },
   { path: 'audit', operation: 'audit.read' },
 ];
 

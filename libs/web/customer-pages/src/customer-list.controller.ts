@@ -1,0 +1,350 @@
+import { Body, Controller, Get, Post, Query, Req, Res } from '@nestjs/common';
+import { CommandBus } from '@nestjs/cqrs';
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import type { CommandContext } from '#kernel/aggregate.js';
+import { getNowMs } from '#kernel/clock.js';
+import { TakenError } from '#kernel/errors.js';
+import { readFields } from '#http/fields.pipe.js';
+import { TakesForm, type Form } from '#http/form-bodies.js';
+import { Throttle } from '#http/throttle.js';
+import type { CardJson } from '#cards/card.dto.js';
+import { CardsService } from '#cards/cards.service.js';
+import { CreateCustomer } from '#customers/customer.commands.js';
+import type { CustomerJson } from '#customers/customer.dto.js';
+import { CustomerCreationDto, toCustomerInput } from '#customers/customer-input.dto.js';
+import { CustomersService } from '#customers/customers.service.js';
+import {
+  ConsoleContext,
+  CurrentStore,
+  CurrentUser,
+  RequiresOperation,
+  type EnteredStore,
+  type SignedInUser,
+} from '#pages/current-user.js';
+import { Pages } from '#pages/pages.service.js';
+import { SubmittedForms } from '#pages/submitted-forms.service.js';
+import { loadView } from '#pages/view.js';
+import { RewardsService } from '#rewards/rewards.service.js';
+import { formatCount, type Localization } from '#translations/translations.js';
+import {
+  NO_FIELDS,
+  readCustomerFields,
+  toCustomerBody,
+  type CustomerFields,
+} from './customer-form.js';
+import {
+  describeBalance,
+  findLastChange,
+  findNearStamps,
+  INACTIVE_DAYS,
+  isNarrowed,
+  PAGE_SIZE,
+  parseListFilter,
+  parsePageNumber,
+  renderListQuery,
+  type ListFilter,
+} from './customer-list-page.js';
+import { NO_PAGE_ERRORS, toPageErrors, type PageErrors } from './page-errors.js';
+import { Timeline } from './timeline.service.js';
+
+type CustomerLine = {
+  path: string;
+  name: string;
+  contact: string[];
+  cards: string[];
+  active: string;
+};
+type Choices = { value: string; text: string }[];
+
+type ListView = {
+  base: string;
+  filter: ListFilter;
+  isNarrowed: boolean;
+  lines: CustomerLine[];
+  countText: string;
+  cards: Choices;
+  inactive: Choices;
+  months: Choices;
+  /** Which page of how many. */
+  pageOf: string;
+  previous: string;
+  next: string;
+  done: string;
+};
+
+/** The form to add or edit a customer. Paths are from the root of the service. */
+export type FormView = {
+  heading: string;
+  action: string;
+  back: string;
+  submit: string;
+  receipt: string;
+  values: CustomerFields;
+  errors: PageErrors;
+  months: Choices;
+  /** Of a new customer only. */
+  creation: { cards: Choices; cardId: string; sendsLink: boolean } | null;
+};
+
+const listView = loadView<ListView>(import.meta.url, './views/customers.eta');
+export const formView = loadView<FormView>(import.meta.url, './views/customer-form.eta');
+
+export const PER_MINUTE = { default: { limit: 60, ttl: 60_000 } };
+const DAY_MS = 24 * 60 * 60_000;
+/** More than a store has designs of cards, and little enough for a select. */
+const MAX_CARDS = 250;
+
+/** Serves the list of customers and the form to add one. */
+@Controller('app/stores/:account_id/customers')
+export class CustomerListController {
+  constructor(
+    private readonly pages: Pages,
+    private readonly forms: SubmittedForms,
+    private readonly commands: CommandBus,
+    private readonly customers: CustomersService,
+    private readonly cards: CardsService,
+    private readonly rewards: RewardsService,
+    private readonly timeline: Timeline,
+  ) {}
+
+  @Get()
+  @RequiresOperation('listCustomers')
+  async list(
+    @CurrentStore() store: EnteredStore,
+    @Query() query: Record<string, unknown>,
+    @Req() request: FastifyRequest,
+    @Res() reply: FastifyReply,
+  ): Promise<void> {
+    const localization = this.pages.localize(request);
+    const { t: translations, locale } = localization;
+    const t = translations.customerPages.list;
+    const cards = await listCards(this.cards, store.id, 'all');
+    const near = await this.findNear(store.id, parseListFilter(query), cards);
+    const { filter } = near;
+    const page = parsePageNumber(query['page']);
+    const { customers, pagination } = await this.customers.list(
+      store.id,
+      {
+        search: filter.search === '' ? null : filter.search,
+        reference: null,
+        email: null,
+        phone: null,
+        code: null,
+        updatedSince: null,
+        birthdayMonth: filter.birthdayMonth,
+        inactiveSince:
+          filter.inactiveDays === null ? null : new Date(getNowMs() - filter.inactiveDays * DAY_MS),
+        cardId: filter.cardId,
+        minStamps: near.minStamps,
+      },
+      { page, items: PAGE_SIZE },
+    );
+    const base = `/app/stores/${store.id}/customers`;
+    const { day } = await this.timeline.createTimes(store.id, locale);
+    const numbers = new Intl.NumberFormat(locale);
+    const pages = pagination.pages ?? 1;
+    const linkTo = (number: number) => base + renderListQuery(filter, number);
+    await this.pages.send(request, reply, {
+      view: listView,
+      title: t.title,
+      data: {
+        base,
+        filter,
+        isNarrowed: isNarrowed(filter),
+        lines: customers.map((customer) => toLine(customer, base, localization, day)),
+        countText: formatCount(t.found, pagination.count, localization),
+        cards: cards.map(({ id, name }) => ({ value: String(id), text: name })),
+        inactive: INACTIVE_DAYS.map((days) => ({
+          value: String(days),
+          text: t.inactive(numbers.format(days)),
+        })),
+        months: listMonths(locale),
+        pageOf: pages > 1 ? t.page(numbers.format(page), numbers.format(pages)) : '',
+        previous: page > 1 ? linkTo(Math.min(page - 1, pages)) : '',
+        next: page < pages ? linkTo(page + 1) : '',
+        done: query['done'] === 'erased' ? translations.customerPages.person.done.erased : '',
+      },
+    });
+  }
+
+  @Get('new')
+  @RequiresOperation('createCustomer')
+  async showForm(
+    @CurrentStore() store: EnteredStore,
+    @Req() request: FastifyRequest,
+    @Res() reply: FastifyReply,
+  ): Promise<void> {
+    const cards = await listCards(this.cards, store.id, 'active');
+    await this.sendForm(request, reply, store, cards, {
+      values: NO_FIELDS,
+      cardId: String(cards[0]?.id ?? ''),
+      sendsLink: cards.length > 0,
+      errors: NO_PAGE_ERRORS,
+      receipt: this.forms.createReceipt(),
+    });
+  }
+
+  @Post()
+  @RequiresOperation('createCustomer')
+  @TakesForm()
+  @Throttle(PER_MINUTE)
+  async create(
+    @ConsoleContext() context: CommandContext,
+    @CurrentStore() store: EnteredStore,
+    @CurrentUser() { userId }: SignedInUser,
+    @Body() form: Form,
+    @Req() request: FastifyRequest,
+    @Res() reply: FastifyReply,
+  ): Promise<void> {
+    const { t } = this.pages.localize(request);
+    const values = readCustomerFields(form);
+    const cardId = form['card_id'] ?? '';
+    const sendsLink = form['send_link'] === 'yes';
+    const base = `/app/stores/${store.id}/customers`;
+    try {
+      const body = readFields(CustomerCreationDto, {
+        ...toCustomerBody(values),
+        card_id: cardId === '' ? null : cardId,
+        send_card_links: sendsLink && cardId !== '',
+      });
+      const { id } = await this.forms.executeOnce<CustomerJson>(
+        { userId, action: base, form },
+        (keyed) =>
+          this.commands.execute(
+            new CreateCustomer(
+              { ...context, keyed },
+              toCustomerInput(body),
+              body.card_id,
+              body.send_card_links,
+            ),
+          ),
+      );
+      await this.pages.redirect(reply, `${base}/${id}?done=created`);
+    } catch (error) {
+      if (error instanceof TakenError && error.existing?.type === 'customer') {
+        return this.pages.redirect(reply, `${base}/${error.existing.id}?done=known`);
+      }
+      const errors = toPageErrors(error, t.customerPages.errors);
+      const cards = await listCards(this.cards, store.id, 'active');
+      await this.sendForm(request, reply, store, cards, {
+        values,
+        cardId,
+        sendsLink,
+        errors,
+        receipt: form['receipt'] ?? this.forms.createReceipt(),
+      });
+    }
+  }
+
+  /** Finds the stamps that are near to a reward; without a card, those of the first one that has rewards. */
+  private async findNear(
+    accountId: number,
+    filter: ListFilter,
+    cards: CardJson[],
+  ): Promise<{ filter: ListFilter; minStamps: number | null }> {
+    if (!filter.isNear) return { filter, minStamps: null };
+    const rewards = await this.rewards.list(
+      accountId,
+      { cardId: filter.cardId, active: true, updatedSince: null },
+      { after: null, limit: MAX_CARDS },
+    );
+    const cardId = filter.cardId ?? rewards[0]?.card_id ?? cards[0]?.id ?? null;
+    const costs = rewards
+      .filter(({ card_id }) => card_id === cardId)
+      .map(({ stamps_required }) => stamps_required);
+    const full = cards.find(({ id }) => id === cardId)?.stamps_required ?? 1;
+    return {
+      filter: { ...filter, cardId },
+      minStamps: findNearStamps(costs.length > 0 ? costs : [full]),
+    };
+  }
+
+  private async sendForm(
+    request: FastifyRequest,
+    reply: FastifyReply,
+    store: EnteredStore,
+    cards: CardJson[],
+    {
+      cardId,
+      sendsLink,
+      ...state
+    }: Pick<FormView, 'values' | 'errors' | 'receipt'> & { cardId: string; sendsLink: boolean },
+  ): Promise<void> {
+    const { t: translations, locale } = this.pages.localize(request);
+    const t = translations.customerPages.form;
+    const base = `/app/stores/${store.id}/customers`;
+    await this.pages.send(request, reply, {
+      view: formView,
+      title: t.addTitle,
+      width: 'form',
+      status: state.errors === NO_PAGE_ERRORS ? 200 : 422,
+      data: {
+        heading: t.addTitle,
+        action: base,
+        back: base,
+        submit: t.add,
+        months: listMonths(locale),
+        creation: {
+          cards: [
+            ...cards.map(({ id, name }) => ({ value: String(id), text: name })),
+            { value: '', text: t.noCard },
+          ],
+          cardId,
+          sendsLink,
+        },
+        ...state,
+      },
+    });
+  }
+}
+
+/** Lists the designs of cards. */
+export function listCards(
+  cards: CardsService,
+  accountId: number,
+  scope: 'active' | 'all',
+): Promise<CardJson[]> {
+  return cards.list(accountId, { scope, updatedSince: null }, { after: null, limit: MAX_CARDS });
+}
+
+/** Lists the months as options of a select. */
+export function listMonths(locale: string): Choices {
+  const format = new Intl.DateTimeFormat(locale, { month: 'long', timeZone: 'UTC' });
+  return Array.from({ length: 12 }, (_, month) => ({
+    value: String(month + 1),
+    text: format.format(Date.UTC(2000, month, 15)),
+  }));
+}
+
+/** Renders the name of a customer. @param erased the text in place of the name of one who was erased */
+export function renderName(
+  {
+    first_name,
+    last_name,
+    erased_at,
+  }: Pick<CustomerJson, 'first_name' | 'last_name' | 'erased_at'>,
+  erased: string,
+): string {
+  return erased_at === null ? [first_name, last_name ?? ''].join(' ').trim() : erased;
+}
+
+function toLine(
+  customer: CustomerJson,
+  base: string,
+  { t: { customerPages: t }, locale }: Localization,
+  day: (time: Date) => string,
+): CustomerLine {
+  const { id, email, phone, customer_cards: cards } = customer;
+  const numbers = new Intl.NumberFormat(locale);
+  const changedAt = findLastChange(cards);
+  return {
+    path: `${base}/${id}`,
+    name: renderName(customer, t.person.erased),
+    contact: [email, phone].filter((one) => one !== null),
+    cards: cards.map(
+      (card) =>
+        `${card.card_name}: ${describeBalance(card, t.person, (count) => numbers.format(count))}`,
+    ),
+    active: changedAt === null ? '' : day(changedAt),
+  };
+}

@@ -1,0 +1,341 @@
+import { Body, Controller, Get, Param, Post, Query, Req, Res } from '@nestjs/common';
+import { CommandBus } from '@nestjs/cqrs';
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import { Readable } from 'node:stream';
+import type { CommandContext } from '#kernel/aggregate.js';
+import { getNow } from '#kernel/clock.js';
+import { readFields } from '#http/fields.pipe.js';
+import { TakesForm, type Form } from '#http/form-bodies.js';
+import { parsePathId } from '#http/path.js';
+import { Throttle } from '#http/throttle.js';
+import { RequestCardLinks } from '#customers/card-links.commands.js';
+import { UpdateCustomer } from '#customers/customer.commands.js';
+import type { CustomerJson } from '#customers/customer.dto.js';
+import { CustomerExport } from '#customers/customer-export.service.js';
+import { toCustomerChanges, UpdateCustomerDto } from '#customers/customer-input.dto.js';
+import { CustomersService } from '#customers/customers.service.js';
+import { EraseCustomer } from '#customers/erasing.commands.js';
+import { ExplanationService } from '#history/explanation.service.js';
+import {
+  ConsoleContext,
+  CurrentStore,
+  CurrentUser,
+  RequiresOperation,
+  type EnteredStore,
+  type SignedInUser,
+} from '#pages/current-user.js';
+import { addRegion } from '#pages/local-time.js';
+import { Pages } from '#pages/pages.service.js';
+import { SubmittedForms } from '#pages/submitted-forms.service.js';
+import { loadView } from '#pages/view.js';
+import { EnrolCustomer } from '#stamping/customer-card.commands.js';
+import { CustomerCardsService } from '#stamping/customer-cards.service.js';
+import { formatCount } from '#translations/translations.js';
+import { findChangedFields, readCustomerFields, toCustomerFields } from './customer-form.js';
+import { formView, listMonths, PER_MINUTE, renderName } from './customer-list.controller.js';
+import { buildCustomerPath, readText } from './customer-list-page.js';
+import { CustomerView, type CustomerNotice } from './customer-view.service.js';
+import { NO_PAGE_ERRORS, toPageErrors } from './page-errors.js';
+import { Timeline } from './timeline.service.js';
+
+type ExplainView = {
+  name: string;
+  card: string;
+  balance: string;
+  rewards: { name: string; costs: string; state: string; since: string }[];
+  steps: { text: string; change: string; balance: string }[];
+  back: string;
+};
+
+const explainView = loadView<ExplainView>(import.meta.url, './views/explain.eta');
+
+/** Serves the page of a customer, with what can be done for them. */
+@Controller('app/stores/:account_id/customers/:id')
+export class CustomerPageController {
+  constructor(
+    private readonly pages: Pages,
+    private readonly forms: SubmittedForms,
+    private readonly commands: CommandBus,
+    private readonly customers: CustomersService,
+    private readonly customerCards: CustomerCardsService,
+    private readonly view: CustomerView,
+    private readonly exports: CustomerExport,
+    private readonly explanations: ExplanationService,
+    private readonly timeline: Timeline,
+  ) {}
+
+  @Get()
+  @RequiresOperation('getCustomer')
+  async show(
+    @CurrentStore() store: EnteredStore,
+    @CurrentUser() user: SignedInUser,
+    @Param('id') path: string,
+    @Query() query: Record<string, unknown>,
+    @Req() request: FastifyRequest,
+    @Res() reply: FastifyReply,
+  ): Promise<void> {
+    const customer = await this.customers.get(store.id, parsePathId(path));
+    await this.view.send(request, reply, {
+      store,
+      user,
+      customer,
+      done: readText(query['done']),
+      error: '',
+    });
+  }
+
+  @Get('edit')
+  @RequiresOperation('updateCustomer')
+  async showForm(
+    @CurrentStore() store: EnteredStore,
+    @Param('id') path: string,
+    @Req() request: FastifyRequest,
+    @Res() reply: FastifyReply,
+  ): Promise<void> {
+    const customer = await this.customers.get(store.id, parsePathId(path));
+    await this.sendForm(request, reply, store, customer, {
+      values: toCustomerFields(customer),
+      errors: NO_PAGE_ERRORS,
+    });
+  }
+
+  @Post('edit')
+  @RequiresOperation('updateCustomer')
+  @TakesForm()
+  @Throttle(PER_MINUTE)
+  async update(
+    @ConsoleContext() context: CommandContext,
+    @CurrentStore() store: EnteredStore,
+    @Param('id') path: string,
+    @Body() form: Form,
+    @Req() request: FastifyRequest,
+    @Res() reply: FastifyReply,
+  ): Promise<void> {
+    const customer = await this.customers.get(store.id, parsePathId(path));
+    const values = readCustomerFields(form);
+    try {
+      const changes = findChangedFields(toCustomerFields(customer), values);
+      const body = readFields(UpdateCustomerDto, changes);
+      await this.commands.execute(
+        new UpdateCustomer(context, customer.id, toCustomerChanges(body)),
+      );
+    } catch (error) {
+      const { t } = this.pages.localize(request);
+      const errors = toPageErrors(error, t.customerPages.errors);
+      return this.sendForm(request, reply, store, customer, { values, errors });
+    }
+    await this.redirect(reply, store, customer.id, 'saved');
+  }
+
+  @Post('cards')
+  @RequiresOperation('enrolCustomer')
+  @TakesForm()
+  @Throttle(PER_MINUTE)
+  async enrol(
+    @ConsoleContext() context: CommandContext,
+    @CurrentStore() store: EnteredStore,
+    @CurrentUser() user: SignedInUser,
+    @Param('id') path: string,
+    @Body() form: Form,
+    @Req() request: FastifyRequest,
+    @Res() reply: FastifyReply,
+  ): Promise<void> {
+    const id = parsePathId(path);
+    const submitted = { userId: user.userId, action: request.url, form, subjectId: id };
+    try {
+      await this.forms.executeOnce(submitted, (keyed) => {
+        const cardId = parsePathId(form['card_id'] ?? '');
+        return this.commands.execute(new EnrolCustomer({ ...context, keyed }, id, cardId));
+      });
+    } catch (error) {
+      return this.sendRefusal(request, reply, { store, user, id, error });
+    }
+    await this.redirect(reply, store, id, 'enrolled');
+  }
+
+  @Post('cards/:customer_card_id/send_link')
+  @RequiresOperation('customers.send_link')
+  @TakesForm()
+  @Throttle(PER_MINUTE)
+  async sendLink(
+    @ConsoleContext() context: CommandContext,
+    @CurrentStore() store: EnteredStore,
+    @CurrentUser() user: SignedInUser,
+    @Param() path: { id: string; customer_card_id: string },
+    @Req() request: FastifyRequest,
+    @Res() reply: FastifyReply,
+  ): Promise<void> {
+    const ids = { customerId: parsePathId(path.id), id: parsePathId(path.customer_card_id) };
+    await this.customerCards.get(store.id, ids);
+    try {
+      await this.commands.execute(new RequestCardLinks(context, ids));
+    } catch (error) {
+      return this.sendRefusal(request, reply, { store, user, id: ids.customerId, error });
+    }
+    await this.redirect(reply, store, ids.customerId, 'sent');
+  }
+
+  @Get('cards/:customer_card_id/explain')
+  @RequiresOperation('explainCustomerCard')
+  async explain(
+    @CurrentStore() store: EnteredStore,
+    @Param() path: { id: string; customer_card_id: string },
+    @Req() request: FastifyRequest,
+    @Res() reply: FastifyReply,
+  ): Promise<void> {
+    const ids = { customerId: parsePathId(path.id), id: parsePathId(path.customer_card_id) };
+    const card = await this.customerCards.get(store.id, ids);
+    const customer = await this.customers.get(store.id, card.customer_id);
+    const localization = this.pages.localize(request);
+    const { t: translations, locale } = localization;
+    const t = translations.customerPages.explain;
+    const explanation = await this.explanations.explain(store.id, card.id, addRegion(locale));
+    const { minute } = await this.timeline.createTimes(store.id, locale);
+    const numbers = new Intl.NumberFormat(locale);
+    const changes = new Intl.NumberFormat(locale, { signDisplay: 'exceptZero' });
+    await this.pages.send(request, reply, {
+      view: explainView,
+      title: t.title,
+      data: {
+        name: renderName(customer, translations.customerPages.person.erased),
+        card: card.card_name,
+        balance: formatCount(t.balance, explanation.balance, localization),
+        rewards: explanation.rewards.map(({ name, stamps_required, state, since }) => ({
+          name,
+          costs: formatCount(translations.stamps.count, stamps_required, localization),
+          state:
+            state === 'unlocked' && explanation.balance < stamps_required
+              ? t.states.reached
+              : t.states[state],
+          since: since === null ? '' : minute(new Date(since)),
+        })),
+        steps: explanation.steps.map(({ text, stamps, balance }) => ({
+          text,
+          change: stamps === null ? '' : changes.format(stamps),
+          balance: numbers.format(balance),
+        })),
+        back: buildCustomerPath(store, customer.id),
+      },
+    });
+  }
+
+  @Get('export')
+  @RequiresOperation('exportCustomer')
+  @Throttle(PER_MINUTE)
+  async export(
+    @ConsoleContext() context: CommandContext,
+    @Param('id') path: string,
+    @Res() reply: FastifyReply,
+  ): Promise<void> {
+    const id = parsePathId(path);
+    const parts = await this.exports.createExport(context, id, getNow());
+    await reply
+      .type('application/json; charset=utf-8')
+      .header('cache-control', 'no-store')
+      .header('content-disposition', `attachment; filename="customer-${id}.json"`)
+      .send(Readable.from(parts, { objectMode: false }));
+  }
+
+  @Get('erase')
+  @RequiresOperation('eraseCustomer')
+  async askToErase(
+    @CurrentStore() store: EnteredStore,
+    @Param('id') path: string,
+    @Req() request: FastifyRequest,
+    @Res() reply: FastifyReply,
+  ): Promise<void> {
+    const customer = await this.customers.get(store.id, parsePathId(path));
+    const { t } = this.pages.localize(request);
+    const { title, text, yes, no } = t.customerPages.erase;
+    const contact = [customer.email, customer.phone].filter((one) => one !== null);
+    const name = renderName(customer, t.customerPages.person.erased);
+    await this.pages.sendConfirmation(request, reply, {
+      question: title,
+      about: [name, ...contact].join(', '),
+      text,
+      yes,
+      no,
+      action: `${buildCustomerPath(store, customer.id)}/erase`,
+      back: buildCustomerPath(store, customer.id),
+    });
+  }
+
+  @Post('erase')
+  @RequiresOperation('eraseCustomer')
+  @TakesForm()
+  @Throttle(PER_MINUTE)
+  async erase(
+    @ConsoleContext() context: CommandContext,
+    @CurrentStore() store: EnteredStore,
+    @Param('id') path: string,
+    @Res() reply: FastifyReply,
+  ): Promise<void> {
+    await this.commands.execute(new EraseCustomer(context, parsePathId(path)));
+    await this.pages.redirect(reply, `/app/stores/${store.id}/customers?done=erased`);
+  }
+
+  private redirect(
+    reply: FastifyReply,
+    store: EnteredStore,
+    id: number,
+    done: CustomerNotice,
+  ): Promise<void> {
+    return this.pages.redirect(reply, `${buildCustomerPath(store, id)}?done=${done}`);
+  }
+
+  private async sendRefusal(
+    request: FastifyRequest,
+    reply: FastifyReply,
+    {
+      store,
+      user,
+      id,
+      error,
+    }: { store: EnteredStore; user: SignedInUser; id: number; error: unknown },
+  ): Promise<void> {
+    const { t } = this.pages.localize(request);
+    const { text, fields } = toPageErrors(error, t.customerPages.errors);
+    const reasons = Object.values(fields).flat();
+    const customer = await this.customers.get(store.id, id);
+    await this.view.send(request, reply, {
+      store,
+      user,
+      customer,
+      done: '',
+      error: reasons.length > 0 ? reasons.join(' ') : text,
+    });
+  }
+
+  private async sendForm(
+    request: FastifyRequest,
+    reply: FastifyReply,
+    store: EnteredStore,
+    customer: CustomerJson,
+    {
+      values,
+      errors,
+    }: { values: ReturnType<typeof toCustomerFields>; errors: typeof NO_PAGE_ERRORS },
+  ): Promise<void> {
+    const { t: translations, locale } = this.pages.localize(request);
+    const t = translations.customerPages.form;
+    const heading = t.editTitle(renderName(customer, translations.customerPages.person.erased));
+    const base = buildCustomerPath(store, customer.id);
+    await this.pages.send(request, reply, {
+      view: formView,
+      title: heading,
+      width: 'form',
+      status: errors === NO_PAGE_ERRORS ? 200 : 422,
+      data: {
+        heading,
+        action: `${base}/edit`,
+        back: base,
+        submit: t.save,
+        receipt: '',
+        values,
+        errors,
+        months: listMonths(locale),
+        creation: null,
+      },
+    });
+  }
+}

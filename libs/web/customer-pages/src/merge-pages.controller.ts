@@ -1,0 +1,322 @@
+import { Body, Controller, Get, Param, Post, Query, Req, Res } from '@nestjs/common';
+import { CommandBus } from '@nestjs/cqrs';
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import type { CommandContext } from '#kernel/aggregate.js';
+import { TakesForm, type Form } from '#http/form-bodies.js';
+import { parsePathId } from '#http/path.js';
+import { Throttle } from '#http/throttle.js';
+import { CardsService } from '#cards/cards.service.js';
+import type { CustomerJson } from '#customers/customer.dto.js';
+import { CustomersService } from '#customers/customers.service.js';
+import { MergePreviews, type MergePreview } from '#customers/merge-preview.service.js';
+import { MergeCustomers, UnmergeCustomers } from '#customers/merging.commands.js';
+import {
+  ConsoleContext,
+  CurrentStore,
+  CurrentUser,
+  RequiresOperation,
+  type EnteredStore,
+  type SignedInUser,
+} from '#pages/current-user.js';
+import { Pages } from '#pages/pages.service.js';
+import { SubmittedForms } from '#pages/submitted-forms.service.js';
+import { loadView } from '#pages/view.js';
+import { formatCount, type Localization } from '#translations/translations.js';
+import { listCards, PER_MINUTE, renderName } from './customer-list.controller.js';
+import { buildCustomerPath, parseListFilter } from './customer-list-page.js';
+import { toPageErrors } from './page-errors.js';
+
+type Summary = { name: string; contact: string[]; cards: string[] };
+
+type SearchView = {
+  title: string;
+  base: string;
+  back: string;
+  search: string;
+  lines: (Summary & { path: string })[];
+};
+
+type PreviewView = {
+  error: string;
+  survivor: Summary;
+  other: Summary;
+  takes: string[];
+  consents: string[];
+  cards: { name: string; result: string }[];
+  action: string;
+  receipt: string;
+  swap: string;
+  back: string;
+};
+
+const searchView = loadView<SearchView>(import.meta.url, './views/merge-search.eta');
+const previewView = loadView<PreviewView>(import.meta.url, './views/merge-preview.eta');
+
+const MAX_MATCHES = 10;
+type Pair = { id: string; other_id: string };
+
+/** Serves the pages that merge two customers who are one person, and undo that. */
+@Controller('app/stores/:account_id/customers/:id')
+export class MergePagesController {
+  constructor(
+    private readonly pages: Pages,
+    private readonly forms: SubmittedForms,
+    private readonly commands: CommandBus,
+    private readonly customers: CustomersService,
+    private readonly cards: CardsService,
+    private readonly previews: MergePreviews,
+  ) {}
+
+  @Get('merge')
+  @RequiresOperation('mergeCustomers')
+  async search(
+    @CurrentStore() store: EnteredStore,
+    @Param('id') path: string,
+    @Query() query: Record<string, unknown>,
+    @Req() request: FastifyRequest,
+    @Res() reply: FastifyReply,
+  ): Promise<void> {
+    const customer = await this.customers.get(store.id, parsePathId(path));
+    const localization = this.pages.localize(request);
+    const t = localization.t.customerPages;
+    const filter = parseListFilter(query);
+    // Two entries of one person mostly share a part of the name.
+    const [name = ''] = (customer.last_name ?? customer.first_name).split(/[\s-]+/);
+    const search = filter.search === '' ? name : filter.search;
+    const { customers } = await this.customers.list(
+      store.id,
+      {
+        search,
+        reference: null,
+        email: null,
+        phone: null,
+        code: null,
+        updatedSince: null,
+        birthdayMonth: null,
+        inactiveSince: null,
+        cardId: null,
+        minStamps: null,
+      },
+      { page: 1, items: MAX_MATCHES + 1 },
+    );
+    const base = `${buildCustomerPath(store, customer.id)}/merge`;
+    await this.pages.send(request, reply, {
+      view: searchView,
+      title: t.merge.title(renderName(customer, t.person.erased)),
+      data: {
+        title: t.merge.title(renderName(customer, t.person.erased)),
+        base,
+        back: buildCustomerPath(store, customer.id),
+        search,
+        lines: customers
+          .filter(
+            ({ id, erased_at, merged_into }) => id !== customer.id && !erased_at && !merged_into,
+          )
+          .slice(0, MAX_MATCHES)
+          .map((one) => ({ ...toSummary(one, localization), path: `${base}/${one.id}` })),
+      },
+    });
+  }
+
+  @Get('merge/:other_id')
+  @RequiresOperation('mergeCustomers')
+  async preview(
+    @CurrentStore() store: EnteredStore,
+    @Param() path: Pair,
+    @Req() request: FastifyRequest,
+    @Res() reply: FastifyReply,
+  ): Promise<void> {
+    await this.sendPreview(request, reply, store, path, {
+      error: '',
+      receipt: this.forms.createReceipt(),
+    });
+  }
+
+  @Post('merge/:other_id')
+  @RequiresOperation('mergeCustomers')
+  @TakesForm()
+  @Throttle(PER_MINUTE)
+  async merge(
+    @ConsoleContext() context: CommandContext,
+    @CurrentStore() store: EnteredStore,
+    @CurrentUser() { userId }: SignedInUser,
+    @Param() path: Pair,
+    @Body() form: Form,
+    @Req() request: FastifyRequest,
+    @Res() reply: FastifyReply,
+  ): Promise<void> {
+    const pair = parsePair(path);
+    const submitted = { userId, action: request.url, form, subjectId: pair.survivorId };
+    try {
+      await this.forms.executeOnce(submitted, (keyed) =>
+        this.commands.execute(new MergeCustomers({ ...context, keyed }, pair)),
+      );
+    } catch (error) {
+      const { t } = this.pages.localize(request);
+      const state = { error: toPageErrors(error, t.customerPages.errors).text };
+      const receipt = form['receipt'] ?? '';
+      return this.sendPreview(request, reply, store, path, { ...state, receipt });
+    }
+    const { survivorId } = pair;
+    await this.pages.redirect(reply, `${buildCustomerPath(store, survivorId)}?done=merged`);
+  }
+
+  @Get('unmerge/:other_id')
+  @RequiresOperation('unmergeCustomers')
+  async askToUnmerge(
+    @CurrentStore() store: EnteredStore,
+    @Param() path: Pair,
+    @Req() request: FastifyRequest,
+    @Res() reply: FastifyReply,
+  ): Promise<void> {
+    const { survivorId, otherId } = parsePair(path);
+    const [survivor, other] = await Promise.all(
+      [survivorId, otherId].map((id) => this.customers.get(store.id, id)),
+    );
+    const { t } = this.pages.localize(request);
+    const { undoTitle, undoText, undoYes, undoNo } = t.customerPages.merge;
+    const names = [survivor, other].map(
+      (one) => one && renderName(one, t.customerPages.person.erased),
+    );
+    const base = buildCustomerPath(store, survivorId);
+    await this.pages.sendConfirmation(request, reply, {
+      question: undoTitle,
+      about: names.join(' + '),
+      text: undoText,
+      yes: undoYes,
+      no: undoNo,
+      action: `${base}/unmerge/${otherId}`,
+      fields: { receipt: this.forms.createReceipt() },
+      back: base,
+    });
+  }
+
+  @Post('unmerge/:other_id')
+  @RequiresOperation('unmergeCustomers')
+  @TakesForm()
+  @Throttle(PER_MINUTE)
+  async unmerge(
+    @ConsoleContext() context: CommandContext,
+    @CurrentStore() store: EnteredStore,
+    @CurrentUser() { userId }: SignedInUser,
+    @Param() path: Pair,
+    @Body() form: Form,
+    @Req() request: FastifyRequest,
+    @Res() reply: FastifyReply,
+  ): Promise<void> {
+    const pair = parsePair(path);
+    const submitted = { userId, action: request.url, form, subjectId: pair.survivorId };
+    const base = buildCustomerPath(store, pair.survivorId);
+    try {
+      await this.forms.executeOnce(submitted, (keyed) =>
+        this.commands.execute(new UnmergeCustomers({ ...context, keyed }, pair)),
+      );
+    } catch (error) {
+      const { t } = this.pages.localize(request);
+      const { text } = toPageErrors(error, t.customerPages.errors);
+      return this.sendPreview(request, reply, store, path, { error: text, receipt: '' });
+    }
+    await this.pages.redirect(reply, `${base}?done=unmerged`);
+  }
+
+  private async sendPreview(
+    request: FastifyRequest,
+    reply: FastifyReply,
+    store: EnteredStore,
+    path: Pair,
+    state: { error: string; receipt: string },
+  ): Promise<void> {
+    const { survivorId, otherId } = parsePair(path);
+    const localization = this.pages.localize(request);
+    const { t: translations } = localization;
+    const t = translations.customerPages;
+    const [survivor, other] = await Promise.all([
+      this.customers.get(store.id, survivorId),
+      this.customers.get(store.id, otherId),
+    ]);
+    const { preview, error } = await this.findPreview(store, path, t.errors);
+    const designs = new Map(
+      (await listCards(this.cards, store.id, 'all')).map(({ id, name }) => [id, name]),
+    );
+    await this.pages.send(request, reply, {
+      view: previewView,
+      title: t.merge.previewTitle,
+      width: 'form',
+      status: state.error !== '' || error !== '' ? 422 : 200,
+      data: {
+        error: state.error || error,
+        survivor: toSummary(survivor, localization),
+        other: toSummary(other, localization),
+        takes: renderTaken(preview, localization),
+        consents: (preview?.consents ?? []).map((consent) => t.person[consent]),
+        cards: (preview?.cards ?? []).map((card) => ({
+          name: designs.get(card.cardId) ?? '',
+          result: renderResult(card, localization),
+        })),
+        // Nothing can be sent that is refused for certain.
+        action: preview ? `${buildCustomerPath(store, survivorId)}/merge/${otherId}` : '',
+        receipt: state.receipt,
+        swap: `${buildCustomerPath(store, otherId)}/merge/${survivorId}`,
+        back: buildCustomerPath(store, survivorId),
+      },
+    });
+  }
+
+  private async findPreview(
+    store: EnteredStore,
+    path: Pair,
+    t: Localization['t']['customerPages']['errors'],
+  ): Promise<{ preview: MergePreview | null; error: string }> {
+    try {
+      return { preview: await this.previews.preview(store.id, parsePair(path)), error: '' };
+    } catch (error) {
+      const { text, fields } = toPageErrors(error, t);
+      return { preview: null, error: Object.values(fields).flat().join(' ') || text };
+    }
+  }
+}
+
+function parsePair({ id, other_id }: Pair): { survivorId: number; otherId: number } {
+  return { survivorId: parsePathId(id), otherId: parsePathId(other_id) };
+}
+
+function toSummary(customer: CustomerJson, localization: Localization): Summary {
+  const { t, locale } = localization;
+  const numbers = new Intl.NumberFormat(locale);
+  return {
+    name: renderName(customer, t.customerPages.person.erased),
+    contact: [customer.email, customer.phone].filter((one) => one !== null),
+    cards: customer.customer_cards.map(
+      ({ card_name, stamps_count }) =>
+        `${card_name}: ${t.customerPages.person.stamps(numbers.format(stamps_count), stamps_count)}`,
+    ),
+  };
+}
+
+function renderTaken(
+  preview: MergePreview | null,
+  { t: { customerPages: t } }: Localization,
+): string[] {
+  const { lastName, email, phone, birthday, metadata, externalReferences } =
+    preview?.personal ?? {};
+  return [
+    lastName && `${t.form.lastName}: ${lastName}`,
+    email && `${t.form.email}: ${email}`,
+    phone && `${t.form.phone}: ${phone}`,
+    birthday && `${t.form.birthday}: ${birthday}`,
+    metadata && t.timeline.fields.metadata,
+    externalReferences && t.timeline.fields.external_references,
+  ].filter((one) => typeof one === 'string');
+}
+
+function renderResult(
+  { stamps, added, isMoved }: MergePreview['cards'][number],
+  localization: Localization,
+): string {
+  const t = localization.t.customerPages.merge;
+  const numbers = new Intl.NumberFormat(localization.locale);
+  if (isMoved) return formatCount(t.cardMoved, stamps, localization);
+  return added === 0
+    ? formatCount(t.cardKept, stamps, localization)
+    : t.cardAdded(numbers.format(stamps), numbers.format(added), numbers.format(stamps + added));
+}

@@ -1,0 +1,77 @@
+import { describe, expect, it } from '@jest/globals';
+import { getTranslations } from '#translations/translations.js';
+import { describeActor, describeEntry, isUndoable, type TimelineEntry } from './timeline.js';
+
+const { timeline: t } = getTranslations('en').t.customerPages;
+
+const DETAILS = { silent: false, reverses: null, personal: null, source: 'api' };
+const entry = (overrides: Partial<TimelineEntry>): TimelineEntry => ({
+  name: 'stamp.earned',
+  stamps: 2,
+  source: 'api',
+  data: DETAILS,
+  isReversal: false,
+  isReversed: false,
+  ...overrides,
+});
+const byMerge = { ...DETAILS, source: 'adjustment', silent: true };
+
+describe('an entry of the timeline', () => {
+  it.each([
+    [entry({}), '2 stamps added'],
+    [entry({ stamps: 1, source: 'welcome_bonus' }), '1 stamp as a welcome'],
+    [entry({ source: 'adjustment' }), 'Correction: 2 stamps added'],
+    [entry({ source: 'adjustment', data: byMerge }), '2 stamps added by a merge'],
+    [entry({ name: 'stamp.removed', stamps: -3 }), 'Correction: 3 stamps taken off'],
+    [
+      entry({ name: 'reward.unlocked', stamps: null, data: { name: 'Tea' } }),
+      'Reward reached: Tea',
+    ],
+    [
+      entry({ name: 'reward.redeemed', stamps: -5, data: { rewardName: 'Tea' } }),
+      'Redeemed: Tea (5 stamps)',
+    ],
+    [
+      entry({
+        name: 'customer.updated',
+        stamps: null,
+        data: { customerId: 1, smsConsent: true, personal: { phone: '1', lastName: null } },
+      }),
+      'Customer changed: phone, last name, SMS consent',
+    ],
+    [entry({ name: 'customer.updated', stamps: null, data: { customerId: 1 } }), 'Customer erased'],
+    [
+      entry({ name: 'customer.updated', stamps: null, data: { personal: null } }),
+      'Customer changed',
+    ],
+    [
+      entry({ name: 'card.created', stamps: null, data: { name: 'Coffee' } }),
+      'Card designed: Coffee',
+    ],
+    [entry({ name: 'card.archived', stamps: null, data: {} }), 'Card archived'],
+    [entry({ name: 'something.new', stamps: null, data: {} }), 'something.new'],
+  ])('is described in the words of a shop: %#', (one, text) => {
+    expect(describeEntry(one, t, String)).toBe(text);
+  });
+
+  it.each([
+    [{ type: 'user', name: 'Mira' }, null, 'Mira'],
+    [{ type: 'user', name: null }, null, 'A former user'],
+    [{ type: 'token', name: 'till' }, 'Kim', 'Kim, till (API token)'],
+    [{ type: 'system', name: null }, null, 'Inkpad'],
+    [{ type: 'system', name: 'root' }, null, 'The operator'],
+    [{ type: 'admin_token', name: 'billing' }, null, 'The operator'],
+    [{ type: 'customer', name: 'Anna' }, null, 'The customer'],
+  ])('names who did it: %j, %s', (actor, staffRef, text) => {
+    expect(describeActor(actor, staffRef, t)).toBe(text);
+  });
+
+  it('can be undone once, and not what a merge or another undoing wrote', () => {
+    expect(isUndoable(entry({}))).toBe(true);
+    expect(isUndoable(entry({ name: 'reward.redeemed' }))).toBe(true);
+    expect(isUndoable(entry({ isReversed: true }))).toBe(false);
+    expect(isUndoable(entry({ isReversal: true }))).toBe(false);
+    expect(isUndoable(entry({ data: byMerge }))).toBe(false);
+    expect(isUndoable(entry({ name: 'customer.created' }))).toBe(false);
+  });
+});

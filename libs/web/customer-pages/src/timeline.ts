@@ -1,0 +1,110 @@
+import { isMovedByMerge } from '#stamping/customer-card.js';
+import type { Translations } from '#translations/en.js';
+
+type Texts = Translations['customerPages']['timeline'];
+
+/** An entry of the history, with the names of what it is about. */
+export type TimelineEntry = {
+  /** As in `stamp.earned`. */
+  name: string;
+  stamps: number | null;
+  source: string | null;
+  /** The data of the event, in the shape that its type has now. */
+  data: object;
+  isReversal: boolean;
+  isReversed: boolean;
+};
+
+export type TimelineActor = { type: string; name: string | null };
+
+/** The events that a reversal can undo. */
+const REVERSIBLE = new Set(['stamp.earned', 'stamp.removed', 'reward.redeemed']);
+/** The fields of an event about a customer, by the names that a reader knows. */
+const CUSTOMER_FIELDS: Readonly<Record<string, keyof Texts['fields']>> = {
+  firstName: 'first_name',
+  lastName: 'last_name',
+  email: 'email',
+  phone: 'phone',
+  birthday: 'birthday',
+  metadata: 'metadata',
+  externalReferences: 'external_references',
+  marketingConsent: 'marketing_consent',
+  smsConsent: 'sms_consent',
+};
+
+/** Describes what happened in the words of a shop. @param format formats a number */
+export function describeEntry(
+  entry: TimelineEntry,
+  t: Texts,
+  format: (count: number) => string,
+): string {
+  const { name, stamps, source, data } = entry;
+  const count = Math.abs(stamps ?? 0);
+  const text = format(count);
+  const title = readText(data, 'rewardName') ?? readText(data, 'name');
+  switch (name) {
+    case 'stamp.earned':
+      if (source === 'welcome_bonus') return t.names.welcome(text, count);
+      if (isMerge(entry)) return t.names.movedIn(text, count);
+      return (source === 'adjustment' ? t.names.credited : t.names.earned)(text, count);
+    case 'stamp.removed':
+      return (isMerge(entry) ? t.names.movedOut : t.names.removed)(text, count);
+    case 'reward.unlocked':
+      return t.names.unlocked(title ?? '');
+    case 'reward.redeemed':
+      return t.names.redeemed(title ?? '', text, count);
+    case 'customer.updated':
+      return describeCustomerChange(data, t);
+    default: {
+      const kind = Object.hasOwn(t.kinds, name) ? t.kinds[name as keyof Texts['kinds']] : name;
+      return title === null ? kind : t.names.withName(kind, title);
+    }
+  }
+}
+
+/** An erasure is published as a change; it says nothing about the person. */
+function describeCustomerChange(data: object, t: Texts): string {
+  if (!('personal' in data)) return t.names.erased;
+  const { personal, ...rest } = data as { personal: object | null };
+  const fields = Object.keys({ ...personal, ...rest }).flatMap((field) => {
+    const key = CUSTOMER_FIELDS[field];
+    return key === undefined ? [] : [t.fields[key]];
+  });
+  return fields.length === 0 ? t.kinds['customer.updated'] : t.names.changed(fields.join(', '));
+}
+
+/** Names who did it. Nobody at a shop knows the operator's account on the server. */
+export function describeActor(
+  { type, name }: TimelineActor,
+  staffRef: string | null,
+  t: Texts,
+): string {
+  const actor = describeActorAlone({ type, name }, t);
+  return staffRef === null ? actor : `${staffRef}, ${actor}`;
+}
+
+function describeActorAlone({ type, name }: TimelineActor, t: Texts): string {
+  if (type === 'token') return t.token(name ?? '');
+  if (type === 'admin_token') return t.operator;
+  if (type === 'system') return name === null ? t.inkpad : t.operator;
+  if (type === 'customer') return t.customer;
+  return name ?? t.somebody;
+}
+
+/** Tells whether an entry can be undone; the command decides in the end. */
+export function isUndoable(entry: TimelineEntry): boolean {
+  const { name, isReversal, isReversed } = entry;
+  return REVERSIBLE.has(name) && !isReversal && !isReversed && !isMerge(entry);
+}
+
+function isMerge({ name, data }: Pick<TimelineEntry, 'name' | 'data'>): boolean {
+  return (
+    (name === 'stamp.earned' || name === 'stamp.removed') &&
+    isMovedByMerge(data as Parameters<typeof isMovedByMerge>[0])
+  );
+}
+
+export function readText(data: object, name: string): string | null {
+  const value: unknown = Reflect.get(data, name);
+  return typeof value === 'string' ? value : null;
+}

@@ -1,0 +1,65 @@
+import { describe, expect, it } from '@jest/globals';
+import {
+  NO_WEBHOOK_FIELDS,
+  readWebhookFields,
+  toWebhookBody,
+  toWebhookFields,
+} from './webhook-form.js';
+
+const WEBHOOK = {
+  target_url: 'https://shop.example/hooks',
+  description: null,
+  events: ['stamp.earned'],
+  payload_format: 'flat',
+  headers: { 'X-Key': '•••', Accept: '•••' },
+  card_ids: [3, 4],
+  location_ids: null,
+  personal_data: false,
+  signature: 'ed25519',
+};
+
+describe('the form about a webhook', () => {
+  it('shows a webhook and gives the same back', () => {
+    const fields = toWebhookFields(WEBHOOK);
+    expect(fields.headers).toBe('X-Key: •••\nAccept: •••');
+    const { signature: _, ...settings } = WEBHOOK;
+    expect(toWebhookBody(fields)).toEqual({ ...settings, card_ids: ['3', '4'] });
+  });
+
+  it('reads what was ticked', () => {
+    const fields = readWebhookFields({
+      target_url: ' https://shop.example/ ',
+      scope: 'some',
+      'event:stamp.earned': 'yes',
+      'event:stamp.removed': 'yes',
+      'card:7': 'yes',
+      personal_data: 'yes',
+    });
+    expect(fields).toEqual({
+      ...NO_WEBHOOK_FIELDS,
+      targetUrl: 'https://shop.example/',
+      hasEveryEvent: false,
+      events: ['stamp.earned', 'stamp.removed'],
+      cardIds: ['7'],
+    });
+  });
+
+  it('sends every event as *, and blank fields as null', () => {
+    expect(toWebhookBody(NO_WEBHOOK_FIELDS)).toMatchObject({
+      events: ['*'],
+      description: null,
+      headers: null,
+      card_ids: null,
+    });
+  });
+
+  it.each([
+    ['Authorization: Bearer a:b\n\n x-key :  1 ', { Authorization: 'Bearer a:b', 'x-key': '1' }],
+    ['no header', 'no header'],
+    ['X-Key: 1\nx-key: 2', 'X-Key: 1\nx-key: 2'],
+    ['two words: 1', 'two words: 1'],
+    ['\n', null],
+  ])('parses the headers %j', (headers, parsed) => {
+    expect(toWebhookBody({ ...NO_WEBHOOK_FIELDS, headers })['headers']).toEqual(parsed);
+  });
+});

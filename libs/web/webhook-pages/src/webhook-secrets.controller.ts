@@ -1,0 +1,88 @@
+import { Body, Controller, Get, Param, Post, Req, Res } from '@nestjs/common';
+import { CommandBus } from '@nestjs/cqrs';
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import type { CommandContext } from '#kernel/aggregate.js';
+import { getNowMs } from '#kernel/clock.js';
+import { readFields } from '#http/fields.pipe.js';
+import { TakesForm, type Form } from '#http/form-bodies.js';
+import { parsePathId } from '#http/path.js';
+import { Throttle } from '#http/throttle.js';
+import {
+  ConsoleContext,
+  CurrentStore,
+  CurrentUser,
+  RequiresOperation,
+  type EnteredStore,
+  type SignedInUser,
+} from '#pages/current-user.js';
+import { Pages } from '#pages/pages.service.js';
+import { SubmittedForms } from '#pages/submitted-forms.service.js';
+import { RotateWebhookSecret } from '#subscriptions/webhook-subscription.commands.js';
+import {
+  RotateSecretDto,
+  type WebhookSubscriptionSecretJson,
+} from '#subscriptions/webhook-subscription.dto.js';
+import { WebhookSubscriptionsService } from '#subscriptions/webhook-subscriptions.service.js';
+import { NO_WEBHOOK_ERRORS, toWebhookErrors } from './webhook-errors.js';
+import { WebhookViews } from './webhook-views.service.js';
+import { PER_MINUTE } from './webhooks.controller.js';
+
+/** Serves the page that changes the signing secret of a webhook, which it shows once. */
+@Controller('app/stores/:account_id/webhooks/:id/rotate')
+export class WebhookSecretsPageController {
+  constructor(
+    private readonly pages: Pages,
+    private readonly forms: SubmittedForms,
+    private readonly commands: CommandBus,
+    private readonly webhooks: WebhookSubscriptionsService,
+    private readonly views: WebhookViews,
+  ) {}
+
+  @Get()
+  @RequiresOperation('rotateWebhookSecret')
+  async askToRotate(
+    @CurrentStore() store: EnteredStore,
+    @Param('id') path: string,
+    @Req() request: FastifyRequest,
+    @Res() reply: FastifyReply,
+  ): Promise<void> {
+    const webhook = await this.webhooks.get(store.id, parsePathId(path));
+    await this.views.sendRotation(request, reply, store, webhook, NO_WEBHOOK_ERRORS);
+  }
+
+  @Post()
+  @RequiresOperation('rotateWebhookSecret')
+  @TakesForm()
+  @Throttle(PER_MINUTE)
+  async rotate(
+    @ConsoleContext() context: CommandContext,
+    @CurrentStore() store: EnteredStore,
+    @CurrentUser() { userId }: SignedInUser,
+    @Param('id') path: string,
+    @Body() form: Form,
+    @Req() request: FastifyRequest,
+    @Res() reply: FastifyReply,
+  ): Promise<void> {
+    const webhook = await this.webhooks.get(store.id, parsePathId(path));
+    let rotated: WebhookSubscriptionSecretJson;
+    let grace: number;
+    try {
+      const body = readFields(RotateSecretDto, {
+        grace_seconds: form['grace_seconds'],
+        signature: form['signature'],
+      });
+      grace = body.grace_seconds;
+      rotated = await this.forms.executeOnce({ userId, action: request.url, form }, (keyed) =>
+        this.commands.execute(
+          new RotateWebhookSecret({ ...context, keyed }, webhook.id, grace, body.signature),
+        ),
+      );
+    } catch (error) {
+      const { t } = this.pages.localize(request);
+      const errors = toWebhookErrors(error, t.webhookPages.errors);
+      return this.views.sendRotation(request, reply, store, webhook, errors);
+    }
+    const until = grace === 0 ? null : new Date(getNowMs() + grace * 1_000);
+    await this.views.sendSecret(request, reply, store, rotated, until);
+  }
+}

@@ -1,0 +1,286 @@
+import { Injectable } from '@nestjs/common';
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import { ReadModels } from '#event-store/read-models/read-models.js';
+import { accountReadModel } from '#accounts/account.entity.js';
+import { CardsService } from '#cards/cards.service.js';
+import { LocationsService } from '#locations/locations.service.js';
+import type { EnteredStore } from '#pages/current-user.js';
+import { createTimeFormats } from '#pages/local-time.js';
+import { Pages } from '#pages/pages.service.js';
+import { SubmittedForms } from '#pages/submitted-forms.service.js';
+import { loadView } from '#pages/view.js';
+import { SIGNATURES } from '#sending/webhook-signature.js';
+import type {
+  WebhookSubscriptionJson,
+  WebhookSubscriptionSecretJson,
+} from '#subscriptions/webhook-subscription.dto.js';
+import { WebhookSubscriptionsService } from '#subscriptions/webhook-subscriptions.service.js';
+import { formatCount, type Localization } from '#translations/translations.js';
+import { NO_WEBHOOK_ERRORS, toWebhookErrors, type WebhookErrors } from './webhook-errors.js';
+import type { WebhookFields } from './webhook-form.js';
+import {
+  buildWebhooksPath,
+  describeState,
+  listEventChoices,
+  renderEventName,
+  renderLast,
+  type Choices,
+  type WebhookState,
+} from './webhook-labels.js';
+
+type FormView = {
+  heading: string;
+  action: string;
+  back: string;
+  submit: string;
+  receipt: string;
+  values: WebhookFields;
+  errors: WebhookErrors;
+  events: Choices;
+  cards: Choices;
+  locations: Choices;
+  /** Empty for an existing webhook, which changes its signature together with its secret. */
+  signatures: Choices;
+};
+
+type SecretView = {
+  title: string;
+  secret: string;
+  publicKey: string;
+  until: string;
+  next: string;
+};
+
+type ShowView = WebhookState & {
+  base: string;
+  list: string;
+  name: string;
+  url: string;
+  reason: string;
+  notice: string;
+  isFailure: boolean;
+  error: string;
+  enabled: boolean;
+  receipt: string;
+  events: string[];
+  format: string;
+  headers: string[];
+  cards: string[] | null;
+  locations: string[] | null;
+  personal: boolean;
+  signature: string;
+  publicKey: string;
+  last: string;
+  created: string;
+};
+
+type RotateView = {
+  base: string;
+  about: string;
+  receipt: string;
+  graces: Choices;
+  signatures: Choices;
+  signature: string;
+  errors: WebhookErrors;
+};
+
+const formView = loadView<FormView>(import.meta.url, './views/webhook-form.eta');
+const secretView = loadView<SecretView>(import.meta.url, './views/secret.eta');
+const showView = loadView<ShowView>(import.meta.url, './views/webhook.eta');
+const rotateView = loadView<RotateView>(import.meta.url, './views/rotate.eta');
+
+/** More than a store has, and little enough for a form. */
+const MAX_CHOICES = 250;
+const GRACES = ['0', '3600', '86400', '604800'] as const;
+/** The results of forms that the page of a webhook tells of. */
+export type WebhookNotice = keyof Omit<Localization['t']['webhookPages']['done'], 'replayed'>;
+
+/** Renders the pages about one webhook. */
+@Injectable()
+export class WebhookViews {
+  constructor(
+    private readonly pages: Pages,
+    private readonly forms: SubmittedForms,
+    private readonly webhooks: WebhookSubscriptionsService,
+    private readonly cards: CardsService,
+    private readonly locations: LocationsService,
+    private readonly readModels: ReadModels,
+  ) {}
+
+  /** Creates the time format of a store in the language of the reader. */
+  async createTimeFormat(
+    store: EnteredStore,
+    { locale }: Localization,
+  ): Promise<(time: Date) => string> {
+    const account = await this.readModels.load(accountReadModel, store.id);
+    return createTimeFormats(locale, account?.state.timeZone ?? 'UTC').minute;
+  }
+
+  /** Sends the page of a webhook with the reason of a refusal. @throws every other error */
+  async sendRefusal(
+    request: FastifyRequest,
+    reply: FastifyReply,
+    store: EnteredStore,
+    id: number,
+    error: unknown,
+  ): Promise<void> {
+    const { t } = this.pages.localize(request);
+    const { text, fields } = toWebhookErrors(error, t.webhookPages.errors);
+    const webhook = await this.webhooks.get(store.id, id);
+    await this.sendPage(request, reply, store, webhook, {
+      query: {},
+      error: Object.values(fields).flat().join(' ') || text,
+    });
+  }
+
+  async sendPage(
+    request: FastifyRequest,
+    reply: FastifyReply,
+    store: EnteredStore,
+    webhook: WebhookSubscriptionSecretJson,
+    { query, error }: { query: Record<string, unknown>; error: string },
+  ): Promise<void> {
+    const localization = this.pages.localize(request);
+    const t = localization.t.webhookPages;
+    const minute = await this.createTimeFormat(store, localization);
+    const [cards, locations] = await this.listChoices(store);
+    const name = (choices: Choices, ids: number[] | null) =>
+      ids?.map((id) => choices.find(({ value }) => value === String(id))?.text ?? String(id)) ??
+      null;
+    const done = String(query['done'] ?? '');
+    const notice = Object.hasOwn(t.done, done) ? t.done[done as WebhookNotice] : '';
+    const replayed = /^\d{1,12}$/.test(String(query['replayed']))
+      ? Number(query['replayed'])
+      : null;
+    await this.pages.send(request, reply, {
+      view: showView,
+      title: webhook.description ?? new URL(webhook.target_url).hostname,
+      status: error === '' ? 200 : 422,
+      data: {
+        base: `${buildWebhooksPath(store)}/${webhook.id}`,
+        list: buildWebhooksPath(store),
+        name: webhook.description ?? new URL(webhook.target_url).hostname,
+        url: webhook.target_url,
+        reason: webhook.disabled_reason === null ? '' : t.reasons[webhook.disabled_reason],
+        notice:
+          replayed === null
+            ? typeof notice === 'string'
+              ? notice
+              : ''
+            : formatCount(t.done.replayed, replayed, localization),
+        isFailure: done === 'testFailed',
+        error,
+        enabled: webhook.enabled,
+        receipt: this.forms.createReceipt(),
+        events: webhook.events.map((event) => renderEventName(event, localization)),
+        format: t.form.formats[webhook.payload_format],
+        headers: Object.keys(webhook.headers),
+        cards: name(cards, webhook.card_ids),
+        locations: name(locations, webhook.location_ids),
+        personal: webhook.personal_data,
+        signature: t.form.signatures[webhook.signature],
+        publicKey: webhook.public_key ?? '',
+        last: renderLast(webhook, localization, minute),
+        created: minute(new Date(webhook.created_at)),
+        ...describeState(webhook, localization),
+      },
+    });
+  }
+
+  async sendForm(
+    request: FastifyRequest,
+    reply: FastifyReply,
+    store: EnteredStore,
+    id: number | null,
+    state: Pick<FormView, 'values' | 'errors' | 'receipt'>,
+  ): Promise<void> {
+    const localization = this.pages.localize(request);
+    const t = localization.t.webhookPages.form;
+    const [cards, locations] = await this.listChoices(store);
+    const base = buildWebhooksPath(store);
+    const heading = id === null ? t.addTitle : t.editTitle;
+    await this.pages.send(request, reply, {
+      view: formView,
+      title: heading,
+      width: 'form',
+      status: state.errors === NO_WEBHOOK_ERRORS ? 200 : 422,
+      data: {
+        heading,
+        action: id === null ? base : `${base}/${id}/edit`,
+        back: id === null ? base : `${base}/${id}`,
+        submit: id === null ? t.add : t.save,
+        events: listEventChoices(localization),
+        cards,
+        locations,
+        signatures:
+          id === null ? SIGNATURES.map((value) => ({ value, text: t.signatures[value] })) : [],
+        ...state,
+      },
+    });
+  }
+
+  async sendRotation(
+    request: FastifyRequest,
+    reply: FastifyReply,
+    store: EnteredStore,
+    webhook: WebhookSubscriptionJson,
+    errors: WebhookErrors,
+  ): Promise<void> {
+    const t = this.pages.localize(request).t.webhookPages;
+    await this.pages.send(request, reply, {
+      view: rotateView,
+      title: t.rotate.title,
+      width: 'form',
+      status: errors === NO_WEBHOOK_ERRORS ? 200 : 422,
+      data: {
+        base: `${buildWebhooksPath(store)}/${webhook.id}`,
+        about: webhook.target_url,
+        receipt: this.forms.createReceipt(),
+        graces: GRACES.map((value) => ({ value, text: t.rotate.graces[value] })),
+        signatures: SIGNATURES.map((value) => ({ value, text: t.form.signatures[value] })),
+        signature: webhook.signature,
+        errors,
+      },
+    });
+  }
+
+  /** Sends the page with a new secret, in this response, because a redirect would require storing it. */
+  async sendSecret(
+    request: FastifyRequest,
+    reply: FastifyReply,
+    store: EnteredStore,
+    { id, secret, public_key: publicKey }: WebhookSubscriptionSecretJson,
+    until: Date | null,
+  ): Promise<void> {
+    const localization = this.pages.localize(request);
+    const t = localization.t.webhookPages.secret;
+    const minute = await this.createTimeFormat(store, localization);
+    const title = secret === '' ? t.publicTitle : t.title;
+    await this.pages.send(request, reply, {
+      view: secretView,
+      title,
+      width: 'form',
+      data: {
+        title,
+        secret,
+        publicKey: publicKey ?? '',
+        until: until === null ? '' : t.until(minute(until)),
+        next: `${buildWebhooksPath(store)}/${id}`,
+      },
+    });
+  }
+
+  private async listChoices({ id }: EnteredStore): Promise<[Choices, Choices]> {
+    const [cards, locations] = await Promise.all([
+      this.cards.list(
+        id,
+        { scope: 'all', updatedSince: null },
+        { after: null, limit: MAX_CHOICES },
+      ),
+      this.locations.listStates(id, { after: null, limit: MAX_CHOICES, updatedSince: null }),
+    ]);
+    return [cards, locations].map((records) =>
+      records.map((record) => ({ value: String(record.id), text: record.name })),
+    ) as [Choices, Choices];
+  }
+}
