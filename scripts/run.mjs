@@ -11,7 +11,7 @@ const root = path.dirname(path.dirname(fileURLToPath(import.meta.url)));
 const [, , name, ...args] = process.argv;
 const file = path.join(root, 'dist', 'scripts', `${name}.js`);
 // --help must not run the script.
-const withoutArguments = ['demo', 'migrate', 'rebase-positions'];
+const withoutArguments = ['demo', 'demo-shop', 'migrate', 'rebase-positions'];
 // They refuse while api and dispatcher run, with which the database of npm start would end.
 const withoutServices = ['move-events', 'rebase-positions'];
 

@@ -1,5 +1,10 @@
 import 'reflect-metadata';
-import { Module, type DynamicModule, type INestApplicationContext } from '@nestjs/common';
+import {
+  Module,
+  type DynamicModule,
+  type INestApplicationContext,
+  type Type,
+} from '@nestjs/common';
 import { NestFactory } from '@nestjs/core';
 import { isMainThread } from 'node:worker_threads';
 import { readConfig, type Config } from '#configuration/config.js';
@@ -18,7 +23,7 @@ import { printInstallation } from './run-script.js';
 
 @Module({})
 class ScriptModule {
-  static forRoot(config: Config): DynamicModule {
+  static forRoot(config: Config, modules: Type[]): DynamicModule {
     return {
       module: ScriptModule,
       // Dependencies that these modules' controllers get from the server.
@@ -37,19 +42,24 @@ class ScriptModule {
         AccountsModule,
         CustomersModule,
         AuditModule,
+        ...modules,
       ],
     };
   }
 }
 
-/** Runs work with the same commands and stores as in the api, without HTTP. */
+/**
+ * Runs work with the same commands and stores as in the api, without HTTP.
+ * @param modules those that only this work needs
+ */
 export async function withServices<R>(
   work: (app: INestApplicationContext) => Promise<R>,
+  modules: Type[] = [],
 ): Promise<R> {
   const config = readConfig(process.env);
   // The threads of a script work where the script does.
   if (isMainThread) printInstallation(config);
-  const app = await NestFactory.createApplicationContext(ScriptModule.forRoot(config), {
+  const app = await NestFactory.createApplicationContext(ScriptModule.forRoot(config, modules), {
     logger: new ScriptLog(),
     abortOnError: false,
   });
