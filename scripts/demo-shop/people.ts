@@ -1,7 +1,7 @@
 import type { Dice } from './dice.js';
 
 /** @property latin the name as an e-mail address can have it */
-type Name = { shown: string; latin: string };
+type Name = { name: string; latin: string };
 
 /** @property share how many of a hundred customers have a name of this kind */
 type NameKind = { share: number; first: Name[]; last: Name[] };
@@ -70,8 +70,8 @@ function kind(share: number, first: string, last: string): NameKind {
 /** Reads names separated by spaces. A tilde is a space within a name. */
 function toNames(list: string): Name[] {
   return list.split(' ').map((entry) => {
-    const [shown = '', latin = shown.toLowerCase()] = entry.split(':');
-    return { shown: shown.replaceAll('~', ' '), latin };
+    const [name = '', latin = name.toLowerCase()] = entry.split(':');
+    return { name: name.replaceAll('~', ' '), latin };
   });
 }
 
@@ -94,8 +94,8 @@ export function createPeople(count: number, dice: Dice, today: string): Person[]
     const phone = dice.roll(0.35) ? (phones.shift() ?? null) : null;
     const email = phone !== null && dice.roll(0.3) ? null : findAddress(firstName, lastName, i);
     return {
-      first_name: firstName.shown,
-      last_name: dice.roll(0.82) ? lastName.shown : null,
+      first_name: firstName.name,
+      last_name: dice.roll(0.82) ? lastName.name : null,
       email,
       phone,
       birthday: dice.roll(0.55) ? createBirthday(dice, year) : null,
