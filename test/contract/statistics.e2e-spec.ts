@@ -5,6 +5,7 @@ import type { LocationJson } from '#locations/location.dto.js';
 import { AddMember } from '#identity/member.commands.js';
 import { CreateUser } from '#identity/identity.commands.js';
 import { CreateToken } from '#identity/token.commands.js';
+import { StampCustomerCard } from '#stamping/customer-card.commands.js';
 import {
   expectFailure,
   expectRefused,
@@ -66,6 +67,40 @@ async function stamp(at: ContractClient, path: string, body: object): Promise<st
   expect((await at.post(`${path}/stamp`, body)).status).toBe(200);
   const { body: events } = await at.get<HistoryEntryJson[]>(`${path}/events?type=stamp.earned`);
   return events[0]?.id ?? '';
+}
+
+/** Stamps a card as a person does who is signed in. */
+async function stampAs(
+  at: ContractClient,
+  userId: number,
+  { customer, customerCard }: Awaited<ReturnType<typeof enrol>>,
+  stamps: number,
+  locationId: number | null = null,
+): Promise<void> {
+  const actor = { type: 'user', id: userId };
+  const context = { accountId: at.accountId, actor, channel: 'owner', requestId: 'statistics' };
+  await service.running.execute(
+    new StampCustomerCard(
+      context,
+      { customerId: customer.id, id: customerCard.id },
+      {
+        stamps,
+        source: 'pos',
+        locationId,
+        staffRef: null,
+        externalRef: null,
+        silent: false,
+        personal: null,
+        occurredAt: undefined,
+      },
+    ),
+  );
+}
+
+async function newUser(name: string): Promise<number> {
+  const email = `${name}${Math.random()}@example.com`;
+  const command = new CreateUser(cli, email, name, 'correct horse');
+  return (await service.running.execute(command)).userId;
 }
 
 describe('statistics', () => {
@@ -255,6 +290,56 @@ describe('statistics', () => {
     await service.running.execute(new AddMember(cli, own.accountId, email, 'staff'));
     const { token } = await service.running.execute(new CreateToken(cli, email, 'till'));
     expectFailure(await own.as(token).get(url(own)), 403, 'forbidden');
+  });
+
+  it('STAT-12 `user_id` narrows `series` and `by_hour` to what that user did when signed in, alone and together with `card_id` and `location_id`', async () => {
+    const own = await service.newStore();
+    const location_id = await newLocation(own);
+    const [one, two] = [await enrol(own), await enrol(own)];
+    const [mira, jonas] = [await newUser('mira'), await newUser('jonas')];
+    await stampAs(own, mira, one, 1, location_id);
+    await stampAs(own, mira, two, 2);
+    await stampAs(own, jonas, one, 4);
+    await stamp(own, one.path, { stamps: 8 });
+    await expectSums(own, { stamps: 15 });
+    await expectSums(own, { stamps: 3, active: 2, new: 2 }, { user_id: mira });
+    await expectSums(own, { stamps: 2 }, { user_id: mira, card_id: two.card.id });
+    await expectSums(own, { stamps: 1 }, { user_id: mira, location_id });
+    await expectSums(own, { stamps: 4, active: 1 }, { user_id: jonas });
+    const { by_hour } = await get(own, { user_id: mira });
+    expect(by_hour.flat().reduce((sum, count) => sum + count, 0)).toBe(2);
+    expectRefused(await own.get(url(own, { user_id: 'x' })), ['user_id']);
+  });
+
+  it('STAT-13 With `breakdown`, which is `card`, `location` or `user`, the field of that name lists what happened in all of the days by card, location or user, the one with the most stamps first, at most 200', async () => {
+    const own = await service.newStore();
+    const location_id = await newLocation(own);
+    const [one, two] = [await enrol(own), await enrol(own, { rewards: [1] })];
+    const mira = await newUser('mira');
+    await stamp(own, one.path, { stamps: 1, location_id });
+    await stampAs(own, mira, two, 5);
+    await own.post(`${two.path}/redeem`, { reward_id: two.rewards[0]?.id });
+    await expectSums(own, { stamps: 6, redemptions: 1 });
+    const group = (id: number, counts: object) => ({
+      id,
+      visits: 1,
+      stamps: 1,
+      redemptions: 0,
+      new_customers: 1,
+      ...counts,
+    });
+    expect((await get(own)).breakdown).toBeNull();
+    expect((await get(own, { breakdown: 'card' })).breakdown).toEqual([
+      group(two.card.id, { visits: 2, stamps: 5, redemptions: 1 }),
+      group(one.card.id, {}),
+    ]);
+    const byLocation = await get(own, { breakdown: 'location' });
+    expect(byLocation.breakdown).toEqual([group(location_id, {})]);
+    const byUser = await get(own, { breakdown: 'user' });
+    expect(byUser.breakdown).toEqual([group(mira, { stamps: 5 })]);
+    const ofCard = await get(own, { breakdown: 'card', card_id: one.card.id });
+    expect(ofCard.breakdown).toEqual([group(one.card.id, {})]);
+    expectRefused(await own.get(url(own, { breakdown: 'day' })), ['breakdown']);
   });
 });
 

@@ -14,6 +14,8 @@ type Entry = {
   customerId: number;
   cardId: number;
   locationId: number | null;
+  /** Null: a program did it. */
+  userId: number | null;
   name: string;
   source: string | null;
   stamps: number;
@@ -28,6 +30,9 @@ const BEGIN = Date.parse('2025-03-01T00:00:00Z');
 const DAYS = 300;
 const NOW = new Date(BEGIN + DAYS * DAY_MS);
 const INTERVALS = ['day', 'week', 'month'] as const;
+const SCOPES = [null, 2].flatMap((cardId) =>
+  [null, 1].flatMap((locationId) => [null, 2].map((userId) => ({ cardId, locationId, userId }))),
+);
 
 let service: LocalService;
 let pool: Pool;
@@ -75,11 +80,11 @@ class RandomHistory {
     await pool.query(
       `insert into history (seq, event_id, stream, revision, position, account_id, name, recorded_at, latest_recorded_at,
          occurred_at, channel, actor, customer_id, customer_card_id, card_id, location_id, stamps, reverses, source)
-       select x.seq, x.event_id, 'random-' || x.seq, 0, lpad(x.seq::text, 20, '9'), $1, x.name, $2, $2, x.at, 'api', 'token:1',
+       select x.seq, x.event_id, 'random-' || x.seq, 0, lpad(x.seq::text, 20, '9'), $1, x.name, $2, $2, x.at, 'api', x.actor,
          x.customer_id, x.customer_id, x.card_id, x.location_id, x.stamps, x.reverses, x.source
        from unnest($3::bigint[], $4::uuid[], $5::text[], $6::timestamptz[], $7::bigint[], $8::bigint[], $9::bigint[],
-         $10::bigint[], $11::uuid[], $12::text[])
-         as x (seq, event_id, name, at, customer_id, card_id, location_id, stamps, reverses, source)`,
+         $10::bigint[], $11::uuid[], $12::text[], $13::text[])
+         as x (seq, event_id, name, at, customer_id, card_id, location_id, stamps, reverses, source, actor)`,
       [
         this.store.accountId,
         NOW,
@@ -93,6 +98,7 @@ class RandomHistory {
         columns((one) => one.stamps),
         columns((one) => one.reverses),
         columns((one) => one.source),
+        columns(({ userId }) => (userId === null ? 'token:1' : `user:${userId}`)),
       ],
     );
   }
@@ -107,6 +113,7 @@ class RandomHistory {
       customerId,
       cardId: 1 + random(3),
       locationId: random(2) === 0 ? null : 1 + random(2),
+      userId: random(3) === 0 ? null : 1 + random(2),
       at,
       reverses: null,
     };
@@ -162,16 +169,19 @@ function readClock(timeZone: string, at: number): { day: string; hour: number } 
   return clock;
 }
 
+type Scope = { cardId: number | null; locationId: number | null; userId: number | null };
+
 function model(
   history: RandomHistory,
   timeZone: string,
   { start, end }: { start: string; end: string },
-  { cardId, locationId }: { cardId: number | null; locationId: number | null },
+  { cardId, locationId, userId }: Scope,
 ) {
   const visits = history
     .listVisits()
     .filter((visit) => cardId === null || visit.cardId === cardId)
     .filter((visit) => locationId === null || visit.locationId === locationId)
+    .filter((visit) => userId === null || visit.userId === userId)
     .map((visit) => ({ ...visit, ...readClock(timeZone, visit.at) }));
   const within = visits.filter(({ day }) => day >= start && day < end);
   const before = new Set(visits.filter(({ day }) => day < start).map((visit) => visit.customerId));
@@ -189,29 +199,42 @@ function model(
 async function expectCounts(history: RandomHistory, timeZone: string): Promise<void> {
   const statistics = service.app.get(StatisticsService, { strict: false });
   for (const interval of INTERVALS) {
-    for (const cardId of [null, 2]) {
-      for (const locationId of [null, 1]) {
-        const filter = { interval, cardId, locationId, from: new Date(BEGIN), to: NOW };
-        const { series, by_hour, to } = await statistics.get(history.store.accountId, filter, NOW);
-        expect(series.length).toBeGreaterThan(9);
-        const hours = Array.from({ length: 7 }, () => Array.from({ length: 24 }, () => 0));
-        for (const [i, { new_customers: _, start, ...counts }] of series.entries()) {
-          const end = series[i + 1]?.start ?? `${to}~`;
-          const { visits, ...expected } = model(history, timeZone, { start, end }, filter);
-          expect({ interval, cardId, locationId, start, ...counts }).toEqual({
-            interval,
-            cardId,
-            locationId,
-            start,
-            ...expected,
+    for (const scope of SCOPES) {
+      const filter = {
+        interval,
+        ...scope,
+        from: new Date(BEGIN),
+        to: NOW,
+        breakdown: 'user' as const,
+      };
+      const { accountId } = history.store;
+      const { series, by_hour, to, breakdown } = await statistics.get(accountId, filter, NOW);
+      expect(series.length).toBeGreaterThan(9);
+      const hours = Array.from({ length: 7 }, () => Array.from({ length: 24 }, () => 0));
+      const byUser = new Map<number, { visits: number; stamps: number }>();
+      for (const [i, { new_customers: _, start, ...counts }] of series.entries()) {
+        const end = series[i + 1]?.start ?? `${to}~`;
+        const { visits, ...expected } = model(history, timeZone, { start, end }, filter);
+        expect({ interval, scope, start, ...counts }).toEqual({
+          interval,
+          scope,
+          start,
+          ...expected,
+        });
+        for (const { day, hour, userId, stamps } of visits) {
+          const row = hours[(new Date(`${day}T00:00:00Z`).getUTCDay() + 6) % 7];
+          if (row) row[hour] = (row[hour] ?? 0) + 1;
+          if (userId === null) continue;
+          const sums = byUser.get(userId) ?? { visits: 0, stamps: 0 };
+          byUser.set(userId, {
+            visits: sums.visits + 1,
+            stamps: sums.stamps + Math.max(0, stamps),
           });
-          for (const { day, hour } of visits) {
-            const row = hours[(new Date(`${day}T00:00:00Z`).getUTCDay() + 6) % 7];
-            if (row) row[hour] = (row[hour] ?? 0) + 1;
-          }
         }
-        expect(by_hour).toEqual(hours);
       }
+      expect(by_hour).toEqual(hours);
+      const actual = new Map(breakdown?.map(({ id, visits, stamps }) => [id, { visits, stamps }]));
+      expect(actual).toEqual(byUser);
     }
   }
 }
@@ -282,13 +305,13 @@ describe('the statistics', () => {
     expect((await verification.verify(false)).errors).toEqual([]);
     await pool.query(
       `update statistics_hours set stamps = stamps + 1
-       where (account_id, card_id, location_id, day, hour) in (
-         select account_id, card_id, location_id, day, hour from statistics_hours where account_id = $1 limit 1)`,
+       where (account_id, card_id, location_id, user_id, day, hour) in (
+         select account_id, card_id, location_id, user_id, day, hour from statistics_hours where account_id = $1 limit 1)`,
       [history.store.accountId],
     );
     await pool.query(
-      `delete from statistics_hours where (account_id, card_id, location_id, day, hour) in (
-         select account_id, card_id, location_id, day, hour from statistics_hours where account_id = $1 and card_id = 2 limit 1)`,
+      `delete from statistics_hours where (account_id, card_id, location_id, user_id, day, hour) in (
+         select account_id, card_id, location_id, user_id, day, hour from statistics_hours where account_id = $1 and card_id = 2 limit 1)`,
       [history.store.accountId],
     );
     const { errors } = await verification.verify(false);

@@ -319,6 +319,8 @@ create table statistics_hours (
   card_id bigint not null,
   -- 0: all locations
   location_id bigint not null,
+  -- 0: whoever did it
+  user_id bigint not null,
   day date not null,
   hour smallint not null,
   visits bigint not null,
@@ -332,8 +334,9 @@ create table statistics_hours (
   first_of_week bigint not null,
   first_of_month bigint not null,
   first_of_all bigint not null,
-  primary key (account_id, card_id, location_id, day, hour)
+  primary key (account_id, card_id, location_id, user_id, day, hour)
 ) with (fillfactor = 70);
+create index statistics_hours_day on statistics_hours (account_id, day);
 
 -- The time zone by which each store was counted.
 create table statistics_stores (

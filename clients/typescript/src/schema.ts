@@ -4781,10 +4781,39 @@ export interface components {
       time_zone: string;
       /** @description One element for each interval, oldest first, those without anything included. */
       series: components['schemas']['StatisticsInterval'][];
-      /** @description What there is now, whatever from, to and location_id say. */
+      /** @description What there is now, whatever from, to, location_id and user_id say. */
       totals: components['schemas']['StatisticsTotals'];
       /** @description Stampings and redemptions in all of the days together: by weekday, Monday first, and by hour. */
       by_hour: number[][];
+      /** @description With the parameter breakdown: what happened by card, location or user, most stamps first, at most 200. Without it null. */
+      breakdown: components['schemas']['StatisticsGroup'][] | null;
+    };
+    StatisticsGroup: {
+      /**
+       * Format: int64
+       * @description The card, location or user.
+       */
+      id: number;
+      /**
+       * Format: int64
+       * @description The stampings and redemptions in all of the days together.
+       */
+      visits: number;
+      /**
+       * Format: int64
+       * @description The stamps that stampings gave.
+       */
+      stamps: number;
+      /**
+       * Format: int64
+       * @description The number of redemptions.
+       */
+      redemptions: number;
+      /**
+       * Format: int64
+       * @description Customers who got the card, or were at the location or with the user for the first time.
+       */
+      new_customers: number;
     };
     StatisticsInterval: {
       /**
@@ -4804,7 +4833,7 @@ export interface components {
       redemptions: number;
       /**
        * Format: int64
-       * @description Customers who joined the store, or with card_id got the card, or with location_id were there for the first time.
+       * @description Customers who joined the store, or with card_id got the card, or with location_id or user_id were there, or with that user, for the first time.
        */
       new_customers: number;
       /**
@@ -6240,6 +6269,10 @@ export interface operations {
         card_id?: number | null;
         /** @description Only what happened at this location. */
         location_id?: number | null;
+        /** @description Only what this user did when signed in; programs with a token are nobody. */
+        user_id?: number | null;
+        /** @description What the field breakdown lists: one element for each card, location or user. */
+        breakdown?: 'card' | 'location' | 'user' | null;
       };
       header?: {
         /** @description Is returned in the response and recorded in the history. Anything but 1 to 128 letters, digits, dots, underscores and hyphens is replaced. */

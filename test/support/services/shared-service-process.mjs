@@ -37,6 +37,7 @@ const [
   { HistorySubscription },
   { StatisticsTable },
   { StatisticsSubscription },
+  { StampingModule },
   ...modules
 ] = await Promise.all([
   import('@nestjs/cqrs'),
@@ -49,6 +50,8 @@ const [
   built('libs/loyalty/history/src/history.subscription.js'),
   built('libs/loyalty/statistics/src/statistics-table.service.js'),
   built('libs/loyalty/statistics/src/statistics.subscription.js'),
+  built('libs/loyalty/stamping/src/stamping.module.js'),
+  built('libs/loyalty/stamping/src/customer-card.commands.js'),
   built('libs/identity/src/identity.commands.js'),
   built('libs/identity/src/member.commands.js'),
   built('libs/identity/src/token.commands.js'),
@@ -56,25 +59,28 @@ const [
 ]);
 const commands = Object.assign({}, ...modules);
 
-await withServices(async (app) => {
-  const bus = app.get(CommandBus);
-  process.on('message', async ({ id, name, fields }) => {
-    const command = Object.assign(Object.create(commands[name].prototype), fields);
-    const [result] = await Promise.allSettled([bus.execute(command)]);
-    process.send({ id, ...result });
-  });
-  const filling = new AbortController();
-  const history = new HistorySubscription(
-    app.get(EventStore),
-    new HistoryTable(app.get(pg.Pool), app.get(EventTypes)),
-    new LeaderLock(readConfig(process.env)),
-  ).run(filling.signal);
-  const statistics = new StatisticsSubscription(
-    new StatisticsTable(app.get(pg.Pool)),
-    new LeaderLock(readConfig(process.env)),
-  ).run(filling.signal);
-  process.send({ baseUrl: await baseUrl });
-  await ended;
-  filling.abort();
-  await Promise.all([history, statistics]);
-});
+await withServices(
+  async (app) => {
+    const bus = app.get(CommandBus);
+    process.on('message', async ({ id, name, fields }) => {
+      const command = Object.assign(Object.create(commands[name].prototype), fields);
+      const [result] = await Promise.allSettled([bus.execute(command)]);
+      process.send({ id, ...result });
+    });
+    const filling = new AbortController();
+    const history = new HistorySubscription(
+      app.get(EventStore),
+      new HistoryTable(app.get(pg.Pool), app.get(EventTypes)),
+      new LeaderLock(readConfig(process.env)),
+    ).run(filling.signal);
+    const statistics = new StatisticsSubscription(
+      new StatisticsTable(app.get(pg.Pool)),
+      new LeaderLock(readConfig(process.env)),
+    ).run(filling.signal);
+    process.send({ baseUrl: await baseUrl });
+    await ended;
+    filling.abort();
+    await Promise.all([history, statistics]);
+  },
+  [StampingModule],
+);

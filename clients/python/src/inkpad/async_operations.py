@@ -309,6 +309,8 @@ class AsyncOperations:
         interval: Literal["day", "week", "month"] | None = None,
         card_id: int | None = None,
         location_id: int | None = None,
+        user_id: int | None = None,
+        breakdown: Literal["card", "location", "user"] | None = None,
         headers: Mapping[str, str] | None = None,
     ) -> models.Statistics:
         """Show how a store is doing.
@@ -323,7 +325,7 @@ class AsyncOperations:
             "GET",
             "/api/v1/accounts/{account_id}/statistics",
             ids={"account_id": account_id},
-            query={"from": from_, "to": to, "interval": interval, "card_id": card_id, "location_id": location_id},
+            query={"from": from_, "to": to, "interval": interval, "card_id": card_id, "location_id": location_id, "user_id": user_id, "breakdown": breakdown},
             headers=headers,
         )
 

@@ -2048,6 +2048,19 @@ class StampRemovedEvent(TypedDict):
     """The data of the event. Its shape depends on type."""
 
 
+class StatisticsGroup(TypedDict):
+    id: int
+    """The card, location or user."""
+    visits: int
+    """The stampings and redemptions in all of the days together."""
+    stamps: int
+    """The stamps that stampings gave."""
+    redemptions: int
+    """The number of redemptions."""
+    new_customers: int
+    """Customers who got the card, or were at the location or with the user for the first time."""
+
+
 class StatisticsInterval(TypedDict):
     start: str
     """The first day of it."""
@@ -2056,8 +2069,8 @@ class StatisticsInterval(TypedDict):
     redemptions: int
     """The number of redemptions."""
     new_customers: int
-    """Customers who joined the store, or with card_id got the card, or with location_id were
-    there for the first time.
+    """Customers who joined the store, or with card_id got the card, or with location_id or
+    user_id were there, or with that user, for the first time.
     """
     active_customers: int
     """Customers who were stamped or redeemed a reward."""
@@ -2742,11 +2755,14 @@ Statistics = TypedDict(
         "time_zone": str,
         # One element for each interval, oldest first, those without anything included.
         "series": list[StatisticsInterval],
-        # What there is now, whatever from, to and location_id say.
+        # What there is now, whatever from, to, location_id and user_id say.
         "totals": StatisticsTotals,
         # Stampings and redemptions in all of the days together: by weekday, Monday first, and by
         # hour.
         "by_hour": list[list[int]],
+        # With the parameter breakdown: what happened by card, location or user, most stamps first,
+        # at most 200. Without it null.
+        "breakdown": list[StatisticsGroup] | None,
     },
 )
 

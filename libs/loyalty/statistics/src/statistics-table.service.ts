@@ -34,7 +34,8 @@ const ENTRIES = {
 const VISITS = {
   name: 'statistics_visits',
   text: `
-    select h.customer_id, h.card_id, h.location_id, h.name, h.stamps, h.occurred_at, h.seq, r.seq as reversed_seq
+    select h.customer_id, h.card_id, h.location_id, h.actor, h.name, h.stamps, h.occurred_at, h.seq,
+      r.seq as reversed_seq
     from history h
     left join history r on r.reverses = h.event_id
     where h.customer_id = any ($1) and h.customer_id is not null and h.seq <= $2 and ${IS_VISIT}`,
@@ -61,8 +62,9 @@ const STORES = {
     left join statistics_stores s on s.account_id = x.id`,
 };
 
-const HOUR_COLUMNS = ['account_id', 'card_id', 'location_id', 'day', 'hour', ...COUNTS];
+const HOUR_COLUMNS = ['account_id', 'card_id', 'location_id', 'user_id', 'day', 'hour', ...COUNTS];
 const HOUR_TYPES = [
+  'bigint',
   'bigint',
   'bigint',
   'bigint',
@@ -90,7 +92,7 @@ const ADD = {
     ), hours as (
       insert into statistics_hours as h (${HOUR_COLUMNS.join(', ')})
       select * from (${renderHours(5)}) n where exists (select from moved)
-      on conflict (account_id, card_id, location_id, day, hour) do update
+      on conflict (account_id, card_id, location_id, user_id, day, hour) do update
         set ${COUNTS.map((name) => `${name} = h.${name} + excluded.${name}`).join(', ')}
     )
     select from moved`,
@@ -113,6 +115,7 @@ type VisitRow = {
   customer_id: number;
   card_id: number;
   location_id: number | null;
+  actor: string;
   name: string;
   stamps: number | null;
   occurred_at: Date;
@@ -303,12 +306,19 @@ function toVisit(row: VisitRow): Visit {
   return {
     cardId: row.card_id,
     locationId: row.location_id,
+    userId: findUserId(row.actor),
     at: row.occurred_at.getTime(),
     stamps: isRedemption ? 0 : (row.stamps ?? 0),
     isRedemption,
     seq: row.seq,
     reversedSeq: row.reversed_seq,
   };
+}
+
+/** Finds the user of an actor, such as `user:5`. */
+function findUserId(actor: string): number | null {
+  const [, id] = /^user:(\d+)$/.exec(actor) ?? [];
+  return id === undefined ? null : Number(id);
 }
 
 /** A customer joins the store at first, and a card by being enrolled. */
@@ -320,10 +330,11 @@ function toHourParameters(counts: Map<number, HourCounts>): unknown[] {
   const hours = [...counts].flatMap(([accountId, own]) =>
     own
       .list()
-      .map(({ hour: { cardId, locationId, day, hour }, counts: numbers }) => [
+      .map(({ hour: { cardId, locationId, userId, day, hour }, counts: numbers }) => [
         accountId,
         cardId,
         locationId,
+        userId,
         day,
         hour,
         ...numbers,

@@ -10,7 +10,7 @@ const STORED_COUNTS = `
   select a.id, coalesce(s.time_zone, a.time_zone) as time_zone,
     greatest(s.seq, (select seq from statistics_progress), -1) as seq,
     coalesce((
-      select jsonb_agg(jsonb_build_array(h.card_id, h.location_id, h.day, h.hour, ${COUNTS.map((name) => `h.${name}`).join(', ')}))
+      select jsonb_agg(jsonb_build_array(h.card_id, h.location_id, h.user_id, h.day, h.hour, ${COUNTS.map((name) => `h.${name}`).join(', ')}))
       from statistics_hours h where h.account_id = a.id
         and (${COUNTS.map((name) => `h.${name} <> 0`).join(' or ')})), '[]') as hours
   from accounts a left join statistics_stores s on s.account_id = a.id
@@ -46,16 +46,16 @@ export class StatisticsVerification {
 }
 
 function findDifferences({ id, hours }: StoredCounts, expected: HourCounts): string[] {
-  const toKey = (hour: (number | string)[]) => hour.slice(0, 4).join(' ');
-  const stored = new Map(hours.map((hour) => [toKey(hour), hour.slice(4).join(' ')]));
+  const toKey = (hour: (number | string)[]) => hour.slice(0, 5).join(' ');
+  const stored = new Map(hours.map((hour) => [toKey(hour), hour.slice(5).join(' ')]));
   const errors: string[] = [];
   for (const { hour, counts } of expected.list()) {
-    const key = toKey([hour.cardId, hour.locationId, hour.day, hour.hour]);
+    const key = toKey([hour.cardId, hour.locationId, hour.userId, hour.day, hour.hour]);
     if (stored.get(key) !== counts.join(' ')) errors.push(describe(id, hour.day, hour.hour));
     stored.delete(key);
   }
   for (const key of stored.keys()) {
-    const [, , day, hour] = key.split(' ');
+    const [, , , day, hour] = key.split(' ');
     errors.push(describe(id, day, hour));
   }
   return errors;

@@ -27,8 +27,9 @@ export class StatisticsController {
   })
   show(
     @Context() { accountId }: CommandContext,
-    @Query() { card_id: cardId, location_id: locationId, ...range }: StatisticsQuery,
+    @Query()
+    { card_id: cardId, location_id: locationId, user_id: userId, ...range }: StatisticsQuery,
   ): Promise<StatisticsJson> {
-    return this.statistics.get(accountId, { ...range, cardId, locationId }, getNow());
+    return this.statistics.get(accountId, { ...range, cardId, locationId, userId }, getNow());
   }
 }

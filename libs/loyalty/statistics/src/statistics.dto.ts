@@ -15,6 +15,10 @@ const EXAMPLE_HOURS = Array.from({ length: 7 }, (_, weekday) =>
   Array.from({ length: 24 }, (__, hour) => (weekday < 6 && hour >= 8 && hour < 18 ? 12 : 0)),
 );
 
+const BREAKDOWNS = ['card', 'location', 'user'] as const;
+
+export type Breakdown = (typeof BREAKDOWNS)[number];
+
 @Dto('StatisticsQuery')
 export class StatisticsQuery {
   @TimeField({
@@ -37,6 +41,17 @@ export class StatisticsQuery {
   declare readonly card_id: number | null;
   @IntegerField({ min: 1, optional: true, description: 'Only what happened at this location.' })
   declare readonly location_id: number | null;
+  @IntegerField({
+    min: 1,
+    optional: true,
+    description: 'Only what this user did when signed in; programs with a token are nobody.',
+  })
+  declare readonly user_id: number | null;
+  @OneOfField([...BREAKDOWNS], {
+    optional: true,
+    description: 'What the field breakdown lists: one element for each card, location or user.',
+  })
+  declare readonly breakdown: Breakdown | null;
 }
 
 @Dto('StatisticsInterval')
@@ -49,13 +64,29 @@ export class StatisticsIntervalJson {
   declare readonly redemptions: number;
   @IntegerProperty({
     description:
-      'Customers who joined the store, or with card_id got the card, or with location_id were there for the first time.',
+      'Customers who joined the store, or with card_id got the card, or with location_id or user_id were there, or with that user, for the first time.',
   })
   declare readonly new_customers: number;
   @IntegerProperty({ description: 'Customers who were stamped or redeemed a reward.' })
   declare readonly active_customers: number;
   @IntegerProperty({ description: 'Those of them who had been so before the interval.' })
   declare readonly returning_customers: number;
+}
+
+@Dto('StatisticsGroup')
+export class StatisticsGroupJson {
+  @IntegerProperty({ description: 'The card, location or user.' }) declare readonly id: number;
+  @IntegerProperty({ description: 'The stampings and redemptions in all of the days together.' })
+  declare readonly visits: number;
+  @IntegerProperty({ description: 'The stamps that stampings gave.' })
+  declare readonly stamps: number;
+  @IntegerProperty({ description: 'The number of redemptions.' })
+  declare readonly redemptions: number;
+  @IntegerProperty({
+    description:
+      'Customers who got the card, or were at the location or with the user for the first time.',
+  })
+  declare readonly new_customers: number;
 }
 
 @Dto('StatisticsTotals')
@@ -81,7 +112,7 @@ export class StatisticsJson {
   })
   declare readonly series: StatisticsIntervalJson[];
   @ObjectProperty(() => StatisticsTotalsJson, {
-    description: 'What there is now, whatever from, to and location_id say.',
+    description: 'What there is now, whatever from, to, location_id and user_id say.',
   })
   declare readonly totals: StatisticsTotalsJson;
   @IntegerTableProperty(7, 24, {
@@ -90,4 +121,10 @@ export class StatisticsJson {
       'Stampings and redemptions in all of the days together: by weekday, Monday first, and by hour.',
   })
   declare readonly by_hour: number[][];
+  @ObjectsProperty(() => StatisticsGroupJson, {
+    nullable: true,
+    description:
+      'With the parameter breakdown: what happened by card, location or user, most stamps first, at most 200. Without it null.',
+  })
+  declare readonly breakdown: StatisticsGroupJson[] | null;
 }

@@ -3,5 +3,9 @@ import { StatisticsController } from './statistics.controller.js';
 import { StatisticsService } from './statistics.service.js';
 
 /** Shows a store's numbers. */
-@Module({ controllers: [StatisticsController], providers: [StatisticsService] })
+@Module({
+  controllers: [StatisticsController],
+  providers: [StatisticsService],
+  exports: [StatisticsService],
+})
 export class StatisticsModule {}

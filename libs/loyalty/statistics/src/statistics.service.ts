@@ -4,23 +4,29 @@ import { NotFoundError } from '#kernel/errors.js';
 import { query } from '#database/connection.js';
 import { ReportDatabase } from '#database/report-database.service.js';
 import { LocalClock, type Interval } from './local-clock.js';
-import { resolveRange, subtractDays } from './statistics-range.js';
-import type { StatisticsIntervalJson, StatisticsJson } from './statistics.dto.js';
+import { resolveRange, subtractDays, type StatisticsRange } from './statistics-range.js';
+import type {
+  Breakdown,
+  StatisticsGroupJson,
+  StatisticsIntervalJson,
+  StatisticsJson,
+} from './statistics.dto.js';
 
 const TIME_ZONE = {
   name: 'statistics_time_zone',
   text: 'select time_zone from accounts where id = $1',
 };
 
-const RANGE = 'account_id = $1 and card_id = $2 and location_id = $3 and day >= $4 and day < $5';
+const DAYS = 'account_id = $1 and day >= $5 and day < $6';
+const RANGE = `${DAYS} and card_id = $2 and location_id = $3 and user_id = $4`;
 
 const SERIES = {
   name: 'statistics_series',
   text: `
-    select to_char(date_trunc($6, day::timestamp), 'YYYY-MM-DD') as start, sum(stamps)::bigint as stamps,
+    select to_char(date_trunc($7, day::timestamp), 'YYYY-MM-DD') as start, sum(stamps)::bigint as stamps,
       sum(redemptions)::bigint as redemptions,
-      sum(case when $3 = 0 then joined else first_of_all end)::bigint as new_customers,
-      sum(case $6 when 'day' then first_of_day when 'week' then first_of_week else first_of_month end)::bigint as active,
+      sum(case when $3 = 0 and $4 = 0 then joined else first_of_all end)::bigint as new_customers,
+      sum(case $7 when 'day' then first_of_day when 'week' then first_of_week else first_of_month end)::bigint as active,
       sum(first_of_all)::bigint as first
     from statistics_hours where ${RANGE} group by 1`,
 };
@@ -30,6 +36,33 @@ const BY_HOUR = {
   text: `
     select extract(isodow from day)::int as weekday, hour, sum(visits)::bigint as visits
     from statistics_hours where ${RANGE} group by 1, 2`,
+};
+
+/** The parameter of each column that another one can be broken down by. */
+const GROUP_COLUMNS = { card_id: '$2', location_id: '$3', user_id: '$4' };
+
+/** At most. A store has a hundred locations, and may have had more people. */
+const MAX_GROUPS = 200;
+
+const renderGroups = (column: keyof typeof GROUP_COLUMNS): string => {
+  const filters = Object.entries(GROUP_COLUMNS).map(([name, parameter]) =>
+    name === column
+      ? `${name} <> 0 and (${parameter} = 0 or ${name} = ${parameter})`
+      : `${name} = ${parameter}`,
+  );
+  const joined = column === 'card_id' ? '$3 = 0 and $4 = 0' : 'false';
+  return `
+    select ${column} as id, sum(visits)::bigint as visits, sum(stamps)::bigint as stamps,
+      sum(redemptions)::bigint as redemptions,
+      sum(case when ${joined} then joined else first_of_all end)::bigint as new_customers
+    from statistics_hours where ${DAYS} and ${filters.join(' and ')}
+    group by 1 order by stamps desc, visits desc, id limit ${MAX_GROUPS}`;
+};
+
+const GROUPS: Record<Breakdown, { name: string; text: string }> = {
+  card: { name: 'statistics_by_card', text: renderGroups('card_id') },
+  location: { name: 'statistics_by_location', text: renderGroups('location_id') },
+  user: { name: 'statistics_by_user', text: renderGroups('user_id') },
 };
 
 const renderTotals = (condition: string): string => `
@@ -43,12 +76,14 @@ const CARD_TOTALS = {
   text: renderTotals('card_id = $2 and account_id is not distinct from $1'),
 };
 
-type StatisticsFilter = {
+export type StatisticsFilter = {
   from: Date | null;
   to: Date | null;
   interval: Interval;
   cardId: number | null;
   locationId: number | null;
+  userId: number | null;
+  breakdown: Breakdown | null;
 };
 
 type SeriesRow = {
@@ -68,6 +103,18 @@ export class StatisticsService {
   get(accountId: number, filter: StatisticsFilter, now: Date): Promise<StatisticsJson> {
     return this.reports.read((pool) => readStatistics(pool, accountId, filter, now));
   }
+
+  /** Gets a breakdown alone. @throws InvalidFieldsError when the range is too long */
+  async getBreakdown(
+    accountId: number,
+    filter: StatisticsFilter & { breakdown: Breakdown },
+    now: Date,
+  ): Promise<StatisticsGroupJson[]> {
+    return this.reports.read(async (pool) => {
+      const range = resolveRange(filter, new LocalClock(await getTimeZone(pool, accountId)), now);
+      return readGroups(pool, filter.breakdown, createParameters(accountId, filter, range));
+    });
+  }
 }
 
 async function readStatistics(
@@ -76,15 +123,11 @@ async function readStatistics(
   filter: StatisticsFilter,
   now: Date,
 ): Promise<StatisticsJson> {
-  const { cardId, locationId, interval } = filter;
-  const [store] = await query<{ time_zone: string }>(pool, {
-    ...TIME_ZONE,
-    values: [accountId],
-  });
-  if (!store) throw new NotFoundError('Store');
-  const range = resolveRange(filter, new LocalClock(store.time_zone), now);
-  const values = [accountId, cardId ?? 0, locationId ?? 0, range.start, range.end];
-  const [series, hours, totals] = await Promise.all([
+  const { cardId, interval, breakdown } = filter;
+  const timeZone = await getTimeZone(pool, accountId);
+  const range = resolveRange(filter, new LocalClock(timeZone), now);
+  const values = createParameters(accountId, filter, range);
+  const [series, hours, totals, groups] = await Promise.all([
     query<SeriesRow>(pool, { ...SERIES, values: [...values, interval] }),
     query<{ weekday: number; hour: number; visits: number }>(pool, { ...BY_HOUR, values }),
     query<StatisticsJson['totals']>(
@@ -93,6 +136,7 @@ async function readStatistics(
         ? { ...TOTALS, values: [accountId] }
         : { ...CARD_TOTALS, values: [accountId, cardId] },
     ),
+    breakdown === null ? null : readGroups(pool, breakdown, values),
   ]);
   const rows = new Map(series.map((row) => [row.start, row]));
   const visits = new Map(hours.map((row) => [`${row.weekday} ${row.hour}`, row.visits]));
@@ -103,13 +147,49 @@ async function readStatistics(
     from: range.start,
     to: subtractDays(range.end, 1),
     interval,
-    time_zone: store.time_zone,
+    time_zone: timeZone,
     series: range.starts.map((start) => toIntervalJson(start, rows.get(start))),
     totals: { outstanding_stamps, unlocked_rewards },
     by_hour: Array.from({ length: 7 }, (_, weekday) =>
       Array.from({ length: 24 }, (__, hour) => visits.get(`${weekday + 1} ${hour}`) ?? 0),
     ),
+    breakdown: groups,
   };
+}
+
+/** @throws NotFoundError */
+async function getTimeZone(pool: Pool, accountId: number): Promise<string> {
+  const [store] = await query<{ time_zone: string }>(pool, { ...TIME_ZONE, values: [accountId] });
+  if (!store) throw new NotFoundError('Store');
+  return store.time_zone;
+}
+
+/** Creates the parameters that all statements share. */
+function createParameters(
+  accountId: number,
+  { cardId, locationId, userId }: StatisticsFilter,
+  { start, end }: StatisticsRange,
+): unknown[] {
+  return [accountId, cardId ?? 0, locationId ?? 0, userId ?? 0, start, end];
+}
+
+async function readGroups(
+  pool: Pool,
+  breakdown: Breakdown,
+  values: unknown[],
+): Promise<StatisticsGroupJson[]> {
+  const rows = await query<StatisticsGroupJson>(pool, { ...GROUPS[breakdown], values });
+  return rows.map(toGroupJson);
+}
+
+function toGroupJson({
+  id,
+  visits,
+  stamps,
+  redemptions,
+  new_customers,
+}: StatisticsGroupJson): StatisticsGroupJson {
+  return { id, visits, stamps, redemptions, new_customers };
 }
 
 function toIntervalJson(start: string, row: SeriesRow | undefined): StatisticsIntervalJson {

@@ -8,6 +8,7 @@ let serial = 0;
 const visit = (at: string, more: Partial<Visit> = {}): Visit => ({
   cardId: 1,
   locationId: null,
+  userId: null,
   at: Date.parse(at),
   stamps: 1,
   isRedemption: false,
@@ -22,7 +23,7 @@ function count(visits: Visit[], upTo = serial + 1): [string, Partial<Record<Coun
   return counts.list().map(({ hour, counts: numbers }) => {
     const entries = COUNTS.map((name, i) => [name, numbers[i] ?? 0] as const);
     return [
-      `${hour.cardId}/${hour.locationId} ${hour.day} ${hour.hour}`,
+      `${hour.cardId}/${hour.locationId}/${hour.userId} ${hour.day} ${hour.hour}`,
       Object.fromEntries(entries.filter(([, number]) => number !== 0)),
     ];
   });
@@ -33,13 +34,32 @@ const FIRST = { first_of_day: 1, first_of_week: 1, first_of_month: 1, first_of_a
 describe('the visits of a customer', () => {
   it('count in the hours of the store, for the store and the card', () => {
     const [all, ofCard] = count([visit('2026-03-28T23:30:00Z', { stamps: 3 })]);
-    expect(all).toEqual(['0/0 2026-03-29 0', { visits: 1, stamps: 3, ...FIRST }]);
-    expect(ofCard).toEqual(['1/0 2026-03-29 0', { visits: 1, stamps: 3, ...FIRST }]);
+    expect(all).toEqual(['0/0/0 2026-03-29 0', { visits: 1, stamps: 3, ...FIRST }]);
+    expect(ofCard).toEqual(['1/0/0 2026-03-29 0', { visits: 1, stamps: 3, ...FIRST }]);
   });
 
   it('count for their location too, alone and with the card', () => {
     const places = count([visit('2026-03-28T10:00:00Z', { locationId: 5 })]);
-    expect(places.map(([place]) => place.split(' ')[0])).toEqual(['0/0', '1/0', '0/5', '1/5']);
+    expect(places.map(([place]) => place.split(' ')[0])).toEqual([
+      '0/0/0',
+      '1/0/0',
+      '0/5/0',
+      '1/5/0',
+    ]);
+  });
+
+  it('count for their user too, alone and with the card and the location', () => {
+    const places = count([visit('2026-03-28T10:00:00Z', { locationId: 5, userId: 7 })]);
+    expect(places.map(([place]) => place.split(' ')[0])).toEqual([
+      '0/0/0',
+      '1/0/0',
+      '0/5/0',
+      '1/5/0',
+      '0/0/7',
+      '1/0/7',
+      '0/5/7',
+      '1/5/7',
+    ]);
   });
 
   it('count the customer once a day, week and month', () => {
@@ -48,7 +68,7 @@ describe('the visits of a customer', () => {
       visit('2026-03-30T11:00:00Z'),
       visit('2026-04-01T10:00:00Z'),
       visit('2026-04-06T10:00:00Z'),
-    ]).filter(([place]) => place.startsWith('0/0'));
+    ]).filter(([place]) => place.startsWith('0/0/0'));
     expect(hours.map(([, numbers]) => numbers)).toEqual([
       { visits: 1, stamps: 1, ...FIRST },
       { visits: 1, stamps: 1 },
@@ -62,8 +82,8 @@ describe('the visits of a customer', () => {
     const next = visit('2026-03-30T12:00:00Z', { isRedemption: true, stamps: 0 });
     expect(count([undone, next], 999)).toHaveLength(4);
     expect(count([undone, next], 1_000)).toEqual([
-      ['0/0 2026-03-30 14', { visits: 1, redemptions: 1, ...FIRST }],
-      ['1/0 2026-03-30 14', { visits: 1, redemptions: 1, ...FIRST }],
+      ['0/0/0 2026-03-30 14', { visits: 1, redemptions: 1, ...FIRST }],
+      ['1/0/0 2026-03-30 14', { visits: 1, redemptions: 1, ...FIRST }],
     ]);
   });
 

@@ -4,6 +4,8 @@ import type { LocalClock, LocalTime } from './local-clock.js';
 export type Visit = {
   cardId: number;
   locationId: number | null;
+  /** Who stamped or handed out the reward, if they were signed in; null: a program did. */
+  userId: number | null;
   /** When it happened, in ms since 1970. */
   at: number;
   /** 0 for a redemption. */
@@ -15,7 +17,7 @@ export type Visit = {
   reversedSeq: number | null;
 };
 
-/** All counts of an hour, by card and location. They can be added up over any days. */
+/** All counts of an hour, by card, location and user. They can be added up over any days. */
 export const COUNTS = [
   'visits',
   'stamps',
@@ -30,8 +32,8 @@ export const COUNTS = [
 
 export type Count = (typeof COUNTS)[number];
 
-/** @property cardId 0: all cards @property locationId 0: all locations */
-export type Place = { cardId: number; locationId: number };
+/** @property cardId 0: all cards @property locationId 0: all locations @property userId 0: whoever did it */
+export type Place = { cardId: number; locationId: number; userId: number };
 
 export type Hour = Place & { day: string; hour: number };
 
@@ -40,11 +42,14 @@ export class HourCounts {
   private readonly byKey = new Map<string, { hour: Hour; counts: number[] }>();
 
   /** @param changes in the order of `COUNTS` */
-  add({ cardId, locationId, day, hour }: Hour, changes: number[]): void {
-    const key = `${cardId} ${locationId} ${day} ${hour}`;
+  add({ cardId, locationId, userId, day, hour }: Hour, changes: number[]): void {
+    const key = `${cardId} ${locationId} ${userId} ${day} ${hour}`;
     const one = this.byKey.get(key);
     if (one) changes.forEach((by, i) => (one.counts[i] = (one.counts[i] ?? 0) + by));
-    else this.byKey.set(key, { hour: { cardId, locationId, day, hour }, counts: [...changes] });
+    else {
+      const place = { cardId, locationId, userId };
+      this.byKey.set(key, { hour: { ...place, day, hour }, counts: [...changes] });
+    }
   }
 
   /** Lists the hours with their counts in the order of `COUNTS`; those with nothing but zeros are left out. */
@@ -81,7 +86,7 @@ export function addVisits(
     if (!was && !is) continue;
     const time = clock.read(visit.at);
     for (const place of listPlaces(visit)) {
-      const key = `${place.cardId} ${place.locationId}`;
+      const key = `${place.cardId} ${place.locationId} ${place.userId}`;
       let last = lasts.get(key);
       if (!last) lasts.set(key, (last = { before: null, now: null }));
       if (was !== is || last.before !== last.now) {
@@ -122,14 +127,13 @@ function countVisit(
   return COUNTS.map((name) => counts[name]);
 }
 
-/** Lists what a visit counts for: the store, its card, its location, and both together. */
-function listPlaces({ cardId, locationId }: Visit): Place[] {
-  const places = [
-    { cardId: 0, locationId: 0 },
-    { cardId, locationId: 0 },
-  ];
-  if (locationId === null) return places;
-  return [...places, { cardId: 0, locationId }, { cardId, locationId }];
+/** Lists what a visit counts for: the store, its card, its location, its user, and all of these together. */
+function listPlaces({ cardId, locationId, userId }: Visit): Place[] {
+  const withCard = (place: Place) => [place, { ...place, cardId }];
+  const places = withCard({ cardId: 0, locationId: 0, userId: 0 });
+  if (locationId !== null) places.push(...withCard({ cardId: 0, locationId, userId: 0 }));
+  if (userId === null) return places;
+  return [...places, ...places.map((place) => ({ ...place, userId }))];
 }
 
 const ONE_JOINED = COUNTS.map((name) => Number(name === 'joined'));
@@ -140,5 +144,5 @@ export function addJoined(
   { cardId, at }: { cardId: number; at: number },
   clock: LocalClock,
 ): void {
-  counts.add({ cardId, locationId: 0, ...clock.read(at) }, ONE_JOINED);
+  counts.add({ cardId, locationId: 0, userId: 0, ...clock.read(at) }, ONE_JOINED);
 }

@@ -1,0 +1,22 @@
+import { Pool } from 'pg';
+import { Config } from '#configuration/config.js';
+import { LeaderLock } from '#database/leader-lock.js';
+import { EventStore } from '#event-store/port/event-store.js';
+import { EventTypes } from '#event-store/port/event-types.js';
+import { HistoryTable } from '#history/history-table.service.js';
+import { HistorySubscription } from '#history/history.subscription.js';
+import { StatisticsTable } from '#statistics/statistics-table.service.js';
+import { StatisticsSubscription } from '#statistics/statistics.subscription.js';
+import type { LocalService } from './service.js';
+
+/** Fills the history and counts it as a dispatcher does, until the signal aborts. */
+export async function runStatistics({ app }: LocalService, signal: AbortSignal): Promise<void> {
+  const [pool, config] = [app.get(Pool), app.get(Config)];
+  const history = new HistorySubscription(
+    app.get(EventStore),
+    new HistoryTable(pool, app.get(EventTypes)),
+    new LeaderLock(config),
+  );
+  const statistics = new StatisticsSubscription(new StatisticsTable(pool), new LeaderLock(config));
+  await Promise.all([history.run(signal), statistics.run(signal)]);
+}
