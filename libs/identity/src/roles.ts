@@ -101,6 +101,8 @@ const MIN_ROLE = {
   'store.settings': 'manager',
   'stores.create': 'owner',
   'locations.pin': 'manager',
+  'imports.choose_columns': 'manager',
+  'imports.discard': 'manager',
   'outbox.read': 'manager',
   'outbox.send': 'manager',
   'tokens.read': 'manager',

@@ -27,6 +27,9 @@ import type { ExportKind } from './export-file.js';
 const PAGE_SIZE = 250;
 const READABLE_WITHIN_MS = 2_000;
 
+/** Narrows what has a time. @property to exclusive */
+export type ExportRange = { from: Date | null; to: Date | null };
+
 const CUSTOMERS = {
   name: 'exports_customers',
   // One statement, so that a merge is seen in all of its records or in none.
@@ -70,18 +73,19 @@ export class ExportedRecords {
    * @returns what reads its pages one after another
    * @throws UnavailableError
    */
-  async open(kind: ExportKind, accountId: number): Promise<ReadPage> {
+  async open(kind: ExportKind, accountId: number, range: ExportRange): Promise<ReadPage> {
     switch (kind) {
       case 'customers':
         return this.openCustomers(accountId);
       case 'customer_cards':
         return this.openCustomerCards(accountId);
       case 'history': {
-        const find = await this.history.list(accountId, NO_FILTER, null);
+        const find = await this.history.list(accountId, { ...NO_FILTER, ...range }, null);
         return readEntries(find, toHistoryEntryJson, toCursorKey);
       }
       case 'redemptions': {
-        const find = await this.redemptions.list(accountId, NO_REDEMPTION_FILTER, null);
+        const filter = { ...NO_REDEMPTION_FILTER, ...range };
+        const find = await this.redemptions.list(accountId, filter, null);
         return readEntries(find, toListedRedemptionJson, toRedemptionKey);
       }
     }

@@ -1,28 +1,16 @@
 import { Controller, Get, Param, Req, Res } from '@nestjs/common';
 import type { FastifyReply } from 'fastify';
-import { pipeline, Readable } from 'node:stream';
-import { createGzip } from 'node:zlib';
-import { getNow } from '#kernel/clock.js';
+import type { Readable } from 'node:stream';
 import type { CommandContext } from '#kernel/aggregate.js';
 import { NotFoundError } from '#kernel/errors.js';
 import { Context, type AuthenticatedRequest } from '#http/caller.js';
 import { DeclaresTag, Endpoint } from '#http/endpoint.js';
-import { acceptsGzip } from '#http/negotiation.js';
 import { createRecordLookup } from '#http/record.js';
 import { BYTE_ORDER_MARK } from './csv.js';
-import {
-  EXPORT_FILES,
-  findExportFile,
-  FORMATS,
-  renderHeader,
-  renderRecords,
-} from './export-file.js';
-import { StoreExport } from './store-export.service.js';
+import { EXPORT_FILES, findExportFile, renderHeader, renderRecords } from './export-file.js';
+import { EVERYTHING, StoreExport } from './store-export.service.js';
 
 const TAG = 'Exports';
-/** Fast: the rows repeat themselves, so that more effort saves little. */
-const GZIP_LEVEL = 3;
-
 const EXAMPLE = {
   id: 31,
   first_name: 'Anna',
@@ -85,30 +73,13 @@ export class ExportsController {
     errors: [404],
     record: FILE,
   })
-  async show(
+  show(
     @Context() context: CommandContext,
     @Param('file') name: string,
     @Req() request: AuthenticatedRequest,
     @Res({ passthrough: true }) reply: FastifyReply,
   ): Promise<Readable> {
-    const file = getFile(name);
-    const startedAt = getNow();
-    const parts = await this.exports.create(context, file, reply);
-    const day = startedAt.toISOString().slice(0, 10);
-    void reply
-      .type(FORMATS[file.format])
-      .header(
-        'content-disposition',
-        `attachment; filename="${file.kind}-${context.accountId}-${day}.${file.format}"`,
-      );
-    const text = Readable.from(parts, { objectMode: false });
-    if (!acceptsGzip(request)) {
-      // Named, so that the response is not compressed by others: Brotli takes longer than reading the records.
-      void reply.header('content-encoding', 'identity');
-      return text;
-    }
-    void reply.header('content-encoding', 'gzip');
-    return pipeline(text, createGzip({ level: GZIP_LEVEL }), () => undefined);
+    return this.exports.open(context, { file: getFile(name), range: EVERYTHING }, request, reply);
   }
 }
 

@@ -11,5 +11,6 @@ import { StoreExport } from './store-export.service.js';
   imports: [CustomerCardReadsModule, HistoryModule],
   controllers: [ExportsController],
   providers: [ExportPlaces, ExportedRecords, StoreExport],
+  exports: [StoreExport],
 })
 export class ExportsModule {}

@@ -32,6 +32,7 @@ describe('parseBirthday', () => {
     ['01/02/2000', 'dmy', '2000-02-01'],
     ['01/02/2000', 'mdy', '2000-01-02'],
     ['5/5/2000', null, '2000-05-05'],
+    ['03/04/2000', null, undefined],
     ['31.12.00', null, undefined],
     ['36891', null, undefined],
     ['31 December 2000', null, undefined],

@@ -40,7 +40,10 @@ export function findDateOrder(cells: Iterable<Cell>): DateOrderResult {
   };
 }
 
-/** Parses a date to YYYY-MM-DD; undefined for text in none of the notations. The date need not exist. */
+/**
+ * Parses a date to YYYY-MM-DD; undefined for text in none of the notations, and for a date that needs an order and has
+ * none. The date need not exist.
+ */
 export function parseBirthday(text: string, order: DateOrder | null): string | undefined {
   const iso = ISO.exec(text);
   if (iso) return toIso(iso[1], iso[2], iso[3]);
@@ -49,6 +52,7 @@ export function parseBirthday(text: string, order: DateOrder | null): string | u
   const slashed = SLASHED.exec(text);
   if (!slashed) return undefined;
   const [, first, second, year] = slashed;
+  if (order === null && Number(first) !== Number(second)) return undefined;
   return order === 'mdy' ? toIso(year, first, second) : toIso(year, second, first);
 }
 

@@ -69,6 +69,16 @@ export function startImport({ state }: CustomerImport): boolean {
   );
 }
 
+/** Asserts that the columns of an import can be chosen anew: it is checked, and waits for a start. */
+export function assertWaiting({ state, rowsDeletedAt }: CustomerImport): void {
+  if (state === 'ready' && rowsDeletedAt === null) return;
+  throw new RejectedError(
+    { base: [`The import is ${DESCRIPTIONS[state]}, so it can no longer be changed`] },
+    'validation_failed',
+    state === 'checking' ? 'Wait until its state is ready.' : 'Upload the file again.',
+  );
+}
+
 /** Undoes an import that is done. @returns false when that has been asked for already */
 export function undoImport({ state, startedAt, rowsDeletedAt }: CustomerImport): boolean {
   if (state === 'undoing' || state === 'undone') return false;

@@ -38,25 +38,28 @@ export class ImportChecking {
     private readonly matches: CustomerMatches,
   ) {}
 
-  /** Checks all rows. Done again after a process was killed, it stores those that are missing. */
+  /**
+   * Checks all rows. Done again after a process was killed, it stores those that are missing. An import whose columns were
+   * chosen anew has its rows already, and no file.
+   */
   async check(job: Job<QueuedImport>, checked: CustomerImport): Promise<void> {
-    const { id, accountId, format } = checked;
+    const { id, accountId } = checked;
     const { rows: files } = await this.pool.query<{ file: Buffer | null }>({
       name: 'imports_file',
       text: 'select file from imports where id = $1',
       values: [id],
     });
-    const sealed = files[0]?.file;
-    if (!sealed) throw new Error(`import ${id} has no file`);
-    const bytes = (await decompress(this.rows.openFile(id, sealed))) as Buffer;
-    const { rows } = await readFile(bytes, format);
+    const sealed = files[0]?.file ?? null;
+    const rows = await this.readRows(checked, sealed);
     const region = await this.regions.get(accountId);
     const seen: Seen = { rowsByKey: new Map(), rowsByCustomer: new Map() };
     const counts: Counts = { created: 0, updated: 0, failed: 0 };
     for (let at = 0; at < rows.length; at += BATCH_SIZE) {
       if (!(await this.queue.extendLease(job))) return;
       const batch = rows.slice(at, at + BATCH_SIZE);
-      await this.rows.insert(id, await this.checkBatch(checked, region, batch, { seen, counts }));
+      const results = await this.checkBatch(checked, region, batch, { seen, counts });
+      if (sealed) await this.rows.insert(id, results);
+      else await this.rows.replaceChecks(id, results);
     }
     await this.queue.finishCheck(
       job,
@@ -65,6 +68,15 @@ export class ImportChecking {
         ? { ...counts, done: rows.length }
         : { ...counts, done: counts.failed, created: 0, updated: 0 },
     );
+  }
+
+  private async readRows(
+    { id, format }: CustomerImport,
+    sealed: Buffer | null,
+  ): Promise<FileRow[]> {
+    if (!sealed) return this.rows.listCells(id);
+    const bytes = (await decompress(this.rows.openFile(id, sealed))) as Buffer;
+    return (await readFile(bytes, format)).rows;
   }
 
   private async checkBatch(

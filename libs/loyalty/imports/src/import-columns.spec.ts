@@ -1,8 +1,36 @@
 import { describe, expect, it } from '@jest/globals';
-import { listFieldsOfCards, resolveColumns, type MappingRequest } from './import-columns.js';
+import {
+  listFieldsOfCards,
+  resolveColumns,
+  suggestColumns,
+  type MappingRequest,
+} from './import-columns.js';
 
 const fieldsOf = (headers: string[], mapping: MappingRequest = {}) =>
   resolveColumns(headers, mapping).columns?.map(({ field }) => field);
+
+describe('suggestColumns', () => {
+  const suggest = (headers: string[], hasCard = true) =>
+    suggestColumns(headers, hasCard).columns?.map(({ field }) => field);
+
+  it('suggests as many columns as the headers tell, though nobody could be found by them', () => {
+    expect(suggest(['Vorname', 'Spalte 2'])).toEqual(['first_name', null]);
+    expect(suggest(['A', 'B'])).toEqual([null, null]);
+  });
+
+  it('gives a field to the first of two columns for it', () => {
+    expect(suggest(['Email', 'Mail', 'Vorname'])).toEqual(['email', null, 'first_name']);
+  });
+
+  it('ignores columns of cards where there is none', () => {
+    expect(suggest(['Email', 'Stempel'], false)).toEqual(['email', null]);
+    expect(suggest(['Email', 'Stempel'])).toEqual(['email', 'stamps']);
+  });
+
+  it('refuses two columns with the same header, which nothing can tell apart', () => {
+    expect(suggestColumns(['Email', 'Email'], true).errors).toHaveLength(1);
+  });
+});
 
 describe('resolveColumns', () => {
   it('ignores case, accents, spaces and punctuation of headers', () => {

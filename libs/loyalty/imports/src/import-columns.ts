@@ -99,6 +99,28 @@ export function resolveColumns(headers: readonly string[], mapping: MappingReque
   return errors.length > 0 ? { errors } : { columns };
 }
 
+/**
+ * Decides which column holds which field as far as the headers tell, for somebody who looks at it before it counts. Of two
+ * columns for one field the first has it. @param hasCard whether the customers are enrolled on a card
+ */
+export function suggestColumns(headers: readonly string[], hasCard: boolean): ColumnsResult {
+  const errors = findRepeatedHeaders(headers);
+  if (errors.length > 0) return { errors };
+  const { columns = [] } = resolveColumns(headers, {});
+  const suggested =
+    columns.length > 0 ? columns : headers.map((name) => ({ name, field: findField(name) }));
+  const chosen = new Set<ImportField>();
+  return {
+    columns: suggested.map(({ name, field }) => {
+      const isUsable =
+        field !== null && !chosen.has(field) && (hasCard || !FIELDS_OF_CARDS.includes(field));
+      if (!isUsable) return { name, field: null };
+      chosen.add(field);
+      return { name, field };
+    }),
+  };
+}
+
 /** Lists the fields of the file that only a card can have. */
 export function listFieldsOfCards(columns: readonly ImportColumn[]): ImportField[] {
   return FIELDS_OF_CARDS.filter((field) => columns.some((column) => column.field === field));

@@ -6,6 +6,7 @@ import { query } from '#database/connection.js';
 import { MasterKeys } from '#database/master-keys.js';
 import type { PageRange } from '#http/page.js';
 import type { RowState } from './customer-import.js';
+import type { FileRow } from './import-file.js';
 
 export type NewRow = {
   row: number;
@@ -32,6 +33,8 @@ type Row = {
   customer_id: number | null;
   customer_card_id: number | null;
 };
+
+const CELLS_BATCH_SIZE = 1_000;
 
 const COLUMNS = 'row, state, sealed, errors, customer_id, customer_card_id';
 
@@ -106,6 +109,45 @@ export class ImportRows {
     });
   }
 
+  /** Stores the result of another check of rows that are there. */
+  async replaceChecks(importId: number, rows: NewRow[]): Promise<void> {
+    if (rows.length === 0) return;
+    await this.pool.query({
+      name: 'import_rows_replace_checks',
+      text: `update import_rows r
+             set state = ($3::text[])[array_position($2::int[], r.row)],
+               errors = ($4::text[])[array_position($2, r.row)]::jsonb,
+               customer_id = ($5::bigint[])[array_position($2, r.row)]
+             where r.import_id = $1 and r.row = any ($2) and r.sealed is not null`,
+      values: [
+        importId,
+        rows.map(({ row }) => row),
+        rows.map(({ state }) => state),
+        rows.map(({ errors }) => errors && JSON.stringify(errors)),
+        rows.map(({ customerId }) => customerId),
+      ],
+    });
+  }
+
+  /** Lists the cells of all rows that still have theirs, in the order of the file. */
+  async listCells(importId: number): Promise<FileRow[]> {
+    const all: FileRow[] = [];
+    for (let after = 0; ;) {
+      const { rows } = await this.pool.query<{ row: number; sealed: Buffer }>({
+        name: 'import_rows_cells',
+        text: `select row, sealed from import_rows
+               where import_id = $1 and row > $2 and sealed is not null order by row limit ${CELLS_BATCH_SIZE}`,
+        values: [importId, after],
+      });
+      for (const { row, sealed } of rows) {
+        all.push({ row, cells: this.openCells(importId, row, sealed) });
+      }
+      const last = rows.at(-1);
+      if (!last || rows.length < CELLS_BATCH_SIZE) return all;
+      after = last.row;
+    }
+  }
+
   /** Lists the next rows in some states, in the order of the file. */
   async listNext(importId: number, states: RowState[], limit: number): Promise<StoredRow[]> {
     const { rows } = await this.pool.query<Row>({
@@ -157,14 +199,18 @@ export class ImportRows {
     return seal(this.key, Buffer.from(JSON.stringify(cells)), `import ${importId} row ${row}`);
   }
 
+  private openCells(importId: number, row: number, sealed: Buffer): string[] {
+    const plain = open(this.key, sealed, `import ${importId} row ${row}`);
+    return JSON.parse(plain.toString()) as string[];
+  }
+
   private toStored(importId: number, from: Row): StoredRow {
     const { row, state, sealed, errors } = from;
-    const plain = sealed && open(this.key, sealed, `import ${importId} row ${row}`);
     return {
       row,
       state,
       errors,
-      cells: plain && (JSON.parse(plain.toString()) as string[]),
+      cells: sealed && this.openCells(importId, row, sealed),
       customerId: from.customer_id,
       customerCardId: from.customer_card_id,
     };

@@ -14,13 +14,15 @@ import { checkCap } from '#event-store/port/caps.js';
 import { AuditedWrites } from '#event-store/commands/audited-writes.service.js';
 import { assertOpenForEnrolment } from '#stamping/customer-card.js';
 import { TemplatesService } from '#stamping/templates.service.js';
-import { findDateOrder, type DateOrder } from './birthdays.js';
+import { findDateOrder, type DateOrder, type DateOrderResult } from './birthdays.js';
 import { startImport, undoImport, type CustomerImport } from './customer-import.js';
 import { toImportJson, type ImportJson, type ImportQuery } from './import.dto.js';
 import { importCap, ImportRecord, importTable } from './import.entity.js';
 import {
   listFieldsOfCards,
   resolveColumns,
+  suggestColumns,
+  type ColumnsResult,
   type ImportColumn,
   type MappingRequest,
 } from './import-columns.js';
@@ -43,6 +45,8 @@ export class CreateImport extends Command<ImportJson> {
     readonly context: CommandContext,
     readonly upload: { bytes: Buffer; format: ImportFormat },
     readonly options: ImportQuery,
+    /** Whether somebody looks at the columns before they count, so that those of a file nobody knows may be missing. */
+    readonly isDraft = false,
   ) {
     super();
   }
@@ -65,20 +69,23 @@ export class CreateImportHandler implements ICommandHandler<CreateImport> {
 
   /** @throws InvalidFieldsError for a file that cannot be imported as a whole */
   async execute(command: CreateImport): Promise<ImportJson> {
-    const { context, upload, options } = command;
+    const { context, upload, options, isDraft } = command;
     const { card_id: cardId } = options;
     if (cardId !== null) {
       assertOpenForEnrolment(await this.templates.get(context.accountId, cardId), getNow());
     }
     const file = await this.readInTurn(upload);
     if (file.rows.length === 0) throw createFileError('The file has no rows after its header');
-    const columns = chooseColumns(file, options.mapping ?? {});
+    const columns = isDraft
+      ? getColumns(suggestColumns(file.headers, cardId !== null))
+      : chooseColumns(file, options.mapping ?? {});
     const fieldsOfCards = listFieldsOfCards(columns);
     if (cardId === null && fieldsOfCards.length > 0) {
       const message = `is required, because the file has ${fieldsOfCards.join(' and ')}`;
       throw new InvalidFieldsError({ card_id: [message] });
     }
-    const dateOrder = options.date_order ?? chooseDateOrder(file, columns);
+    const dateOrder =
+      options.date_order ?? (isDraft ? findOrder(file, columns) : chooseDateOrder(file, columns));
     const compressed = await compress(upload.bytes, { level: 1 });
     const inserted = await withNewId(this.pool, importTable.table, (id) => {
       const now = getNow();
@@ -195,20 +202,36 @@ async function assertRowsLeft(
   );
 }
 
+type Rows = Pick<ImportFile, 'rows'>;
+
 function chooseColumns({ headers }: ImportFile, mapping: MappingRequest): ImportColumn[] {
-  const { columns, errors } = resolveColumns(headers, mapping);
+  return getColumns(resolveColumns(headers, mapping));
+}
+
+/** @throws InvalidFieldsError */
+export function getColumns({ columns, errors }: ColumnsResult): ImportColumn[] {
   if (errors) throw new InvalidFieldsError({ mapping: errors });
   return columns;
 }
 
-function chooseDateOrder({ rows }: ImportFile, columns: ImportColumn[]): DateOrder | null {
+/** Finds the order of day and month, or null where the dates do not show it. */
+function findOrder(file: Rows, columns: ImportColumn[]): DateOrder | null {
+  return readDateOrder(file, columns).order ?? null;
+}
+
+function readDateOrder({ rows }: Rows, columns: ImportColumn[]): DateOrderResult {
   const at = columns.findIndex(({ field }) => field === 'birthday');
-  if (at < 0) return null;
-  const { order, error } = findDateOrder(
+  if (at < 0) return { order: null };
+  return findDateOrder(
     rows.map(({ row, cells }) => ({ row, text: normalizeNumber(cells[at] ?? '') })),
   );
+}
+
+/** @throws InvalidFieldsError where the dates do not show their order */
+export function chooseDateOrder(file: Rows, columns: ImportColumn[]): DateOrder | null {
+  const { order, error } = readDateOrder(file, columns);
   if (error !== undefined) {
-    const name = columns[at]?.name ?? '';
+    const name = columns.find(({ field }) => field === 'birthday')?.name ?? '';
     throw new InvalidFieldsError({ birthday: [`in the column ${name} ${error}`] });
   }
   return order;

@@ -1,6 +1,7 @@
 import { Module } from '@nestjs/common';
 import { TypeOrmModule } from '@nestjs/typeorm';
 import { CustomerCardReadsModule } from '#stamping/customer-card-reads.module.js';
+import { draftImportHandlers } from './draft-import.commands.js';
 import { ImportChanges, importHandlers } from './import.commands.js';
 import { ImportRecord } from './import.entity.js';
 import { ImportQueue } from './import-queue.service.js';
@@ -11,6 +12,14 @@ import { ImportsService } from './imports.service.js';
 @Module({
   imports: [TypeOrmModule.forFeature([ImportRecord]), CustomerCardReadsModule],
   controllers: [ImportsController],
-  providers: [ImportsService, ImportQueue, ImportRows, ImportChanges, ...importHandlers],
+  providers: [
+    ImportsService,
+    ImportQueue,
+    ImportRows,
+    ImportChanges,
+    ...importHandlers,
+    ...draftImportHandlers,
+  ],
+  exports: [ImportsService],
 })
 export class ImportsModule {}

@@ -48,11 +48,11 @@ export function installFileParser(server: FastifyInstance): void {
 export function getFile(request: FastifyRequest): { type: FileType; bytes: Buffer } {
   if (!takesFile(request)) throw new Error('the route does not declare that it takes files');
   const bytes = Buffer.isBuffer(request.body) ? request.body : Buffer.alloc(0);
-  return { type: getFileType(request) ?? detectType(bytes), bytes };
+  return { type: getFileType(request) ?? detectFileType(bytes), bytes };
 }
 
 /** Detects NDJSON by its first character, in whatever encoding. */
-function detectType(bytes: Buffer): FileType {
+export function detectFileType(bytes: Buffer): FileType {
   const start = bytes.subarray(0, 16).toString('latin1');
   return /^[^\w"]*\{/.test(start) ? 'application/x-ndjson' : 'text/csv';
 }

@@ -32,6 +32,7 @@ const AUDIT_LABELS: Readonly<Record<string, string>> = {
   'token.limited': 'Limit of API token changed',
   'import.created': 'Customers file uploaded',
   'import.started': 'Import started',
+  'import.discarded': 'Import discarded',
   'import.undone': 'Import undone',
   'webhook_subscription.created': 'Webhook added',
   'webhook_subscription.updated': 'Webhook changed',
