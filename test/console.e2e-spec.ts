@@ -359,6 +359,10 @@ describe('the pages and forms of a store', () => {
       ['locations/999999/pin', 'locations.pin'],
       ['locations/999999/unpin', 'locations.pin'],
       [`messages/${randomUUID()}/send`, 'outbox.send'],
+      ['transfers/imports/999999/columns', 'imports.choose_columns'],
+      ['transfers/imports/999999/start', 'startImport'],
+      ['transfers/imports/999999/discard', 'imports.discard'],
+      ['transfers/imports/999999/undo', 'undoImport'],
     ];
     for (const [path, operation] of forms) {
       await browser.get(page);

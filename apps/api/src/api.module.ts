@@ -34,6 +34,9 @@ import { CustomerPagesModule } from '#customer-pages/customer-pages.module.js';
 import { WebhookPagesModule } from '#webhook-pages/webhook-pages.module.js';
 import { LocationPagesModule } from '#location-pages/location-pages.module.js';
 import { OutboxPageModule } from '#outbox/outbox.module.js';
+import { NumbersModule } from '#numbers/numbers.module.js';
+import { TransferPagesModule } from '#transfer-pages/transfer-pages.module.js';
+import { OverviewModule } from '#overview/overview.module.js';
 import { ConsoleModule } from '#console/console.module.js';
 import { WebCardModule } from '#web-card/web-card.module.js';
 import { PosterPagesModule } from '#poster-pages/poster-pages.module.js';
@@ -88,6 +91,9 @@ export class ApiModule {
         WebhookPagesModule,
         LocationPagesModule,
         OutboxPageModule,
+        NumbersModule,
+        TransferPagesModule,
+        OverviewModule,
         ConsoleModule,
         WebCardModule,
         PosterPagesModule,

@@ -4,6 +4,9 @@ import { locationPages } from './location-pages/de.js';
 import { posterConsole } from './poster-console/de.js';
 import { customerPages } from './customer-pages/de.js';
 import { webhookPages } from './webhook-pages/de.js';
+import { numbers } from './numbers/de.js';
+import { overview } from './overview/de.js';
+import { transfers } from './transfer-pages/de.js';
 import type { Translations } from './en.js';
 
 const stamps = (text: string) => `${text} Stempel`;
@@ -232,4 +235,7 @@ export const de: Translations = {
   posterConsole,
   customerPages,
   webhookPages,
+  numbers,
+  overview,
+  transfers,
 };

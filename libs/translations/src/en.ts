@@ -4,6 +4,9 @@ import { locationPages } from './location-pages/en.js';
 import { posterConsole } from './poster-console/en.js';
 import { customerPages } from './customer-pages/en.js';
 import { webhookPages } from './webhook-pages/en.js';
+import { numbers } from './numbers/en.js';
+import { overview } from './overview/en.js';
+import { transfers } from './transfer-pages/en.js';
 
 const stamps = (text: string, count: number) => `${text} ${count === 1 ? 'stamp' : 'stamps'}`;
 
@@ -268,6 +271,9 @@ export const en = {
   posterConsole,
   customerPages,
   webhookPages,
+  numbers,
+  overview,
+  transfers,
 };
 
 /** The texts of one language. */

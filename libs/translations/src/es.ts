@@ -4,6 +4,9 @@ import { locationPages } from './location-pages/es.js';
 import { posterConsole } from './poster-console/es.js';
 import { customerPages } from './customer-pages/es.js';
 import { webhookPages } from './webhook-pages/es.js';
+import { numbers } from './numbers/es.js';
+import { overview } from './overview/es.js';
+import { transfers } from './transfer-pages/es.js';
 import { en, type Translations } from './en.js';
 
 const s = (count: number) => (count === 1 ? '' : 's');
@@ -184,4 +187,7 @@ export const es: Translations = {
   posterConsole,
   customerPages,
   webhookPages,
+  numbers,
+  overview,
+  transfers,
 };

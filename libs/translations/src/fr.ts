@@ -4,6 +4,9 @@ import { locationPages } from './location-pages/fr.js';
 import { posterConsole } from './poster-console/fr.js';
 import { customerPages } from './customer-pages/fr.js';
 import { webhookPages } from './webhook-pages/fr.js';
+import { numbers } from './numbers/fr.js';
+import { overview } from './overview/fr.js';
+import { transfers } from './transfer-pages/fr.js';
 import { en, type Translations } from './en.js';
 
 const s = (count: number) => (count < 2 ? '' : 's');
@@ -187,4 +190,7 @@ export const fr: Translations = {
   posterConsole,
   customerPages,
   webhookPages,
+  numbers,
+  overview,
+  transfers,
 };

@@ -16,7 +16,7 @@ const GZIP_LEVEL = 3;
 
 export const EVERYTHING: ExportRange = { from: null, to: null };
 
-/** What is exported. @property range of the history and of redemptions; other records have no time */
+/** Names what is exported. @property range of the history and of redemptions; other records have no time */
 export type ExportRequest = { file: ExportFile; range: ExportRange };
 
 /** Exports all records of a kind. */

@@ -18,7 +18,7 @@ import { ImportQueue } from './import-queue.service.js';
 import { ImportRows } from './import-rows.service.js';
 import { ImportsService } from './imports.service.js';
 
-/** What may still be chosen before an import is started. */
+/** Holds what may still be chosen before an import is started. */
 export type DraftChoices = {
   cardId: number | null;
   /** The field of every column by its header. */
@@ -98,7 +98,7 @@ export class ChooseImportColumnsHandler implements ICommandHandler<ChooseImportC
   }
 }
 
-/** Why an import that nobody started is over. */
+/** The error of an import that was discarded. */
 export const DISCARDED = 'It was discarded before it was started';
 
 /** Discards an import that waits for its start: its rows, which are personal, are deleted at once. */

@@ -13,6 +13,8 @@ export const console: Translations['console'] = {
     locations: { title: 'Standorte', about: 'Ihre Filialen auf der Karte' },
     posters: { title: 'Plakate', about: 'Zum Drucken und Aufhängen' },
     messages: { title: 'Nachrichten', about: 'An Kunden gesendete Links' },
+    numbers: { title: 'Zahlen', about: 'Wie Ihr Geschäft läuft' },
+    transfers: { title: 'Import und Export', about: 'Dateien hinein und hinaus' },
     users: { title: 'Team', about: 'Wer sich hier anmelden kann' },
     tokens: { title: 'API-Tokens', about: 'Für Kassen und Webshops' },
     webhooks: { title: 'Webhooks', about: 'Ereignisse für andere Systeme' },

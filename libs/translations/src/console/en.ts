@@ -15,6 +15,8 @@ export const console = {
     locations: { title: 'Locations', about: 'Your shops on the map' },
     posters: { title: 'Posters', about: 'To print and hang up' },
     messages: { title: 'Messages', about: 'Links sent to customers' },
+    numbers: { title: 'Numbers', about: 'How your shop is doing' },
+    transfers: { title: 'Import and export', about: 'Files in and out' },
     users: { title: 'Users', about: 'Who can sign in here' },
     tokens: { title: 'API tokens', about: 'For tills and web shops' },
     webhooks: { title: 'Webhooks', about: 'Events sent to other systems' },

@@ -13,6 +13,8 @@ export const console: Translations['console'] = {
     locations: { title: 'Locales', about: 'Sus tiendas en el mapa' },
     posters: { title: 'Carteles', about: 'Para imprimir y colgar' },
     messages: { title: 'Mensajes', about: 'Enlaces enviados a clientes' },
+    numbers: { title: 'Cifras', about: 'Cómo va su negocio' },
+    transfers: { title: 'Importar y exportar', about: 'Archivos de entrada y salida' },
     users: { title: 'Equipo', about: 'Quién puede entrar aquí' },
     tokens: { title: 'Tokens de API', about: 'Para cajas y tiendas en línea' },
     webhooks: { title: 'Webhooks', about: 'Eventos enviados a otros sistemas' },

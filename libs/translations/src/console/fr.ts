@@ -13,6 +13,8 @@ export const console: Translations['console'] = {
     locations: { title: 'Adresses', about: 'Vos points de vente sur la carte' },
     posters: { title: 'Affiches', about: 'À imprimer et à afficher' },
     messages: { title: 'Messages', about: 'Liens envoyés aux clients' },
+    numbers: { title: 'Chiffres', about: 'Comment va votre commerce' },
+    transfers: { title: 'Import et export', about: 'Fichiers entrants et sortants' },
     users: { title: 'Équipe', about: 'Qui peut se connecter ici' },
     tokens: { title: 'Jetons d’API', about: 'Pour les caisses et boutiques en ligne' },
     webhooks: { title: 'Webhooks', about: 'Événements envoyés à d’autres systèmes' },

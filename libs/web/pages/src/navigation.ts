@@ -18,6 +18,8 @@ export const NAVIGATION: readonly NavigationEntry[] = [
   { path: 'locations', operation: 'listLocations' },
   { path: 'posters', operation: 'listPosters' },
   { path: 'messages', operation: 'outbox.read' },
+  { path: 'numbers', operation: 'getStatistics' },
+  { path: 'transfers', operation: 'listImports' },
   { path: 'users', operation: 'users.read' },
   { path: 'tokens', operation: 'tokens.read' },
   { path: 'webhooks', operation: 'listWebhookSubscriptions' },

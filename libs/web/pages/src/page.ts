@@ -11,6 +11,8 @@ export type Colors = { ground: string; text: string };
 /** Lists what a page may load or do. Its content security policy forbids everything else. */
 export type PageExtras = {
   scripts?: readonly Asset[];
+  /** Style sheets besides the one that every page has. */
+  styles?: readonly Asset[];
   /** Sources by directive of the content security policy, such as `{ 'connect-src': ["'self'"] }`. */
   allow?: Readonly<Record<string, readonly string[]>>;
   /** How wide the page is: `narrow` for one question, `form` for a longer form. */
@@ -34,7 +36,7 @@ export type RenderedPage = { html: string; policy: string; referrerPolicy?: stri
 type Layout = Pick<PageInput<object>, 'kind' | 'title'> & {
   body: string;
   icon: string;
-  style: string;
+  styles: string[];
   /** A style sheet with the colours of a store, or nothing. */
   colors: string;
   scripts: string[];
@@ -49,7 +51,18 @@ type Layout = Pick<PageInput<object>, 'kind' | 'title'> & {
 const layout = loadView<Layout>(import.meta.url, './views/layout.eta');
 
 export function renderPage<D extends object>(input: PageInput<D>): RenderedPage {
-  const { kind, title, view, data, frame, scripts = [], allow = {}, width = '', at } = input;
+  const {
+    kind,
+    title,
+    view,
+    data,
+    frame,
+    scripts = [],
+    styles = [],
+    allow = {},
+    width = '',
+    at,
+  } = input;
   const colors = input.colors ? renderColorStyle('brand', input.colors) : '';
   const nonce = scripts.length > 0 ? randomBytes(16).toString('base64') : '';
   const html = layout(
@@ -58,7 +71,7 @@ export function renderPage<D extends object>(input: PageInput<D>): RenderedPage 
       title: kind === 'console' ? `${title} · Inkpad` : title,
       body: view(data, frame),
       icon: ICON.path,
-      style: STYLE.path,
+      styles: [STYLE, ...styles].map(({ path }) => path),
       colors,
       scripts: scripts.map(({ path }) => path),
       nonce,

@@ -1,12 +1,6 @@
 import { Controller, Get, Req, Res } from '@nestjs/common';
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import {
-  CurrentStore,
-  CurrentUser,
-  RequiresOperation,
-  type EnteredStore,
-  type SignedInUser,
-} from '#pages/current-user.js';
+import { CurrentUser, type EnteredStore, type SignedInUser } from '#pages/current-user.js';
 import { Pages } from '#pages/pages.service.js';
 import { loadView } from '#pages/view.js';
 import { Stores } from './stores.service.js';
@@ -15,7 +9,6 @@ const homeView = loadView<{ stores: (EnteredStore & { roleText: string })[] }>(
   import.meta.url,
   './views/home.eta',
 );
-const storeView = loadView<{ roleText: string }>(import.meta.url, './views/store.eta');
 
 @Controller('app')
 export class HomeController {
@@ -35,20 +28,6 @@ export class HomeController {
       view: homeView,
       title: 'Your stores',
       data: { stores: stores.map((store) => ({ ...store, roleText: ROLE_TEXTS[store.role] })) },
-    });
-  }
-
-  @Get('stores/:account_id')
-  @RequiresOperation('store.read')
-  async showStore(
-    @CurrentStore() store: EnteredStore,
-    @Req() request: FastifyRequest,
-    @Res() reply: FastifyReply,
-  ): Promise<void> {
-    await this.pages.send(request, reply, {
-      view: storeView,
-      title: store.name,
-      data: { roleText: ROLE_TEXTS[store.role] },
     });
   }
 }

@@ -1,0 +1,69 @@
+import { describe, expect, it } from '@jest/globals';
+import { buildChart, buildHeat, buildTable, NumbersFormat, sumHours } from './numbers-page.js';
+
+const format = new NumbersFormat('de');
+const interval = (start: string, stamps: number) => ({
+  start,
+  stamps,
+  redemptions: 1,
+  new_customers: 2,
+  active_customers: 3,
+  returning_customers: 1,
+});
+const series = [interval('2026-03-01', 1_200), interval('2026-03-02', 34)];
+
+describe('a chart', () => {
+  it('says in words what it shows', () => {
+    const chart = buildChart('Stempel', series, ({ stamps }) => stamps, 'day', format);
+    expect(chart).toMatchObject({
+      max: 1_200,
+      total: 'insgesamt 1.234',
+      summary: 'Stempel: insgesamt 1.234, die meisten (1.200) am So., 1. März',
+      labels: ['1. März', '2. März'],
+    });
+  });
+
+  it('says that nothing happened', () => {
+    const chart = buildChart('Stempel', series, () => 0, 'day', format);
+    expect([chart.summary, chart.peak]).toEqual(['Stempel: keine', '']);
+  });
+});
+
+it('the table has the latest day first', () => {
+  expect(buildTable(series, 'day', format).rows[0]).toEqual([
+    'Mo., 2. März',
+    '34',
+    '1',
+    '2',
+    '3',
+    '1',
+  ]);
+});
+
+describe('the best hours', () => {
+  const quiet = Array.from({ length: 24 }, () => 0);
+
+  it('go from the first to the last hour in which somebody came', () => {
+    const byHour = Array.from({ length: 7 }, () => [...quiet]);
+    byHour[5] = quiet.with(9, 10);
+    byHour[0] = quiet.with(11, 1);
+    const heat = buildHeat(byHour, format);
+    expect(heat?.rows.map(({ hour }) => hour)).toEqual(['09 Uhr', '10 Uhr', '11 Uhr']);
+    expect(heat?.rows[0]?.cells[5]).toEqual({ text: '10', level: 5 });
+    expect(heat?.rows[2]?.cells[0]).toEqual({ text: '1', level: 1 });
+    expect(heat?.busiest).toBe('Am meisten los: Samstag, 09 Uhr');
+  });
+
+  it('are none where nobody came', () => {
+    expect(
+      buildHeat(
+        Array.from({ length: 7 }, () => quiet),
+        format,
+      ),
+    ).toBeNull();
+  });
+});
+
+it('sums a day up to an hour', () => {
+  expect([sumHours([1, 2, 4, 8], 1), sumHours([1, 2, 4, 8])]).toEqual([3, 15]);
+});

@@ -1,0 +1,210 @@
+import { getTranslations } from '#translations/translations.js';
+import type { Translations } from '#translations/en.js';
+import { drawBars, type BarPaths } from './bar-chart.js';
+
+/** The numbers of a day, week or month. */
+export type Interval = {
+  start: string;
+  stamps: number;
+  redemptions: number;
+  new_customers: number;
+  active_customers: number;
+  returning_customers: number;
+};
+
+export type Kind = 'day' | 'week' | 'month';
+
+export type Period = 'days' | 'weeks' | 'months';
+
+/** Says how far back each period goes, and what its bars stand for. */
+export const PERIODS: Record<Period, { kind: Kind; days: number }> = {
+  days: { kind: 'day', days: 30 },
+  weeks: { kind: 'week', days: 11 * 7 },
+  months: { kind: 'month', days: 335 },
+};
+
+export type Tile = { label: string; value: string; note: string };
+
+export type Chart = BarPaths & {
+  title: string;
+  total: string;
+  /** The label of the highest bar. */
+  peak: string;
+  summary: string;
+  /** Of the first, the middle and the last bar. */
+  labels: string[];
+};
+
+export type Table = { head: string[]; rows: string[][] };
+
+/** Hours down, weekdays across. @property level 0 to 5 */
+export type Heat = {
+  weekdays: { short: string; long: string }[];
+  rows: { hour: string; cells: { text: string; level: number }[] }[];
+  busiest: string;
+};
+
+export type Group = {
+  name: string;
+  note: string;
+  /** The path of the same page for this one alone; null where it is one already. */
+  path: string | null;
+  cells: string[];
+  /** Of the largest, in percent. */
+  share: number;
+};
+
+/** Formats numbers and dates of a page in its language. */
+export class NumbersFormat {
+  readonly t: Translations['numbers'];
+  private readonly numbers: Intl.NumberFormat;
+
+  constructor(private readonly locale: string) {
+    this.t = getTranslations(locale).t.numbers;
+    this.numbers = new Intl.NumberFormat(locale);
+  }
+
+  count(value: number): string {
+    return this.numbers.format(value);
+  }
+
+  percent(share: number): string {
+    return new Intl.NumberFormat(this.locale, { style: 'percent' }).format(share);
+  }
+
+  /** @param day YYYY-MM-DD */
+  day(day: string, kind: Kind = 'day'): string {
+    const style: Intl.DateTimeFormatOptions =
+      kind === 'month'
+        ? { month: 'short', year: 'numeric' }
+        : { day: 'numeric', month: 'short', ...(kind === 'day' && { weekday: 'short' }) };
+    return this.format(day, style);
+  }
+
+  /** Formats a day as the label of a bar, where there is no room. */
+  label(day: string, kind: Kind): string {
+    return this.format(
+      day,
+      kind === 'month' ? { month: 'short' } : { day: 'numeric', month: 'short' },
+    );
+  }
+
+  weekday(day: string, length: 'long' | 'short' = 'long'): string {
+    return this.format(day, { weekday: length });
+  }
+
+  hour(hour: number): string {
+    return new Intl.DateTimeFormat(this.locale, { hour: 'numeric', timeZone: 'UTC' }).format(
+      Date.UTC(2026, 0, 1, hour),
+    );
+  }
+
+  private format(day: string, options: Intl.DateTimeFormatOptions): string {
+    return new Intl.DateTimeFormat(this.locale, { ...options, timeZone: 'UTC' }).format(
+      Date.parse(`${day}T00:00:00Z`),
+    );
+  }
+}
+
+/** Builds a chart of one number of each interval. */
+export function buildChart(
+  title: string,
+  series: Interval[],
+  value: (interval: Interval) => number,
+  kind: Kind,
+  format: NumbersFormat,
+): Chart {
+  const values = series.map(value);
+  return describeChart(title, drawBars({ values: [values] }), series, values, kind, format);
+}
+
+/** Builds a chart of the customers of each interval: those who had been here before below the others. */
+export function buildCustomersChart(series: Interval[], kind: Kind, format: NumbersFormat): Chart {
+  const returning = series.map(({ returning_customers: count }) => count);
+  const all = series.map(({ active_customers: count }) => count);
+  const first = all.map((count, i) => count - (returning[i] ?? 0));
+  const bars = drawBars({ values: [returning, first] });
+  return describeChart(format.t.customers, bars, series, all, kind, format);
+}
+
+function describeChart(
+  title: string,
+  bars: BarPaths,
+  series: Interval[],
+  values: number[],
+  kind: Kind,
+  format: NumbersFormat,
+): Chart {
+  const { t } = format;
+  const total = format.count(values.reduce((sum, one) => sum + one, 0));
+  const peakStart = series[values.indexOf(bars.max)]?.start;
+  const places = [0, Math.floor((series.length - 1) / 2), series.length - 1];
+  return {
+    ...bars,
+    title,
+    total: t.total(total),
+    peak: bars.max === 0 ? '' : t.max(format.count(bars.max)),
+    summary:
+      bars.max === 0 || peakStart === undefined
+        ? t.chartEmpty(title)
+        : t.chart(title, total, format.count(bars.max), format.day(peakStart, kind)),
+    labels: [...new Set(places)].map((place) =>
+      format.label(series[place]?.start ?? '2026-01-01', kind),
+    ),
+  };
+}
+
+export function buildTable(series: Interval[], kind: Kind, format: NumbersFormat): Table {
+  const { t } = format;
+  return {
+    head: [t[kind], t.stamps, t.redemptions, t.newCustomers, t.customers, t.cameBefore],
+    rows: series
+      .toReversed()
+      .map((interval) => [
+        format.day(interval.start, kind),
+        format.count(interval.stamps),
+        format.count(interval.redemptions),
+        format.count(interval.new_customers),
+        format.count(interval.active_customers),
+        format.count(interval.returning_customers),
+      ]),
+  };
+}
+
+const LEVELS = 5;
+/** Any Monday, from which the names of weekdays are formatted. */
+const MONDAY = Date.parse('2026-01-05T00:00:00Z');
+const DAY_MS = 24 * 60 * 60_000;
+
+/** Builds the table of visits by hour and weekday, from the first to the last hour in which somebody came. */
+export function buildHeat(byHour: number[][], format: NumbersFormat): Heat | null {
+  const max = Math.max(...byHour.flat());
+  if (max === 0) return null;
+  const isBusy = (hour: number) => byHour.some((hours) => (hours[hour] ?? 0) > 0);
+  const hours = Array.from({ length: 24 }, (_, hour) => hour);
+  const [first = 0, last = 23] = [hours.find(isBusy), hours.findLast(isBusy)];
+  const days = byHour.map((_, i) => new Date(MONDAY + i * DAY_MS).toISOString().slice(0, 10));
+  const busiestDay = byHour.findIndex((ofDay) => ofDay.includes(max));
+  return {
+    weekdays: days.map((day) => ({
+      short: format.weekday(day, 'short'),
+      long: format.weekday(day),
+    })),
+    rows: hours.slice(first, last + 1).map((hour) => ({
+      hour: format.hour(hour),
+      cells: byHour.map((ofDay) => {
+        const count = ofDay[hour] ?? 0;
+        return { text: format.count(count), level: Math.ceil((count / max) * LEVELS) };
+      }),
+    })),
+    busiest: format.t.busiest(
+      format.weekday(days[busiestDay] ?? ''),
+      format.hour(byHour[busiestDay]?.indexOf(max) ?? 0),
+    ),
+  };
+}
+
+/** Sums the first hours of a day. @param upTo the last hour, inclusive */
+export function sumHours(hours: number[], upTo = 23): number {
+  return hours.slice(0, upTo + 1).reduce((sum, count) => sum + count, 0);
+}

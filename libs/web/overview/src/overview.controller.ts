@@ -1,0 +1,118 @@
+import { Controller, Get, Req, Res } from '@nestjs/common';
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import { getNow } from '#kernel/clock.js';
+import { isAllowed } from '#identity/roles.js';
+import { formatCount } from '#translations/translations.js';
+import { loadAsset } from '#pages/assets.js';
+import {
+  CurrentStore,
+  CurrentUser,
+  RequiresOperation,
+  type EnteredStore,
+  type SignedInUser,
+} from '#pages/current-user.js';
+import { Pages } from '#pages/pages.service.js';
+import { loadView } from '#pages/view.js';
+import { NumbersFormat, type Tile } from '#numbers/numbers-page.js';
+import { EVERYTHING, TodaysNumbers } from '#numbers/todays-numbers.service.js';
+import { listSteps, type Step } from './steps.js';
+import { StoreSetup } from './store-setup.service.js';
+
+/** Something that waits for the user. @property page of the store */
+type Waiting = { text: string; why: string; page: string };
+
+type OverviewView = {
+  role: string;
+  /** Null: the user may not see numbers. */
+  today: { tiles: Tile[]; waiting: Waiting[] } | null;
+  /** Null: everything is set up, or the user cannot do it. */
+  setup: { steps: Step[]; progress: string; done: number; all: number } | null;
+  /** Whether there is nothing to count yet. */
+  isNew: boolean;
+  services: string[];
+};
+
+const view = loadView<OverviewView>(import.meta.url, './views/overview.eta');
+const STYLE = loadAsset(import.meta.url, './assets/overview.css');
+
+/** Shows what somebody wants to know about a store who opens it, as far as their role allows. */
+@Controller('app/stores/:account_id')
+export class OverviewController {
+  constructor(
+    private readonly pages: Pages,
+    private readonly setup: StoreSetup,
+    private readonly numbers: TodaysNumbers,
+  ) {}
+
+  @Get()
+  @RequiresOperation('store.read')
+  async show(
+    @CurrentStore() store: EnteredStore,
+    @CurrentUser() { userId }: SignedInUser,
+    @Req() request: FastifyRequest,
+    @Res() reply: FastifyReply,
+  ): Promise<void> {
+    const { overview: t } = this.pages.localize(request).t;
+    const maySeeNumbers = isAllowed(store.role, 'getStatistics');
+    const maySetUp = isAllowed(store.role, 'store.settings');
+    const [today, setup] = await Promise.all([
+      maySeeNumbers ? this.readToday(request, store) : null,
+      maySetUp ? this.readSetup(request, userId, store) : null,
+    ]);
+    const isOwner = store.role === 'owner';
+    await this.pages.send(request, reply, {
+      view,
+      title: store.name,
+      styles: [STYLE],
+      data: {
+        role: t.roles[store.role],
+        today,
+        setup,
+        isNew: setup?.steps.some(({ page, isDone }) => page === 'customers' && !isDone) ?? false,
+        services: isOwner ? this.setup.listMissingServices().map((name) => t.services[name]) : [],
+      },
+    });
+  }
+
+  private async readToday(
+    request: FastifyRequest,
+    { id }: EnteredStore,
+  ): Promise<OverviewView['today']> {
+    const localization = this.pages.localize(request);
+    const { overview: t } = localization.t;
+    const format = new NumbersFormat(localization.locale);
+    const [{ tiles, totals }, { messages, imports }] = await Promise.all([
+      this.numbers.get(id, EVERYTHING, getNow(), format),
+      this.setup.countWaiting(id),
+    ]);
+    const counts: [number, 'messages' | 'imports' | 'rewards', string][] = [
+      [messages, 'messages', 'messages'],
+      [imports, 'imports', 'transfers'],
+      [totals.unlocked_rewards, 'rewards', 'numbers'],
+    ];
+    return {
+      tiles,
+      waiting: counts
+        .filter(([count]) => count > 0)
+        .map(([count, name, page]) => ({
+          text: formatCount(t[name], count, localization),
+          why: t[`${name}Why`],
+          page,
+        })),
+    };
+  }
+
+  private async readSetup(
+    request: FastifyRequest,
+    userId: number,
+    { id }: EnteredStore,
+  ): Promise<OverviewView['setup']> {
+    const { t, locale } = this.pages.localize(request);
+    const steps = listSteps(await this.setup.findSteps(userId, id), t.overview);
+    const done = steps.filter(({ isDone }) => isDone).length;
+    if (done === steps.length) return null;
+    const format = new Intl.NumberFormat(locale);
+    const progress = t.overview.progress(format.format(done), format.format(steps.length));
+    return { steps, progress, done, all: steps.length };
+  }
+}

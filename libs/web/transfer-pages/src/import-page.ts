@@ -1,0 +1,145 @@
+import type { CustomerImport, StoredState } from '#imports/customer-import.js';
+import { IMPORT_FIELDS, type ImportField, type MappingRequest } from '#imports/import-columns.js';
+import type { Translations } from '#translations/en.js';
+import { formatCount, type Localization } from '#translations/translations.js';
+
+type Texts = Translations['transfers'];
+
+export type Mood = '' | 'good' | 'bad';
+
+/** An import in the list. */
+export type ImportLine = {
+  path: string;
+  at: string;
+  state: string;
+  mood: Mood;
+  result: string;
+};
+
+export type Choice = { value: string; text: string };
+
+/** A column of the file with the field that it holds. */
+export type ColumnField = { name: string; label: string; value: string; hint: string };
+
+const MOODS: Record<StoredState, Mood> = {
+  checking: '',
+  ready: '',
+  running: '',
+  undoing: '',
+  done: 'good',
+  failed: 'bad',
+  undone: '',
+};
+
+/** Describes the state of an import. @param state as stored, or as the API shows it */
+export function describeState(state: StoredState, t: Texts): { state: string; mood: Mood } {
+  return { state: t.states[state], mood: MOODS[state] };
+}
+
+/** Tells whether somebody is at work on the import, so that the page changes by itself. */
+export function isMoving(state: StoredState): state is 'checking' | 'running' | 'undoing' {
+  return state === 'checking' || state === 'running' || state === 'undoing';
+}
+
+/** Tells whether the rows of an import can be taken back. */
+export function isUndoable({ state, startedAt, rowsDeletedAt }: CustomerImport): boolean {
+  return rowsDeletedAt === null && (state === 'done' || (state === 'failed' && startedAt !== null));
+}
+
+/** Lists the numbers of an import with their labels; those that are zero are left out, except the rows. */
+export function listCounts(
+  { state, counts, rowsTotal }: CustomerImport,
+  { t, locale }: Localization,
+): { label: string; value: string }[] {
+  const texts = t.transfers;
+  const format = new Intl.NumberFormat(locale);
+  const entries: [string, number][] = [
+    [texts.newCustomers, counts.created],
+    [texts.knownCustomers, counts.updated],
+    [texts.unchanged, counts.unchanged],
+    [texts.wrong, counts.failed],
+    [texts.takenBack, counts.undone],
+    [texts.leftAsIs, counts.refused],
+  ];
+  const listed = isMoving(state) ? [] : entries.filter(([, count]) => count > 0);
+  return [[texts.rows, rowsTotal] as const, ...listed].map(([label, count]) => ({
+    label,
+    value: format.format(count),
+  }));
+}
+
+/** Says what a start would do. */
+export function describeStart(
+  { counts, rowsTotal }: CustomerImport,
+  localization: Localization,
+): { text: string; canStart: boolean } {
+  const { transfers: t } = localization.t;
+  const count = rowsTotal - counts.failed;
+  if (count === 0) return { text: t.startNothing, canStart: false };
+  const sentences = [formatCount(t.startText, count, localization)];
+  if (counts.failed > 0) sentences.push(formatCount(t.startWithout, counts.failed, localization));
+  return { text: sentences.join(' '), canStart: true };
+}
+
+const MAX_EXAMPLES = 3;
+const MAX_EXAMPLE_LENGTH = 40;
+const COLUMN = 'column_';
+
+/** Lists the columns as fields of a form, with examples of what they hold. */
+export function listColumnFields(
+  columns: CustomerImport['columns'],
+  rows: readonly (Record<string, string> | null)[],
+  t: Texts,
+): ColumnField[] {
+  return columns.map(({ name, field }, i) => {
+    const examples = rows
+      .map((row) => row?.[name] ?? '')
+      .filter((text) => text !== '')
+      .slice(0, MAX_EXAMPLES)
+      .map((text) =>
+        text.length > MAX_EXAMPLE_LENGTH ? `${text.slice(0, MAX_EXAMPLE_LENGTH)}…` : text,
+      );
+    return {
+      name: `${COLUMN}${i}`,
+      label: name === '' ? `${i + 1}` : name,
+      value: field ?? '',
+      hint: examples.length > 0 ? t.examples(examples.join(', ')) : t.noExamples,
+    };
+  });
+}
+
+export function listFieldChoices(t: Texts): Choice[] {
+  return [
+    { value: '', text: t.fields.ignore },
+    ...IMPORT_FIELDS.map((field) => ({ value: field, text: t.fields[field] })),
+  ];
+}
+
+/** Reads which field each column holds from a form; a column that it lacks stays as it is. */
+export function readMapping(
+  columns: CustomerImport['columns'],
+  form: Readonly<Record<string, string | undefined>>,
+): MappingRequest {
+  const entries = columns.map(({ name, field }, i): [string, ImportField | null] => {
+    const value = form[`${COLUMN}${i}`];
+    if (value === undefined) return [name, field];
+    return [name, IMPORT_FIELDS.find((one) => one === value) ?? null];
+  });
+  return Object.fromEntries(entries);
+}
+
+/** Tells whether no column can find a customer again, so that every row has an error. */
+export function lacksIdentity(columns: CustomerImport['columns']): boolean {
+  return !columns.some(
+    ({ field }) => field === 'email' || field === 'phone' || field === 'external_id',
+  );
+}
+
+/** A file that shows what an import understands. */
+export const SAMPLE_FILE = [
+  'first_name,last_name,email,phone,birthday,marketing_consent,stamps',
+  'Anna,Berg,anna@example.com,+49 171 3920001,1990-05-31,yes,4',
+  'Ömer,Kaya,,+49 171 3920002,,no,7',
+  'نور,الهاشمي,nour@example.com,,2001-12-01,,0',
+  '',
+].join('\r\n');

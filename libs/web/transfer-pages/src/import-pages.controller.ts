@@ -1,0 +1,309 @@
+import { Body, Controller, Get, Param, Post, Query, Req, Res } from '@nestjs/common';
+import { CommandBus } from '@nestjs/cqrs';
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import type { CommandContext } from '#kernel/aggregate.js';
+import { RejectedError, type FieldErrors } from '#kernel/errors.js';
+import { detectFileType } from '#http/file-bodies.js';
+import { TakesForm, type Form } from '#http/form-bodies.js';
+import { parsePathId } from '#http/path.js';
+import { findUploadedFile, TakesUpload } from '#http/upload-forms.js';
+import type { Translations } from '#translations/en.js';
+import { formatCount } from '#translations/translations.js';
+import type { CustomerImport } from '#imports/customer-import.js';
+import { ChooseImportColumns, DiscardImport } from '#imports/draft-import.commands.js';
+import { CreateImport, StartImport, UndoImport } from '#imports/import.commands.js';
+import type { ImportJson } from '#imports/import.dto.js';
+import { renderRowsAsCsv } from '#imports/import-rows-csv.js';
+import { ImportsService } from '#imports/imports.service.js';
+import {
+  ConsoleContext,
+  CurrentStore,
+  CurrentUser,
+  RequiresOperation,
+  type EnteredStore,
+  type SignedInUser,
+} from '#pages/current-user.js';
+import { Pages } from '#pages/pages.service.js';
+import { SubmittedForms } from '#pages/submitted-forms.service.js';
+import { lacksIdentity, readMapping } from './import-page.js';
+import { ImportPages } from './import-pages.service.js';
+import { buildTransfersPath, TransferPages } from './transfer-pages.service.js';
+
+const MAX_FILE_BYTES = 20 * 1024 * 1024;
+/** Excel's own files, and everything else that is a ZIP archive; the older ones are OLE containers. */
+const EXCEL = /^(504b0304|d0cf11e0)/;
+
+/** Serves the way of an import: upload, columns, check, start, result, undo. */
+@Controller('app/stores/:account_id/transfers/imports')
+export class ImportPagesController {
+  constructor(
+    private readonly pages: Pages,
+    private readonly page: ImportPages,
+    private readonly transfers: TransferPages,
+    private readonly imports: ImportsService,
+    private readonly commands: CommandBus,
+    private readonly forms: SubmittedForms,
+  ) {}
+
+  @Post()
+  @TakesUpload(MAX_FILE_BYTES)
+  @RequiresOperation('createImport')
+  async upload(
+    @CurrentStore() store: EnteredStore,
+    @CurrentUser() { userId }: SignedInUser,
+    @ConsoleContext() context: CommandContext,
+    @Body() form: Form,
+    @Req() request: FastifyRequest,
+    @Res() reply: FastifyReply,
+  ): Promise<void> {
+    const { transfers: t } = this.pages.localize(request).t;
+    const { card_id: card = '' } = form;
+    const bytes = findUploadedFile(request, 'file');
+    const problem = findFileProblem(bytes, t);
+    if (!bytes || problem !== '') {
+      const errors = { file: [problem] };
+      await this.transfers.send(request, reply, store, { errors, card, status: 422 });
+      return;
+    }
+    const format = detectFileType(bytes) === 'text/csv' ? ('csv' as const) : ('ndjson' as const);
+    const options = { card_id: toId(card), dry_run: true, mapping: null, date_order: null };
+    try {
+      const action = `import into ${store.id}`;
+      const { id } = await this.forms.executeOnce<ImportJson>({ userId, action, form }, (keyed) =>
+        this.commands.execute(
+          new CreateImport({ ...context, keyed }, { bytes, format }, options, true),
+        ),
+      );
+      const path = `${buildTransfersPath(store)}/imports/${id}?done=uploaded`;
+      await this.pages.redirect(reply, path);
+    } catch (error) {
+      if (!(error instanceof RejectedError)) throw error;
+      const { card_id: ofCard, ...others } = error.errors;
+      const sentences = Object.values(others).flat();
+      const errors: FieldErrors = {
+        ...(ofCard && { card_id: [t.cardClosed] }),
+        ...(sentences.length > 0 && {
+          file: [`${t.fileUnreadable} ${[...sentences, error.resolution ?? ''].join(' ').trim()}`],
+        }),
+      };
+      await this.transfers.send(request, reply, store, { errors, card, status: 422 });
+    }
+  }
+
+  @Get(':id')
+  @RequiresOperation('getImport')
+  async show(
+    @CurrentStore() store: EnteredStore,
+    @Param('id') path: string,
+    @Query('done') done: unknown,
+    @Req() request: FastifyRequest,
+    @Res() reply: FastifyReply,
+  ): Promise<void> {
+    const { done: notices } = this.pages.localize(request).t.transfers;
+    const current = await this.imports.get(store.id, parsePathId(path));
+    const notice =
+      typeof done === 'string' && Object.hasOwn(notices, done)
+        ? notices[done as keyof typeof notices]
+        : '';
+    await this.page.send(request, reply, store, current, { notice });
+  }
+
+  @Get(':id/rows.csv')
+  @RequiresOperation('listImportRows')
+  async showRows(
+    @CurrentStore() store: EnteredStore,
+    @Param('id') path: string,
+    @Res() reply: FastifyReply,
+  ): Promise<void> {
+    const current = await this.imports.get(store.id, parsePathId(path));
+    const rows = await this.imports.listAllRows(current, 'failed');
+    await reply
+      .type('text/csv; charset=utf-8')
+      .header('cache-control', 'no-store')
+      .header('content-disposition', `attachment; filename="import-${current.id}.csv"`)
+      .send(Buffer.from(renderRowsAsCsv(current, rows)));
+  }
+
+  @Post(':id/columns')
+  @TakesForm()
+  @RequiresOperation('imports.choose_columns')
+  async chooseColumns(
+    @CurrentStore() store: EnteredStore,
+    @ConsoleContext() context: CommandContext,
+    @Param('id') path: string,
+    @Body() form: Form,
+    @Req() request: FastifyRequest,
+    @Res() reply: FastifyReply,
+  ): Promise<void> {
+    const current = await this.imports.get(store.id, parsePathId(path));
+    const mapping = readMapping(current.columns, form);
+    const { card_id: card = '', date_order: order = '' } = form;
+    const choices = {
+      cardId: toId(card),
+      mapping,
+      dateOrder: order === 'dmy' || order === 'mdy' ? order : null,
+    } as const;
+    try {
+      await this.commands.execute(new ChooseImportColumns(context, current.id, choices));
+    } catch (error) {
+      if (!(error instanceof RejectedError)) throw error;
+      const columns = current.columns.map(({ name }) => ({ name, field: mapping[name] ?? null }));
+      const typed = { ...current, columns, cardId: choices.cardId, dateOrder: choices.dateOrder };
+      const { transfers: t } = this.pages.localize(request).t;
+      const errors = describeColumnErrors(error.errors, columns, choices.cardId, t);
+      await this.page.send(request, reply, store, typed, { errors, status: 422 });
+      return;
+    }
+    await this.pages.redirect(
+      reply,
+      `${buildTransfersPath(store)}/imports/${current.id}?done=checked`,
+    );
+  }
+
+  @Post(':id/start')
+  @TakesForm()
+  @RequiresOperation('startImport')
+  async start(
+    @CurrentStore() store: EnteredStore,
+    @ConsoleContext() context: CommandContext,
+    @Param('id') path: string,
+    @Req() request: FastifyRequest,
+    @Res() reply: FastifyReply,
+  ): Promise<void> {
+    const id = parsePathId(path);
+    await this.change(
+      request,
+      reply,
+      store,
+      new StartImport(context, id),
+      `/imports/${id}?done=started`,
+    );
+  }
+
+  @Get(':id/discard')
+  @RequiresOperation('imports.discard')
+  async askToDiscard(
+    @CurrentStore() store: EnteredStore,
+    @Param('id') path: string,
+    @Req() request: FastifyRequest,
+    @Res() reply: FastifyReply,
+  ): Promise<void> {
+    const { t, locale } = this.pages.localize(request);
+    const { id, createdAt } = await this.imports.get(store.id, parsePathId(path));
+    const time = await this.transfers.createTimeFormat(store, locale);
+    const page = `${buildTransfersPath(store)}/imports/${id}`;
+    await this.pages.sendConfirmation(request, reply, {
+      question: t.transfers.discardQuestion,
+      about: t.transfers.importOf(time(createdAt)),
+      text: t.transfers.discardText,
+      yes: t.transfers.discardYes,
+      no: t.transfers.keep,
+      action: `${page}/discard`,
+      back: page,
+    });
+  }
+
+  @Post(':id/discard')
+  @TakesForm()
+  @RequiresOperation('imports.discard')
+  async discard(
+    @CurrentStore() store: EnteredStore,
+    @ConsoleContext() context: CommandContext,
+    @Param('id') path: string,
+    @Req() request: FastifyRequest,
+    @Res() reply: FastifyReply,
+  ): Promise<void> {
+    const command = new DiscardImport(context, parsePathId(path));
+    await this.change(request, reply, store, command, '?done=discarded');
+  }
+
+  @Get(':id/undo')
+  @RequiresOperation('undoImport')
+  async askToUndo(
+    @CurrentStore() store: EnteredStore,
+    @Param('id') path: string,
+    @Req() request: FastifyRequest,
+    @Res() reply: FastifyReply,
+  ): Promise<void> {
+    const localization = this.pages.localize(request);
+    const { transfers: t } = localization.t;
+    const { id, createdAt, counts } = await this.imports.get(store.id, parsePathId(path));
+    const time = await this.transfers.createTimeFormat(store, localization.locale);
+    const page = `${buildTransfersPath(store)}/imports/${id}`;
+    await this.pages.sendConfirmation(request, reply, {
+      question: t.undoQuestion,
+      about: t.importOf(time(createdAt)),
+      text: formatCount(t.undoText, counts.created, localization),
+      yes: t.undoYes,
+      no: t.keep,
+      action: `${page}/undo`,
+      back: page,
+    });
+  }
+
+  @Post(':id/undo')
+  @TakesForm()
+  @RequiresOperation('undoImport')
+  async undo(
+    @CurrentStore() store: EnteredStore,
+    @ConsoleContext() context: CommandContext,
+    @Param('id') path: string,
+    @Req() request: FastifyRequest,
+    @Res() reply: FastifyReply,
+  ): Promise<void> {
+    const id = parsePathId(path);
+    await this.change(
+      request,
+      reply,
+      store,
+      new UndoImport(context, id),
+      `/imports/${id}?done=undone`,
+    );
+  }
+
+  /** Changes an import, or shows what it has become when that is not possible any more. */
+  private async change(
+    request: FastifyRequest,
+    reply: FastifyReply,
+    store: EnteredStore,
+    command: StartImport | DiscardImport | UndoImport,
+    path: string,
+  ): Promise<void> {
+    try {
+      await this.commands.execute<typeof command, ImportJson>(command);
+    } catch (error) {
+      if (!(error instanceof RejectedError)) throw error;
+      const current = await this.imports.get(store.id, command.id);
+      const { changedMeanwhile } = this.pages.localize(request).t.transfers;
+      const errors = { base: [changedMeanwhile] };
+      await this.page.send(request, reply, store, current, { errors, status: 422 });
+      return;
+    }
+    await this.pages.redirect(reply, buildTransfersPath(store) + path);
+  }
+}
+
+/** Finds what is wrong with a file at first sight; empty: nothing. */
+function findFileProblem(bytes: Buffer | undefined, t: Translations['transfers']): string {
+  if (!bytes) return t.fileMissing;
+  return EXCEL.test(bytes.subarray(0, 4).toString('hex')) ? t.fileExcel : '';
+}
+
+/** Describes in the language of the page why columns cannot be taken. */
+function describeColumnErrors(
+  { mapping, card_id: card, birthday }: FieldErrors,
+  columns: CustomerImport['columns'],
+  cardId: number | null,
+  t: Translations['transfers'],
+): FieldErrors {
+  return {
+    ...(mapping && { mapping: [lacksIdentity(columns) ? t.columnsMissing : t.columnsTwice] }),
+    ...(card && { card_id: [cardId === null ? t.cardNeeded : t.cardClosed] }),
+    ...(birthday && { date_order: [t.dateOrderNeeded] }),
+    ...(!mapping && !card && !birthday && { base: [t.changedMeanwhile] }),
+  };
+}
+
+function toId(text: string): number | null {
+  return /^[1-9]\d{0,14}$/.test(text) ? Number(text) : null;
+}

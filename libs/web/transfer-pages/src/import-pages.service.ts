@@ -1,0 +1,166 @@
+import { Injectable } from '@nestjs/common';
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import type { FieldErrors } from '#kernel/errors.js';
+import { formatCount } from '#translations/translations.js';
+import type { CustomerImport } from '#imports/customer-import.js';
+import { DISCARDED } from '#imports/draft-import.commands.js';
+import { ImportsService } from '#imports/imports.service.js';
+import { loadAsset } from '#pages/assets.js';
+import type { EnteredStore } from '#pages/current-user.js';
+import { Pages } from '#pages/pages.service.js';
+import { loadView } from '#pages/view.js';
+import {
+  describeStart,
+  describeState,
+  isMoving,
+  isUndoable,
+  lacksIdentity,
+  listColumnFields,
+  listCounts,
+  listFieldChoices,
+  type Choice,
+  type ColumnField,
+  type Mood,
+} from './import-page.js';
+import { describeRowErrors } from './row-errors.js';
+import { buildTransfersPath, TransferPages, TRANSFERS_STYLE } from './transfer-pages.service.js';
+
+const EXAMPLE_ROWS = 5;
+const SHOWN_ERRORS = 20;
+
+type ImportView = {
+  at: string;
+  state: string;
+  mood: Mood;
+  path: string;
+  back: string;
+  notice: string;
+  error: string;
+  errors: FieldErrors;
+  /** Null: nobody is at work on it. */
+  progress: { label: string; text: string; done: number; total: number } | null;
+  counts: { label: string; value: string }[];
+  /** Null: it does not wait for a start. */
+  draft: {
+    columns: ColumnField[];
+    fields: Choice[];
+    isUnusable: boolean;
+    cards: Choice[];
+    card: string;
+    orders: Choice[];
+    order: string;
+    start: string;
+    canStart: boolean;
+  } | null;
+  wrongRows: { row: string; problem: string }[];
+  /** How many more rows with errors there are. */
+  more: string;
+  isUndoable: boolean;
+  areRowsDeleted: boolean;
+  days: string;
+};
+
+const view = loadView<ImportView>(import.meta.url, './views/import.eta');
+const SCRIPT = loadAsset(import.meta.url, './assets/import-progress.js');
+
+/** Shows an import: what it is at, its columns, and the rows with errors. */
+@Injectable()
+export class ImportPages {
+  constructor(
+    private readonly pages: Pages,
+    private readonly transfers: TransferPages,
+    private readonly imports: ImportsService,
+  ) {}
+
+  async send(
+    request: FastifyRequest,
+    reply: FastifyReply,
+    store: EnteredStore,
+    current: CustomerImport,
+    {
+      notice = '',
+      errors = {},
+      status = 200,
+    }: Partial<Pick<ImportView, 'notice' | 'errors'>> & { status?: number },
+  ): Promise<void> {
+    const localization = this.pages.localize(request);
+    const { t, locale } = localization;
+    const { state, counts, rowsTotal } = current;
+    const format = new Intl.NumberFormat(locale);
+    const time = await this.transfers.createTimeFormat(store, locale);
+    const base = buildTransfersPath(store);
+    const at = time(current.createdAt);
+    const wrong = await this.imports.listRows(current, 'failed', {
+      after: null,
+      limit: SHOWN_ERRORS,
+    });
+    const more = counts.failed - wrong.length;
+    await this.pages.send(request, reply, {
+      view,
+      title: `${t.transfers.importOf(at)} · ${store.name}`,
+      width: 'form',
+      status,
+      styles: [TRANSFERS_STYLE],
+      ...(isMoving(state) && { scripts: [SCRIPT], allow: { 'connect-src': ["'self'"] } }),
+      data: {
+        at,
+        ...describeState(state, t.transfers),
+        path: `${base}/imports/${current.id}`,
+        back: base,
+        notice,
+        error: current.error === DISCARDED ? t.transfers.done.discarded : (current.error ?? ''),
+        errors,
+        progress: isMoving(state)
+          ? {
+              label: t.transfers.progress[state],
+              text: t.transfers.progressOf(format.format(counts.done), format.format(rowsTotal)),
+              done: counts.done,
+              total: rowsTotal,
+            }
+          : null,
+        counts: listCounts(current, localization),
+        draft: state === 'ready' ? await this.describeDraft(store, current, localization) : null,
+        wrongRows: wrong.map((row) => ({
+          row: format.format(row.row),
+          problem: describeRowErrors(row.errors ?? {}, t.transfers),
+        })),
+        more: more > 0 ? formatCount(t.transfers.more, more, localization) : '',
+        isUndoable: isUndoable(current),
+        areRowsDeleted: current.rowsDeletedAt !== null,
+        days: this.transfers.formatUndoDays(locale),
+      },
+    });
+  }
+
+  private async describeDraft(
+    store: EnteredStore,
+    current: CustomerImport,
+    localization: ReturnType<Pages['localize']>,
+  ): Promise<NonNullable<ImportView['draft']>> {
+    const { transfers: t } = localization.t;
+    const { columns, cardId, dateOrder } = current;
+    const rows = await this.imports.listRows(current, null, { after: null, limit: EXAMPLE_ROWS });
+    const start = describeStart(current, localization);
+    return {
+      columns: listColumnFields(
+        columns,
+        rows.map(({ data }) => data),
+        t,
+      ),
+      fields: listFieldChoices(t),
+      isUnusable: lacksIdentity(columns),
+      cards: await this.transfers.listCards(store, t.noCard),
+      card: cardId === null ? '' : String(cardId),
+      orders: columns.some(({ field }) => field === 'birthday')
+        ? [
+            { value: '', text: t.dateOrders.auto },
+            { value: 'dmy', text: t.dateOrders.dmy },
+            { value: 'mdy', text: t.dateOrders.mdy },
+          ]
+        : [],
+      order: dateOrder ?? '',
+      start: start.text,
+      canStart: start.canStart,
+    };
+  }
+}

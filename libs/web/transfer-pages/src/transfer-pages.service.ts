@@ -1,0 +1,142 @@
+import { Injectable } from '@nestjs/common';
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import type { FieldErrors } from '#kernel/errors.js';
+import { Config } from '#configuration/config.js';
+import { formatCount } from '#translations/translations.js';
+import { AccountsService } from '#accounts/accounts.service.js';
+import { CardsService } from '#cards/cards.service.js';
+import { ImportsService } from '#imports/imports.service.js';
+import { loadAsset } from '#pages/assets.js';
+import type { EnteredStore } from '#pages/current-user.js';
+import { Pages } from '#pages/pages.service.js';
+import { SubmittedForms } from '#pages/submitted-forms.service.js';
+import { loadView } from '#pages/view.js';
+import { describeState, type Choice, type ImportLine } from './import-page.js';
+
+const PAGE_SIZE = 20;
+const MAX_CARDS = 500;
+
+type TransfersView = {
+  base: string;
+  /** Of the form, so that it counts once. */
+  receipt: string;
+  cards: Choice[];
+  card: string;
+  lines: ImportLine[];
+  older: string | null;
+  isFirst: boolean;
+  /** For how long an import can be undone. */
+  days: string;
+  notice: string;
+  errors: FieldErrors;
+  range: { from: string; to: string; kind: string };
+  kinds: { value: string; text: string; about: string }[];
+};
+
+export type TransfersInput = {
+  before?: number | null;
+  notice?: string;
+  status?: number;
+  errors?: FieldErrors;
+  card?: string;
+  range?: Partial<TransfersView['range']>;
+};
+
+const view = loadView<TransfersView>(import.meta.url, './views/transfers.eta');
+export const TRANSFERS_STYLE = loadAsset(import.meta.url, './assets/transfers.css');
+
+/** Shows the page from which files are imported and exported. */
+@Injectable()
+export class TransferPages {
+  constructor(
+    private readonly pages: Pages,
+    private readonly imports: ImportsService,
+    private readonly cards: CardsService,
+    private readonly accounts: AccountsService,
+    private readonly forms: SubmittedForms,
+    private readonly config: Config,
+  ) {}
+
+  async send(
+    request: FastifyRequest,
+    reply: FastifyReply,
+    store: EnteredStore,
+    { before = null, notice = '', status = 200, errors = {}, card = '', range }: TransfersInput,
+  ): Promise<void> {
+    const localization = this.pages.localize(request);
+    const { transfers: t } = localization.t;
+    const base = buildTransfersPath(store);
+    // One more tells whether there is another page.
+    const [list, cards, time] = await Promise.all([
+      this.imports.list(store.id, {
+        after: before === null ? null : [before],
+        limit: PAGE_SIZE + 1,
+      }),
+      this.listCards(store, t.noCard),
+      this.createTimeFormat(store, localization.locale),
+    ]);
+    const entries = list.slice(0, PAGE_SIZE);
+    const last = entries.at(-1);
+    const format = (count: number) => formatCount((text) => text, count, localization);
+    await this.pages.send(request, reply, {
+      view,
+      title: `${t.title} · ${store.name}`,
+      status,
+      styles: [TRANSFERS_STYLE],
+      data: {
+        base,
+        receipt: this.forms.createReceipt(),
+        cards,
+        card,
+        lines: entries.map(({ id, state, created_at: at, created, updated, failed }) => ({
+          ...describeState(state, t),
+          path: `${base}/imports/${id}`,
+          at: time(new Date(at)),
+          result:
+            state === 'checking' ? '' : t.summary(format(created), format(updated), format(failed)),
+        })),
+        older: list.length > PAGE_SIZE && last ? `${base}?before=${last.id}` : null,
+        isFirst: before === null,
+        days: this.formatUndoDays(localization.locale),
+        notice,
+        errors,
+        range: { from: '', to: '', kind: 'redemptions', ...range },
+        kinds: (['customers', 'customer_cards', 'redemptions', 'history'] as const).map((kind) => ({
+          value: kind,
+          text: t.kinds[kind],
+          about: t.kindsAbout[kind],
+        })),
+      },
+    });
+  }
+
+  /** Lists the cards that customers can get, and the choice of none. */
+  async listCards({ id }: EnteredStore, none: string): Promise<Choice[]> {
+    const filter = { scope: 'active' as const, updatedSince: null };
+    const cards = await this.cards.list(id, filter, { after: null, limit: MAX_CARDS });
+    return [
+      { value: '', text: none },
+      ...cards.map((card) => ({ value: String(card.id), text: card.name })),
+    ];
+  }
+
+  /** Formats for how many days an import can be undone. */
+  formatUndoDays(locale: string): string {
+    return new Intl.NumberFormat(locale).format(this.config.importRetentionDays);
+  }
+
+  /** Creates a format for times in the time zone of the store. */
+  async createTimeFormat({ id }: EnteredStore, locale: string): Promise<(at: Date) => string> {
+    const timeZone = await this.accounts.getTimeZone(id);
+    const format = new Intl.DateTimeFormat(locale, {
+      dateStyle: 'medium',
+      timeStyle: 'short',
+      timeZone,
+    });
+    return (at) => format.format(at);
+  }
+}
+
+export function buildTransfersPath({ id }: EnteredStore): string {
+  return `/app/stores/${id}/transfers`;
+}

@@ -1,0 +1,114 @@
+import { Controller, Get, Header, Query, Req, Res } from '@nestjs/common';
+import type { FastifyReply } from 'fastify';
+import type { CommandContext } from '#kernel/aggregate.js';
+import { NotFoundError, type FieldErrors } from '#kernel/errors.js';
+import { findMomentOfDay } from '#kernel/zoned-time.js';
+import type { AuthenticatedRequest } from '#http/caller.js';
+import type { Translations } from '#translations/en.js';
+import { AccountsService } from '#accounts/accounts.service.js';
+import { findExportFile } from '#exports/export-file.js';
+import { EVERYTHING, StoreExport } from '#exports/store-export.service.js';
+import {
+  ConsoleContext,
+  CurrentStore,
+  RequiresOperation,
+  type EnteredStore,
+} from '#pages/current-user.js';
+import { Pages } from '#pages/pages.service.js';
+import { SAMPLE_FILE } from './import-page.js';
+import { TransferPages } from './transfer-pages.service.js';
+
+type ExportQuery = { kind?: unknown; format?: unknown; from?: unknown; to?: unknown };
+
+/** The kinds of records that have a time. */
+const TIMED = new Set(['history', 'redemptions']);
+
+/** Shows where files come in and go out, and sends the exports. */
+@Controller('app/stores/:account_id/transfers')
+export class TransfersController {
+  constructor(
+    private readonly transfers: TransferPages,
+    private readonly exports: StoreExport,
+    private readonly accounts: AccountsService,
+    private readonly pages: Pages,
+  ) {}
+
+  @Get()
+  @RequiresOperation('listImports')
+  async show(
+    @CurrentStore() store: EnteredStore,
+    @Query('before') before: unknown,
+    @Query('done') done: unknown,
+    @Req() request: AuthenticatedRequest,
+    @Res() reply: FastifyReply,
+  ): Promise<void> {
+    const { transfers: t } = this.pages.localize(request).t;
+    await this.transfers.send(request, reply, store, {
+      before: typeof before === 'string' && /^[1-9]\d{0,14}$/.test(before) ? Number(before) : null,
+      notice: done === 'discarded' ? t.done.discarded : '',
+    });
+  }
+
+  @Get('sample.csv')
+  @RequiresOperation('createImport')
+  @Header('content-type', 'text/csv; charset=utf-8')
+  @Header('content-disposition', 'attachment; filename="customers.csv"')
+  @Header('cache-control', 'no-store')
+  showSample(): string {
+    // Excel reads UTF-8 only with its mark.
+    return `\uFEFF${SAMPLE_FILE}`;
+  }
+
+  @Get('export')
+  @RequiresOperation('exportRecords')
+  async export(
+    @CurrentStore() store: EnteredStore,
+    @ConsoleContext() context: CommandContext,
+    @Query() query: ExportQuery,
+    @Req() request: AuthenticatedRequest,
+    @Res() reply: FastifyReply,
+  ): Promise<void> {
+    const [kind, format, from, to] = [query.kind, query.format, query.from, query.to].map((value) =>
+      typeof value === 'string' ? value.trim() : '',
+    );
+    const file = findExportFile(`${kind}.${format === '' ? 'csv' : format}`);
+    if (!file) throw new NotFoundError('Export');
+    const { transfers: t } = this.pages.localize(request).t;
+    const range = { from: from ?? '', to: to ?? '' };
+    const errors = TIMED.has(file.kind) ? findRangeErrors(range, t) : {};
+    if (Object.keys(errors).length > 0) {
+      const typed = { errors, range: { ...range, kind: file.kind }, status: 422 };
+      await this.transfers.send(request, reply, store, typed);
+      return;
+    }
+    const moments = TIMED.has(file.kind) ? await this.findMoments(store, range) : EVERYTHING;
+    void reply.header('cache-control', 'no-store');
+    const body = await this.exports.open(context, { file, range: moments }, request, reply);
+    await reply.send(body);
+  }
+
+  /** Finds the times of whole days, in the time zone of the store. */
+  private async findMoments({ id }: EnteredStore, { from, to }: { from: string; to: string }) {
+    const timeZone = await this.accounts.getTimeZone(id);
+    const find = (day: string, moment: 'start' | 'next') =>
+      day === '' ? null : new Date(findMomentOfDay(day, moment, timeZone));
+    return { from: find(from, 'start'), to: find(to, 'next') };
+  }
+}
+
+function findRangeErrors(
+  { from, to }: { from: string; to: string },
+  t: Translations['transfers'],
+): FieldErrors {
+  const errors: FieldErrors = {};
+  if (from !== '' && !isDay(from)) errors['from'] = [t.rangeInvalid];
+  if (to !== '' && !isDay(to)) errors['to'] = [t.rangeInvalid];
+  else if (to !== '' && from > to) errors['to'] = [t.rangeReversed];
+  return errors;
+}
+
+function isDay(text: string): boolean {
+  if (!/^(?!0000)\d{4}-\d\d-\d\d$/.test(text)) return false;
+  const at = Date.parse(`${text}T00:00:00Z`);
+  return !Number.isNaN(at) && new Date(at).toISOString().slice(0, 10) === text;
+}

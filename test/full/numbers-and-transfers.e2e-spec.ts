@@ -1,0 +1,257 @@
+import { readFileSync } from 'node:fs';
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import type { Browser, Page } from 'playwright-core';
+import { AddMember } from '#identity/member.commands.js';
+import { CreateUser } from '#identity/identity.commands.js';
+import type { CustomerListJson } from '#customers/customer-list.dto.js';
+import { enrol } from '../support/fixtures/enrolled-customer.js';
+import { expectAccessiblePage, SIZES, startChromium } from '../support/browser/chromium.js';
+import { eventually } from '../support/jest/eventually.js';
+import { newImportDispatch } from '../support/services/import-dispatcher.js';
+import { cli, startService, type Client, type LocalService } from '../support/services/service.js';
+import { runStatistics } from '../support/services/statistics.js';
+
+/** Tests the overview, the numbers, and imports and exports in a real browser. */
+
+const PUBLIC_URL = 'http://cards.localhost';
+const PASSWORD = 'correct horse';
+const MAX_BYTES = 30 * 1024;
+
+let service: LocalService;
+let store: Client & { email: string };
+let browser: Browser;
+const stopping = new AbortController();
+let work: Promise<unknown>;
+const consoleErrors: string[] = [];
+
+beforeAll(async () => {
+  service = await startService({ PUBLIC_URL });
+  store = await service.newStore({ timeZone: 'Europe/Berlin' });
+  work = Promise.all([
+    newImportDispatch(service).run(stopping.signal),
+    runStatistics(service, stopping.signal),
+  ]);
+  browser = await startChromium({ 'cards.localhost': service.baseUrl });
+});
+afterAll(async () => {
+  await browser?.close();
+  stopping.abort();
+  await work;
+  await service?.stop();
+});
+
+/** Opens a page of a store, and signs in. */
+async function open(
+  path: string,
+  { email = store.email, at = store, javaScriptEnabled = true, locale = 'en-GB' } = {},
+): Promise<Page> {
+  const context = await browser.newContext({ viewport: SIZES.phone, javaScriptEnabled, locale });
+  const page = await context.newPage();
+  page.on('console', (message) => {
+    if (['error', 'warning'].includes(message.type())) consoleErrors.push(message.text());
+  });
+  await page.goto(`${PUBLIC_URL}/app/stores/${at.accountId}${path}`);
+  await page.locator('input[name=email]').fill(email);
+  await page.locator('input[name=password]').fill(PASSWORD);
+  await page.locator('input[name=password]').press('Enter');
+  await page.waitForURL(`**/app/stores/${at.accountId}${path}`);
+  return page;
+}
+
+/** Checks the page as it stands: for everybody, on every screen, and light. */
+async function expectGoodPage(page: Page, name: string): Promise<void> {
+  await expectAccessiblePage(page, name);
+  await page.setViewportSize({ width: 320, height: 640 });
+  expect([name, await page.evaluate('document.documentElement.scrollWidth')]).toEqual([name, 320]);
+  await page.setViewportSize(SIZES.phone);
+  const response = await page.reload();
+  expect((await response?.body())?.length).toBeLessThan(MAX_BYTES);
+}
+
+const press = (page: Page, name: string) => page.getByRole('button', { name, exact: true }).click();
+const countOf = (page: Page, label: string) =>
+  page.locator(`dt:text-is("${label}") + dd`).first().textContent();
+
+describe('the overview', () => {
+  it('leads the owner of a new store through what is left to set up', async () => {
+    const at = await service.newStore();
+    const page = await open('', { email: at.email, at });
+    await page.getByText('0 of').waitFor();
+    await expectGoodPage(page, 'overview-new');
+    await enrol(at, { rewards: [5] });
+    await page.reload();
+    expect(await page.locator('.steps .done').count()).toBe(3);
+    await page.getByRole('link', { name: 'Go Add your first location' }).click();
+    await page.waitForURL('**/locations');
+    await page.context().close();
+  });
+
+  it('shows the team no numbers', async () => {
+    const email = 'staff-of-numbers@example.com';
+    await service.execute(new CreateUser(cli, email, 'نور', PASSWORD));
+    await service.execute(new AddMember(cli, store.accountId, email, 'staff'));
+    const page = await open('', { email });
+    await page.getByText('You are on the team').waitFor();
+    expect(await page.locator('.figures, .steps').count()).toBe(0);
+    for (const path of ['numbers', 'transfers']) {
+      const response = await page.goto(`${PUBLIC_URL}/app/stores/${store.accountId}/${path}`);
+      expect(response?.status()).toBe(403);
+    }
+    await page.context().close();
+  });
+});
+
+describe('the numbers', () => {
+  it('say where to begin while there are none', async () => {
+    const at = await service.newStore();
+    await at.post(`${at.store}/cards`, { card: { name: 'Coffee' } });
+    const page = await open('/numbers', { email: at.email, at });
+    await page.getByText('No numbers yet').waitFor();
+    expect(await page.locator('.empty .button').count()).toBe(1);
+    await expectGoodPage(page, 'numbers-empty');
+    await page.context().close();
+  });
+
+  it('show today, the days before, and who did what', async () => {
+    const { path, rewards } = await enrol(store, {
+      card: { name: 'قهوة ☕ and a name that goes on and on until it needs a second line' },
+      rewards: [3],
+    });
+    const { body: location } = await store.post<{ id: number }>(`${store.store}/locations`, {
+      location: { name: 'Harbour', address: 'Vorsetzen 32, Hamburg' },
+    });
+    await store.post(`${path}/stamp`, { stamps: 4, location_id: location.id });
+    await store.post(`${path}/stamp`, { stamps: 2 });
+    await store.post(`${path}/redeem`, { reward_id: rewards[0]?.id });
+    const page = await open('/numbers');
+    await eventually(
+      async () => {
+        await page.reload();
+        return countOf(page, 'Stamps');
+      },
+      (count) => count === '6',
+    );
+    expect(await countOf(page, 'Visits')).toBe('3');
+    expect(await countOf(page, 'Rewards redeemed')).toBe('1');
+    expect(await countOf(page, 'Rewards ready to redeem')).toBe('1');
+    expect(await page.getByRole('img', { name: /^Stamps: 6 in all/ }).count()).toBe(1);
+    await page.getByText('Show as a table').first().click();
+    const rows = page.locator('table.numbers').first().locator('tbody tr');
+    expect(await rows.count()).toBe(31);
+    expect((await rows.first().locator('td').allTextContents()).slice(0, 2)).toEqual(['6', '1']);
+    const table = (name: string) => page.getByRole('table', { name }).locator('tbody tr');
+    expect(await table('By location').allTextContents()).toHaveLength(2);
+    expect(await table('By person').first().textContent()).toContain('Tills and apps');
+    await expectGoodPage(page, 'numbers');
+    await page.getByRole('link', { name: 'Harbour' }).click();
+    await page.getByText('Clear filters').first().waitFor();
+    expect(await countOf(page, 'Stamps')).toBe('4');
+    await page.getByLabel('Period').selectOption('months');
+    await press(page, 'Show');
+    await page.getByRole('img', { name: /^Stamps: 4 in all/ }).waitFor();
+    await page.context().close();
+  });
+
+  it('come in the language of the browser', async () => {
+    const page = await open('/numbers', { locale: 'de-DE' });
+    await page.getByRole('heading', { name: 'Wiederkehrende Kunden' }).waitFor();
+    expect(await page.locator('main').textContent()).not.toMatch(/undefined|NaN/);
+    await page.context().close();
+  });
+});
+
+const CUSTOMERS = [
+  'Wer;Ort;Kontakt;Punkte',
+  'Ömer;Hamburg;oemer@example.com;3',
+  'نور;Bremen;nour@example.com;0',
+  'Zoë 🌙;Kiel;keine;1',
+].join('\n');
+
+describe.each([true, false])('an import, scripts: %s', (javaScriptEnabled) => {
+  it('goes from an unknown file to its customers and back', async () => {
+    const at = await service.newStore();
+    const { card } = await enrol(at, { card: { name: 'Coffee' } });
+    const page = await open('/transfers', { email: at.email, at, javaScriptEnabled });
+    await page.getByText('No imports yet').waitFor();
+    if (javaScriptEnabled) await expectGoodPage(page, 'transfers');
+    const upload = async (buffer: Buffer, name = 'customers.csv') => {
+      await page.getByLabel('File').setInputFiles({ name, mimeType: 'text/csv', buffer });
+      await press(page, 'Upload and check');
+    };
+    await upload(Buffer.from('504b0304', 'hex'), 'customers.xlsx');
+    await page.getByText('This is an Excel workbook').waitFor();
+    await page.getByLabel('Card for these customers').selectOption(String(card.id));
+    await upload(Buffer.from(CUSTOMERS));
+    await waitForState(page, 'Ready to start', javaScriptEnabled);
+    await page.getByText('every row has an error').waitFor();
+    await page.getByText('For example Ömer, نور, Zoë 🌙').waitFor();
+    if (javaScriptEnabled) await expectGoodPage(page, 'import-columns');
+    await page.getByLabel('Wer').selectOption('first_name');
+    await press(page, 'Check again');
+    await page.getByRole('alert').first().waitFor();
+    await page.getByLabel('Kontakt').selectOption('email');
+    await page.getByLabel('Punkte').selectOption('stamps');
+    await press(page, 'Check again');
+    await waitForState(page, 'Ready to start', javaScriptEnabled);
+    await page.getByText('2 rows will be imported. 1 row with errors will be left out.').waitFor();
+    if (javaScriptEnabled) await expectGoodPage(page, 'import-ready');
+    await press(page, 'Start the import');
+    await waitForState(page, 'Done', javaScriptEnabled);
+    expect(await countOf(page, 'New customers')).toBe('2');
+    const downloading = page.waitForEvent('download');
+    await page.getByRole('link', { name: 'Download them' }).click();
+    expect(readFileSync(await (await downloading).path(), 'utf8')).toContain(
+      'Zoë 🌙;Kiel;keine;1;4',
+    );
+    const list = () => at.get<CustomerListJson>(`${at.store}/customers`);
+    expect((await list()).body.customers).toHaveLength(3);
+    await page.getByRole('link', { name: 'Undo the import' }).click();
+    await page.getByText('2 customers created by it will be erased').waitFor();
+    await press(page, 'Undo it');
+    await waitForState(page, 'Undone', javaScriptEnabled);
+    await page.getByRole('link', { name: 'All imports' }).click();
+    await page.getByText('0 changed').waitFor();
+    await page.context().close();
+  });
+});
+
+/** Waits for a state: the page shows it by itself, or after it is refreshed. */
+async function waitForState(page: Page, state: string, isByItself: boolean): Promise<void> {
+  const tag = page.locator('.head .tag', { hasText: state });
+  if (isByItself) return tag.waitFor();
+  await eventually(
+    async () => {
+      await page.goto(page.url());
+      return tag.count();
+    },
+    (count) => count === 1,
+  );
+}
+
+describe('the exports', () => {
+  it('are downloads, all of them or of some days', async () => {
+    const page = await open('/transfers');
+    const [download] = await Promise.all([
+      page.waitForEvent('download'),
+      page.getByRole('link', { name: 'CSV Customers', exact: true }).click(),
+    ]);
+    expect(download.suggestedFilename()).toMatch(/^customers-\d+-\d{4}-\d\d-\d\d[.]csv$/);
+    expect(readFileSync(await download.path(), 'utf8')).toContain('first_name');
+    await page.getByText('Choose format and dates').click();
+    await page.getByLabel('From').fill('2026-02-01');
+    await page.getByLabel('To', { exact: true }).fill('2026-01-01');
+    await press(page, 'Download');
+    await page.getByText('must not be before the first day').waitFor();
+    await page.getByLabel('From').fill('2026-01-01');
+    const [empty] = await Promise.all([page.waitForEvent('download'), press(page, 'Download')]);
+    const lines = readFileSync(await empty.path(), 'utf8')
+      .trim()
+      .split('\n');
+    expect([lines.length, lines[0]]).toEqual([1, expect.stringContaining('reward_name')]);
+    await page.context().close();
+  });
+});
+
+it('shows nothing wrong in the console of the browser', () => {
+  expect(consoleErrors.filter((text) => !/40[34]|422/.test(text))).toEqual([]);
+});

@@ -1,0 +1,141 @@
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import type { ImportJson } from '#imports/import.dto.js';
+import { Browser, type BrowserResponse } from './support/browser/browser.js';
+import { eventually } from './support/jest/eventually.js';
+import { newImportDispatch } from './support/services/import-dispatcher.js';
+import { startService, type Client, type LocalService } from './support/services/service.js';
+
+/** Tests what the pages of imports do, beside what is seen in a browser. */
+
+let service: LocalService;
+let store: Client & { email: string };
+let owner: Browser;
+let page: string;
+const stopping = new AbortController();
+let dispatch: Promise<void>;
+
+beforeAll(async () => {
+  service = await startService();
+  store = await service.newStore();
+  dispatch = newImportDispatch(service).run(stopping.signal);
+  owner = new Browser(service);
+  await owner.signIn(store.email, 'correct horse');
+  page = `/app/stores/${store.accountId}/transfers`;
+});
+afterAll(async () => {
+  stopping.abort();
+  await dispatch;
+  await service.stop();
+});
+
+async function upload(text: string, receipt = String(Math.random())): Promise<BrowserResponse> {
+  await owner.get(page);
+  const form = new FormData();
+  form.set('_csrf', owner.csrf);
+  form.set('receipt', receipt);
+  form.set('file', new File([text], 'customers.csv', { type: 'text/csv' }));
+  const cookie = [...owner.cookies].map(([name, value]) => `${name}=${value}`).join('; ');
+  const response = await fetch(`${service.baseUrl}${page}/imports`, {
+    method: 'POST',
+    redirect: 'manual',
+    headers: { accept: 'text/html', cookie, origin: owner.origin },
+    body: form,
+  });
+  const location = response.headers.get('location');
+  return {
+    status: response.status,
+    headers: response.headers,
+    text: await response.text(),
+    location,
+  };
+}
+
+const findImport = ({ location }: BrowserResponse) =>
+  Number(/imports\/(\d+)\?/.exec(location ?? '')?.[1]);
+
+async function waitFor(id: number, state: ImportJson['state']): Promise<ImportJson> {
+  return eventually(
+    async () => (await store.get<ImportJson>(`${store.store}/imports/${id}`)).body,
+    (current) => current.state === state,
+  );
+}
+
+describe('the pages of imports', () => {
+  it('upload a file once, however often its form is sent', async () => {
+    const [one, two] = [
+      await upload('email,first_name\na@example.com,A', 'receipt'),
+      await upload('email,first_name\na@example.com,A', 'receipt'),
+    ];
+    expect([one.status, two.location]).toEqual([303, one.location]);
+    await waitFor(findImport(one), 'ready');
+  });
+
+  it('check rows anew when columns are chosen, without the file', async () => {
+    const id = findImport(await upload('Kontakt,Name 1\nb@example.com,Bea\nc@example.com,'));
+    expect(await waitFor(id, 'ready')).toMatchObject({ failed: 2, created: 0 });
+    const at = `${page}/imports/${id}`;
+    await owner.get(at);
+    const none = await owner.post(`${at}/columns`, { column_1: 'first_name' });
+    expect([none.status, none.text]).toEqual([
+      422,
+      expect.stringContaining('Tell us which column'),
+    ]);
+    const same = await owner.post(`${at}/columns`, { column_0: 'email', column_1: 'email' });
+    expect([same.status, same.text]).toEqual([422, expect.stringContaining('hold the same')]);
+    const stamps = { column_0: 'email', column_1: 'stamps' };
+    expect((await owner.post(`${at}/columns`, stamps)).text).toContain('Choose a card');
+    const right = { column_0: 'email', column_1: 'first_name' };
+    expect((await owner.post(`${at}/columns`, right)).status).toBe(303);
+    const checked = await eventually(
+      async () => (await store.get<ImportJson>(`${store.store}/imports/${id}`)).body,
+      ({ state, created }) => state === 'ready' && created === 1,
+    );
+    expect(checked).toMatchObject({ failed: 1, rows_total: 2, rows_done: 2 });
+    await owner.get(at);
+    expect((await owner.post(`${at}/start`)).status).toBe(303);
+    expect(await waitFor(id, 'done')).toMatchObject({ created: 1, failed: 1 });
+    await owner.get(at);
+    const late = await owner.post(`${at}/columns`, right);
+    expect([late.status, late.text]).toEqual([422, expect.stringContaining('in the meantime')]);
+  });
+
+  it('discard an import with its rows', async () => {
+    const id = findImport(await upload('email,first_name\nd@example.com,Dora'));
+    await waitFor(id, 'ready');
+    await owner.get(`${page}/imports/${id}/discard`);
+    expect((await owner.post(`${page}/imports/${id}/discard`)).location).toBe(
+      `${page}?done=discarded`,
+    );
+    expect(await waitFor(id, 'failed')).toMatchObject({
+      error: expect.stringContaining('discarded'),
+    });
+    const { rows } = await service.database.query('select from import_rows where import_id = $1', [
+      id,
+    ]);
+    expect(rows).toEqual([]);
+    await owner.get(`${page}/imports/${id}`);
+    expect((await owner.post(`${page}/imports/${id}/start`)).status).toBe(422);
+  });
+
+  it('refuse what is no table, and imports of other stores', async () => {
+    const broken = await upload('email,email\na@example.com,b@example.com');
+    expect([broken.status, broken.text]).toEqual([422, expect.stringContaining('cannot be read')]);
+    const other = await service.newStore();
+    const stranger = new Browser(service);
+    await stranger.signIn(other.email, 'correct horse');
+    const id = findImport(await upload('email,first_name\ne@example.com,E'));
+    for (const path of [`imports/${id}`, `imports/${id}/rows.csv`, `imports/${id}/undo`]) {
+      const { status } = await stranger.get(`/app/stores/${other.accountId}/transfers/${path}`);
+      expect([path, status]).toEqual([path, 404]);
+    }
+  });
+
+  it('export the history of whole days of the store', async () => {
+    const { status, text, headers } = await owner.get(
+      `${page}/export?kind=history&format=ndjson&from=2020-01-01&to=2020-01-31`,
+    );
+    expect([status, text, headers.get('cache-control')]).toEqual([200, '', 'no-store']);
+    expect((await owner.get(`${page}/export?kind=history&from=2020-02-30`)).status).toBe(422);
+    expect((await owner.get(`${page}/export?kind=secrets`)).status).toBe(404);
+  });
+});
