@@ -15,20 +15,26 @@ beforeAll(async () => {
 });
 
 const FIELDS = [
+  'address',
   'cards_count',
   'country',
   'created_at',
   'customers_count',
   'display_store_name',
+  'email',
   'id',
   'locale',
   'locations_count',
+  'logo_url',
   'name',
   'personal',
+  'phone',
   'posters_count',
   'store_name',
+  'terms_text',
   'time_zone',
   'updated_at',
+  'website',
 ];
 
 const show = async (client: ContractClient) => (await client.get<AccountJson>(client.store)).body;

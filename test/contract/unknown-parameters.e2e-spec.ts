@@ -151,7 +151,7 @@ describe('unknown parameters and fields', () => {
     for (const [method, template] of operations) {
       const at = template.replace('{account_id}', String(store.accountId));
       const of = `${at.replaceAll(/\{\w+\}/g, '999999999')}?nobody=knows`;
-      const isPicture = template.endsWith('/strip_image');
+      const isPicture = method === 'PUT' && /\/(?:strip_image|logo)$/.test(template);
       const isFile = method === 'POST' && template.endsWith('/imports');
       const hasBody = method !== 'GET' && !isPicture && !isFile;
       const bytes = Buffer.from(isPicture ? 'PNG' : 'email');

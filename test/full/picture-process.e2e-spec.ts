@@ -20,6 +20,7 @@ const LIMITS = {
 const decoding = (limits: Partial<Decoding['limits']> = {}): Decoding => ({
   width: 90,
   height: 30,
+  fit: 'cover',
   limits: { ...LIMITS, ...limits },
 });
 

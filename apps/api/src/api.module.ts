@@ -18,6 +18,7 @@ import { CustomersModule } from '#customers/customers.module.js';
 import { LocationsModule } from '#locations/locations.module.js';
 import { PostersModule } from '#posters/posters.module.js';
 import { AccountsModule } from '#accounts/accounts.module.js';
+import { LogosModule } from '#accounts/logos.module.js';
 import { ImportsModule } from '#imports/imports.module.js';
 import { TransparencyModule } from '#transparency/transparency.module.js';
 import { HistoryModule } from '#history/history.module.js';
@@ -33,6 +34,7 @@ import { CardPagesModule } from '#card-pages/card-pages.module.js';
 import { CustomerPagesModule } from '#customer-pages/customer-pages.module.js';
 import { WebhookPagesModule } from '#webhook-pages/webhook-pages.module.js';
 import { LocationPagesModule } from '#location-pages/location-pages.module.js';
+import { BrandPagesModule } from '#brand-pages/brand-pages.module.js';
 import { OutboxPageModule } from '#outbox/outbox.module.js';
 import { NumbersModule } from '#numbers/numbers.module.js';
 import { TransferPagesModule } from '#transfer-pages/transfer-pages.module.js';
@@ -69,6 +71,7 @@ export class ApiModule {
         HttpModule,
         IdentityModule,
         AccountsModule,
+        LogosModule,
         HistoryModule,
         ExportsModule,
         StatisticsModule,
@@ -90,6 +93,7 @@ export class ApiModule {
         CustomerPagesModule,
         WebhookPagesModule,
         LocationPagesModule,
+        BrandPagesModule,
         OutboxPageModule,
         NumbersModule,
         TransferPagesModule,

@@ -10,6 +10,8 @@ export const operations = {
   listAccounts: { method: 'GET', path: '/api/v1/accounts' },
   getAccount: { method: 'GET', path: '/api/v1/accounts/{account_id}' },
   updateAccount: { method: 'PATCH', path: '/api/v1/accounts/{account_id}' },
+  setLogo: { method: 'PUT', path: '/api/v1/accounts/{account_id}/logo' },
+  removeLogo: { method: 'DELETE', path: '/api/v1/accounts/{account_id}/logo' },
   listHistory: { method: 'GET', path: '/api/v1/accounts/{account_id}/history' },
   listCustomerCardEvents: {
     method: 'GET',

@@ -86,6 +86,32 @@ export interface paths {
     patch: operations['updateAccount'];
     trace?: never;
   };
+  '/api/v1/accounts/{account_id}/logo': {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    get?: never;
+    /**
+     * Upload the logo of a store
+     * @description It is shown on passes, cards, the signup page, posters and messages from now on. Empty space around it is cut off. It is turned upright, made to fit into 1200 by 600 pixels, and stored without the data that cameras add; transparent parts stay so. Sends store.updated.
+     *     For users with the role owner or manager.
+     */
+    put: operations['setLogo'];
+    post?: never;
+    /**
+     * Remove the logo of a store
+     * @description The stamp icon stands in its place again. Sends store.updated if there was a logo.
+     *     For users with the role owner or manager.
+     */
+    delete: operations['removeLogo'];
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
   '/api/v1/accounts/{account_id}/history': {
     parameters: {
       query?: never;
@@ -4977,6 +5003,18 @@ export interface components {
       locale: string;
       /** @description ISO 3166-1 alpha-2; null: phone numbers without a country code stay as digits */
       country: string | null;
+      /** @description The logo as a PNG; null: the stamp icon stands in its place */
+      logo_url: string | null;
+      /** @description Web address of the store, on passes and on the card in the browser */
+      website: string | null;
+      /** @description Phone number for customers */
+      phone: string | null;
+      /** @description E-mail address for customers */
+      email: string | null;
+      /** @description Postal address */
+      address: string | null;
+      /** @description Terms of the cards */
+      terms_text: string | null;
       /**
        * Format: date-time
        * @description When it was created.
@@ -4999,6 +5037,16 @@ export interface components {
       locale?: string;
       /** @description ISO 3166-1 alpha-2, in any case; phone numbers without a country code are read as numbers of this country */
       country?: string | null;
+      /** @description Web address of the store, on passes and on the card in the browser */
+      website?: string | null;
+      /** @description Phone number for customers, as people write it */
+      phone?: string | null;
+      /** @description E-mail address for customers */
+      email?: string | null;
+      /** @description Postal address; may have several lines */
+      address?: string | null;
+      /** @description Terms of the cards; may have several lines */
+      terms_text?: string | null;
     };
     StoreUpdatedEvent: {
       /** @description The same in every attempt, so that duplicates can be dropped */
@@ -5950,6 +5998,81 @@ export interface operations {
         };
       };
     };
+    responses: {
+      /** @description Done */
+      200: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': components['schemas']['Store'];
+        };
+      };
+      403: components['responses']['Forbidden'];
+      404: components['responses']['NotFound'];
+      409: components['responses']['InProgress'];
+      422: components['responses']['Rejected'];
+      default: components['responses']['OtherFailure'];
+    };
+  };
+  setLogo: {
+    parameters: {
+      query?: never;
+      header?: {
+        /** @description Makes it safe to send the request again: within 24 hours, the same key with the same body gets the first response and changes nothing. 1 to 255 printable ASCII characters; use a new key for each new action. */
+        'Idempotency-Key'?: components['parameters']['IdempotencyKey'];
+        /** @description Is returned in the response and recorded in the history. Anything but 1 to 128 letters, digits, dots, underscores and hyphens is replaced. */
+        'X-Request-Id'?: components['parameters']['RequestId'];
+        /** @description handling=strict refuses a request that has a query parameter or a body field that the operation does not accept: 422 for each, and nothing happens. Otherwise they are ignored, and named in X-Unknown-Parameters. */
+        Prefer?: components['parameters']['Prefer'];
+      };
+      path: {
+        /** @description The id of one of the accounts that `GET /api/v1/accounts` lists. */
+        account_id: number;
+      };
+      cookie?: never;
+    };
+    /** @description The picture itself: PNG, JPEG or WebP, at most 2 MiB and 25 megapixels. Its own media type is accepted too, such as image/png. */
+    requestBody: {
+      content: {
+        'application/octet-stream': string;
+      };
+    };
+    responses: {
+      /** @description Done */
+      200: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': components['schemas']['Store'];
+        };
+      };
+      403: components['responses']['Forbidden'];
+      404: components['responses']['NotFound'];
+      409: components['responses']['InProgress'];
+      422: components['responses']['Rejected'];
+      default: components['responses']['OtherFailure'];
+    };
+  };
+  removeLogo: {
+    parameters: {
+      query?: never;
+      header?: {
+        /** @description Makes it safe to send the request again: within 24 hours, the same key with the same body gets the first response and changes nothing. 1 to 255 printable ASCII characters; use a new key for each new action. */
+        'Idempotency-Key'?: components['parameters']['IdempotencyKey'];
+        /** @description Is returned in the response and recorded in the history. Anything but 1 to 128 letters, digits, dots, underscores and hyphens is replaced. */
+        'X-Request-Id'?: components['parameters']['RequestId'];
+        /** @description handling=strict refuses a request that has a query parameter or a body field that the operation does not accept: 422 for each, and nothing happens. Otherwise they are ignored, and named in X-Unknown-Parameters. */
+        Prefer?: components['parameters']['Prefer'];
+      };
+      path: {
+        /** @description The id of one of the accounts that `GET /api/v1/accounts` lists. */
+        account_id: number;
+      };
+      cookie?: never;
+    };
+    requestBody?: never;
     responses: {
       /** @description Done */
       200: {

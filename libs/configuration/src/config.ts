@@ -97,6 +97,8 @@ export class Config extends ReadSettings {
     regular: this.env.POSTER_FONT_REGULAR ?? null,
     bold: this.env.POSTER_FONT_BOLD ?? null,
   };
+  /** The folder with the official buttons of the wallets. */
+  readonly walletButtonsFolder: string | null = this.env.WALLET_BUTTONS_DIR ?? null;
   /** Maximum number of web cards that one process keeps up to date, in total and per address. */
   readonly openCards = {
     max: this.env.MAX_OPEN_CARDS,

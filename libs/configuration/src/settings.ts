@@ -211,6 +211,12 @@ export class Settings {
   POSTER_FONT_REGULAR?: string;
   @Text() POSTER_FONT_BOLD?: string;
   @Describe(`
+    A folder with the official buttons of the wallets, such as apple-en.svg and google-en.svg; without
+    it pages have plain buttons.
+  `)
+  @Text()
+  WALLET_BUTTONS_DIR?: string;
+  @Describe(`
     Whole origins whose browser scripts may call the API, separated by commas, or * for any; no
     patterns.
   `)

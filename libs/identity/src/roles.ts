@@ -16,6 +16,8 @@ const MIN_ROLE = {
   listAccounts: 'staff',
   getAccount: 'staff',
   updateAccount: 'manager',
+  setLogo: 'manager',
+  removeLogo: 'manager',
 
   listCards: 'staff',
   getCard: 'staff',

@@ -1,4 +1,5 @@
 import { cardPages } from './card-pages/de.js';
+import { brand } from './brand/de.js';
 import { console } from './console/de.js';
 import { locationPages } from './location-pages/de.js';
 import { posterConsole } from './poster-console/de.js';
@@ -21,13 +22,35 @@ export const de: Translations = {
     rewards: 'Prämien',
     reward: (name, text) => `${name}: ${text} Stempel`,
   },
+  contact: {
+    title: 'Kontakt',
+    website: 'Website',
+    phone: 'Telefon',
+    email: 'E-Mail',
+    address: 'Adresse',
+    terms: 'Bedingungen',
+  },
   card: {
     stampsOf: (have, need) => `${have} von ${need} Stempeln`,
+    full: (text, cards) => (cards === 1 ? 'Die Karte ist voll' : `${text} volle Karten`),
+    surplus: (text, cards, have, need) =>
+      `${text} volle ${cards === 1 ? 'Karte' : 'Karten'} und ${have} von ${need}`,
+    rewardReady: 'Die Prämie ist da',
+    rewardsReady: 'Die Prämien sind da',
+    howToRedeem: 'Den Code an der Kasse zeigen und sagen, was es sein darf.',
+    uses: (text) => `verbraucht ${stamps(text)}`,
+    costs: stamps,
+    enjoy: 'Viel Freude damit!',
+    redeemedNow: (reward) => `${reward}: gerade eingelöst.`,
+    enlarge: 'Code vergrößern',
+    close: 'Schließen',
+    notNow: 'Jetzt nicht',
+    about: (store) => `Stempelkarte von ${store}`,
     joined: 'Willkommen!',
     joinedWhy:
-      'Ein Link zur Karte ist unterwegs. Wer hier schon eine Karte hatte, findet dort die bisherigen Stempel: dann bitte jene Karte behalten und nicht diese.',
+      'Ein Link zur Karte ist unterwegs. Hier schon einmal Stempel gesammelt? Einfach trotzdem diesen Code zeigen: An der Kasse finden sich die Stempel wieder.',
     joinedWithoutLink:
-      'An die angegebene Adresse oder Nummer lässt sich kein Link zur Karte senden. Bitte diese Seite behalten: die Karte ins Wallet legen oder die Seite speichern. Wer hier schon eine Karte hatte, fragt bitte an der Kasse danach.',
+      'Ein Link zu dieser Karte lässt sich nicht senden: Am besten die Karte gleich ins Wallet legen oder diese Seite speichern. Hier schon einmal Stempel gesammelt? Einfach trotzdem diesen Code zeigen: An der Kasse finden sich die Stempel wieder.',
     member: 'Mitglied',
     toReward: 'Nächste Prämie in',
     rewards: 'Prämien',
@@ -36,7 +59,7 @@ export const de: Translations = {
     qrCode: (code) => `QR-Code der Karte ${code}`,
     showCode: 'Diesen Code an der Kasse zeigen',
     validUntil: (day) => `Gültig bis ${day}`,
-    expired: (day) => `Diese Karte ist am ${day} abgelaufen.`,
+    expired: (day) => `Diese Karte ist am ${day} abgelaufen. An der Kasse gibt es eine neue.`,
     onYourPhone: 'Auf dem Handy',
     addToApple: 'Zu Apple Wallet hinzufügen',
     addToGoogle: 'Zu Google Wallet hinzufügen',
@@ -52,7 +75,7 @@ export const de: Translations = {
     offline: (when) => `Keine Verbindung. Stand der Karte: ${when}.`,
     notFound: 'Diese Karte gibt es nicht',
     notFoundWhy:
-      'Vielleicht ist der Link unvollständig, oder die Karte wurde gelöscht. Bitte im Geschäft nachfragen.',
+      'Vielleicht ist der Link unvollständig, oder die Karte wurde gelöscht. Bitte den Link in der Nachricht noch einmal öffnen, oder im Geschäft das Poster für eine neue Karte scannen.',
     noticeUnlocked: (reward) => `${reward}: jetzt einlösbar!`,
     noticeRedeemed: (reward) => `${reward}: eingelöst. Viel Freude damit!`,
   },
@@ -136,7 +159,17 @@ export const de: Translations = {
 - Ihre Tokens: ${url}/app`,
   },
   signup: {
-    intro: (card) => `„${card}“ aufs Handy holen. Ganz ohne App.`,
+    intro: (card) => `„${card}“ aufs Handy holen – ganz ohne App.`,
+    offer: (text) => `für ${stamps(text)}`,
+    welcome: (text) => `Los geht es mit ${stamps(text)}.`,
+    preview: (card) => `Die Karte „${card}“`,
+    day: 'Tag',
+    month: 'Monat',
+    year: 'Jahr',
+    already: 'Diese Karte ist schon da',
+    alreadyWhy: (card) => `Auf diesem Handy gibt es „${card}“ schon.`,
+    openCard: 'Meine Karte öffnen',
+    someoneElse: 'Jemand anderen anmelden',
     firstName: 'Vorname',
     lastName: 'Nachname',
     email: 'E-Mail',
@@ -157,10 +190,11 @@ export const de: Translations = {
       phoneUnfit: 'Diese Nummer kann nicht stimmen. Bitte die Ziffern prüfen.',
       phoneWithoutCountry: 'Bitte mit der Ländervorwahl beginnen, zum Beispiel +49.',
       birthdayMissing: 'Bitte den Geburtstag eingeben.',
-      birthdayUnfit: 'Bitte den Geburtstag so eingeben: 1990-05-31.',
+      birthdayUnfit: 'Bitte Tag, Monat und Jahr in Zahlen eingeben, zum Beispiel 31, 5 und 1990.',
+      birthdayFuture: 'Dieser Tag liegt noch in der Zukunft. Bitte das Jahr prüfen.',
     },
     formErrors: {
-      marked: 'Fast geschafft. Bitte die markierten Felder ansehen.',
+      marked: 'Bitte die rot markierten Felder prüfen.',
       contactMissing: 'Bitte eine E-Mail-Adresse oder eine Telefonnummer eingeben.',
       textsChanged: 'Die Texte neben den Kästchen wurden gerade geändert. Bitte noch einmal lesen.',
       filledTrap: 'Bitte noch einmal absenden und das Feld am Ende leer lassen.',
@@ -238,4 +272,5 @@ export const de: Translations = {
   numbers,
   overview,
   transfers,
+  brand,
 };

@@ -1,4 +1,5 @@
 import { cardPages } from './card-pages/en.js';
+import { brand } from './brand/en.js';
 import { console } from './console/en.js';
 import { locationPages } from './location-pages/en.js';
 import { posterConsole } from './poster-console/en.js';
@@ -25,16 +26,44 @@ export const en = {
     rewards: 'Rewards',
     reward: (name: string, text: string, count: number) => `${name}: ${stamps(text, count)}`,
   },
+  /** Labels of how to reach the store, on passes and pages. */
+  contact: {
+    title: 'Contact',
+    website: 'Website',
+    phone: 'Phone',
+    email: 'E-mail',
+    address: 'Address',
+    terms: 'Terms',
+  },
   /** The card in the browser. */
   card: {
     stampsOf: (have: string, need: string) => `${have} of ${need} stamps`,
+    /** The balance of a full card. @param cards how many are full */
+    full: (text: string, cards: number) =>
+      cards === 1 ? 'Your card is full' : `${text} full cards`,
+    /** More stamps than a card takes. @param cards how many are full */
+    surplus: (text: string, cards: number, have: string, need: string) =>
+      `${text} full ${cards === 1 ? 'card' : 'cards'} and ${have} of ${need}`,
+    /** The heading above the rewards that can be redeemed. */
+    rewardReady: 'Your reward is ready',
+    rewardsReady: 'Your rewards are ready',
+    howToRedeem: 'Show the code at the counter and say what you would like.',
+    uses: (text: string, count: number) => `uses ${stamps(text, count)}`,
+    costs: stamps,
+    /** After redeeming. */
+    enjoy: 'Enjoy!',
+    redeemedNow: (reward: string) => `${reward}: redeemed just now.`,
+    enlarge: 'Enlarge the code',
+    close: 'Close',
+    notNow: 'Not now',
+    about: (store: string) => `Stamp card of ${store}`,
     /** After signing up. */
     joined: 'Welcome!',
     joinedWhy:
-      'A link to your card is on its way to you. If you had a card here before, the link opens that card with its stamps: please use that card instead of this one.',
+      'We’ve sent you a link to your card. Collected stamps here before? Show this code anyway: the counter finds your stamps.',
     /** Instead of `joinedWhy`, if no message can be sent. */
     joinedWithoutLink:
-      'No link to your card can be sent to the address or number that you entered. Please add the card to your wallet, or save this page. If you had a card here before, ask for it at the counter.',
+      'We can’t send you a link to this card, so add it to your wallet or save this page. Collected stamps here before? Show this code anyway: the counter finds your stamps.',
     member: 'Member',
     toReward: 'Next reward in',
     rewards: 'Rewards',
@@ -43,21 +72,22 @@ export const en = {
     qrCode: (code: string) => `QR code of the card ${code}`,
     showCode: 'Show this code at the counter',
     validUntil: (day: string) => `Valid until ${day}`,
-    expired: (day: string) => `This card expired on ${day}.`,
+    expired: (day: string) => `This card expired on ${day}. Ask at the counter for a new one.`,
     onYourPhone: 'On your phone',
     addToApple: 'Add to Apple Wallet',
     addToGoogle: 'Add to Google Wallet',
-    notifyMe: 'Tell me about new stamps',
+    notifyMe: 'Notify me about stamps',
     stopNotifying: 'Stop notifications',
     /** In the browser's settings. */
     notificationsBlocked: 'Notifications from this page are blocked in your browser’s settings.',
     notificationsFailed: 'Notifications could not be switched on. Please try again later.',
-    install: 'Add to home screen',
+    install: 'Add to Home Screen',
     /** For iPhones, where a page cannot offer to install it. */
     installByHand: 'To have the card at hand, tap “Share” and then “Add to Home Screen”.',
     offline: (when: string) => `No connection. This is your card as of ${when}.`,
     notFound: 'This card does not exist',
-    notFoundWhy: 'The link may be incomplete, or the card was deleted. Please ask at the shop.',
+    notFoundWhy:
+      'The link may be incomplete, or the card was deleted. Open the link in your message once more, or scan the poster at the shop for a new card.',
     noticeUnlocked: (reward: string) => `${reward}: ready to redeem!`,
     noticeRedeemed: (reward: string) => `${reward}: redeemed. Enjoy!`,
   },
@@ -159,7 +189,21 @@ export const en = {
 - Your tokens: ${url}/app`,
   },
   signup: {
-    intro: (card: string) => `Get “${card}” on your phone. No app needed.`,
+    intro: (card: string) =>
+      `Get ${/^the\b/i.test(card) ? '' : 'the '}${card} on your phone – no app needed.`,
+    /** What a card is rewarded with. */
+    offer: (text: string, count: number) => `for ${stamps(text, count)}`,
+    welcome: (text: string, count: number) => `You start with ${stamps(text, count)}.`,
+    /** Says which card the picture shows. */
+    preview: (card: string) => `Your ${card}`,
+    day: 'Day',
+    month: 'Month',
+    year: 'Year',
+    /** A phone that has signed up before. */
+    already: 'You already have this card',
+    alreadyWhy: (card: string) => `This phone has signed up for ${card} before.`,
+    openCard: 'Open my card',
+    someoneElse: 'Sign up someone else',
     firstName: 'First name',
     lastName: 'Last name',
     email: 'E-mail',
@@ -168,7 +212,7 @@ export const en = {
     optional: 'optional',
     /** The hint when either contact is enough. */
     eitherContact: 'An e-mail address or a phone number is enough.',
-    minimumAge: (years: string) => `The card is for people of ${years} and over.`,
+    minimumAge: (years: string) => `You need to be ${years} or older.`,
     privacy: 'Privacy policy',
     submit: 'Get the card',
     /** The label of the hidden trap field. */
@@ -177,15 +221,16 @@ export const en = {
       nameMissing: 'Please enter your first name.',
       nameUnfit: 'Please enter a name without links or addresses.',
       emailMissing: 'Please enter your e-mail address.',
-      emailUnfit: 'Please enter a whole address, such as anna@example.com.',
+      emailUnfit: 'Please enter a valid e-mail address, such as anna@example.com.',
       phoneMissing: 'Please enter your phone number.',
-      phoneUnfit: 'This number cannot be right. Please check its digits.',
+      phoneUnfit: 'That doesn’t look like a phone number. Please check it.',
       phoneWithoutCountry: 'Please begin with the country code, such as +44.',
       birthdayMissing: 'Please enter your birthday.',
-      birthdayUnfit: 'Please enter your birthday like this: 1990-05-31.',
+      birthdayUnfit: 'Please enter day, month and year in numbers, such as 31, 5 and 1990.',
+      birthdayFuture: 'This day is still to come. Please check the year.',
     },
     formErrors: {
-      marked: 'Almost there. Please look at the marked fields.',
+      marked: 'Please check the fields marked in red.',
       contactMissing: 'Please enter an e-mail address or a phone number.',
       textsChanged: 'The texts beside the boxes have just changed. Please read them again.',
       filledTrap: 'Please send the form again, with the field at its end left empty.',
@@ -197,8 +242,8 @@ export const en = {
     elsewhereWhy: 'For your safety we did not accept it. Please scan the code on the poster again.',
     gone: 'This poster is no longer in use',
     goneWhy: 'The link may also be incomplete. Please ask at the shop for a new one.',
-    closed: 'This card is not available at the moment',
-    closedWhy: 'Please ask at the shop. Cards that were given out stay as they are.',
+    closed: 'Sign-up is closed right now',
+    closedWhy: 'Please ask at the shop. Cards that people have stay as they are.',
   },
   poster: {
     /** Replaces a title that no font can draw. */
@@ -274,6 +319,7 @@ export const en = {
   numbers,
   overview,
   transfers,
+  brand,
 };
 
 /** The texts of one language. */

@@ -1,4 +1,5 @@
 import { cardPages } from './card-pages/es.js';
+import { brand } from './brand/es.js';
 import { console } from './console/es.js';
 import { locationPages } from './location-pages/es.js';
 import { posterConsole } from './poster-console/es.js';
@@ -22,13 +23,36 @@ export const es: Translations = {
     rewards: 'Premios',
     reward: (name, text, count) => `${name}: ${stamps(text, count)}`,
   },
+  contact: {
+    title: 'Contacto',
+    website: 'Sitio web',
+    phone: 'Teléfono',
+    email: 'Correo electrónico',
+    address: 'Dirección',
+    terms: 'Condiciones',
+  },
   card: {
     stampsOf: (have, need) => `${have} de ${need} sellos`,
+    full: (text, cards) =>
+      cards === 1 ? 'Su tarjeta está completa' : `${text} tarjetas completas`,
+    surplus: (text, cards, have, need) =>
+      `${text} tarjeta${s(cards)} completa${s(cards)} y ${have} de ${need}`,
+    rewardReady: 'Su recompensa está lista',
+    rewardsReady: 'Sus recompensas están listas',
+    howToRedeem: 'Muestre el código en caja y diga qué le apetece.',
+    uses: (text, count) => `usa ${stamps(text, count)}`,
+    costs: stamps,
+    enjoy: '¡Que lo disfrute!',
+    redeemedNow: (reward) => `${reward}: canjeado ahora mismo.`,
+    enlarge: 'Ampliar el código',
+    close: 'Cerrar',
+    notNow: 'Ahora no',
+    about: (store) => `Tarjeta de sellos de ${store}`,
     joined: 'Le damos la bienvenida.',
     joinedWhy:
-      'Le enviamos un enlace a su tarjeta. Si ya tenía una aquí, el enlace abre esa, con sus sellos: quédese con ella y no con esta.',
+      'Le hemos enviado un enlace a su tarjeta. ¿Ya tenía sellos aquí? Muestre este código de todos modos: en caja encuentran sus sellos.',
     joinedWithoutLink:
-      'No se puede enviar un enlace a su tarjeta a la dirección o al número indicado. Conserve esta página: añada la tarjeta a su wallet, o guarde la página. Si ya tenía una tarjeta aquí, pregunte por ella en la caja.',
+      'No podemos enviarle un enlace a esta tarjeta: añádala a su wallet o guarde esta página. ¿Ya tenía sellos aquí? Muestre este código de todos modos: en caja encuentran sus sellos.',
     member: 'Titular',
     toReward: 'Próxima recompensa en',
     rewards: 'Recompensas',
@@ -37,7 +61,7 @@ export const es: Translations = {
     qrCode: (code) => `Código QR de la tarjeta ${code}`,
     showCode: 'Muestre este código en caja',
     validUntil: (day) => `Válida hasta el ${day}`,
-    expired: (day) => `Esta tarjeta caducó el ${day}.`,
+    expired: (day) => `Esta tarjeta caducó el ${day}. Pida una nueva en caja.`,
     onYourPhone: 'En su teléfono',
     addToApple: 'Añadir a Apple Wallet',
     addToGoogle: 'Añadir a Google Wallet',
@@ -52,7 +76,7 @@ export const es: Translations = {
     offline: (when) => `Sin conexión. La tarjeta a fecha de ${when}.`,
     notFound: 'Esta tarjeta no existe',
     notFoundWhy:
-      'Puede que el enlace esté incompleto o que la tarjeta se haya eliminado. Pregunte en la tienda.',
+      'Puede que el enlace esté incompleto o que la tarjeta se haya eliminado. Abra de nuevo el enlace de su mensaje, o escanee el cartel en la tienda para obtener una tarjeta nueva.',
     noticeUnlocked: (reward) => `${reward}: ¡ya se puede canjear!`,
     noticeRedeemed: (reward) => `${reward}: canjeado. ¡Que lo disfrute!`,
   },
@@ -91,7 +115,17 @@ export const es: Translations = {
   failingMail: en.failingMail,
   retirementMail: en.retirementMail,
   signup: {
-    intro: (card) => `Lleve «${card}» en su teléfono. Sin aplicación.`,
+    intro: (card) => `Lleve «${card}» en su teléfono, sin aplicación.`,
+    offer: (text, count) => `por ${stamps(text, count)}`,
+    welcome: (text, count) => `Empieza con ${stamps(text, count)}.`,
+    preview: (card) => `Su tarjeta «${card}»`,
+    day: 'Día',
+    month: 'Mes',
+    year: 'Año',
+    already: 'Ya tiene esta tarjeta',
+    alreadyWhy: (card) => `Con este teléfono ya se obtuvo «${card}».`,
+    openCard: 'Abrir mi tarjeta',
+    someoneElse: 'Inscribir a otra persona',
     firstName: 'Nombre',
     lastName: 'Apellidos',
     email: 'Correo electrónico',
@@ -112,10 +146,11 @@ export const es: Translations = {
       phoneUnfit: 'Este número no puede ser correcto. Revise las cifras.',
       phoneWithoutCountry: 'Empiece por el prefijo del país, como +34.',
       birthdayMissing: 'Escriba su fecha de nacimiento.',
-      birthdayUnfit: 'Escriba su fecha de nacimiento así: 1990-05-31.',
+      birthdayUnfit: 'Escriba el día, el mes y el año en cifras, como 31, 5 y 1990.',
+      birthdayFuture: 'Ese día aún no ha llegado. Revise el año.',
     },
     formErrors: {
-      marked: 'Ya casi está. Revise los campos marcados.',
+      marked: 'Revise los campos marcados en rojo.',
       contactMissing: 'Escriba un correo electrónico o un número de teléfono.',
       textsChanged: 'Los textos junto a las casillas acaban de cambiar. Léalos de nuevo.',
       filledTrap: 'Envíe el formulario de nuevo y deje vacío el campo del final.',
@@ -190,4 +225,5 @@ export const es: Translations = {
   numbers,
   overview,
   transfers,
+  brand,
 };

@@ -1,4 +1,5 @@
 import { cardPages } from './card-pages/fr.js';
+import { brand } from './brand/fr.js';
 import { console } from './console/fr.js';
 import { locationPages } from './location-pages/fr.js';
 import { posterConsole } from './poster-console/fr.js';
@@ -22,13 +23,35 @@ export const fr: Translations = {
     rewards: 'Récompenses',
     reward: (name, text, count) => `${name} : ${stamps(text, count)}`,
   },
+  contact: {
+    title: 'Contact',
+    website: 'Site web',
+    phone: 'Téléphone',
+    email: 'E-mail',
+    address: 'Adresse',
+    terms: 'Conditions',
+  },
   card: {
     stampsOf: (have, need) => `${have} tampons sur ${need}`,
+    full: (text, cards) => (cards === 1 ? 'Votre carte est pleine' : `${text} cartes pleines`),
+    surplus: (text, cards, have, need) =>
+      `${text} carte${s(cards)} pleine${s(cards)} et ${have} sur ${need}`,
+    rewardReady: 'Votre récompense est prête',
+    rewardsReady: 'Vos récompenses sont prêtes',
+    howToRedeem: 'Présentez le code à la caisse et dites ce qui vous ferait plaisir.',
+    uses: (text, count) => `utilise ${stamps(text, count)}`,
+    costs: stamps,
+    enjoy: 'Profitez-en bien !',
+    redeemedNow: (reward) => `${reward} : utilisé à l’instant.`,
+    enlarge: 'Agrandir le code',
+    close: 'Fermer',
+    notNow: 'Pas maintenant',
+    about: (store) => `Carte de fidélité de ${store}`,
     joined: 'Bienvenue !',
     joinedWhy:
-      'Un lien vers votre carte vous est envoyé. Si vous aviez déjà une carte ici, il ouvre celle-là, avec vos tampons : gardez-la plutôt que celle-ci.',
+      'Un lien vers votre carte vous est envoyé. Vous aviez déjà des tampons ici ? Présentez quand même ce code : la caisse retrouve vos tampons.',
     joinedWithoutLink:
-      'Aucun lien vers votre carte ne peut être envoyé à l’adresse ou au numéro indiqué. Gardez cette page : ajoutez la carte à votre wallet, ou enregistrez la page. Si vous aviez déjà une carte ici, demandez-la à la caisse.',
+      'Aucun lien vers cette carte ne peut vous être envoyé : ajoutez-la à votre wallet ou enregistrez cette page. Vous aviez déjà des tampons ici ? Présentez quand même ce code : la caisse retrouve vos tampons.',
     member: 'Membre',
     toReward: 'Prochaine récompense dans',
     rewards: 'Récompenses',
@@ -37,7 +60,7 @@ export const fr: Translations = {
     qrCode: (code) => `Code QR de la carte ${code}`,
     showCode: 'Présentez ce code à la caisse',
     validUntil: (day) => `Valable jusqu’au ${day}`,
-    expired: (day) => `Cette carte a expiré le ${day}.`,
+    expired: (day) => `Cette carte a expiré le ${day}. Demandez-en une nouvelle à la caisse.`,
     onYourPhone: 'Sur votre téléphone',
     addToApple: 'Ajouter à Apple Wallet',
     addToGoogle: 'Ajouter à Google Wallet',
@@ -53,7 +76,7 @@ export const fr: Translations = {
     offline: (when) => `Hors connexion. La carte au ${when}.`,
     notFound: 'Cette carte n’existe pas',
     notFoundWhy:
-      'Le lien est peut-être incomplet, ou la carte a été supprimée. Renseignez-vous en magasin.',
+      'Le lien est peut-être incomplet, ou la carte a été supprimée. Ouvrez à nouveau le lien de votre message, ou scannez l’affiche en magasin pour obtenir une nouvelle carte.',
     noticeUnlocked: (reward) => `${reward} : disponible !`,
     noticeRedeemed: (reward) => `${reward} : utilisé. Profitez-en bien !`,
   },
@@ -92,7 +115,17 @@ export const fr: Translations = {
   failingMail: en.failingMail,
   retirementMail: en.retirementMail,
   signup: {
-    intro: (card) => `Recevez « ${card} » sur votre téléphone. Sans application.`,
+    intro: (card) => `Recevez « ${card} » sur votre téléphone, sans application.`,
+    offer: (text, count) => `pour ${stamps(text, count)}`,
+    welcome: (text, count) => `Vous commencez avec ${stamps(text, count)}.`,
+    preview: (card) => `Votre carte « ${card} »`,
+    day: 'Jour',
+    month: 'Mois',
+    year: 'Année',
+    already: 'Vous avez déjà cette carte',
+    alreadyWhy: (card) => `Ce téléphone a déjà servi à obtenir « ${card} ».`,
+    openCard: 'Ouvrir ma carte',
+    someoneElse: 'Inscrire quelqu’un d’autre',
     firstName: 'Prénom',
     lastName: 'Nom',
     email: 'E-mail',
@@ -113,10 +146,12 @@ export const fr: Translations = {
       phoneUnfit: 'Ce numéro semble incorrect. Veuillez vérifier ses chiffres.',
       phoneWithoutCountry: 'Veuillez commencer par l’indicatif du pays, par exemple +33.',
       birthdayMissing: 'Veuillez saisir votre date de naissance.',
-      birthdayUnfit: 'Veuillez saisir votre date de naissance ainsi : 1990-05-31.',
+      birthdayUnfit:
+        'Veuillez saisir le jour, le mois et l’année en chiffres, par exemple 31, 5 et 1990.',
+      birthdayFuture: 'Ce jour n’est pas encore arrivé. Veuillez vérifier l’année.',
     },
     formErrors: {
-      marked: 'Presque terminé. Veuillez vérifier les champs signalés.',
+      marked: 'Veuillez vérifier les champs signalés en rouge.',
       contactMissing: 'Veuillez saisir une adresse e-mail ou un numéro de téléphone.',
       textsChanged: 'Les textes à côté des cases viennent de changer. Veuillez les relire.',
       filledTrap: 'Veuillez renvoyer le formulaire en laissant vide le champ à la fin.',
@@ -193,4 +228,5 @@ export const fr: Translations = {
   numbers,
   overview,
   transfers,
+  brand,
 };

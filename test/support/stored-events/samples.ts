@@ -123,7 +123,14 @@ export const SAMPLES: Samples[] = [
         privacyUrl: 'https://bakery.example/privacy',
       },
       smsCountries: ['AT', 'CH'],
+      website: 'https://bakery.example/',
+      phone: '+33 1 23 45 67 89',
+      email: 'hello@bakery.example',
+      address: '1 Main Street',
+      termsText: 'One stamp for each loaf.',
     },
+    AccountLogoSet: { picture: 'd'.repeat(64) },
+    AccountLogoRemoved: {},
   }),
   samples(card, {
     CardCreated: {

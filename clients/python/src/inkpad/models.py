@@ -2155,6 +2155,18 @@ class Store(TypedDict):
     """The language of the store, for texts to its customers."""
     country: str | None
     """ISO 3166-1 alpha-2; null: phone numbers without a country code stay as digits"""
+    logo_url: str | None
+    """The logo as a PNG; null: the stamp icon stands in its place"""
+    website: str | None
+    """Web address of the store, on passes and on the card in the browser"""
+    phone: str | None
+    """Phone number for customers"""
+    email: str | None
+    """E-mail address for customers"""
+    address: str | None
+    """Postal address"""
+    terms_text: str | None
+    """Terms of the cards"""
     created_at: str
     """When it was created."""
     updated_at: str
@@ -2174,6 +2186,16 @@ class StoreChanges(TypedDict):
     """ISO 3166-1 alpha-2, in any case; phone numbers without a country code are read as numbers
     of this country
     """
+    website: NotRequired[str | None]
+    """Web address of the store, on passes and on the card in the browser"""
+    phone: NotRequired[str | None]
+    """Phone number for customers, as people write it"""
+    email: NotRequired[str | None]
+    """E-mail address for customers"""
+    address: NotRequired[str | None]
+    """Postal address; may have several lines"""
+    terms_text: NotRequired[str | None]
+    """Terms of the cards; may have several lines"""
 
 
 class StoreUpdatedEvent(TypedDict):

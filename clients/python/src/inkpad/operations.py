@@ -127,6 +127,53 @@ class Operations:
             headers=headers,
         )
 
+    def set_logo(
+        self,
+        *,
+        account_id: int | None = None,
+        body: bytes,
+        idempotency_key: str | None = None,
+        headers: Mapping[str, str] | None = None,
+    ) -> models.Store:
+        """Upload the logo of a store.
+
+        It is shown on passes, cards, the signup page, posters and messages from now on. Empty
+        space around it is cut off. It is turned upright, made to fit into 1200 by 600 pixels,
+        and stored without the data that cameras add; transparent parts stay so. Sends
+        store.updated.
+        For users with the role owner or manager.
+        """
+        return self._call(
+            "PUT",
+            "/api/v1/accounts/{account_id}/logo",
+            ids={"account_id": account_id},
+            query={},
+            body=body,
+            idempotency_key=idempotency_key,
+            headers=headers,
+        )
+
+    def remove_logo(
+        self,
+        *,
+        account_id: int | None = None,
+        idempotency_key: str | None = None,
+        headers: Mapping[str, str] | None = None,
+    ) -> models.Store:
+        """Remove the logo of a store.
+
+        The stamp icon stands in its place again. Sends store.updated if there was a logo.
+        For users with the role owner or manager.
+        """
+        return self._call(
+            "DELETE",
+            "/api/v1/accounts/{account_id}/logo",
+            ids={"account_id": account_id},
+            query={},
+            idempotency_key=idempotency_key,
+            headers=headers,
+        )
+
     def list_history(
         self,
         *,

@@ -4,10 +4,17 @@ import type { CommandContext } from '#kernel/aggregate.js';
 import { withNewId } from '#database/ids.js';
 import { CommandPipeline } from '#event-store/commands/handle-command.js';
 import { grantInitialOwner } from '#identity/initial-owner.js';
-import { createAccount, updateAccount, type NewAccount } from './account.js';
-import { toAccountJson, type AccountJson } from './account.dto.js';
+import {
+  createAccount,
+  removeLogo,
+  setLogo,
+  updateAccount,
+  type Account,
+  type NewAccount,
+} from './account.js';
+import type { AccountJson } from './account.dto.js';
 import { accountReadModel } from './account.entity.js';
-import type { AccountSettings } from './account.events.js';
+import type { AccountEvent, AccountSettings } from './account.events.js';
 import { AccountsService } from './accounts.service.js';
 
 export class CreateAccount extends Command<AccountJson> {
@@ -26,6 +33,7 @@ export class CreateAccountHandler implements ICommandHandler<CreateAccount> {
   constructor(
     private readonly pipeline: CommandPipeline,
     private readonly pool: Pool,
+    private readonly accounts: AccountsService,
   ) {}
 
   async execute({ context, attributes, ownerId }: CreateAccount): Promise<AccountJson> {
@@ -44,7 +52,7 @@ export class CreateAccountHandler implements ICommandHandler<CreateAccount> {
           }),
         }),
         respond: ({ state }) =>
-          toAccountJson(
+          this.accounts.toJson(
             state,
             { cards: 0, customers: 0, locations: 0, posters: 0 },
             state.personal,
@@ -68,21 +76,80 @@ export class UpdateAccount extends Command<AccountJson> {
 @CommandHandler(UpdateAccount)
 export class UpdateAccountHandler implements ICommandHandler<UpdateAccount> {
   constructor(
-    private readonly pipeline: CommandPipeline,
-    private readonly accounts: AccountsService,
+    readonly pipeline: CommandPipeline,
+    readonly accounts: AccountsService,
   ) {}
 
-  async execute({ context, userId, changes }: UpdateAccount): Promise<AccountJson> {
-    const id = context.accountId;
-    return this.pipeline.handleCommand({
-      readModel: accountReadModel,
-      id,
-      context,
-      load: () => this.accounts.findCountsFor(userId, id),
-      decide: (current) => updateAccount(current, changes),
-      respond: ({ state, inputs }) => toAccountJson(state, inputs, inputs.personal),
-    });
+  execute({ context, userId, changes }: UpdateAccount): Promise<AccountJson> {
+    return change(this, context, userId, (state) => updateAccount(state, changes));
   }
 }
 
-export const accountHandlers = [CreateAccountHandler, UpdateAccountHandler];
+export class SetLogo extends Command<AccountJson> {
+  /** @param picture SHA-256 of what `StripPictures` has stored */
+  constructor(
+    readonly context: CommandContext,
+    readonly userId: number,
+    readonly picture: string,
+  ) {
+    super();
+  }
+}
+
+@CommandHandler(SetLogo)
+export class SetLogoHandler implements ICommandHandler<SetLogo> {
+  constructor(
+    readonly pipeline: CommandPipeline,
+    readonly accounts: AccountsService,
+  ) {}
+
+  execute({ context, userId, picture }: SetLogo): Promise<AccountJson> {
+    return change(this, context, userId, (state) => setLogo(state, picture));
+  }
+}
+
+export class RemoveLogo extends Command<AccountJson> {
+  constructor(
+    readonly context: CommandContext,
+    readonly userId: number,
+  ) {
+    super();
+  }
+}
+
+@CommandHandler(RemoveLogo)
+export class RemoveLogoHandler implements ICommandHandler<RemoveLogo> {
+  constructor(
+    readonly pipeline: CommandPipeline,
+    readonly accounts: AccountsService,
+  ) {}
+
+  execute({ context, userId }: RemoveLogo): Promise<AccountJson> {
+    return change(this, context, userId, removeLogo);
+  }
+}
+
+export const accountHandlers = [
+  CreateAccountHandler,
+  UpdateAccountHandler,
+  SetLogoHandler,
+  RemoveLogoHandler,
+];
+
+/** @param userId the user for whom the response is rendered */
+function change(
+  { pipeline, accounts }: { pipeline: CommandPipeline; accounts: AccountsService },
+  context: CommandContext,
+  userId: number,
+  decide: (state: Account | undefined) => AccountEvent[],
+): Promise<AccountJson> {
+  const id = context.accountId;
+  return pipeline.handleCommand({
+    readModel: accountReadModel,
+    id,
+    context,
+    load: () => accounts.findCountsFor(userId, id),
+    decide,
+    respond: ({ state, inputs }) => accounts.toJson(state, inputs, inputs.personal),
+  });
+}

@@ -7,6 +7,7 @@ import {
   TimestampProperty,
 } from '#http/response-fields.js';
 import { parseLocale, parseTimeZone, type Account } from './account.js';
+import { MAX_CONTACT_LENGTHS, pickContactDetails } from './contact-details.js';
 import { parseCountry } from './country.js';
 import type { AccountSettings } from './account.events.js';
 
@@ -70,6 +71,46 @@ export class UpdateAccountDto {
     example: 'DE',
   })
   declare readonly country?: string | null;
+
+  @TextField({
+    clearable: true,
+    max: MAX_CONTACT_LENGTHS.website,
+    description: 'Web address of the store, on passes and on the card in the browser',
+    example: 'https://cafe.example',
+  })
+  declare readonly website?: string | null;
+
+  @TextField({
+    clearable: true,
+    max: MAX_CONTACT_LENGTHS.phone,
+    description: 'Phone number for customers, as people write it',
+    example: '+49 721 123456',
+  })
+  declare readonly phone?: string | null;
+
+  @TextField({
+    clearable: true,
+    max: MAX_CONTACT_LENGTHS.email,
+    description: 'E-mail address for customers',
+    example: 'hello@cafe.example',
+  })
+  declare readonly email?: string | null;
+
+  @TextField({
+    clearable: true,
+    max: MAX_CONTACT_LENGTHS.address,
+    description: 'Postal address; may have several lines',
+    example: 'Main Street 1\n76133 Karlsruhe',
+  })
+  declare readonly address?: string | null;
+
+  @TextField({
+    clearable: true,
+    max: MAX_CONTACT_LENGTHS.termsText,
+    description: 'Terms of the cards; may have several lines',
+    example: 'One stamp for each drink.',
+  })
+  declare readonly terms_text?: string | null;
 }
 
 @Dto('Store')
@@ -114,6 +155,42 @@ export class AccountJson {
     description: 'ISO 3166-1 alpha-2; null: phone numbers without a country code stay as digits',
   })
   declare readonly country: string | null;
+  @TextProperty({
+    nullable: true,
+    example: 'https://cards.example/img/store/0f3a….png',
+    description: 'The logo as a PNG; null: the stamp icon stands in its place',
+  })
+  declare readonly logo_url: string | null;
+  @TextProperty({
+    nullable: true,
+    example: 'https://cafe.example/',
+    description: 'Web address of the store, on passes and on the card in the browser',
+  })
+  declare readonly website: string | null;
+  @TextProperty({
+    nullable: true,
+    example: '+49 721 123456',
+    description: 'Phone number for customers',
+  })
+  declare readonly phone: string | null;
+  @TextProperty({
+    nullable: true,
+    example: 'hello@cafe.example',
+    description: 'E-mail address for customers',
+  })
+  declare readonly email: string | null;
+  @TextProperty({
+    nullable: true,
+    example: 'Main Street 1\n76133 Karlsruhe',
+    description: 'Postal address',
+  })
+  declare readonly address: string | null;
+  @TextProperty({
+    nullable: true,
+    example: 'One stamp for each drink.',
+    description: 'Terms of the cards',
+  })
+  declare readonly terms_text: string | null;
   @TimestampProperty({ description: 'When it was created.' }) declare readonly created_at: string;
   @TimestampProperty({ description: 'When it was last changed.' })
   declare readonly updated_at: string;
@@ -127,11 +204,25 @@ export type AccountCounts = {
   posters: number;
 };
 
-/** @param personal whether it is the own store of the request's user */
+/**
+ * Returns the public address of a logo. It never shows anything else, and cannot be guessed.
+ * @param publicUrl without a trailing slash
+ * @param variant `@mail`: at most 320 by 100 pixels, to be seen on white
+ */
+export function toStoreLogoUrl(
+  publicUrl: string,
+  logo: string,
+  variant: '' | '@mail' = '',
+): string {
+  return `${publicUrl}/img/store/${logo}${variant}.png`;
+}
+
+/** @param personal whether it is the own store of the request's user @param publicUrl without a trailing slash */
 export function toAccountJson(
   account: Account,
   counts: AccountCounts,
   personal: boolean,
+  publicUrl: string,
 ): AccountJson {
   return {
     id: account.id,
@@ -146,6 +237,12 @@ export function toAccountJson(
     time_zone: account.timeZone,
     locale: account.locale,
     country: account.country,
+    logo_url: account.logo && toStoreLogoUrl(publicUrl, account.logo),
+    website: account.website,
+    phone: account.phone,
+    email: account.email,
+    address: account.address,
+    terms_text: account.termsText,
     created_at: account.createdAt,
     updated_at: account.updatedAt,
   };
@@ -153,12 +250,13 @@ export function toAccountJson(
 
 /** Converts the fields that the request contains, and no others. */
 export function toAccountSettings(input: UpdateAccountDto): Partial<AccountSettings> {
-  const { name, store_name, time_zone, locale: tag, country } = input;
+  const { name, store_name, time_zone, locale: tag, country, terms_text: termsText } = input;
   return {
     ...(name !== undefined && { name }),
     ...(store_name !== undefined && { storeName: store_name }),
     ...(time_zone !== undefined && { timeZone: time_zone }),
     ...(tag !== undefined && { locale: tag }),
     ...(country !== undefined && { country }),
+    ...pickContactDetails({ ...input, ...(termsText !== undefined && { termsText }) }),
   };
 }

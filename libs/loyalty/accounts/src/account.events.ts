@@ -25,14 +25,34 @@ export type ConsentTexts = {
   privacyUrl: string | null;
 };
 
-/** The settings that the store itself can change. */
-export type AccountSettings = Omit<AccountAttributes, 'personal'> & {
-  consentTexts: ConsentTexts;
-  /** ISO 3166-1 alpha-2; countries besides its own whose numbers it sends SMS to. */
-  smsCountries: string[];
+/** How customers reach the store: on the backs of passes and on the card in the browser. Null: not shown. */
+export type ContactDetails = {
+  /** Absolute, with http or https. */
+  website: string | null;
+  /** As people write it. */
+  phone: string | null;
+  email: string | null;
+  /** May have several lines, like the terms. */
+  address: string | null;
+  termsText: string | null;
 };
+
+/** The settings that the store itself can change. */
+export type AccountSettings = Omit<AccountAttributes, 'personal'> &
+  ContactDetails & {
+    consentTexts: ConsentTexts;
+    /** ISO 3166-1 alpha-2; countries besides its own whose numbers it sends SMS to. */
+    smsCountries: string[];
+  };
 
 export type AccountCreated = { type: 'AccountCreated'; data: { id: number } & AccountAttributes };
 export type AccountUpdated = { type: 'AccountUpdated'; data: Partial<AccountSettings> };
 
-export type AccountEvent = AccountCreated | AccountUpdated;
+/**
+ * A logo was uploaded.
+ * @property picture SHA-256 of the stored PNG, in hex
+ */
+export type AccountLogoSet = { type: 'AccountLogoSet'; data: { picture: string } };
+export type AccountLogoRemoved = { type: 'AccountLogoRemoved'; data: Record<string, never> };
+
+export type AccountEvent = AccountCreated | AccountUpdated | AccountLogoSet | AccountLogoRemoved;

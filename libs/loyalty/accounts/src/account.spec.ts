@@ -1,7 +1,15 @@
 import { describe, expect, it } from '@jest/globals';
 import { NotFoundError } from '#kernel/errors.js';
 import { AT, scenario } from '../../../../test/support/fixtures/aggregate-scenario.js';
-import { account, createAccount, parseLocale, parseTimeZone, updateAccount } from './account.js';
+import {
+  account,
+  createAccount,
+  parseLocale,
+  parseTimeZone,
+  removeLogo,
+  setLogo,
+  updateAccount,
+} from './account.js';
 import { NO_CONSENT_TEXTS } from './consent-texts.js';
 import type { AccountEvent } from './account.events.js';
 
@@ -85,6 +93,42 @@ describe('an account', () => {
     scenario(account)
       .when(() => createAccount(4, { ...attributes, name: '', timeZone: '', locale: 'x' }))
       .thenRejected({ fields: ['name', 'time_zone', 'locale'] });
+  });
+
+  it('has a logo from when one was set until it is removed', () => {
+    const logo = 'a'.repeat(64);
+    const logoSet: AccountEvent = { type: 'AccountLogoSet', data: { picture: logo } };
+    expect(scenario(account, accountCreated).state().logo).toBeNull();
+    scenario(account, accountCreated)
+      .when((state) => setLogo(state, logo))
+      .then(logoSet);
+    expect(scenario(account, accountCreated, logoSet).state().logo).toBe(logo);
+    scenario(account, accountCreated, logoSet)
+      .when((state) => setLogo(state, logo))
+      .then();
+    scenario(account, accountCreated, logoSet)
+      .when(removeLogo)
+      .then({ type: 'AccountLogoRemoved', data: {} });
+    scenario(account, accountCreated).when(removeLogo).then();
+  });
+
+  it('normalizes contact details, and refuses what leads nowhere', () => {
+    scenario(account, accountCreated)
+      .when((state) =>
+        updateAccount(state, { website: ' Cafe.example ', address: 'Main Street 1\r\nBerlin' }),
+      )
+      .then({
+        type: 'AccountUpdated',
+        data: { website: 'https://cafe.example/', address: 'Main Street 1\nBerlin' },
+      });
+    scenario(account, accountCreated)
+      .when((state) => updateAccount(state, { phone: ' ', email: null }))
+      .then();
+    scenario(account, accountCreated)
+      .when((state) =>
+        updateAccount(state, { website: 'javascript:alert(1)', phone: 'call', email: 'cafe' }),
+      )
+      .thenRejected({ fields: ['website', 'phone', 'email'] });
   });
 
   it('records only what changes', () => {

@@ -3,13 +3,26 @@ import { requireState, assertNever, type Aggregate } from '#kernel/aggregate.js'
 import { NotFoundError, RejectedError, type FieldErrors } from '#kernel/errors.js';
 import { normalizeText } from '#kernel/text.js';
 import { findConsentTextErrors, NO_CONSENT_TEXTS, tidyConsentTexts } from './consent-texts.js';
+import {
+  findContactDetailErrors,
+  NO_CONTACT_DETAILS,
+  pickContactDetails,
+  tidyContactDetails,
+} from './contact-details.js';
 import { findCountryOfLocale, parseCountry } from './country.js';
 import { findUnknownCountries, tidySmsCountries } from './sms-countries.js';
-import type { AccountAttributes, AccountEvent, AccountSettings } from './account.events.js';
+import type {
+  AccountAttributes,
+  AccountEvent,
+  AccountSettings,
+  ContactDetails,
+} from './account.events.js';
 
 /** A store: the tenant that owns everything else. */
 export type Account = { id: number; accountId: number } & AccountAttributes &
-  Pick<AccountSettings, 'consentTexts' | 'smsCountries'> & {
+  Pick<AccountSettings, 'consentTexts' | 'smsCountries' | keyof ContactDetails> & {
+    /** SHA-256 of the logo, in hex. */
+    logo: string | null;
     createdAt: string;
     updatedAt: string;
   };
@@ -28,8 +41,10 @@ export const account: Aggregate<Account, AccountEvent> = {
   names: {
     AccountCreated: 'account.created',
     AccountUpdated: 'account.updated',
+    AccountLogoSet: 'account.logo_set',
+    AccountLogoRemoved: 'account.logo_removed',
   },
-  projectionVersion: 3,
+  projectionVersion: 4,
   evolve(state, event) {
     const at = event.meta.recordedAt;
     switch (event.type) {
@@ -37,13 +52,19 @@ export const account: Aggregate<Account, AccountEvent> = {
         return {
           ...event.data,
           accountId: event.data.id,
+          ...NO_CONTACT_DETAILS,
           consentTexts: NO_CONSENT_TEXTS,
           smsCountries: [],
+          logo: null,
           createdAt: at,
           updatedAt: at,
         };
       case 'AccountUpdated':
         return { ...requireState(state), ...event.data, updatedAt: at };
+      case 'AccountLogoSet':
+        return { ...requireState(state), logo: event.data.picture, updatedAt: at };
+      case 'AccountLogoRemoved':
+        return { ...requireState(state), logo: null, updatedAt: at };
       default:
         return assertNever(event);
     }
@@ -84,13 +105,16 @@ export function updateAccount(
   if (!state) throw new NotFoundError('Store');
   const consentTexts = input.consentTexts && tidyConsentTexts(input.consentTexts);
   const smsCountries = input.smsCountries && tidySmsCountries(input.smsCountries);
+  const contactDetails = tidyContactDetails(pickContactDetails(input));
   const errors = {
+    ...findContactDetailErrors(contactDetails),
     ...(consentTexts && findConsentTextErrors(consentTexts)),
     ...(smsCountries && findSmsCountryErrors(smsCountries)),
   };
   if (Object.keys(errors).length > 0) throw new RejectedError(errors);
   const tidy = {
     ...input,
+    ...contactDetails,
     ...(consentTexts && { consentTexts }),
     ...(smsCountries && { smsCountries }),
   };
@@ -99,6 +123,17 @@ export function updateAccount(
   );
   if (changes.length === 0) return [];
   return [{ type: 'AccountUpdated', data: Object.fromEntries(changes) }];
+}
+
+/** @param picture SHA-256 of what was stored */
+export function setLogo(state: Account | undefined, picture: string): AccountEvent[] {
+  if (!state) throw new NotFoundError('Store');
+  return state.logo === picture ? [] : [{ type: 'AccountLogoSet', data: { picture } }];
+}
+
+export function removeLogo(state: Account | undefined): AccountEvent[] {
+  if (!state) throw new NotFoundError('Store');
+  return state.logo === null ? [] : [{ type: 'AccountLogoRemoved', data: {} }];
 }
 
 function findSmsCountryErrors(countries: string[]): FieldErrors {

@@ -1,6 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import { Pool } from 'pg';
 import type { EntityManager } from 'typeorm';
+import { Config } from '#configuration/config.js';
 import { NotFoundError } from '#kernel/errors.js';
 import { query } from '#database/connection.js';
 import { PastStates, type PointInTime } from '#event-store/log/past-states.service.js';
@@ -70,6 +71,7 @@ export class AccountsService implements AccountTimeZones, StoreProfiles {
     private readonly pool: Pool,
     private readonly pastStates: PastStates,
     private readonly pastCounts: PastCounts,
+    private readonly config: Config,
   ) {}
 
   /** Lists the stores that a token may access. */
@@ -83,14 +85,14 @@ export class AccountsService implements AccountTimeZones, StoreProfiles {
              where ${REACHABLE} and m.account_id > $3 order by m.account_id limit $4`,
       values: [principalId, accountIds, after?.[0] ?? 0, limit],
     });
-    return rows.map((row) => toAccountJson(row.state, row, row.personal));
+    return rows.map((row) => this.toJson(row.state, row, row.personal));
   }
 
   /** @throws NotFoundError */
   async get(userId: number, id: number): Promise<AccountJson> {
     const [row] = await query<AccountRow>(this.pool, { ...FIND_ACCOUNT, values: [userId, id] });
     if (!row) throw new NotFoundError('Store');
-    return toAccountJson(row.state, row, row.personal);
+    return this.toJson(row.state, row, row.personal);
   }
 
   /** @throws NotFoundError */
@@ -123,13 +125,24 @@ export class AccountsService implements AccountTimeZones, StoreProfiles {
     return { consentTexts, smsCountries, country };
   }
 
+  /** @throws NotFoundError */
+  async getLogo(id: number): Promise<Pick<Account, 'logo'>> {
+    const [row] = await query<{ state: Account }>(this.pool, {
+      name: 'accounts_console_settings',
+      text: 'select state from accounts where id = $1',
+      values: [id],
+    });
+    if (!row) throw new NotFoundError('Store');
+    return { logo: row.state.logo };
+  }
+
   /** Finds the store as it was. @throws NotFoundError when it did not exist yet */
   async getPast(userId: number, id: number, time: Date): Promise<AccountJson> {
     const past = await this.pastStates.toMoment(time);
     const account = await this.pastStates.projectOne(accountReadModel, id, past);
     if (!account) throw new NotFoundError('Store');
     const { personal } = await this.findCountsFor(userId, id);
-    return toAccountJson(account, await this.countPast(id, past), personal);
+    return this.toJson(account, await this.countPast(id, past), personal);
   }
 
   /** Lists the stores that a token may access now, as they were. */
@@ -145,7 +158,7 @@ export class AccountsService implements AccountTimeZones, StoreProfiles {
     const stores: AccountJson[] = [];
     for (const account of await this.pastStates.projectAll(accountReadModel, ids, past)) {
       const counts = await this.countPast(account.id, past);
-      stores.push(toAccountJson(account, counts, own.get(account.id) ?? false));
+      stores.push(this.toJson(account, counts, own.get(account.id) ?? false));
     }
     return stores;
   }
@@ -166,6 +179,10 @@ export class AccountsService implements AccountTimeZones, StoreProfiles {
       locations: await count('locations'),
       posters: await count('posters'),
     };
+  }
+
+  toJson(account: Account, counts: AccountCounts, personal: boolean): AccountJson {
+    return toAccountJson(account, counts, personal, this.config.publicUrl);
   }
 
   /** Finds what the response has besides the store's state. Zeros if there is no such store. */

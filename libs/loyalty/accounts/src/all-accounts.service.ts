@@ -1,5 +1,6 @@
 import { Injectable } from '@nestjs/common';
 import { Pool } from 'pg';
+import { Config } from '#configuration/config.js';
 import { NotFoundError } from '#kernel/errors.js';
 import { query } from '#database/connection.js';
 import type { PageRange } from '#http/page.js';
@@ -28,7 +29,10 @@ const FIND_OWNER = {
 /** Lists the stores of the whole service, for operators; `AccountsService` lists those of a token. */
 @Injectable()
 export class AllAccounts {
-  constructor(private readonly pool: Pool) {}
+  constructor(
+    private readonly pool: Pool,
+    private readonly config: Config,
+  ) {}
 
   /** @param userId only those of this user; null: all */
   async list(userId: number | null, { after, limit }: PageRange): Promise<AccountJson[]> {
@@ -37,14 +41,18 @@ export class AllAccounts {
       this.pool,
       userId === null ? { ...LIST, values } : { ...LIST_OF_USER, values: [...values, userId] },
     );
-    return rows.map((row) => toAccountJson(row.state, row, row.personal));
+    return rows.map((row) => this.toJson(row));
   }
 
   /** @throws NotFoundError */
   async get(id: number): Promise<AccountJson> {
     const [row] = await query<AccountRow>(this.pool, { ...FIND, values: [id] });
     if (!row) throw new NotFoundError('Store');
-    return toAccountJson(row.state, row, row.personal);
+    return this.toJson(row);
+  }
+
+  private toJson(row: AccountRow): AccountJson {
+    return toAccountJson(row.state, row, row.personal, this.config.publicUrl);
   }
 
   /** Finds the user whose own store it is; 0: nobody's. */

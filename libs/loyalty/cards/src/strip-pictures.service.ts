@@ -4,13 +4,19 @@ import { Pool } from 'pg';
 import { Config } from '#configuration/config.js';
 import { InvalidFieldsError, RejectedError } from '#kernel/errors.js';
 import { FairQueue } from '#kernel/fair-queue.js';
-import { decodePicture, PictureError } from '#kernel/picture-decoder.js';
+import { decodePicture, PictureError, type PictureFit } from '#kernel/picture-decoder.js';
 import { query } from '#database/connection.js';
 import { CapOverrides } from '#event-store/commands/cap-overrides.service.js';
 import { findPictureType, type PictureType } from '#http/picture-bodies.js';
 
+/** What a picture is uploaded for. @property field the name under which errors are reported */
+export type PictureUse = { field: string; width: number; height: number; fit: PictureFit };
+
 /** The largest size in which a strip is shown. */
-const STRIP_SIZE = { width: 1125, height: 432 };
+export const STRIP: PictureUse = { field: 'strip_image', width: 1125, height: 432, fit: 'cover' };
+/** Enough for the largest poster in 300 dpi. */
+export const LOGO: PictureUse = { field: 'logo', width: 1200, height: 600, fit: 'inside' };
+
 const LIMITS = {
   pixels: 25_000_000,
   scans: 100,
@@ -19,7 +25,7 @@ const LIMITS = {
   timeMs: 10_000,
 };
 
-/** Stores the pictures that stores upload for the strips of their cards. */
+/** Stores the pictures that stores upload: for the strips of their cards, and their logos. */
 @Injectable()
 export class StripPictures {
   /** Decodes one at a time. The wait is longer than one picture may take, so that every store gets its turn. */
@@ -32,14 +38,19 @@ export class StripPictures {
   ) {}
 
   /**
-   * Stores the picture upright, cut to the size of a strip, in sRGB and re-encoded: nothing else of the upload stays.
+   * Stores the picture upright, in the size that it is used in, in sRGB and re-encoded: nothing else of the upload stays.
    * @returns SHA-256 of what was stored, in hex
    * @throws InvalidFieldsError for what is no such picture, UnavailableError when too many are uploaded at once
    */
-  async store(accountId: number, type: PictureType, uploaded: Buffer): Promise<string> {
+  async store(
+    accountId: number,
+    type: PictureType,
+    uploaded: Buffer,
+    use: PictureUse = STRIP,
+  ): Promise<string> {
     if (findPictureType(uploaded) !== type)
-      throw createPictureError(`must be a picture of the type ${type}`);
-    const png = await this.queue.run(accountId, () => encode(uploaded));
+      throw createPictureError(use, `must be a picture of the type ${type}`);
+    const png = await this.queue.run(accountId, () => encode(uploaded, use));
     const hash = createHash('sha256').update(png).digest('hex');
     await this.save(accountId, hash, png);
     return hash;
@@ -70,18 +81,24 @@ export class StripPictures {
   }
 }
 
-async function encode(uploaded: Buffer): Promise<Buffer> {
+async function encode(uploaded: Buffer, use: PictureUse): Promise<Buffer> {
+  const { width, height, fit } = use;
   try {
-    return await decodePicture(uploaded, { ...STRIP_SIZE, limits: LIMITS });
+    return await decodePicture(uploaded, { width, height, fit, limits: LIMITS });
   } catch (cause) {
     if (!(cause instanceof PictureError)) throw cause;
     throw createPictureError(
+      use,
       `cannot be read as a picture: it must be whole, have at most ${LIMITS.pixels / 1_000_000} megapixels and no more than ${LIMITS.scans} scans, and be quick to decode`,
       cause,
     );
   }
 }
 
-function createPictureError(message: string, cause?: unknown): InvalidFieldsError {
-  return Object.assign(new InvalidFieldsError({ strip_image: [message] }), { cause });
+function createPictureError(
+  { field }: PictureUse,
+  message: string,
+  cause?: unknown,
+): InvalidFieldsError {
+  return Object.assign(new InvalidFieldsError({ [field]: [message] }), { cause });
 }

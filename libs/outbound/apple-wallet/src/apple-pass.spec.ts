@@ -13,6 +13,8 @@ const content: PassContent = {
   code: 'K7Q2M9XA',
   state: 'valid',
   storeName: 'Corner Café',
+  logo: null,
+  contact: { website: null, phone: null, email: null, address: null, termsText: null },
   locale: 'en',
   timeZone: 'Europe/Berlin',
   card: {
@@ -104,6 +106,25 @@ describe('renderApplePass', () => {
     expect(findBackField(pass, 'rewards')?.value).toBe(
       'Free coffee: 2 stamps (ready for you)\nAny size\n\nCake: 10 stamps',
     );
+  });
+
+  it('shows the card’s name beside a logo, and the contact details on the back', () => {
+    const contact = {
+      website: 'https://cafe.example/',
+      phone: null,
+      email: 'hello@cafe.example',
+      address: 'Main Street 1\nKarlsruhe',
+      termsText: 'One stamp a day.',
+    };
+    const pass = render({ logo: 'a'.repeat(64), contact });
+    expect(findPassErrors(pass)).toEqual([]);
+    expect(pass.logoText).toBe('Coffee card');
+    expect(pass.storeCard.backFields.slice(-4)).toEqual([
+      { key: 'website', label: 'Website', value: 'https://cafe.example/' },
+      { key: 'email', label: 'E-mail', value: 'hello@cafe.example' },
+      { key: 'address', label: 'Address', value: 'Main Street 1\nKarlsruhe' },
+      { key: 'terms', label: 'Terms', value: 'One stamp a day.' },
+    ]);
   });
 
   it('leaves out fields that the card has no value for', () => {

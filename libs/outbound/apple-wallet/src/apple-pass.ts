@@ -46,7 +46,8 @@ export function renderApplePass(
     serialNumber: content.uuid,
     organizationName: storeName,
     description: t.applePass.description(card.name, storeName),
-    logoText: storeName,
+    // A logo has the name of the store in it.
+    logoText: content.logo === null ? storeName : card.name,
     backgroundColor: toRgb(card.cardColor),
     foregroundColor: textColor,
     labelColor: textColor,
@@ -85,7 +86,11 @@ function renderHeaderFields({ card, stampsCount }: PassContent, t: Translations)
   const count = {
     key: 'stamps',
     label: t.stamps.label,
-    value: `${stampsCount}/${card.stampsRequired}`,
+    // "13/10" would look like a fault: more stamps than a card has are just a number.
+    value:
+      stampsCount > card.stampsRequired
+        ? String(stampsCount)
+        : `${stampsCount}/${card.stampsRequired}`,
   };
   return card.headerText ? [{ key: 'header', value: card.headerText }, count] : [count];
 }
@@ -159,7 +164,17 @@ function renderBackFields(content: PassContent, t: Translations, locale: string)
     ...(shops.length === 0 || state === 'void'
       ? []
       : [{ key: 'shops', label: t.applePass.shops, value: shops.join('\n') }]),
+    ...renderContactFields(content, t),
   ];
+}
+
+/** Renders how to reach the store. Phones make links of addresses and numbers on the back by themselves. */
+function renderContactFields({ contact }: PassContent, t: Translations): PassField[] {
+  const { website, phone, email, address, termsText } = contact;
+  const fields = { website, phone, email, address, terms: termsText };
+  return Object.entries(fields).flatMap(([name, value]) =>
+    value === null ? [] : [{ key: name, label: t.contact[name as keyof typeof fields], value }],
+  );
 }
 
 function toPassPlaces({ locations, storeName }: PassContent) {

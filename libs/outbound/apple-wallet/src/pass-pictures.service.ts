@@ -13,7 +13,8 @@ const SCALES = [
   { scale: '3x', suffix: '@3x' },
 ] as const;
 
-type ImageKey = { hash: string; filled: number };
+/** @property logo the hash of the logo's design */
+type ImageKey = { hash: string; filled: number; logo: string | undefined };
 
 /** Provides the images of a pass with their hashes: icon, logo and strip, each in the three sizes of phones. */
 @Injectable()
@@ -32,17 +33,30 @@ export class PassPictures {
   ) {}
 
   async getFiles(content: PassContent): Promise<PassFile[]> {
-    const { hash, filled } = await this.links.createLinks(content);
-    const files = await this.cache.fetch(`${hash}/${filled}`, { context: { hash, filled } });
+    const { hash, filled, brand } = await this.links.createLinks(content);
+    const logo = brand?.hash;
+    const files = await this.cache.fetch(`${hash}/${filled}/${logo}`, {
+      context: { hash, filled, logo },
+    });
     if (!files) throw new Error(`the images of design ${hash} are missing`);
     return files;
   }
 
-  private async renderFiles({ hash, filled }: ImageKey): Promise<PassFile[]> {
+  private async renderFiles({ hash, filled, logo }: ImageKey): Promise<PassFile[]> {
     return Promise.all(
       SCALES.flatMap(({ scale, suffix }) => [
-        toPassFile(`icon${suffix}.png`, this.images.findIconPng(hash, `icon@${scale}`)),
-        toPassFile(`logo${suffix}.png`, this.images.findIconPng(hash, `logo@${scale}`)),
+        toPassFile(
+          `icon${suffix}.png`,
+          logo === undefined
+            ? this.images.findIconPng(hash, `icon@${scale}`)
+            : this.images.findLogoPng(logo, `icon@${scale}`),
+        ),
+        toPassFile(
+          `logo${suffix}.png`,
+          logo === undefined
+            ? this.images.findIconPng(hash, `logo@${scale}`)
+            : this.images.findLogoPng(logo, `wide@${scale}`),
+        ),
         toPassFile(`strip${suffix}.png`, this.images.findPng(hash, filled, scale)),
       ]),
     );

@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto';
 import { toCanonicalJson } from '#event-store/port/canonical-json.js';
 import type { Card } from '#cards/card.js';
 import { isStripPreset } from '#cards/card-appearance.js';
+import type { LogoDesign } from './logo-design.js';
 
 /** Raise it when the drawing changes: the hash under which images are cached for ever covers it. */
 const DRAWING_VERSION = 3;
@@ -93,7 +94,7 @@ export function countFilledStamps(stampsCount: number, { stamps }: StripDesign):
 }
 
 /** Hashes a design into 32 hex characters. They name it in URLs whose image never changes. */
-export function hashDesign(design: StripDesign): string {
+export function hashDesign(design: StripDesign | LogoDesign): string {
   return createHash('sha256').update(toCanonicalJson(design)).digest('hex').slice(0, 32);
 }
 

@@ -3,11 +3,13 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 import { NotFoundError } from '#kernel/errors.js';
 import { matchesEtag } from '#http/headers.js';
 import { STRIP_SIZES, type StripSize } from './strip-design.js';
-import { StripImages } from './strip-images.service.js';
+import { isLogoSize, StripImages } from './strip-images.service.js';
 
-/** The ends of `toStripUrl` and `toLogoUrl`. Any other spelling would be a second URL of the same image. */
+/** The ends of `toStripUrl`, `toLogoUrl`, `toDrawnLogoUrl` and `toStoreLogoUrl`. Any other spelling would be a second URL of the same image. */
 const STRIP_FILE = /^(?<filled>0|[1-9]\d?)@(?<size>\w+)[.]png$/;
 const LOGO_FILE = /^(?<hash>\w+)[.]png$/;
+const PLAIN_FILE = /^(?<name>[\w@]+)[.]png$/;
+const STORE_FILE = /^(?<picture>[0-9a-f]{64})(?<variant>@mail)?[.]png$/;
 const HASH = /^[0-9a-f]{32}$/;
 
 /**
@@ -39,6 +41,33 @@ export class StripImagesController {
     const { hash = '' } = LOGO_FILE.exec(file)?.groups ?? {};
     if (!HASH.test(hash)) throw notFound(reply);
     await sendPng(request, reply, () => this.images.findIconPng(hash, 'program'));
+  }
+
+  @Get('brand/:hash/:file')
+  async drawnLogo(
+    @Param('hash') hash: string,
+    @Param('file') file: string,
+    @Req() request: FastifyRequest,
+    @Res() reply: FastifyReply,
+  ): Promise<void> {
+    const { name = '' } = PLAIN_FILE.exec(file)?.groups ?? {};
+    if (!HASH.test(hash) || !isLogoSize(name)) throw notFound(reply);
+    await sendPng(request, reply, () => this.images.findLogoPng(hash, name));
+  }
+
+  @Get('store/:file')
+  async storeLogo(
+    @Param('file') file: string,
+    @Req() request: FastifyRequest,
+    @Res() reply: FastifyReply,
+  ): Promise<void> {
+    const { picture, variant } = STORE_FILE.exec(file)?.groups ?? {};
+    if (picture === undefined) throw notFound(reply);
+    await sendPng(request, reply, () =>
+      variant === undefined
+        ? this.images.findStoreLogo(picture)
+        : this.images.findMailLogo(picture),
+    );
   }
 }
 

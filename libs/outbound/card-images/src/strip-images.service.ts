@@ -5,17 +5,21 @@ import { Config } from '#configuration/config.js';
 import { getErrorMessage } from '#kernel/errors.js';
 import { copyToKeep, countKeptBytes } from '#kernel/kept-bytes.js';
 import { query } from '#database/connection.js';
+import { createLogoDesign, LOGO_SIZES, type LogoDesign, type LogoSize } from './logo-design.js';
+import { LogoRenderer } from './logo-renderer.service.js';
 import { hashDesign, type IconSize, type StripDesign, type StripSize } from './strip-design.js';
 import { StripRenderer, type StripImage } from './strip-renderer.service.js';
 
 const MB = 1024 * 1024;
 const MEMORY_CACHE_BYTES = 32 * MB;
+const MAIL_GROUND = '#FFFFFF';
 const MAX_REMEMBERED_DESIGNS = 10_000;
 /** After adding so much to the table, or a quarter of its limit, a process checks whether it is too large. */
 const MAX_PRUNE_INTERVAL_BYTES = 32 * MB;
 
-type ImageRequest = { hash: string; image: StripImage };
-type DesignRow = { account_id: number; design: StripDesign; png: Buffer | null };
+type Image = StripImage | { logo: LogoSize };
+type ImageRequest = { hash: string; image: Image };
+type DesignRow = { account_id: number; design: StripDesign | LogoDesign; png: Buffer | null };
 
 /**
  * Provides the images of cards by the hash of their design. Each is drawn once, then cached in memory and in a table
@@ -40,12 +44,13 @@ export class StripImages {
   constructor(
     private readonly pool: Pool,
     private readonly renderer: StripRenderer,
+    private readonly logos: LogoRenderer,
     config: Config,
   ) {
     this.keptBytes = config.stripImageCacheMb * MB;
   }
 
-  hashDesign(design: StripDesign): string {
+  hashDesign(design: StripDesign | LogoDesign): string {
     return hashDesign(design);
   }
 
@@ -53,7 +58,7 @@ export class StripImages {
    * Stores a design, so that the URLs of its images work from then on. Call it whenever a pass is rendered.
    * @returns the design's hash
    */
-  async remember(accountId: number, design: StripDesign): Promise<string> {
+  async remember(accountId: number, design: StripDesign | LogoDesign): Promise<string> {
     const hash = hashDesign(design);
     if (this.remembered.has(hash)) return hash;
     await query(this.pool, {
@@ -80,12 +85,39 @@ export class StripImages {
     return this.fetchImage(size, { hash, image: { icon: size } });
   }
 
+  /** Does the same for the drawings of a store's logo. */
+  findLogoPng(hash: string, size: LogoSize): Promise<Buffer | undefined> {
+    return this.fetchImage(`logo ${size}`, { hash, image: { logo: size } });
+  }
+
+  /** Finds a logo as it was uploaded. @param picture its SHA-256 in hex */
+  async findStoreLogo(picture: string): Promise<Buffer | undefined> {
+    const [row] = await query<{ png: Buffer }>(this.pool, {
+      name: 'logos_picture',
+      text: 'select png from pictures where hash = $1 limit 1',
+      values: [picture],
+    });
+    return row?.png;
+  }
+
+  /** Finds a logo as mails show it, on white. @param picture its SHA-256 in hex */
+  async findMailLogo(picture: string): Promise<Buffer | undefined> {
+    const [row] = await query<{ account_id: number }>(this.pool, {
+      name: 'logos_store',
+      text: 'select account_id from pictures where hash = $1 limit 1',
+      values: [picture],
+    });
+    if (!row) return undefined;
+    const hash = await this.remember(row.account_id, createLogoDesign(picture, MAIL_GROUND));
+    return this.findLogoPng(hash, 'wide@2x');
+  }
+
   private fetchImage(name: string, context: ImageRequest): Promise<Buffer | undefined> {
     return this.cache.fetch(`${context.hash}/${name}`, { context });
   }
 
   private async load({ hash, image }: ImageRequest): Promise<Buffer | undefined> {
-    const name = 'icon' in image ? image.icon : `${image.filled}@${image.size}`;
+    const name = toImageName(image);
     const [row] = await query<DesignRow>(this.pool, {
       name: 'strip_images_find',
       text: `select d.account_id, d.design,
@@ -95,10 +127,22 @@ export class StripImages {
     });
     if (!row) return undefined;
     if (row.png) return copyToKeep(row.png);
-    if ('filled' in image && image.filled > row.design.stamps) return undefined;
-    const png = await this.renderer.render(row.account_id, row.design, image);
+    const png = await this.draw(row, image);
+    if (!png) return undefined;
     await this.save(hash, name, png);
     return copyToKeep(png);
+  }
+
+  /** @returns undefined when the design has no such image */
+  private async draw(
+    { account_id: accountId, design }: DesignRow,
+    image: Image,
+  ): Promise<Buffer | undefined> {
+    if ('logo' in image) {
+      return 'logo' in design ? this.logos.render(accountId, design, image.logo) : undefined;
+    }
+    if ('logo' in design || ('filled' in image && image.filled > design.stamps)) return undefined;
+    return this.renderer.render(accountId, design, image);
   }
 
   /** Stores an image. A failure is only logged: the image exists, and can be drawn again. */
@@ -132,4 +176,13 @@ export class StripImages {
       values: [this.keptBytes],
     });
   }
+}
+
+function toImageName(image: Image): string {
+  if ('logo' in image) return `logo ${image.logo}`;
+  return 'icon' in image ? image.icon : `${image.filled}@${image.size}`;
+}
+
+export function isLogoSize(size: string): size is LogoSize {
+  return Object.hasOwn(LOGO_SIZES, size);
 }

@@ -25,6 +25,8 @@ const CONTENT = {
   code: 'ABCD2345',
   state: 'valid',
   storeName: 'Corner Café',
+  logo: null,
+  contact: { website: null, phone: null, email: null, address: null, termsText: null },
   locale: 'en-GB',
   timeZone: 'Europe/Berlin',
   card: {
@@ -78,6 +80,7 @@ describe('the class of a card', () => {
           body: 'Cookie: 3 stamps\nFree coffee: 10 stamps\nAny size',
         },
       ],
+      linksModuleData: null,
       merchantLocations: [
         { latitude: 48.1, longitude: 11.5 },
         { latitude: 52.5, longitude: 13.4 },
@@ -85,6 +88,30 @@ describe('the class of a card', () => {
       multipleDevicesAndHoldersAllowedStatus: 'ONE_USER_ALL_DEVICES',
       callbackOptions: { url: 'https://cards.example/wallet/google/callback' },
     });
+  });
+
+  it('has the contact details of the store, with links to call and write', () => {
+    const contact = {
+      website: 'https://cafe.example/',
+      phone: '+49 (721) 12-34',
+      email: 'hello@cafe.example',
+      address: 'Main Street 1',
+      termsText: 'One stamp a day.',
+    };
+    const { linksModuleData, textModulesData } = renderLoyaltyClass(
+      { ...CONTENT, contact },
+      INSTALLATION,
+      LOGO,
+    );
+    expect(linksModuleData?.uris.map(({ uri }) => uri)).toEqual([
+      'https://cafe.example/',
+      'tel:+497211234',
+      'mailto:hello@cafe.example',
+    ]);
+    expect(textModulesData.slice(-2)).toEqual([
+      { id: 'address', header: 'Address', body: 'Main Street 1' },
+      { id: 'terms', header: 'Terms', body: 'One stamp a day.' },
+    ]);
   });
 
   it('does not depend on the customer that it is rendered from', () => {

@@ -3,6 +3,7 @@ import { renderZonedTime } from '#kernel/zoned-time.js';
 import { toCanonicalJson } from '#event-store/port/canonical-json.js';
 import type { Translations } from '#translations/en.js';
 import { getTranslations } from '#translations/translations.js';
+import { toPhoneLink } from '#accounts/contact-details.js';
 import { isExpired } from '#cards/card.js';
 import type { PassContent, PassLocation } from '#passes/pass-content.js';
 
@@ -28,6 +29,8 @@ export type LoyaltyClass = {
   accountNameLabel: string;
   accountIdLabel: string;
   textModulesData: TextModule[];
+  /** Null removes the links. */
+  linksModuleData: Links | null;
   merchantLocations: Location[];
   multipleDevicesAndHoldersAllowedStatus: 'ONE_USER_ALL_DEVICES';
   callbackOptions: { url: string };
@@ -47,7 +50,7 @@ export type LoyaltyObject = {
   barcode: { type: 'QR_CODE'; value: string; alternateText: string } | null;
   heroImage: Image | null;
   textModulesData: TextModule[];
-  linksModuleData: { uris: { id: string; uri: string; description: string }[] } | null;
+  linksModuleData: Links | null;
   validTimeInterval: { end: { date: string } } | null;
   merchantLocations: Location[];
   /** Set only to remove all messages. */
@@ -58,6 +61,7 @@ type Image = {
   sourceUri: { uri: string };
   contentDescription: { defaultValue: { language: string; value: string } };
 };
+type Links = { uris: { id: string; uri: string; description: string }[] };
 type TextModule = { id: string; header: string; body: string };
 type Points = { label: string; balance: { string: string } | { int: number } };
 type Location = { latitude: number; longitude: number };
@@ -102,6 +106,7 @@ export function renderLoyaltyClass(
     accountNameLabel: t.googlePass.member,
     accountIdLabel: t.googlePass.code,
     textModulesData: renderClassTexts(content, t),
+    linksModuleData: renderContactLinks(content, t),
     merchantLocations: areShared(content.locations) ? toSortedLocations(content.locations) : [],
     multipleDevicesAndHoldersAllowedStatus: 'ONE_USER_ALL_DEVICES',
     callbackOptions: { url: `${installation.publicUrl}${CALLBACK_PATH}` },
@@ -119,7 +124,11 @@ export function renderLoyaltyObject(
   if (content.state === 'void') return renderVoidObject(ids);
   const { code, locale, stampsCount, card, memberName, expiresAt } = content;
   const { t } = getTranslations(locale);
-  const balance = `${stampsCount} / ${card.stampsRequired}`;
+  // "13 / 10" would look like a fault: more stamps than a card has are just a number.
+  const balance =
+    stampsCount > card.stampsRequired
+      ? String(stampsCount)
+      : `${stampsCount} / ${card.stampsRequired}`;
   return {
     ...ids,
     state: isExpired(content, now) ? 'EXPIRED' : 'ACTIVE',
@@ -192,7 +201,7 @@ function renderSecondaryPoints(
     : { label: t.googlePass.member, balance: { string: memberName } };
 }
 
-function renderClassTexts({ card, offers }: PassContent, t: Translations): TextModule[] {
+function renderClassTexts({ card, offers, contact }: PassContent, t: Translations): TextModule[] {
   const texts = card.auxiliaryFields.map(({ key, label, value }) => ({
     id: key,
     header: label ?? card.name,
@@ -207,7 +216,21 @@ function renderClassTexts({ card, offers }: PassContent, t: Translations): TextM
     );
     texts.push({ id: 'rewards', header: t.wallet.rewards, body: lines.join('\n') });
   }
+  const { address, termsText } = contact;
+  if (address !== null) texts.push({ id: 'address', header: t.contact.address, body: address });
+  if (termsText !== null) texts.push({ id: 'terms', header: t.contact.terms, body: termsText });
   return texts;
+}
+
+/** Renders the links by which customers reach the store. */
+function renderContactLinks({ contact }: PassContent, t: Translations): Links | null {
+  const { website, phone, email } = contact;
+  const uris = [
+    ...(website === null ? [] : [{ id: 'website', uri: website, description: t.contact.website }]),
+    ...(phone === null ? [] : [{ id: 'phone', uri: toPhoneLink(phone), description: phone }]),
+    ...(email === null ? [] : [{ id: 'email', uri: `mailto:${email}`, description: email }]),
+  ];
+  return uris.length === 0 ? null : { uris };
 }
 
 /** Renders the available rewards, with their stamps where these are fewer than the class says. */

@@ -1,6 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import { Config } from '#configuration/config.js';
 import { ReadModels } from '#event-store/read-models/read-models.js';
+import { toStoreLogoUrl } from '#accounts/account.dto.js';
 import { accountReadModel } from '#accounts/account.entity.js';
 import { listSmsCountries } from '#accounts/sms-countries.js';
 import { customerReadModel } from '#customers/customer.entity.js';
@@ -36,12 +37,17 @@ export class CardMessageContents {
     const store = await this.readModels.load(accountReadModel, card.accountId);
     if (!store) throw new Error(`customer card ${card.id} is of no store`);
     const { email, phone } = holder.state;
-    const { name, storeName, locale } = store.state;
+    const { name, storeName, locale, logo } = store.state;
     const link = `${this.config.publicUrl}/passes/${card.uuid}`;
     return {
       customerId: holder.state.id,
       contact: { email, phone },
-      content: { store: storeName ?? name, locale, link },
+      content: {
+        store: storeName ?? name,
+        locale,
+        link,
+        logo: logo && toStoreLogoUrl(this.config.publicUrl, logo, '@mail'),
+      },
       smsCountries: listSmsCountries(store.state),
     };
   }

@@ -8,6 +8,7 @@ const createContext = (locale: string, store = 'Bäckerei „Süß & Söhne“')
   store,
   locale,
   link: LINK,
+  logo: null,
 });
 
 /** Finds what a mail program would turn into a link. */
@@ -105,7 +106,7 @@ it('renderCardSms keeps a name in another script', () => {
 
 it('renderCardSms keeps a link that is too long for one segment', () => {
   const link = `https://${'cards.'.repeat(20)}example/passes/0f0e0d0c-0b0a-4908-8706-050403020100`;
-  expect(renderCardSms({ store: 'Corner Café', locale: 'en', link })).toBe(
+  expect(renderCardSms({ store: 'Corner Café', locale: 'en', link, logo: null })).toBe(
     `Your stamp card from Corner Café: ${link}`,
   );
 });

@@ -10,11 +10,14 @@ export type CardMessageContent = {
   /** The store's locale, a BCP 47 tag. */
   locale: string;
   link: string;
+  /** The address of the store's logo; null without one. */
+  logo: string | null;
 };
 
 /** Renders HTML that all mail programs understand: inline styles, with colours that suit light and dark. */
 const mailView = loadTemplate<
-  Record<'lang' | 'subject' | 'intro' | 'open' | 'link' | 'advice' | 'why' | 'store', string>
+  Record<'lang' | 'subject' | 'intro' | 'open' | 'link' | 'advice' | 'why' | 'store', string> &
+    Pick<CardMessageContent, 'logo'>
 >(import.meta.url, './views/card-mail.eta');
 
 /** A shorter name would say nothing: the message is then sent in two segments instead. */
@@ -28,11 +31,12 @@ export function toSingleLine(name: string): string {
   return name.replaceAll(INVISIBLE, ' ').replaceAll(/\s+/g, ' ').trim();
 }
 
-/** Renders a mail in the store's name: as text, and as HTML with one button. It has no pictures and no other link. */
+/** Renders a mail in the store's name: as text, and as HTML with its logo and one button. It has no other link. */
 export function renderCardMail({
   store: name,
   locale,
   link,
+  logo,
 }: CardMessageContent): Omit<Mail, 'to'> {
   const store = toSingleLine(name);
   const { t: translations, locale: lang } = getTranslations(locale);
@@ -51,6 +55,7 @@ export function renderCardMail({
       advice: t.advice,
       why: t.why(store),
       store,
+      logo,
     }),
   };
 }

@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto';
 import { toCanonicalJson } from '#event-store/port/canonical-json.js';
+import type { ContactDetails } from '#accounts/account.events.js';
 import type { Card } from '#cards/card.js';
 import type { CustomerCard } from '#stamping/customer-card.js';
 import { priceRewards, findTarget, type Milestone } from '#stamping/unlocked-rewards.js';
@@ -48,6 +49,9 @@ export type PassContent = {
   /** void: the customer was erased, or the card merged into another one. An archived card stays valid. */
   state: 'valid' | 'void';
   storeName: string;
+  /** SHA-256 of the store's logo, in hex; null: the stamp icon stands in its place. */
+  logo: string | null;
+  contact: ContactDetails;
   /** BCP 47. */
   locale: string;
   timeZone: string;
@@ -67,13 +71,25 @@ export type PassContent = {
   locations: PassLocation[];
 };
 
+/** The part of a pass that its images show. */
+export type PictureContent = Pick<
+  PassContent,
+  'accountId' | 'card' | 'logo' | 'offers' | 'stampsCount'
+>;
+
 /** The rows that a pass is made from. */
 export type PassParts = {
   customerCard: CustomerCard;
   card: Card;
   /** Cheapest first. */
   rewards: Milestone[];
-  store: { name: string; locale: string; timeZone: string };
+  store: {
+    name: string;
+    locale: string;
+    timeZone: string;
+    logo: string | null;
+    contact: ContactDetails;
+  };
   /** Null: the customer was erased. */
   member: { firstName: string; lastName: string | null } | null;
   /** In the order of preference. */
@@ -100,6 +116,8 @@ export function createPassContent(parts: PassParts): PassContent {
     code: customerCard.code,
     state: member === null || customerCard.mergedInto ? 'void' : 'valid',
     storeName: store.name,
+    logo: store.logo,
+    contact: store.contact,
     locale: store.locale,
     timeZone: store.timeZone,
     card: toAppearance(card),
@@ -119,7 +137,8 @@ export function hashContent(content: PassContent): string {
   return createHash('sha256').update(toCanonicalJson(visible)).digest('base64url');
 }
 
-function findActiveOffers(rewards: Milestone[]): PassOffer[] {
+/** Finds what a card offers to everybody. @param rewards cheapest first */
+export function findActiveOffers(rewards: Milestone[]): PassOffer[] {
   return rewards
     .filter(({ active }) => active)
     .map(({ id, name, description, stampsRequired }) => ({

@@ -3,6 +3,8 @@ import { Pool } from 'pg';
 import { query } from '#database/connection.js';
 import { PersonalKeys } from '#event-store/personal-keys/personal-keys.js';
 import { ReadModels } from '#event-store/read-models/read-models.js';
+import type { Account } from '#accounts/account.js';
+import { toContactDetails } from '#accounts/contact-details.js';
 import type { Card } from '#cards/card.js';
 import type { Reward } from '#rewards/reward.js';
 import type { CustomerCard } from '#stamping/customer-card.js';
@@ -22,6 +24,7 @@ import { Passes, type Pass } from './passes.service.js';
 type PartsRow = {
   customer_card: CustomerCard;
   card: Card;
+  account: Account;
   rewards: Reward[];
   store_name: string;
   locale: string;
@@ -37,7 +40,7 @@ type PartsRow = {
 const PARTS = {
   name: 'pass_parts',
   text: `
-    select r.state as customer_card, c.state as card, a.display_name as store_name, a.locale, a.time_zone,
+    select r.state as customer_card, c.state as card, a.state as account, a.display_name as store_name, a.locale, a.time_zone,
       coalesce((select jsonb_agg(w.state) from rewards w where w.card_id = c.id), '[]') as rewards,
       n.first_name, n.last_name, r.customer_id, r.sealed,
       not exists (select from personal_keys k where k.subject_id = r.customer_id) as erased,
@@ -80,7 +83,13 @@ export class PassContents {
           customerCard,
           card,
           rewards: toMilestones(row.rewards),
-          store: { name: row.store_name, locale: row.locale, timeZone: row.time_zone },
+          store: {
+            name: row.store_name,
+            locale: row.locale,
+            timeZone: row.time_zone,
+            logo: row.account.logo,
+            contact: toContactDetails(row.account),
+          },
           member: members[i] ?? null,
           locations: sortByDistance(
             readLocations.get(customerCard.accountId) ?? [],

@@ -132,6 +132,8 @@ const PUBLISHED_AS: Partial<Record<string, PublicEventType>> = {
   'location.geocoded': 'location.updated',
   'location.not_geocoded': 'location.updated',
   'account.updated': 'store.updated',
+  'account.logo_set': 'store.updated',
+  'account.logo_removed': 'store.updated',
 };
 
 function findPublicTypeByName(name: string | undefined): PublicEventType | undefined {
@@ -282,11 +284,15 @@ const PERSONAL_FIELDS: Record<keyof PersonalFields | 'note', string> = {
 };
 
 type Fields = Record<string, unknown>;
-type ParsedEnvelope = { data: Fields & { customer?: Fields }; previous_attributes?: Fields };
+type ParsedEnvelope = {
+  type: PublicEventType;
+  data: Fields & { customer?: Fields };
+  previous_attributes?: Fields;
+};
 
 /**
  * Formats the body of every attempt. Only the envelope is stored; `flat` is extracted from it.
- * @param withPersonalData if false, every personal field is null
+ * @param withPersonalData if false, every personal field of a customer is null
  */
 export function formatBody(
   envelope: Buffer,
@@ -295,7 +301,8 @@ export function formatBody(
 ): Buffer {
   if (format === 'envelope' && withPersonalData) return envelope;
   const parsed = JSON.parse(envelope.toString()) as ParsedEnvelope;
-  if (!withPersonalData) {
+  // The e-mail address and phone number of a store are what it shows to its customers.
+  if (!withPersonalData && parsed.type !== 'store.updated') {
     const { data, previous_attributes: previous } = parsed;
     for (const fields of [data, data.customer, previous]) if (fields) clearPersonalFields(fields);
   }

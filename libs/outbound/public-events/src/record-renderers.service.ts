@@ -65,8 +65,11 @@ export class RecordRenderers {
       new RecordRenderer(projections, rewardReadModel, toRewardJson),
       new RecordRenderer(projections, locationReadModel, toLocationJson),
       new RecordRenderer(projections, posterReadModel, (state) => toPosterJson(state, publicUrl)),
-      new RecordRenderer(projections, accountReadModel, renderAccount, (ids) =>
-        this.countAccounts(ids),
+      new RecordRenderer(
+        projections,
+        accountReadModel,
+        (state, counts: AccountCounts | undefined) => renderAccount(state, counts, publicUrl),
+        (ids) => this.countAccounts(ids),
       ),
     ];
   }
@@ -145,6 +148,10 @@ function renderCard(card: Card, counts = NO_CARD_COUNTS): object {
   return toCardJson(card, counts);
 }
 
-function renderAccount(account: Account, counts = NO_ACCOUNT_COUNTS): object {
-  return toAccountJson(account, counts, account.personal);
+function renderAccount(
+  account: Account,
+  counts: AccountCounts = NO_ACCOUNT_COUNTS,
+  publicUrl: string,
+): object {
+  return toAccountJson(account, counts, account.personal, publicUrl);
 }

@@ -1,3 +1,4 @@
+import type { AccountLogoSet } from '#accounts/account.events.js';
 import type { CardStripImageSet } from '#cards/card.events.js';
 import type { TreeHead } from './checkpoint.js';
 import { hashLeaf, type Leaf } from './leaf.js';
@@ -6,7 +7,12 @@ import { HASH_BYTES, computeProofRoot } from './merkle-tree.js';
 /** The first line of an exported history; docs/history.md defines the format. */
 export const EXPORT_FORMAT = 'inkpad-history/1';
 
-const PICTURE_EVENT: CardStripImageSet['type'] = 'CardStripImageSet';
+type PictureEvent = CardStripImageSet | AccountLogoSet;
+
+const PICTURE_EVENTS = new Set<string>([
+  'CardStripImageSet',
+  'AccountLogoSet',
+] satisfies PictureEvent['type'][]);
 
 export type ExportHeader = {
   format: string;
@@ -41,7 +47,7 @@ export function findPictureHash({
   type: string;
   data: unknown;
 }): string | undefined {
-  return type === PICTURE_EVENT ? (data as CardStripImageSet['data']).picture : undefined;
+  return PICTURE_EVENTS.has(type) ? (data as PictureEvent['data']).picture : undefined;
 }
 
 type ChainedEvent = Leaf & { meta: { accountId: number } };

@@ -8,10 +8,17 @@ const CRASHES = new Set<NodeJS.Signals>(['SIGABRT', 'SIGBUS', 'SIGFPE', 'SIGILL'
 /** Resolved by name, because it is a program and must be the built file. */
 const PROGRAM = '#kernel/picture-process.js';
 
+/**
+ * How a picture takes its size: `cover` fills it, cut around the centre. `inside` fits into it without enlargement, after
+ * empty space around it was cut off.
+ */
+export type PictureFit = 'cover' | 'inside';
+
 /** Size of the decoded picture, and limits of decoding. */
 export type Decoding = {
   width: number;
   height: number;
+  fit: PictureFit;
   /** @property scans of a JPEG; those of encoders have 6 to 12 */
   limits: { pixels: number; scans: number; memoryBytes: number; timeMs: number };
 };

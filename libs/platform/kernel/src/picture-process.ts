@@ -24,12 +24,22 @@ async function run(request: DecodingRequest): Promise<void> {
   send(await decode(request));
 }
 
-async function decode({ bytes, width, height, limits }: DecodingRequest): Promise<DecodingResult> {
+async function decode({
+  bytes,
+  width,
+  height,
+  fit,
+  limits,
+}: DecodingRequest): Promise<DecodingResult> {
   const { sharp } = await import('./pictures.js');
   try {
-    const png = await sharp(bytes, { failOn: 'error', limitInputPixels: limits.pixels })
-      .autoOrient()
-      .resize(width, height, { fit: 'cover' })
+    const picture = sharp(bytes, {
+      failOn: 'error',
+      limitInputPixels: limits.pixels,
+    }).autoOrient();
+    if (fit === 'inside') picture.trim();
+    const png = await picture
+      .resize(width, height, { fit, withoutEnlargement: fit === 'inside' })
       .toColourspace('srgb')
       .png()
       .toBuffer();

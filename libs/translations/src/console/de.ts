@@ -18,6 +18,7 @@ export const console: Translations['console'] = {
     users: { title: 'Team', about: 'Wer sich hier anmelden kann' },
     tokens: { title: 'API-Tokens', about: 'Für Kassen und Webshops' },
     webhooks: { title: 'Webhooks', about: 'Ereignisse für andere Systeme' },
+    brand: { title: 'Marke', about: 'Logo, Farben, Kontakt' },
     settings: { title: 'Einstellungen', about: 'Name, Sprache, Anmeldung' },
     history: { title: 'Verlauf', about: 'Alles, was geschehen ist' },
     audit: { title: 'Protokoll', about: 'Änderungen an Team und Tokens' },

@@ -20,6 +20,7 @@ export const console = {
     users: { title: 'Users', about: 'Who can sign in here' },
     tokens: { title: 'API tokens', about: 'For tills and web shops' },
     webhooks: { title: 'Webhooks', about: 'Events sent to other systems' },
+    brand: { title: 'Brand', about: 'Logo, colours, contact' },
     settings: { title: 'Settings', about: 'Name, language, signup' },
     history: { title: 'History', about: 'Everything that happened' },
     audit: { title: 'Log', about: 'Changes to users and tokens' },

@@ -18,6 +18,7 @@ export const console: Translations['console'] = {
     users: { title: 'Equipo', about: 'Quién puede entrar aquí' },
     tokens: { title: 'Tokens de API', about: 'Para cajas y tiendas en línea' },
     webhooks: { title: 'Webhooks', about: 'Eventos enviados a otros sistemas' },
+    brand: { title: 'Marca', about: 'Logotipo, colores, contacto' },
     settings: { title: 'Ajustes', about: 'Nombre, idioma, registro' },
     history: { title: 'Historial', about: 'Todo lo que ha pasado' },
     audit: { title: 'Registro', about: 'Cambios en el equipo y los tokens' },

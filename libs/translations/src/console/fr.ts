@@ -18,6 +18,7 @@ export const console: Translations['console'] = {
     users: { title: 'Équipe', about: 'Qui peut se connecter ici' },
     tokens: { title: 'Jetons d’API', about: 'Pour les caisses et boutiques en ligne' },
     webhooks: { title: 'Webhooks', about: 'Événements envoyés à d’autres systèmes' },
+    brand: { title: 'Marque', about: 'Logo, couleurs, contact' },
     settings: { title: 'Réglages', about: 'Nom, langue, inscription' },
     history: { title: 'Historique', about: 'Tout ce qui s’est passé' },
     audit: { title: 'Journal', about: 'Changements de l’équipe et des jetons' },

@@ -23,6 +23,7 @@ export const NAVIGATION: readonly NavigationEntry[] = [
   { path: 'users', operation: 'users.read' },
   { path: 'tokens', operation: 'tokens.read' },
   { path: 'webhooks', operation: 'listWebhookSubscriptions' },
+  { path: 'brand', operation: 'updateAccount' },
   { path: 'settings', operation: 'store.settings' },
   { path: 'history', operation: 'listHistory' },
   { path: 'audit', operation: 'audit.read' },

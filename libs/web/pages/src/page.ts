@@ -17,7 +17,14 @@ export type PageExtras = {
   allow?: Readonly<Record<string, readonly string[]>>;
   /** How wide the page is: `narrow` for one question, `form` for a longer form. */
   width?: 'narrow' | 'form';
+  /** The path of the icon; the default is Inkpad's. */
+  icon?: string | undefined;
+  /** What a link to the page shows in messages and social networks. */
+  preview?: LinkPreview;
 };
+
+/** @property image with its host */
+export type LinkPreview = { title: string; description: string; image: string };
 
 type PageInput<D extends object> = PageExtras & {
   kind: 'console' | 'public';
@@ -26,6 +33,8 @@ type PageInput<D extends object> = PageExtras & {
   data: D;
   frame: PageFrame;
   colors?: Colors | undefined;
+  /** The colours of a card on the page. */
+  cardColors?: Colors | undefined;
   /** The path of the page, for the menus. */
   at?: string;
 };
@@ -36,6 +45,8 @@ export type RenderedPage = { html: string; policy: string; referrerPolicy?: stri
 type Layout = Pick<PageInput<object>, 'kind' | 'title'> & {
   body: string;
   icon: string;
+  iconType: string;
+  preview: LinkPreview | undefined;
   styles: string[];
   /** A style sheet with the colours of a store, or nothing. */
   colors: string;
@@ -63,14 +74,19 @@ export function renderPage<D extends object>(input: PageInput<D>): RenderedPage 
     width = '',
     at,
   } = input;
-  const colors = input.colors ? renderColorStyle('brand', input.colors) : '';
+  const colors = [
+    input.colors ? renderColorStyle('brand', input.colors) : '',
+    input.cardColors ? renderColorStyle('card', input.cardColors) : '',
+  ].join('');
   const nonce = scripts.length > 0 ? randomBytes(16).toString('base64') : '';
   const html = layout(
     {
       kind,
       title: kind === 'console' ? `${title} · Inkpad` : title,
       body: view(data, frame),
-      icon: ICON.path,
+      icon: input.icon ?? frame.root + ICON.path,
+      iconType: input.icon === undefined ? 'image/svg+xml' : 'image/png',
+      preview: input.preview,
       styles: [STYLE, ...styles].map(({ path }) => path),
       colors,
       scripts: scripts.map(({ path }) => path),

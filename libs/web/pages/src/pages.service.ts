@@ -22,6 +22,8 @@ export type PublicPage<D extends object> = ConsolePage<D> & {
   lang: string;
   /** The colours of the store; the default is Inkpad's. */
   colors?: Colors;
+  /** The colours of a card on the page. */
+  cardColors?: Colors;
 };
 
 /** Describes a question before an action that cannot be undone. Paths are from the root of the service. */

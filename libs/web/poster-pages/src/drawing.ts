@@ -15,6 +15,8 @@ export type DrawnShape =
   | { kind: 'disc'; x: number; y: number; radius: number; fill: string }
   /** A filled path; `scale` is the number of points for each of its units. */
   | { kind: 'path'; x: number; y: number; scale: number; path: string; fill: string }
+  /** `png` in its own proportions. */
+  | { kind: 'picture'; x: number; y: number; width: number; height: number; png: Buffer }
   /** `x` is the left end, `y` the baseline. */
   | {
       kind: 'text';

@@ -14,6 +14,8 @@ export type Offer = { reward: string; price: string };
 export type PosterContent = {
   title: string;
   storeName: string;
+  /** The hash of the logo's design on the poster's ground; null without one. */
+  logo: string | null;
   /** BCP 47. */
   lang: string;
   offers: Offer[];
@@ -34,6 +36,7 @@ export type PosterParts = {
   /** All rewards of the card. */
   rewards: Reward[];
   store: { name: string; locale: string };
+  logo: string | null;
   urls: { signup: string; code: string };
 };
 
@@ -42,6 +45,7 @@ export function createPosterContent({
   card,
   rewards,
   store,
+  logo,
   urls,
 }: PosterParts): PosterContent {
   const localization = getTranslations(store.locale);
@@ -54,6 +58,7 @@ export function createPosterContent({
   return {
     title: poster.title,
     storeName: store.name,
+    logo,
     lang: localization.locale,
     offers: selectOffers(offered).map(({ name, stampsRequired }) => ({
       reward: name,

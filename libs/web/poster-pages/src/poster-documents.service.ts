@@ -3,6 +3,9 @@ import { LRUCache } from 'lru-cache';
 import { Pool } from 'pg';
 import { copyToKeep, countKeptBytes } from '#kernel/kept-bytes.js';
 import { query } from '#database/connection.js';
+import type { Account } from '#accounts/account.js';
+import { createLogoDesign } from '#card-images/logo-design.js';
+import { StripImages } from '#card-images/strip-images.service.js';
 import type { Card } from '#cards/card.js';
 import type { Reward } from '#rewards/reward.js';
 import type { Poster } from '#posters/poster.js';
@@ -10,7 +13,7 @@ import { PostersService } from '#posters/posters.service.js';
 import { PAPERS, type PaperSize } from './paper.js';
 import { hashJson, createPosterContent, type PosterContent } from './poster-content.js';
 import { PosterFonts } from './poster-fonts.service.js';
-import { LAYOUT_VERSION, layOutPoster } from './poster-layout.js';
+import { LAYOUT_VERSION, layOutPoster, type PosterLogo } from './poster-layout.js';
 import { PosterRenderer, type Format } from './poster-renderer.service.js';
 
 const MAX_CACHE_BYTES = 32 * 1024 * 1024;
@@ -19,7 +22,7 @@ const SLUG = /^[0-9A-Za-z]{1,64}$/;
 const FIND = {
   name: 'poster_parts',
   text: `
-    select p.state as poster, c.state as card, a.display_name as store_name, a.locale,
+    select p.state as poster, c.state as card, a.state as account, a.display_name as store_name, a.locale,
       coalesce((select jsonb_agg(w.state) from rewards w where w.card_id = c.id), '[]') as rewards
     from posters p
     join cards c on c.id = p.card_id
@@ -30,6 +33,7 @@ const FIND = {
 type PosterRow = {
   poster: Poster;
   card: Card;
+  account: Account;
   store_name: string;
   locale: string;
   rewards: Reward[];
@@ -58,6 +62,7 @@ export class PosterDocuments {
   constructor(
     private readonly pool: Pool,
     private readonly posters: PostersService,
+    private readonly images: StripImages,
     private readonly fonts: PosterFonts,
     private readonly renderer: PosterRenderer,
   ) {}
@@ -67,10 +72,24 @@ export class PosterDocuments {
     if (!SLUG.test(slug)) return undefined;
     const [row] = await query<PosterRow>(this.pool, { ...FIND, values: [slug] });
     if (!row) return undefined;
-    const { poster, card, rewards, store_name: name, locale } = row;
+    const { poster, card, rewards, account, store_name: name, locale } = row;
+    const logo =
+      account.logo === null
+        ? null
+        : await this.images.remember(
+            account.id,
+            createLogoDesign(account.logo, poster.primaryColor),
+          );
     const { signup_url: signup, qr_code_url: code } = this.posters.toJson(poster);
     const urls = { signup, code };
-    const content = createPosterContent({ poster, card, rewards, store: { name, locale }, urls });
+    const content = createPosterContent({
+      poster,
+      card,
+      rewards,
+      store: { name, locale },
+      logo,
+      urls,
+    });
     return { poster, content };
   }
 
@@ -90,9 +109,18 @@ export class PosterDocuments {
 
   private async make({ accountId, content, sheet }: DocumentRequest): Promise<Buffer> {
     const { format, paperSize, bleed } = sheet;
-    const document = await this.renderer.render(accountId, format, () =>
-      layOutPoster(content, PAPERS[paperSize], { bleed }, this.fonts),
-    );
+    const document = await this.renderer.render(accountId, format, async () => {
+      const logo = content.logo === null ? null : await this.findLogo(content.logo, format);
+      return layOutPoster(content, PAPERS[paperSize], { bleed }, this.fonts, logo);
+    });
     return copyToKeep(document);
+  }
+
+  /** Finds the logo, smaller for the page than for print. */
+  private async findLogo(hash: string, format: Sheet['format']): Promise<PosterLogo> {
+    const png = await this.images.findLogoPng(hash, format === 'svg' ? 'wide@3x' : 'poster');
+    if (!png) throw new Error(`the logo ${hash} was not drawn`);
+    // The size stands in the first chunk of every PNG (RFC 2083, section 4.1.1).
+    return { png, width: png.readUInt32BE(16), height: png.readUInt32BE(20) };
   }
 }

@@ -12,6 +12,7 @@ const fonts = new PosterFonts({ readPosterFonts: { regular: null, bold: null } }
 const content: PosterContent = {
   title: 'Coffee club',
   storeName: 'Corner Café',
+  logo: null,
   lang: 'en',
   offers: [{ reward: 'Free coffee', price: 'for 10 stamps' }],
   aim: 'Collect 10 stamps',

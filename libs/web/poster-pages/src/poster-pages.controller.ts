@@ -41,6 +41,11 @@ export class PosterPagesController {
       view,
       title: `${content.title} · ${content.storeName}`,
       lang: content.lang,
+      preview: {
+        title: `${content.title} · ${content.storeName}`,
+        description: data.text,
+        image: `${this.config.publicUrl}/posters/${poster.slug}.png?paper_size=a5`,
+      },
       data,
     });
   }

@@ -1,5 +1,6 @@
 import { Module } from '@nestjs/common';
 import { CardsModule } from '#cards/cards.module.js';
+import { StripImagesModule } from '#card-images/strip-images.module.js';
 import { PostersModule } from '#posters/posters.module.js';
 import { PosterDocuments } from './poster-documents.service.js';
 import { PosterLists } from './poster-lists.service.js';
@@ -10,7 +11,7 @@ import { PosterRenderer } from './poster-renderer.service.js';
 
 /** Serves posters on screen and as documents to print. */
 @Module({
-  imports: [CardsModule, PostersModule],
+  imports: [CardsModule, PostersModule, StripImagesModule],
   controllers: [PosterPagesController, PostersConsoleController],
   providers: [PosterDocuments, PosterFonts, PosterLists, PosterRenderer],
 })

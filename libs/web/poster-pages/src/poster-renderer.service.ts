@@ -29,10 +29,15 @@ export class PosterRenderer {
   constructor(private readonly fonts: PosterFonts) {}
 
   /** Renders a drawing. @throws UnavailableError when too many documents wait */
-  render(accountId: number, format: Format, draw: () => Drawing): Promise<Buffer> {
-    return this.queue.run(accountId, () => {
-      if (format === 'pdf') return this.pdf(draw());
-      return format === 'png' ? this.png(draw()) : this.svg(draw());
+  render(
+    accountId: number,
+    format: Format,
+    draw: () => Drawing | Promise<Drawing>,
+  ): Promise<Buffer> {
+    return this.queue.run(accountId, async () => {
+      const drawing = await draw();
+      if (format === 'pdf') return this.pdf(drawing);
+      return format === 'png' ? this.png(drawing) : this.svg(drawing);
     });
   }
 
@@ -90,6 +95,11 @@ export class PosterRenderer {
       document.save().rotate(180, { origin: [paper.width / 2, paper.height / 2] });
       for (const one of shape.shapes) this.add(document, one, paper);
       document.restore();
+      return;
+    }
+    if (shape.kind === 'picture') {
+      const { x, y, width, height, png } = shape;
+      document.image(png, x, y, { width, height });
       return;
     }
     document.fillColor(shape.fill);

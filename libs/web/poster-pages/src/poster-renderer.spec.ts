@@ -74,6 +74,7 @@ describe('the code of a poster on A4', () => {
     const poster: PosterContent = {
       title: 'Coffee club',
       storeName: 'Corner Café',
+      logo: null,
       lang: 'en',
       offers: [],
       aim: 'Collect 10 stamps',

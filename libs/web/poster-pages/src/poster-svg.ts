@@ -39,6 +39,7 @@ function renderShape(
     const centre = `${formatLength(paper.width / 2)} ${formatLength(paper.height / 2)}`;
     return `<g transform="rotate(180 ${centre})">${inner}</g>`;
   }
+  if (shape.kind === 'picture') return renderPicture(shape);
   const { fill } = shape;
   switch (shape.kind) {
     case 'rectangle': {
@@ -54,6 +55,17 @@ function renderShape(
     case 'text':
       return `<path fill="${fill}" d="${outline(shape.text, shape.weight, shape)}"/>`;
   }
+}
+
+function renderPicture({
+  x,
+  y,
+  width,
+  height,
+  png,
+}: Extract<DrawnShape, { kind: 'picture' }>): string {
+  const href = `data:image/png;base64,${png.toString('base64')}`;
+  return `<image x="${formatLength(x)}" y="${formatLength(y)}" width="${formatLength(width)}" height="${formatLength(height)}" href="${href}"/>`;
 }
 
 function formatLength(length: number): string {

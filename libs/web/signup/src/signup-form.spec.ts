@@ -180,9 +180,23 @@ describe('a birthday', () => {
     ['1990-13-01', 'birthdayUnfit'],
     ['2001-02-29', 'birthdayUnfit'],
     ['1890-01-01', 'birthdayUnfit'],
-    ['2026-03-02', 'birthdayUnfit'],
+    ['2026-03-02', 'birthdayFuture'],
   ])('of %j is refused as %s', (birthday, expected) => {
     expect(findError(birthday)).toBe(expected);
+  });
+
+  it('is read from three numbers, in the digits of any script', () => {
+    const spec = createSpec({ requireBirthday: true });
+    const parts = { birthday_day: '٣', birthday_month: '5', birthday_year: '1990' };
+    expect(findSignup(parts, spec)?.birthday).toBe('1990-05-03');
+    expect(findErrors({ ...parts, birthday_day: '31', birthday_month: '2' }, spec)?.fields).toEqual(
+      {
+        birthday: 'birthdayUnfit',
+      },
+    );
+    expect(findErrors({ ...parts, birthday_year: '' }, spec)?.fields).toEqual({
+      birthday: 'birthdayUnfit',
+    });
   });
 
   it('may be today in the time zone of the store', () => {

@@ -16,12 +16,15 @@ export type FormSpec = {
 };
 
 const FIELDS = ['first_name', 'last_name', 'email', 'phone', 'birthday'] as const;
+/** The numbers that a birthday is entered as. */
+export const BIRTHDAY_PARTS = ['birthday_day', 'birthday_month', 'birthday_year'] as const;
 const BOXES = ['marketing_consent', 'sms_consent'] as const;
 export type FieldName = (typeof FIELDS)[number];
+export type BirthdayPart = (typeof BIRTHDAY_PARTS)[number];
 export type BoxName = (typeof BOXES)[number];
 
 /** The values as they were typed, to be shown again. */
-export type Values = Record<FieldName | BoxName, string>;
+export type Values = Record<FieldName | BirthdayPart | BoxName, string>;
 
 /** The error of a field; the text follows from the language. */
 export type FieldError =
@@ -34,6 +37,7 @@ export type FieldError =
   | 'phoneWithoutCountry'
   | 'birthdayMissing'
   | 'birthdayUnfit'
+  | 'birthdayFuture'
   | 'tooYoung';
 
 /** The error of the form as a whole. */
@@ -69,6 +73,9 @@ export const NOTHING_TYPED: Values = {
   email: '',
   phone: '',
   birthday: '',
+  birthday_day: '',
+  birthday_month: '',
+  birthday_year: '',
   marketing_consent: '',
   sms_consent: '',
 };
@@ -95,7 +102,7 @@ export function parseSignup(
     ? keepValue('phone', parsePhone(values.phone, poster.requirePhone, store.country))
     : null;
   const birthday = poster.requireBirthday
-    ? keepValue('birthday', parseBirthday(values.birthday, poster.minimumAge, findDay(store, now)))
+    ? keepValue('birthday', parseBirthday(values, poster.minimumAge, findDay(store, now)))
     : null;
   const { consentTexts } = store;
   const agreed = {
@@ -133,7 +140,7 @@ export function findDay({ timeZone }: { timeZone: string }, now: Date): string {
 function parseValues(form: Readonly<Record<string, string | undefined>>): Values {
   const typed = (name: string) => normalizeText(form[name] ?? '').replaceAll(/\s+/gu, ' ');
   return Object.fromEntries(
-    [...FIELDS, ...BOXES].map((name) => [name, typed(name).slice(0, 500)]),
+    [...FIELDS, ...BIRTHDAY_PARTS, ...BOXES].map((name) => [name, typed(name).slice(0, 500)]),
   ) as Values;
 }
 
@@ -184,17 +191,24 @@ function parsePhone(typed: string, isRequired: boolean, country: string | null):
   return { error: lacksCountry ? 'phoneWithoutCountry' : 'phoneUnfit' };
 }
 
-function parseBirthday(value: string, minimumAge: number | null, today: string): Parsed<string> {
-  if (value === '') return { error: 'birthdayMissing' };
-  const typed = normalizeNumber(value);
+/** Parses a birthday of three numbers, or one as a whole, which browsers had for a while. */
+function parseBirthday(values: Values, minimumAge: number | null, today: string): Parsed<string> {
+  const parts = BIRTHDAY_PARTS.map((name) => normalizeNumber(values[name]));
+  const typed = parts.some((part) => part !== '')
+    ? joinDay(parts)
+    : normalizeNumber(values.birthday);
+  if (typed === '') return { error: 'birthdayMissing' };
   const isDay = /^\d{4}-\d{2}-\d{2}$/.test(typed) && isCalendarDay(typed);
-  if (!isDay || typed > today || typed < findLatestBirthday(today, MAX_AGE_YEARS)) {
-    return { error: 'birthdayUnfit' };
-  }
+  if (!isDay || typed < findLatestBirthday(today, MAX_AGE_YEARS)) return { error: 'birthdayUnfit' };
+  if (typed > today) return { error: 'birthdayFuture' };
   if (minimumAge !== null && typed > findLatestBirthday(today, minimumAge)) {
     return { error: 'tooYoung' };
   }
   return typed;
+}
+
+function joinDay([day = '', month = '', year = '']: string[]): string {
+  return [year, month.padStart(2, '0'), day.padStart(2, '0')].join('-');
 }
 
 function isCalendarDay(day: string): boolean {

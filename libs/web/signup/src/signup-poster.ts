@@ -1,13 +1,22 @@
 import type { Card } from '#cards/card.js';
+import type { PassOffer } from '#passes/pass-content.js';
 import type { Poster } from '#posters/poster.js';
 import type { FormSpec } from './signup-form.js';
 
 /** A poster with the parts of its card and store that the form needs. */
 export type SignupPoster = {
   poster: Poster;
-  card: Pick<Card, 'id' | 'name' | 'archivedAt' | 'expiresAt'>;
+  card: Card;
+  /** The active rewards of the card, cheapest first. */
+  offers: PassOffer[];
   /** @property smsCountries the countries that the store sends SMS to */
-  store: FormSpec['store'] & { id: number; name: string; smsCountries: string[] };
+  store: FormSpec['store'] & {
+    id: number;
+    name: string;
+    smsCountries: string[];
+    /** SHA-256 of the logo, in hex. */
+    logo: string | null;
+  };
 };
 
 /** Finds whether visitors can sign up now. `gone` is for ever. */

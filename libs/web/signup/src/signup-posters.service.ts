@@ -5,9 +5,18 @@ import type { Account } from '#accounts/account.js';
 import { listSmsCountries } from '#accounts/sms-countries.js';
 import type { Card } from '#cards/card.js';
 import type { Poster } from '#posters/poster.js';
+import { findActiveOffers } from '#passes/pass-content.js';
+import type { Reward } from '#rewards/reward.js';
+import { toMilestones } from '#stamping/templates.service.js';
 import type { SignupPoster } from './signup-poster.js';
 
-type FoundRow = { poster: Poster; card: Card; account: Account; store_name: string };
+type FoundRow = {
+  poster: Poster;
+  card: Card;
+  rewards: Reward[];
+  account: Account;
+  store_name: string;
+};
 
 @Injectable()
 export class SignupPosters {
@@ -17,7 +26,8 @@ export class SignupPosters {
   async find(slug: string): Promise<SignupPoster | undefined> {
     const [row] = await query<FoundRow>(this.pool, {
       name: 'signup_poster',
-      text: `select p.state as poster, c.state as card, a.state as account, a.display_name as store_name
+      text: `select p.state as poster, c.state as card, a.state as account, a.display_name as store_name,
+               coalesce((select jsonb_agg(w.state) from rewards w where w.card_id = c.id), '[]') as rewards
              from posters p
              join cards c on c.id = p.card_id
              join accounts a on a.id = p.account_id
@@ -26,11 +36,12 @@ export class SignupPosters {
       values: [slug],
     });
     if (!row) return undefined;
-    const { poster, card, account, store_name: name } = row;
-    const { id, timeZone, locale, country, consentTexts } = account;
+    const { poster, card, rewards, account, store_name: name } = row;
+    const { id, timeZone, locale, country, consentTexts, logo } = account;
     return {
       poster,
       card,
+      offers: findActiveOffers(toMilestones(rewards)),
       store: {
         id,
         name,
@@ -38,6 +49,7 @@ export class SignupPosters {
         locale,
         country,
         consentTexts,
+        logo,
         smsCountries: listSmsCountries(account),
       },
     };

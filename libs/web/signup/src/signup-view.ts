@@ -1,10 +1,10 @@
 import { formatCount, type Localization } from '#translations/translations.js';
 import { collectsEmail, collectsPhone } from '#posters/poster.js';
 import {
-  findDay,
-  findLatestBirthday,
   hashTexts,
+  BIRTHDAY_PARTS,
   TRAP,
+  type BirthdayPart,
   type BoxName,
   type FieldError,
   type SignupErrors,
@@ -13,26 +13,51 @@ import {
 } from './signup-form.js';
 import type { SignupPoster } from './signup-poster.js';
 
+type BirthdayInput = {
+  name: BirthdayPart;
+  label: string;
+  value: string;
+  autocomplete: string;
+  maxlength: number;
+};
+
 type FieldView = {
   name: FieldName;
   label: string;
   value: string;
-  type: 'text' | 'email' | 'tel' | 'date';
+  type: 'text' | 'email' | 'tel' | 'birthday';
   autocomplete: string;
   maxlength?: number;
   required: boolean;
   /** The word "optional" after the label. */
   optional: string | false;
   hint?: string;
-  max?: string;
   errors: string[];
+  /** The inputs of a birthday, in the order of the language. */
+  parts?: BirthdayInput[];
 };
 
 type BoxView = { name: BoxName; label: string; checked: boolean };
 
+/** What somebody who signs up gets, and what there is to win. */
+type CardPreview = {
+  label: string;
+  name: string;
+  strip: { '1x': string; '2x': string };
+  summary: string;
+  welcome: string | null;
+  offers: { name: string; price: string }[];
+};
+
+/** The pictures of the page, as paths. */
+export type SignupPictures = Pick<SignupView, 'logo'> & Pick<CardPreview, 'strip'>;
+
 /** The data of views/signup.eta. */
 export type SignupView = {
   storeName: string;
+  /** The logo in two resolutions; null without one. */
+  logo: { '1x': string; '2x': string } | null;
+  card: CardPreview;
   title: string;
   intro: string;
   /** The reason why the form was refused. */
@@ -55,19 +80,22 @@ export type FormState = {
   /** The seconds until the next form is accepted. */
   busySeconds: number | null;
   nonce: string;
-  now: Date;
 };
 
-type FieldState = Pick<FormState, 'values' | 'errors' | 'now'> & { timeZone: string };
+type FieldState = Pick<FormState, 'values' | 'errors'>;
 
+/** More would be a list to read, not a reason to sign up. */
+const MAX_OFFERS = 3;
 const MAX_LENGTHS = { name: 100, email: 254, phone: 32 };
 
 export function createSignupView(
-  { poster, card, store }: SignupPoster,
-  { values, errors, busySeconds, nonce, now }: FormState,
+  signupPoster: SignupPoster,
+  { values, errors, busySeconds, nonce }: FormState,
+  { logo, strip }: SignupPictures,
   localization: Localization,
 ): SignupView {
   const t = localization.t.signup;
+  const { poster, card, store } = signupPoster;
   const { consentTexts } = store;
   const mode = poster.contactCollectionMode;
   const either =
@@ -76,13 +104,15 @@ export function createSignupView(
     label === null ? [] : [{ name, label, checked: values[name] !== '' }];
   return {
     storeName: store.name,
+    logo,
+    card: createPreview(signupPoster, strip, localization),
     title: poster.title,
     intro: t.intro(card.name),
     error:
       busySeconds !== null
         ? renderBusy(busySeconds, localization)
         : errors.form && t.formErrors[errors.form],
-    fields: createFields(poster, { values, errors, now, timeZone: store.timeZone }, localization),
+    fields: createFields(poster, { values, errors }, localization),
     note: either ? t.eitherContact : null,
     boxes: [
       ...box('marketing_consent', consentTexts.marketing),
@@ -98,6 +128,48 @@ export function createSignupView(
   };
 }
 
+function createPreview(
+  { card, offers }: SignupPoster,
+  strip: CardPreview['strip'],
+  localization: Localization,
+): CardPreview {
+  const { t, locale } = localization;
+  const numbers = new Intl.NumberFormat(locale);
+  return {
+    label: t.signup.preview(card.name),
+    name: card.name,
+    strip,
+    summary: t.card.stampsOf(
+      numbers.format(card.initialStamps),
+      numbers.format(card.stampsRequired),
+    ),
+    welcome:
+      card.initialStamps === 0
+        ? null
+        : formatCount(t.signup.welcome, card.initialStamps, localization),
+    offers: offers.slice(0, MAX_OFFERS).map(({ name, stampsRequired }) => ({
+      name,
+      price: formatCount(t.signup.offer, stampsRequired, localization),
+    })),
+  };
+}
+
+/** Lists the inputs of a birthday, in the order in which the language writes a date. */
+function listBirthdayParts(values: Values, { t, locale }: Localization): BirthdayInput[] {
+  const order = new Intl.DateTimeFormat(locale, { calendar: 'gregory' })
+    .formatToParts(0)
+    .map(({ type }) => `birthday_${type}`);
+  const { day, month, year } = t.signup;
+  const labels = { birthday_day: day, birthday_month: month, birthday_year: year };
+  return BIRTHDAY_PARTS.toSorted((a, b) => order.indexOf(a) - order.indexOf(b)).map((name) => ({
+    name,
+    label: labels[name],
+    value: values[name],
+    autocomplete: name.replace('birthday_', 'bday-'),
+    maxlength: name === 'birthday_year' ? 4 : 2,
+  }));
+}
+
 function createAgeHint(
   { minimumAge }: SignupPoster['poster'],
   localization: Localization,
@@ -109,7 +181,7 @@ function createAgeHint(
 
 function createFields(
   poster: SignupPoster['poster'],
-  { values, errors, now, timeZone }: FieldState,
+  { values, errors }: FieldState,
   localization: Localization,
 ): FieldView[] {
   const t = localization.t.signup;
@@ -159,9 +231,9 @@ function createFields(
     poster.requireBirthday &&
       field('birthday', true, {
         label: t.birthday,
-        type: 'date',
+        type: 'birthday',
         autocomplete: 'bday',
-        max: findLatestBirthday(findDay({ timeZone }, now), 0),
+        parts: listBirthdayParts(values, localization),
         ...createAgeHint(poster, localization),
       }),
   ].filter((one) => one !== false);

@@ -4,6 +4,7 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 import { Config } from '#configuration/config.js';
 import { getNow } from '#kernel/clock.js';
 import { RejectedError } from '#kernel/errors.js';
+import { loadPart } from '#kernel/templates.js';
 import type { AuthenticatedRequest } from '#http/caller.js';
 import { TakesForm, type Form } from '#http/form-bodies.js';
 import { negotiateLanguage } from '#http/negotiation.js';
@@ -15,16 +16,27 @@ import { PageError } from '#pages/page-error.js';
 import { CustomerQuota } from '#customers/customer-quota.service.js';
 import { Pages } from '#pages/pages.service.js';
 import { loadView } from '#pages/view.js';
+import { PassImages } from '#passes/pass-images.service.js';
+import { RememberedCards } from '#web-card/remembered-cards.js';
 import { NOTHING_TYPED, parseSignup, type Signup } from './signup-form.js';
 import { SignupLimits } from './signup-limits.service.js';
 import { findAvailability, type SignupPoster } from './signup-poster.js';
 import { SignupPosters } from './signup-posters.service.js';
-import { createSignupView, type FormState, type SignupView } from './signup-view.js';
+import {
+  createSignupView,
+  type FormState,
+  type SignupPictures,
+  type SignupView,
+} from './signup-view.js';
 import { Signups } from './signups.service.js';
 
+type AlreadyView = Pick<SignupView, 'storeName' | 'logo'> &
+  Record<'title' | 'text' | 'open' | 'card' | 'other' | 'form', string>;
 type NoticeView = { storeName: string; title: string; text: string };
 
 const FORM = loadView<SignupView>(import.meta.url, './views/signup.eta');
+loadPart('birthday', import.meta.url, './views/birthday.eta');
+const ALREADY = loadView<AlreadyView>(import.meta.url, './views/already.eta');
 const NOTICE = loadView<NoticeView>(import.meta.url, './views/notice.eta');
 
 const NONCE_BYTES = 16;
@@ -32,23 +44,35 @@ const NONCE_BYTES = 16;
 /** Serves the page that the code on a poster leads to: a form, and then the card. It needs no session. */
 @Controller('join/:slug')
 export class SignupController {
+  private readonly remembered: RememberedCards;
+
   constructor(
     private readonly posters: SignupPosters,
     private readonly signups: Signups,
     private readonly limits: SignupLimits,
     private readonly quota: CustomerQuota,
+    private readonly images: PassImages,
     private readonly pages: Pages,
     private readonly config: Config,
-  ) {}
+  ) {
+    this.remembered = new RememberedCards(config.publicUrl);
+  }
 
   @Get()
   async show(
     @Param('slug') slug: string,
+    @Query('new') isNew: unknown,
     @Req() request: FastifyRequest,
     @Res() reply: FastifyReply,
   ): Promise<void> {
     const signupPoster = await this.findOpen(slug, request, reply);
-    if (signupPoster) await this.sendForm(reply, signupPoster, {});
+    if (!signupPoster) return;
+    const uuid =
+      isNew === undefined
+        ? await this.signups.findOpenable(this.remembered.find(request, signupPoster.card.id))
+        : undefined;
+    if (uuid === undefined) await this.sendForm(reply, signupPoster, {});
+    else await this.sendAlready(reply, signupPoster, uuid);
   }
 
   @Post()
@@ -80,12 +104,16 @@ export class SignupController {
     }
     try {
       const { requestId, ip } = request;
-      const { uuid, heldChannels } = await this.signups.signUp(signupPoster, parsed.signup, {
+      const cardId = signupPoster.card.id;
+      const { uuid, heldChannels, isOwn } = await this.signups.signUp(signupPoster, parsed.signup, {
         requestId,
         ip,
         // The form has no address of its own, so it is sent to that of its page.
         isScanned: source === 'qr',
+        rememberedUuid: this.remembered.find(request, cardId),
       });
+      this.remembered.remember(request, reply, { cardId, uuid });
+      if (isOwn) return this.pages.redirect(reply, `/passes/${uuid}`);
       const route = this.routeTo(parsed.signup, signupPoster);
       const isSent = route.kind === 'send' && !heldChannels.includes(route.channel);
       const joined = isSent ? '1' : 'unsent';
@@ -151,6 +179,7 @@ export class SignupController {
   ): Promise<void> {
     const { poster, store } = signupPoster;
     const localization = getTranslations(store.locale);
+    const { pictures, preview, icon } = await this.findPictures(signupPoster);
     const data = createSignupView(
       signupPoster,
       {
@@ -158,9 +187,9 @@ export class SignupController {
         errors: { form: null, fields: {} },
         busySeconds: null,
         nonce: randomBytes(NONCE_BYTES).toString('base64url'),
-        now: getNow(),
         ...state,
       },
+      pictures,
       localization,
     );
     await this.pages.sendPublic(reply, {
@@ -169,8 +198,72 @@ export class SignupController {
       lang: localization.locale,
       status: reply.statusCode,
       colors: getColors(signupPoster),
+      cardColors: { ground: signupPoster.card.cardColor, text: signupPoster.card.textColor },
+      icon,
+      preview: {
+        title: `${poster.title} · ${store.name}`,
+        description: data.intro,
+        image: preview,
+      },
       data,
     });
+  }
+
+  /** Sends a page that leads a phone to the card that it has signed up for. */
+  private async sendAlready(
+    reply: FastifyReply,
+    signupPoster: SignupPoster,
+    uuid: string,
+  ): Promise<void> {
+    const { poster, card, store } = signupPoster;
+    const { t, locale: lang } = getTranslations(store.locale);
+    const { pictures, icon } = await this.findPictures(signupPoster);
+    const title = t.signup.already;
+    await this.pages.sendPublic(reply, {
+      view: ALREADY,
+      title,
+      lang,
+      colors: getColors(signupPoster),
+      icon,
+      data: {
+        storeName: store.name,
+        logo: pictures.logo,
+        title,
+        text: t.signup.alreadyWhy(card.name),
+        open: t.signup.openCard,
+        card: `/passes/${uuid}`,
+        other: t.signup.someoneElse,
+        form: `/join/${poster.slug}?new=1`,
+      },
+    });
+  }
+
+  /** Finds the pictures of a new card and of the logo, as paths, and one for links to the page. */
+  private async findPictures({ poster, card, offers, store }: SignupPoster): Promise<{
+    pictures: SignupPictures;
+    preview: string;
+    icon: string | undefined;
+  }> {
+    const toPath = (url: string) => new URL(url).pathname;
+    const { strip, brand } = await this.images.createLinks({
+      accountId: store.id,
+      card,
+      logo: store.logo,
+      offers,
+      stampsCount: card.initialStamps,
+    });
+    const logo =
+      store.logo === null
+        ? null
+        : await this.images.createLogoLinks(store.id, store.logo, poster.primaryColor);
+    return {
+      pictures: {
+        strip: { '1x': toPath(strip['1x']), '2x': toPath(strip['2x']) },
+        logo: logo && { '1x': toPath(logo.urls['wide@1x']), '2x': toPath(logo.urls['wide@2x']) },
+      },
+      preview: strip.hero,
+      icon: brand ? toPath(brand.urls['app@192']) : undefined,
+    };
   }
 
   private sendClosed(reply: FastifyReply, signupPoster: SignupPoster): Promise<void> {

@@ -1,6 +1,8 @@
 import { Module } from '@nestjs/common';
 import { StampingModule } from '#stamping/stamping.module.js';
 import { CustomersModule } from '#customers/customers.module.js';
+import { PassesModule } from '#passes/passes.module.js';
+import { WebCardModule } from '#web-card/web-card.module.js';
 import { SignupLimits } from './signup-limits.service.js';
 import { SignupHolds } from './signup-holds.service.js';
 import { SignupController } from './signup.controller.js';
@@ -10,7 +12,7 @@ import { DecoyCards } from './decoy-cards.service.js';
 
 /** Lets people get a card by themselves, on the page that the codes on posters lead to. */
 @Module({
-  imports: [StampingModule, CustomersModule],
+  imports: [StampingModule, CustomersModule, PassesModule, WebCardModule],
   controllers: [SignupController],
   providers: [SignupHolds, SignupLimits, SignupPosters, Signups, DecoyCards],
 })

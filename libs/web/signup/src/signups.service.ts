@@ -20,11 +20,14 @@ import { customer, listUniqueValues } from '#customers/customer.js';
 import { customerReadModel } from '#customers/customer.entity.js';
 import type { CustomerInput } from '#customers/customer-input.dto.js';
 import type { MessageChannel } from '#messages/card-message.js';
+import { WebCards } from '#web-card/web-cards.service.js';
 import type { Signup } from './signup-form.js';
 import { SignupHolds } from './signup-holds.service.js';
 import type { SignupPoster } from './signup-poster.js';
 import { DecoyCards } from './decoy-cards.service.js';
 
+/** The ids of decoy cards begin here (see the sequence `decoy_cards_id`). */
+const FIRST_DECOY_ID = 2 ** 52;
 /** How long a form that is sent again waits for the first one. */
 const MAX_WAIT_MS = 10_000;
 const POLL_INTERVAL_MS = 100;
@@ -34,10 +37,20 @@ const POLL_INTERVAL_MS = 100;
  */
 const MIN_RESPONSE_MS = 200;
 
-/** @property ip the visitor's @property isScanned the visitor has scanned the poster's code */
-export type SignupVisit = { requestId: string; ip: string; isScanned: boolean };
+/**
+ * @property ip the visitor's
+ * @property isScanned the visitor has scanned the poster's code
+ * @property rememberedUuid the card of this poster that the browser says it has
+ */
+export type SignupVisit = {
+  requestId: string;
+  ip: string;
+  isScanned: boolean;
+  rememberedUuid: string | undefined;
+};
 
-type SignedUp = { uuid: string; heldChannels: MessageChannel[] };
+/** @property isOwn the browser was led to the card that it has already */
+type SignedUp = { uuid: string; heldChannels: MessageChannel[]; isOwn: boolean };
 
 type StoredSignup = { customer_card: { uuid: string }; held_channels: MessageChannel[] };
 
@@ -54,6 +67,7 @@ export class Signups {
     private readonly decoyCards: DecoyCards,
     private readonly holds: SignupHolds,
     private readonly claimHolders: ClaimHolders,
+    private readonly webCards: WebCards,
   ) {}
 
   /**
@@ -63,8 +77,33 @@ export class Signups {
    * @throws RejectedError for `card_id` when the card is not issued any more
    */
   async signUp(at: SignupPoster, signup: Signup, visit: SignupVisit): Promise<SignedUp> {
+    const own = await this.findOwnCard(at, signup, visit.rememberedUuid);
+    if (own !== undefined) return { uuid: own, heldChannels: [], isOwn: true };
     const [result] = await Promise.all([this.signUpOnce(at, signup, visit), wait(MIN_RESPONSE_MS)]);
     return result;
+  }
+
+  /** Finds out whether the page of a remembered card can be opened. @returns its uuid, or that of none */
+  async findOpenable(uuid: string | undefined): Promise<string | undefined> {
+    if (uuid === undefined) return undefined;
+    return (await this.webCards.find(uuid))?.card.uuid;
+  }
+
+  /**
+   * Finds the card that the browser has, if it is that of a customer with the entered address. It is told nothing that its
+   * link does not show; a decoy card proves nothing.
+   */
+  private async findOwnCard(
+    { card, store }: SignupPoster,
+    signup: Signup,
+    uuid: string | undefined,
+  ): Promise<string | undefined> {
+    if (uuid === undefined) return undefined;
+    const match = await this.webCards.find(uuid);
+    if (!match || match.card.cardId !== card.id || match.card.id >= FIRST_DECOY_ID)
+      return undefined;
+    const holders = await this.findHolders(store.id, signup);
+    return holders.includes(match.card.customerId) ? match.card.uuid : undefined;
   }
 
   private async signUpOnce(
@@ -85,10 +124,10 @@ export class Signups {
     );
     if (idempotency.state === 'done') {
       const { customer_card: card, held_channels: heldChannels } = idempotency.body as StoredSignup;
-      return { uuid: card.uuid, heldChannels };
+      return { uuid: card.uuid, heldChannels, isOwn: false };
     }
     // The customer was erased since: the link leads nowhere.
-    if (idempotency.state !== 'ours') return { uuid: randomUUID(), heldChannels: [] };
+    if (idempotency.state !== 'ours') return { uuid: randomUUID(), heldChannels: [], isOwn: false };
     try {
       const heldChannels = await this.holds.hold({ ...visit, accountId: at.store.id }, signup);
       keyed.storedOnlyFields = { held_channels: heldChannels };
@@ -96,7 +135,7 @@ export class Signups {
       if (!keyed.isStored) {
         await this.responses.save(keyed, { status: 303, body: { customer_card: { uuid } } });
       }
-      return { uuid, heldChannels };
+      return { uuid, heldChannels, isOwn: false };
     } catch (error) {
       if (!keyed.isStored) await this.responses.release(keyed);
       throw error;

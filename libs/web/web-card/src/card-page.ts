@@ -5,13 +5,23 @@ import { loadAsset } from '#pages/assets.js';
 import { hashStyle, renderColorStyle, type RenderedPage } from '#pages/page.js';
 import { createPlainFrame, loadView } from '#pages/view.js';
 import { createCardView, type CardViewInput } from './card-view.js';
+import type { WalletBadge } from './wallet-badges.service.js';
 
 /** The minimum contrast of shapes (WCAG 2.2, success criterion 1.4.11). */
 const MIN_CONTRAST = 3;
 
-type CardPage = ReturnType<typeof createCardView> & { script: string; style: string };
+type CardView = ReturnType<typeof createCardView>;
+type Buttons = NonNullable<CardView['buttons']>;
+/** @property html of a link to a wallet, which stands in several places */
+type CardPage = Omit<CardView, 'buttons'> & {
+  buttons: (Omit<Buttons, 'wallets'> & { wallets: { html: string }[] }) | null;
+  script: string;
+  style: string;
+};
+type WalletButton = { vendor: string; text: string; href: string; badge: WalletBadge | null };
 
 const pageView = loadView<CardPage>(import.meta.url, './views/card.eta');
+const walletButtonView = loadView<WalletButton>(import.meta.url, './views/wallet-button.eta');
 const iconView = loadView<Record<'ground' | 'circle' | 'mark', string>>(
   import.meta.url,
   './views/icon.eta',
@@ -30,8 +40,15 @@ export function renderCardPage(input: CardViewInput, root: string): RenderedPage
   const view = createCardView(input);
   const { cardColor, textColor } = input.content.card;
   const style = renderColorStyle('card', { ground: cardColor, text: textColor }) + STYLE;
+  const frame = createPlainFrame(root, view.lang);
+  const buttons = view.buttons && {
+    ...view.buttons,
+    wallets: view.buttons.wallets.map((wallet) => ({
+      html: walletButtonView({ ...wallet, href: `${root}${view.path}/${wallet.vendor}` }, frame),
+    })),
+  };
   return {
-    html: pageView({ ...view, script: SCRIPT.path, style }, createPlainFrame(root, view.lang)),
+    html: pageView({ ...view, buttons, script: SCRIPT.path, style }, frame),
     policy: [
       "default-src 'none'",
       `style-src ${hashStyle(style)}`,
@@ -58,8 +75,15 @@ export function renderCardIcon({ card, locale }: PassContent, root: string): str
   );
 }
 
-/** Creates the web app manifest, with which phones install the card on the home screen. */
-export function createCardManifest({ uuid, card, storeName, locale }: PassContent, root: string) {
+/**
+ * Creates the web app manifest, with which phones install the card on the home screen.
+ * @param logo the drawings of the store's logo in two sizes; null without one
+ */
+export function createCardManifest(
+  { uuid, card, storeName, locale }: PassContent,
+  root: string,
+  logo: { small: string; large: string } | null,
+) {
   const cardPath = `${root}/passes/${uuid}`;
   return {
     id: cardPath,
@@ -71,9 +95,13 @@ export function createCardManifest({ uuid, card, storeName, locale }: PassConten
     display: 'standalone',
     background_color: card.cardColor,
     theme_color: card.cardColor,
-    icons: [
-      { src: `${cardPath}/icon.svg`, type: 'image/svg+xml', sizes: 'any', purpose: 'any' },
-      { src: `${cardPath}/icon.svg`, type: 'image/svg+xml', sizes: 'any', purpose: 'maskable' },
-    ],
+    icons: ['any', 'maskable'].flatMap((purpose) =>
+      logo === null
+        ? [{ src: `${cardPath}/icon.svg`, type: 'image/svg+xml', sizes: 'any', purpose }]
+        : [
+            { src: logo.small, type: 'image/png', sizes: '192x192', purpose },
+            { src: logo.large, type: 'image/png', sizes: '512x512', purpose },
+          ],
+    ),
   };
 }

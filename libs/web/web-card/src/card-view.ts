@@ -1,10 +1,15 @@
 import { formatCount, getTranslations, type Localization } from '#translations/translations.js';
+import { toPhoneLink } from '#accounts/contact-details.js';
 import { isExpired } from '#cards/card.js';
 import type { PassContent, PassReward } from '#passes/pass-content.js';
 import { findDarkModules } from './qr-modules.js';
+import type { WalletBadge } from './wallet-badges.service.js';
 
-/** Links the card's strip image in three resolutions. */
-export type StripLinks = { '1x': string; '2x': string; '3x': string };
+/**
+ * Links the card's strip image in three resolutions. Without the largest for a picture: that alone would take longer than
+ * all of the rest, and shows no more behind stamps.
+ */
+export type StripLinks = { '1x': string; '2x': string; '3x': string | null };
 
 export type CardViewInput = {
   content: PassContent;
@@ -18,37 +23,51 @@ export type CardViewInput = {
   now: Date;
   /** The wallets that are configured and that the visitor's device can have. */
   wallets: { apple: boolean; google: boolean };
+  /** The vendors' official buttons, where the operator has them. */
+  badges: { apple: WalletBadge | null; google: WalletBadge | null };
+  /** Whether the card is in a wallet already. */
+  isInstalled: boolean;
+  /** The reward that was redeemed a moment ago. */
+  redeemedReward: string | null;
   strip: StripLinks;
-  /** A square PNG with the card's icon. */
-  logo: string;
+  /** The picture for links to the page, with its host. */
+  picture: string;
+  /** A square PNG with the store's logo or the card's icon. */
+  icon: string;
+  /** The store's logo on the card's colour, in two resolutions; null without one. */
+  brand: { '1x': string; '2x': string; icon: string } | null;
   /** The key for subscribing to notifications; null without them. */
   pushKey: string | null;
 };
 
 /** Collects what the page of a card shows: values, and texts in the language of the store. */
 export function createCardView(input: CardViewInput) {
-  const { content, tag, joined, now, strip, logo, pushKey } = input;
+  const { content, tag, joined, now, strip, picture, icon, brand, pushKey } = input;
   const localization = getTranslations(content.locale);
   const { locale } = localization;
   const t = localization.t.card;
-  const { card, code, stampsCount, expiresAt } = content;
+  const { card, code, stampsCount, expiresAt, storeName } = content;
   const isEnded = content.state === 'void' || isExpired(content, now);
-  const numbers = new Intl.NumberFormat(locale);
   const asOf = { dateStyle: 'medium', timeStyle: 'short', timeZone: content.timeZone } as const;
   return {
     lang: locale,
-    title: `${card.name} · ${content.storeName}`,
+    title: `${card.name} · ${storeName}`,
+    about: t.about(storeName),
+    picture,
     path: `/passes/${content.uuid}`,
     color: card.cardColor,
     tag,
     summary: summarize(content, localization),
     pushKey,
-    logo,
+    icon,
+    brand,
+    storeName,
     strip,
     isEnded,
     stampsCount,
     name: card.name,
-    header: card.headerText ?? content.storeName,
+    // The logo has the name of the store in it.
+    header: card.headerText ?? (brand === null ? storeName : null),
     offline: t.offline(new Intl.DateTimeFormat(locale, asOf).format(now)),
     joined: joined && {
       title: t.joined,
@@ -58,26 +77,24 @@ export function createCardView(input: CardViewInput) {
       expiresAt !== null && isExpired(content, now)
         ? t.expired(formatDay(expiresAt, content, localization))
         : null,
-    balance: {
-      label: localization.t.stamps.label,
-      text: `${numbers.format(stampsCount)} / ${numbers.format(card.stampsRequired)}`,
-    },
+    balance: describeBalance(content, localization),
+    redeemed:
+      input.redeemedReward === null
+        ? null
+        : { title: t.enjoy, text: t.redeemedNow(input.redeemedReward) },
+    ready: isEnded ? null : describeReadyRewards(content, localization),
     fields: listFields(content, isEnded, localization),
     code: {
       ...findDarkModules(code, 'M'),
       text: code,
       label: t.qrCode(code),
       hint: isEnded ? '' : t.showCode,
+      enlarge: t.enlarge,
+      close: t.close,
     },
-    rewards: {
-      title: t.rewards,
-      list: content.rewards.map((reward) => ({
-        ...reward,
-        isReady: reward.available,
-        state: isEnded ? null : describeReward(reward, stampsCount, localization),
-      })),
-    },
+    rewards: { title: t.rewards, list: listRewards(content, isEnded, localization) },
     buttons: isEnded ? null : listButtons(input, localization),
+    contact: listContact(content, localization),
   };
 }
 
@@ -101,6 +118,73 @@ function listFields(
   ];
 }
 
+/** @property note says what it means to have as many stamps as a card takes, or more */
+function describeBalance(content: PassContent, localization: Localization) {
+  const { stampsCount, card } = content;
+  const numbers = new Intl.NumberFormat(localization.locale);
+  const isSurplus = stampsCount > card.stampsRequired;
+  return {
+    label: localization.t.stamps.label,
+    text: isSurplus
+      ? numbers.format(stampsCount)
+      : `${numbers.format(stampsCount)} / ${numbers.format(card.stampsRequired)}`,
+    note: stampsCount < card.stampsRequired ? null : summarize(content, localization),
+  };
+}
+
+function listRewards(
+  { rewards, stampsCount }: PassContent,
+  isEnded: boolean,
+  localization: Localization,
+) {
+  return rewards.map((reward) => ({
+    ...reward,
+    isReady: reward.available,
+    cost: formatCount(localization.t.card.costs, reward.stampsRequired, localization),
+    state: isEnded ? null : describeReward(reward, stampsCount, localization),
+  }));
+}
+
+/** Describes the rewards that can be redeemed now, and what they take. */
+function describeReadyRewards({ rewards }: PassContent, localization: Localization) {
+  const t = localization.t.card;
+  const ready = rewards.filter(({ available }) => available);
+  if (ready.length === 0) return null;
+  return {
+    title: ready.length === 1 ? t.rewardReady : t.rewardsReady,
+    how: t.howToRedeem,
+    list: ready.map(({ name, stampsRequired }) => ({
+      name,
+      uses: formatCount(t.uses, stampsRequired, localization),
+    })),
+  };
+}
+
+/** Lists how to reach the store; null when it does not say. */
+function listContact({ contact }: PassContent, { t }: Localization) {
+  const { website, phone, email, address, termsText } = contact;
+  const links = [
+    ...(website === null
+      ? []
+      : [{ label: t.contact.website, href: website, text: showWebsite(website) }]),
+    ...(phone === null ? [] : [{ label: t.contact.phone, href: toPhoneLink(phone), text: phone }]),
+    ...(email === null ? [] : [{ label: t.contact.email, href: `mailto:${email}`, text: email }]),
+  ];
+  if (links.length === 0 && address === null && termsText === null) return null;
+  return {
+    title: t.contact.title,
+    links,
+    address: address && { label: t.contact.address, lines: address.split('\n') },
+    terms: termsText && { label: t.contact.terms, lines: termsText.split('\n') },
+  };
+}
+
+/** Leaves out what everybody knows: `https://www.cafe.example/` is `cafe.example`. */
+function showWebsite(url: string): string {
+  const { host, pathname, search } = new URL(url);
+  return `${host.replace(/^www[.]/, '')}${pathname === '/' ? '' : pathname}${search}`;
+}
+
 function describeReward(
   { available, stampsRequired }: PassReward,
   stampsCount: number,
@@ -111,14 +195,19 @@ function describeReward(
 }
 
 /** Lists the buttons for wallets, installation and notifications. */
-function listButtons({ content, wallets }: CardViewInput, localization: Localization) {
+function listButtons(input: CardViewInput, localization: Localization) {
+  const { content, wallets, badges, isInstalled, joined } = input;
   const t = localization.t.card;
   return {
     title: t.onYourPhone,
     wallets: [
-      ...(wallets.apple ? [{ vendor: 'apple', text: t.addToApple }] : []),
-      ...(wallets.google ? [{ vendor: 'google', text: t.addToGoogle }] : []),
+      ...(wallets.apple ? [{ vendor: 'apple', text: t.addToApple, badge: badges.apple }] : []),
+      ...(wallets.google ? [{ vendor: 'google', text: t.addToGoogle, badge: badges.google }] : []),
     ],
+    /** Whether they come first on the page, and whether they stay in view until one was used. */
+    areFirst: joined !== null && !isInstalled,
+    stay: !isInstalled,
+    notNow: t.notNow,
     install: t.install,
     installByHand: t.installByHand,
     notify: {
@@ -141,10 +230,15 @@ export function summarize(
 ): string {
   const { locale } = localization;
   const t = localization.t.card;
-  if (stampsCount > stampsRequired)
-    return formatCount(localization.t.stamps.count, stampsCount, localization);
   const numbers = new Intl.NumberFormat(locale);
-  return t.stampsOf(numbers.format(stampsCount), numbers.format(stampsRequired));
+  const required = numbers.format(stampsRequired);
+  if (stampsCount < stampsRequired) return t.stampsOf(numbers.format(stampsCount), required);
+  const fullCards = Math.floor(stampsCount / stampsRequired);
+  const rest = stampsCount % stampsRequired;
+  const full = numbers.format(fullCards);
+  return rest === 0
+    ? t.full(full, fullCards)
+    : t.surplus(full, fullCards, numbers.format(rest), required);
 }
 
 function formatDay(at: string, { timeZone }: PassContent, { locale }: Localization): string {

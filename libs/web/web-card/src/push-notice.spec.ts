@@ -29,6 +29,14 @@ describe('createPushNotice', () => {
     );
   });
 
+  it('counts full cards', () => {
+    const describeBalance = (stampsCount: number) =>
+      createNotice({ kind: 'stamped', stamps: 0 }, { ...content, stampsCount }).body;
+    expect(describeBalance(10)).toBe('Kaffee: Die Karte ist voll');
+    expect(describeBalance(13)).toBe('Kaffee: 1 volle Karte und 3 von 10');
+    expect(describeBalance(20)).toBe('Kaffee: 2 volle Karten');
+  });
+
   it('describes only the balance when stamps were removed', () => {
     expect(createNotice({ kind: 'stamped', stamps: -1 }).body).toBe('Kaffee: 4 von 10 Stempeln');
   });

@@ -10,21 +10,26 @@ import type { PassContent } from '#passes/pass-content.js';
 import { PassContents } from '#passes/pass-contents.service.js';
 import { PassImages } from '#passes/pass-images.service.js';
 import { parseTag } from '#passes/pass-tag.js';
-import { Passes } from '#passes/passes.service.js';
+import { Passes, type Pass } from '#passes/passes.service.js';
 import { getRootPath, sendRenderedPage } from '#pages/page.js';
 import { Pages } from '#pages/pages.service.js';
 import { loadView } from '#pages/view.js';
 import { createCardManifest, renderCardIcon, renderCardPage, WORKER_SCRIPT } from './card-page.js';
 import { CardStreams } from './card-streams.service.js';
-import type { StripLinks } from './card-view.js';
+import type { CardViewInput } from './card-view.js';
 import { detectDevice, PassLinks } from './pass-links.service.js';
+import { RememberedCards } from './remembered-cards.js';
 import { VapidKeys } from './vapid-keys.service.js';
+import { WalletBadges } from './wallet-badges.service.js';
 import { WebCards } from './web-cards.service.js';
 
 const messageView = loadView<{ title: string; text: string }>(
   import.meta.url,
   './views/message.eta',
 );
+
+/** How long the page says that a reward was redeemed. */
+const REDEEMED_FOR_MS = 15 * 60_000;
 
 /** The policy of a worker's own script applies to it: it may only connect to this service. */
 const WORKER_POLICY = "default-src 'none'; connect-src 'self'";
@@ -34,6 +39,7 @@ const WORKER_POLICY = "default-src 'none'; connect-src 'self'";
 export class WebCardController {
   /** The prefix of every path, where the service shares its host with others. */
   private readonly root: string;
+  private readonly remembered: RememberedCards;
 
   constructor(
     private readonly cards: WebCards,
@@ -41,12 +47,14 @@ export class WebCardController {
     private readonly contents: PassContents,
     private readonly images: PassImages,
     private readonly links: PassLinks,
+    private readonly badges: WalletBadges,
     private readonly streams: CardStreams,
     private readonly vapid: VapidKeys,
     private readonly pages: Pages,
     private readonly config: Config,
   ) {
     this.root = getRootPath(config);
+    this.remembered = new RememberedCards(config.publicUrl);
   }
 
   @Get()
@@ -71,16 +79,25 @@ export class WebCardController {
       return;
     }
     const { pass, content } = await this.contents.open(match.card);
+    this.remembered.update(request, reply, content);
     const device = detectDevice(request.headers['user-agent']);
-    const input = {
+    const wallets = {
+      apple: this.links.appleEnabled && device !== 'android',
+      google: this.links.googleEnabled && device !== 'apple',
+    };
+    const now = getNow();
+    const input: CardViewInput = {
       content,
       tag: pass.tag,
       joined: joined === undefined ? null : { isLinkSent: joined !== 'unsent' },
-      now: getNow(),
-      wallets: {
-        apple: this.links.appleEnabled && device !== 'android',
-        google: this.links.googleEnabled && device !== 'apple',
+      now,
+      wallets,
+      badges: {
+        apple: this.badges.find('apple', content.locale),
+        google: this.badges.find('google', content.locale),
       },
+      isInstalled: (wallets.apple || wallets.google) && (await this.isInWallet(pass)),
+      redeemedReward: findRedeemedReward(pass, now),
       ...(await this.findImages(content)),
       pushKey: this.vapid.publicKey,
     };
@@ -88,29 +105,60 @@ export class WebCardController {
   }
 
   /** Finds the images, as paths on the page's own host. */
-  private async findImages(content: PassContent): Promise<{ strip: StripLinks; logo: string }> {
-    const { strip, logo } = await this.images.createLinks(content);
-    const path = (url: string) => new URL(url).pathname;
+  private async findImages(
+    content: PassContent,
+  ): Promise<Pick<CardViewInput, 'strip' | 'picture' | 'icon' | 'brand'>> {
+    const { strip, logo, brand } = await this.images.createLinks(content);
     return {
-      strip: { '1x': path(strip['1x']), '2x': path(strip['2x']), '3x': path(strip['3x']) },
-      logo: path(logo),
+      strip: {
+        '1x': toPath(strip['1x']),
+        '2x': toPath(strip['2x']),
+        '3x': content.card.stripType === 'image' ? null : toPath(strip['3x']),
+      },
+      picture: strip.hero,
+      icon: toPath(logo),
+      brand: brand && {
+        '1x': toPath(brand.urls['wide@1x']),
+        '2x': toPath(brand.urls['wide@2x']),
+        icon: toPath(brand.urls['app@192']),
+      },
     };
+  }
+
+  /** Tells whether the customer has put the card into a wallet, and not removed it since. */
+  private async isInWallet({ customerCardId }: Pass): Promise<boolean> {
+    const installations = await this.passes.findInstallations(customerCardId);
+    return (['apple', 'google'] as const).some((platform) => {
+      const installation = installations.get(platform);
+      return (
+        installation !== undefined &&
+        installation.installedAt !== null &&
+        installation.removedAt === null
+      );
+    });
   }
 
   @Get('manifest.webmanifest')
   @Header('content-type', 'application/manifest+json; charset=utf-8')
   @Header('cache-control', 'no-store')
   async manifest(@Param('uuid') uuid: string): Promise<string> {
-    return JSON.stringify(
-      createCardManifest(await this.getContent(await this.getCard(uuid)), this.root),
-    );
+    const content = await this.getContent(await this.getCard(uuid));
+    const { brand } = await this.images.createLinks(content);
+    const logo = brand && {
+      small: toPath(brand.urls['app@192']),
+      large: toPath(brand.urls['app@512']),
+    };
+    return JSON.stringify(createCardManifest(content, this.root, logo));
   }
 
+  /** Serves the icon. With a logo it is that, for workers and home screens that know only this path. */
   @Get('icon.svg')
-  @Header('content-type', 'image/svg+xml')
   @Header('cache-control', 'no-store')
-  async icon(@Param('uuid') uuid: string): Promise<string> {
-    return renderCardIcon(await this.getContent(await this.getCard(uuid)), this.root);
+  async icon(@Param('uuid') uuid: string, @Res() reply: FastifyReply): Promise<void> {
+    const content = await this.getContent(await this.getCard(uuid));
+    const { brand } = await this.images.createLinks(content);
+    if (brand) await reply.redirect(toPath(brand.urls['app@192']), 302);
+    else await reply.type('image/svg+xml').send(renderCardIcon(content, this.root));
   }
 
   /** Serves the worker for any link, so that browsers with a deleted card still get updates. */
@@ -157,4 +205,18 @@ export class WebCardController {
     if (!content) throw new Error(`customer card ${id} has no content`);
     return content;
   }
+}
+
+function toPath(url: string): string {
+  return new URL(url).pathname;
+}
+
+/** Finds the name of the reward whose redemption was the last change of the balance, for a while. */
+function findRedeemedReward(
+  { notice, noticeTag, balanceTag, changedAt }: Pass,
+  now: Date,
+): string | null {
+  const isLatest =
+    noticeTag === balanceTag && now.getTime() - changedAt.getTime() < REDEEMED_FOR_MS;
+  return isLatest && notice?.kind === 'redeemed' ? notice.rewardName : null;
 }

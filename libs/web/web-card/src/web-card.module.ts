@@ -8,12 +8,15 @@ import { PassLinksController } from './pass-links.controller.js';
 import { WebCardController } from './web-card.controller.js';
 import { WebPushController } from './web-push.controller.js';
 import { WebPushModule } from './web-push.module.js';
+import { WalletBadges } from './wallet-badges.service.js';
+import { WalletBadgesController } from './wallet-badges.controller.js';
 import { WebCards } from './web-cards.service.js';
 
 /** Serves the web card, and the two links that lead to it or to a wallet. */
 @Module({
   imports: [AppleWalletModule, GoogleWalletModule, PassesModule, WebPushModule],
-  controllers: [WebCardController, PassLinksController, WebPushController],
-  providers: [WebCards, CardStreams, PassLinks],
+  controllers: [WebCardController, PassLinksController, WebPushController, WalletBadgesController],
+  providers: [WebCards, CardStreams, PassLinks, WalletBadges],
+  exports: [WebCards],
 })
 export class WebCardModule {}

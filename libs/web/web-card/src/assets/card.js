@@ -61,6 +61,7 @@ async function refresh() {
   if (!text.includes(style)) return location.reload();
   const page = new DOMParser().parseFromString(text.replace(style, ''), 'text/html');
   const fresh = page.getElementById('card');
+  await loadStrip(fresh.querySelector('.strip'));
   // A later request has got its response already. Tags cannot tell: after a restored backup they begin lower.
   if (request < shownRequest) return;
   shownRequest = request;
@@ -78,7 +79,82 @@ async function refresh() {
   if (focused && byId(focused)) byId(focused).focus();
 }
 
+/** Loads the next picture while the old one is shown: it must not be blank at the very moment of a stamp. */
+async function loadStrip(strip) {
+  const image = new Image();
+  image.srcset = strip.getAttribute('srcset');
+  image.src = strip.getAttribute('src');
+  const tooLate = new Promise((resolve) => setTimeout(resolve, 3000));
+  await Promise.race([image.decode().catch(() => {}), tooLate]);
+}
+
+/** Shows the wallet's button at the bottom while the other one is out of view, until either was used or refused. */
+let observer;
+const usedKey = 'wallet ' + at;
+function keepWallet() {
+  if (observer) observer.disconnect();
+  const bar = byId('stay');
+  const inPage = main.querySelector('.wallet');
+  if (!bar || !inPage || !('IntersectionObserver' in window) || readUse())
+    return show('stay', false);
+  if (bar.childElementCount === 1) bar.prepend(inPage.cloneNode(true));
+  observer = new IntersectionObserver((entries) =>
+    show('stay', !entries[entries.length - 1].isIntersecting),
+  );
+  observer.observe(inPage);
+}
+// Browsers that block storage show the button again next time.
+function readUse() {
+  try {
+    return localStorage.getItem(usedKey);
+  } catch {
+    return null;
+  }
+}
+function recordUse() {
+  try {
+    localStorage.setItem(usedKey, '1');
+  } catch {}
+  keepWallet();
+}
+
+/** Shows the code as large as the screen, which stays on meanwhile. */
+let screenLock;
+function enlargeCode() {
+  const button = byId('enlarge');
+  const dialog = document.createElement('dialog');
+  dialog.id = 'large';
+  dialog.setAttribute('aria-label', button.title);
+  const close = document.createElement('button');
+  close.type = 'button';
+  close.textContent = button.dataset.close;
+  close.autofocus = true;
+  dialog.append(
+    button.querySelector('svg').cloneNode(true),
+    document.querySelector('figcaption .code').cloneNode(true),
+    close,
+  );
+  dialog.addEventListener('click', () => dialog.close());
+  dialog.addEventListener('close', () => {
+    dialog.remove();
+    if (screenLock) screenLock.release();
+    screenLock = null;
+  });
+  document.body.append(dialog);
+  dialog.showModal();
+  keepScreenOn();
+}
+async function keepScreenOn() {
+  try {
+    screenLock = await navigator.wakeLock.request('screen');
+  } catch {
+    // An old browser, or a battery that is almost empty.
+    screenLock = null;
+  }
+}
+
 function updateButtons() {
+  keepWallet();
   show('install', Boolean(installation));
   show('by-hand', navigator.standalone === false);
   const button = byId('notify');
@@ -127,8 +203,11 @@ async function unsubscribe() {
 }
 
 document.addEventListener('click', async (event) => {
+  if (event.target.closest('.wallet')) return recordUse();
   const button = event.target.closest('button');
-  if (!button) return;
+  if (!button || button.closest('dialog')) return;
+  if (button.id === 'not-now') return recordUse();
+  if (button.id === 'enlarge') return enlargeCode();
   button.disabled = true;
   try {
     if (button.id === 'notify') {
@@ -151,7 +230,12 @@ addEventListener('beforeinstallprompt', (event) => {
   updateButtons();
 });
 // A hidden page needs no connection: the next one brings the changes that it missed.
-document.addEventListener('visibilitychange', () => (document.hidden ? stopListening() : listen()));
+document.addEventListener('visibilitychange', () => {
+  if (document.hidden) return stopListening();
+  listen();
+  // Browsers release it with the page.
+  if (byId('large')) keepScreenOn();
+});
 addEventListener('pagehide', stopListening);
 addEventListener('pageshow', (event) => {
   if (event.persisted) listen();
@@ -168,6 +252,8 @@ async function register() {
   // The card may have moved to another link, or the server may have lost the subscription.
   if (subscription) await sendSubscription('POST', subscription);
 }
+// The welcome is for this visit alone, not for a bookmark or a shared link.
+if (location.search) history.replaceState(history.state, '', at);
 updateButtons();
 if (!document.hidden) listen();
 register().catch((error) => console.warn(String(error)));

@@ -1,0 +1,122 @@
+import { parseAbsoluteUrl } from '#kernel/absolute-url.js';
+import { isEmailAddress, normalizeEmailAddress } from '#kernel/email-address.js';
+import type { FieldErrors } from '#kernel/errors.js';
+import { normalizeText } from '#kernel/text.js';
+import { readPhoneText } from '#customers/contact.js';
+import type { ContactDetails } from './account.events.js';
+
+export const NO_CONTACT_DETAILS: ContactDetails = {
+  website: null,
+  phone: null,
+  email: null,
+  address: null,
+  termsText: null,
+};
+
+/** The most characters of each: wallets show them on the back of a pass, which is fetched with every stamp. */
+export const MAX_CONTACT_LENGTHS = {
+  website: 2_048,
+  phone: 40,
+  email: 254,
+  address: 500,
+  termsText: 4_000,
+} as const;
+
+/** The names under which errors are reported. */
+const FIELDS: Record<keyof ContactDetails, string> = {
+  website: 'website',
+  phone: 'phone',
+  email: 'email',
+  address: 'address',
+  termsText: 'terms_text',
+};
+const NAMES = Object.keys(FIELDS) as (keyof ContactDetails)[];
+
+/** Matches a web address without its scheme, as people write it on a card: `cafe.example/menu`. */
+const BARE_HOST = /^[\p{L}\p{N}-]+(?:\.[\p{L}\p{N}-]+)+(?:[/?]|$)/u;
+
+/** Picks the contact details among settings, without those that are missing. */
+export function pickContactDetails(settings: Partial<ContactDetails>): Partial<ContactDetails> {
+  return Object.fromEntries(
+    NAMES.flatMap((name) => (settings[name] === undefined ? [] : [[name, settings[name]]])),
+  );
+}
+
+/** Returns the contact details of a store. */
+export function toContactDetails({
+  website,
+  phone,
+  email,
+  address,
+  termsText,
+}: ContactDetails): ContactDetails {
+  return { website, phone, email, address, termsText };
+}
+
+/** Normalizes contact details; a blank one becomes null. What is invalid stays as it was. */
+export function tidyContactDetails(details: Partial<ContactDetails>): Partial<ContactDetails> {
+  const tidy = Object.entries(details).map(([name, value]) => {
+    const text = normalizeText((value ?? '').replaceAll('\r\n', '\n'));
+    if (text === '') return [name, null];
+    if (name === 'website') return [name, tidyWebsite(text)];
+    return [name, name === 'email' ? normalizeEmailAddress(text) : text];
+  });
+  return Object.fromEntries(tidy) as Partial<ContactDetails>;
+}
+
+/** Finds the errors of normalized contact details, by field. */
+export function findContactDetailErrors(details: Partial<ContactDetails>): FieldErrors {
+  const errors: FieldErrors = {};
+  for (const name of NAMES) {
+    const value = details[name];
+    const error = value === undefined || value === null ? undefined : findError(name, value);
+    if (error !== undefined) errors[FIELDS[name]] = [error];
+  }
+  return errors;
+}
+
+/** Returns the address of `tel:` for a stored phone number. */
+export function toPhoneLink(phone: string): string {
+  return `tel:${phone.replaceAll(/[^\d+]/g, '')}`;
+}
+
+function tidyWebsite(text: string): string {
+  const url = parseAbsoluteUrl(BARE_HOST.test(text) ? `https://${text}` : text);
+  return url?.href ?? text;
+}
+
+function findError(name: keyof ContactDetails, value: string): string | undefined {
+  const max = MAX_CONTACT_LENGTHS[name];
+  if (value.length > max && [...value].length > max) return `must have at most ${max} characters`;
+  if (value.includes('\0')) return 'must not contain NUL';
+  switch (name) {
+    case 'website':
+      return isWebsite(value)
+        ? undefined
+        : 'must be a web address such as https://cafe.example, without spaces and "#"';
+    case 'phone':
+      return isPhone(value) ? undefined : 'must be a phone number such as +49 721 123456';
+    case 'email':
+      return isEmailAddress(value)
+        ? undefined
+        : 'must be an e-mail address such as hello@cafe.example';
+    default:
+      return undefined;
+  }
+}
+
+/** Tells whether customers can follow it. Passes hold it for years, so it has no password. */
+function isWebsite(text: string): boolean {
+  const url = parseAbsoluteUrl(text);
+  return (
+    (url?.protocol === 'https:' || url?.protocol === 'http:') &&
+    url.username === '' &&
+    url.password === ''
+  );
+}
+
+/** Tells whether it can be dialled: some shops have numbers of three digits. */
+function isPhone(text: string): boolean {
+  const digits = readPhoneText(text)?.replaceAll(/\D/g, '') ?? '';
+  return digits.length >= 3 && digits.length <= 20;
+}

@@ -1,0 +1,243 @@
+import { Body, Controller, Get, Post, Query, Req, Res } from '@nestjs/common';
+import { CommandBus } from '@nestjs/cqrs';
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import type { CommandContext } from '#kernel/aggregate.js';
+import { InvalidFieldsError, RejectedError } from '#kernel/errors.js';
+import { TakesForm, type Form } from '#http/form-bodies.js';
+import { parsePathId } from '#http/path.js';
+import { findPictureType } from '#http/picture-bodies.js';
+import { Throttle } from '#http/throttle.js';
+import { findUploadedFile, TakesUpload } from '#http/upload-forms.js';
+import { UpdateCard } from '#cards/card.commands.js';
+import type { CardJson } from '#cards/card.dto.js';
+import { CardsService } from '#cards/cards.service.js';
+import { LOGO, StripPictures } from '#cards/strip-pictures.service.js';
+import { RemoveLogo, SetLogo, UpdateAccount } from '#accounts/account.commands.js';
+import type { AccountJson } from '#accounts/account.dto.js';
+import { AccountsService } from '#accounts/accounts.service.js';
+import type { CardColors } from '#card-images/logo-colors.js';
+import { LogoRenderer } from '#card-images/logo-renderer.service.js';
+import { PassImages } from '#passes/pass-images.service.js';
+import {
+  ConsoleContext,
+  CurrentStore,
+  CurrentUser,
+  RequiresOperation,
+  type EnteredStore,
+  type SignedInUser,
+} from '#pages/current-user.js';
+import { Pages } from '#pages/pages.service.js';
+import { loadView } from '#pages/view.js';
+import {
+  CONTACT_FIELDS,
+  readContactDetails,
+  toContactForm,
+  toFormErrors,
+  type ContactForm,
+  type FormErrors,
+} from './brand-form.js';
+
+type BrandView = {
+  done: string;
+  errors: FormErrors;
+  fields: typeof CONTACT_FIELDS;
+  values: ContactForm;
+  /** The logo on a light and on a dark ground; null without one. */
+  logos: { ground: string; src: string }[] | null;
+  storeName: string;
+  proposals: CardColors[];
+  cards: { value: string; text: string }[];
+};
+
+const view = loadView<BrandView>(import.meta.url, './views/brand.eta');
+
+const PER_MINUTE = { default: { limit: 30, ttl: 60_000 } };
+const MAX_LOGO_BYTES = 2 * 1024 * 1024;
+/** A store has at most 500 cards; the first ones are enough to choose from. */
+const MAX_CARDS = 100;
+const GROUNDS = ['#FFFFFF', '#1B1B1B'];
+const DONE = ['logo', 'removed', 'colors', 'contact'] as const;
+
+/** Serves the page of a store's logo, of colours proposed from it, and of its contact details. */
+@Controller('app/stores/:account_id/brand')
+export class BrandPagesController {
+  constructor(
+    private readonly bus: CommandBus,
+    private readonly accounts: AccountsService,
+    private readonly cards: CardsService,
+    private readonly pictures: StripPictures,
+    private readonly logos: LogoRenderer,
+    private readonly images: PassImages,
+    private readonly pages: Pages,
+  ) {}
+
+  @Get()
+  @RequiresOperation('updateAccount')
+  async show(
+    @Query('done') done: string | undefined,
+    @Req() request: FastifyRequest,
+    @Res() reply: FastifyReply,
+    @CurrentUser() { userId }: SignedInUser,
+    @CurrentStore() store: EnteredStore,
+  ): Promise<void> {
+    const { t } = this.pages.localize(request);
+    const match = DONE.find((name) => name === done);
+    await this.send(request, reply, userId, store, {
+      done: match === undefined ? '' : t.brand.done[match],
+    });
+  }
+
+  @Post('logo')
+  @RequiresOperation('setLogo')
+  @TakesUpload(MAX_LOGO_BYTES)
+  @Throttle(PER_MINUTE)
+  async setLogo(
+    @ConsoleContext() context: CommandContext,
+    @Req() request: FastifyRequest,
+    @Res() reply: FastifyReply,
+    @CurrentUser() { userId }: SignedInUser,
+    @CurrentStore() store: EnteredStore,
+  ): Promise<void> {
+    const { t } = this.pages.localize(request);
+    await this.change(request, reply, userId, store, 'logo', async () => {
+      const bytes = findUploadedFile(request, 'logo');
+      const type = bytes && findPictureType(bytes);
+      if (!bytes) throw new InvalidFieldsError({ logo: [t.brand.logo.missing] });
+      if (!type) throw new InvalidFieldsError({ logo: [t.brand.logo.wrongType] });
+      const picture = await this.pictures.store(store.id, type, bytes, LOGO);
+      await this.bus.execute(new SetLogo(context, userId, picture));
+    });
+  }
+
+  @Post('logo/remove')
+  @RequiresOperation('removeLogo')
+  @TakesForm()
+  @Throttle(PER_MINUTE)
+  async removeLogo(
+    @ConsoleContext() context: CommandContext,
+    @Req() request: FastifyRequest,
+    @Res() reply: FastifyReply,
+    @CurrentUser() { userId }: SignedInUser,
+    @CurrentStore() store: EnteredStore,
+  ): Promise<void> {
+    await this.change(request, reply, userId, store, 'removed', () =>
+      this.bus.execute(new RemoveLogo(context, userId)),
+    );
+  }
+
+  /** Gives a card one of the proposals. They are computed again, so that a form cannot bring colours of its own. */
+  @Post('colors')
+  @RequiresOperation('updateCard')
+  @TakesForm()
+  @Throttle(PER_MINUTE)
+  async applyColors(
+    @Body() form: Form,
+    @ConsoleContext() context: CommandContext,
+    @Req() request: FastifyRequest,
+    @Res() reply: FastifyReply,
+    @CurrentUser() { userId }: SignedInUser,
+    @CurrentStore() store: EnteredStore,
+  ): Promise<void> {
+    const { t } = this.pages.localize(request);
+    await this.change(request, reply, userId, store, 'colors', async () => {
+      const { logo } = await this.accounts.getLogo(store.id);
+      const proposals = logo === null ? [] : await this.logos.propose(store.id, logo);
+      const colors = proposals[Number(form['proposal'] ?? NaN)];
+      if (!colors) throw new RejectedError({ base: [t.brand.colors.missing] });
+      await this.bus.execute(new UpdateCard(context, parsePathId(form['card'] ?? ''), colors));
+    });
+  }
+
+  @Post('contact')
+  @RequiresOperation('updateAccount')
+  @TakesForm()
+  @Throttle(PER_MINUTE)
+  async setContact(
+    @Body() form: Form,
+    @ConsoleContext() context: CommandContext,
+    @Req() request: FastifyRequest,
+    @Res() reply: FastifyReply,
+    @CurrentUser() { userId }: SignedInUser,
+    @CurrentStore() store: EnteredStore,
+  ): Promise<void> {
+    const details = readContactDetails(form);
+    await this.change(
+      request,
+      reply,
+      userId,
+      store,
+      'contact',
+      () => this.bus.execute(new UpdateAccount(context, userId, details)),
+      toContactForm(details),
+    );
+  }
+
+  /** Makes a change and opens the page again, or shows why it was refused. */
+  private async change(
+    request: FastifyRequest,
+    reply: FastifyReply,
+    userId: number,
+    store: EnteredStore,
+    done: (typeof DONE)[number],
+    execute: () => Promise<unknown>,
+    values?: ContactForm,
+  ): Promise<void> {
+    try {
+      await execute();
+    } catch (error) {
+      const errors = toFormErrors(error);
+      return this.send(request, reply, userId, store, { errors, ...(values && { values }) });
+    }
+    await this.pages.redirect(reply, `/app/stores/${store.id}/brand?done=${done}`);
+  }
+
+  private async send(
+    request: FastifyRequest,
+    reply: FastifyReply,
+    userId: number,
+    store: EnteredStore,
+    { done = '', errors, values }: Partial<Pick<BrandView, 'done' | 'errors' | 'values'>>,
+  ): Promise<void> {
+    const { t } = this.pages.localize(request);
+    const account = await this.accounts.get(userId, store.id);
+    const { logo } = await this.accounts.getLogo(store.id);
+    await this.pages.send(request, reply, {
+      view,
+      title: `${t.brand.title} · ${store.name}`,
+      data: {
+        done,
+        errors: errors ?? { fields: {}, text: '' },
+        fields: CONTACT_FIELDS,
+        values: values ?? toValues(account),
+        logos: logo === null ? null : await this.drawLogos(store.id, logo),
+        storeName: account.display_store_name,
+        proposals: logo === null ? [] : await this.logos.propose(store.id, logo),
+        cards: logo === null ? [] : (await this.listCards(store.id)).map(toChoice),
+      },
+      status: errors ? 422 : 200,
+      width: 'form',
+    });
+  }
+
+  private async drawLogos(accountId: number, logo: string): Promise<BrandView['logos']> {
+    return Promise.all(
+      GROUNDS.map(async (ground) => {
+        const { urls } = await this.images.createLogoLinks(accountId, logo, ground);
+        return { ground, src: new URL(urls['wide@2x']).pathname };
+      }),
+    );
+  }
+
+  private listCards(accountId: number): Promise<CardJson[]> {
+    const range = { after: null, limit: MAX_CARDS };
+    return this.cards.list(accountId, { scope: 'active', updatedSince: null }, range);
+  }
+}
+
+function toChoice({ id, name }: CardJson): BrandView['cards'][number] {
+  return { value: String(id), text: name };
+}
+
+function toValues({ website, phone, email, address, terms_text }: AccountJson): ContactForm {
+  return toContactForm({ website, phone, email, address, termsText: terms_text });
+}

@@ -1,0 +1,429 @@
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import type { Browser, BrowserContextOptions, Page } from 'playwright-core';
+import sharp from 'sharp';
+import type { AccountJson } from '#accounts/account.dto.js';
+import type { CardJson } from '#cards/card.dto.js';
+import { PassLinks } from '#web-card/pass-links.service.js';
+import {
+  expectAccessiblePage,
+  keepPicture,
+  SIZES,
+  startChromium,
+} from '../support/browser/chromium.js';
+import { newPoster } from '../support/browser/signup.js';
+import { enrolWithPage, type Enrolled } from '../support/browser/web-card.js';
+import { eventually } from '../support/jest/eventually.js';
+import { startDispatcher } from '../support/services/webhook-dispatcher.js';
+import type { Program } from '../support/services/program.js';
+import { startService, type Client, type LocalService } from '../support/services/service.js';
+
+/** Tests in a real browser what a shop's brand looks like, and every state of its card. */
+
+const PUBLIC_URL = 'http://cards.localhost';
+const PASSWORD = 'correct horse';
+const IPHONE =
+  'Mozilla/5.0 (iPhone; CPU iPhone OS 19_0 like Mac OS X) AppleWebKit/605.1.15 Version/19.0 Mobile/15E148 Safari/604.1';
+const NARROW = { width: 320, height: 640 };
+
+const LOGO =
+  '<svg xmlns="http://www.w3.org/2000/svg" width="520" height="200"><g fill="#7A2E1F"><circle cx="110" cy="100" r="70"/><path d="M230 60h240v26H230zM230 108h160v22H230z"/></g></svg>';
+
+let service: LocalService;
+let dispatcher: Program;
+let store: Client & { email: string };
+let browser: Browser;
+let folder: string;
+const consoleErrors: string[] = [];
+
+beforeAll(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'inkpad-logo-'));
+  service = await startService({ PUBLIC_URL });
+  dispatcher = await startDispatcher(service);
+  store = await service.newStore({ timeZone: 'Europe/Berlin', country: 'DE' });
+  const links = service.app.get(PassLinks, { strict: false });
+  Object.defineProperty(links, 'appleEnabled', { value: true });
+  browser = await startChromium({ 'cards.localhost': service.baseUrl });
+  await sharp(Buffer.from(LOGO)).png().toFile(join(folder, 'logo.png'));
+});
+afterAll(async () => {
+  await browser?.close();
+  await dispatcher?.kill('SIGTERM');
+  await service?.stop();
+  await rm(folder, { recursive: true });
+});
+
+async function open(path: string, options: BrowserContextOptions = {}): Promise<Page> {
+  const context = await browser.newContext({ viewport: SIZES.phone, ...options });
+  const page = await context.newPage();
+  page.on('console', (message) => {
+    const isExpected = / (404|422) /.test(message.text());
+    if (['error', 'warning'].includes(message.type()) && !isExpected)
+      consoleErrors.push(message.text());
+  });
+  await page.goto(PUBLIC_URL + path);
+  return page;
+}
+
+const show = async () => (await store.get<AccountJson>(store.store)).body;
+
+async function expectNarrow(page: Page): Promise<void> {
+  await page.setViewportSize(NARROW);
+  expect(await page.evaluate('document.documentElement.scrollWidth')).toBe(NARROW.width);
+  await page.setViewportSize(SIZES.phone);
+}
+
+describe('the page of the brand', () => {
+  it('takes a logo, colours from it and contact details', async () => {
+    const { body: card } = await store.post<CardJson>(`${store.store}/cards`, {
+      card: { name: 'Coffee' },
+    });
+    const page = await open(`/app/stores/${store.accountId}/brand`);
+    await page.getByLabel('E-mail').fill(store.email);
+    await page.getByLabel('Password').fill(PASSWORD);
+    await page.getByRole('button', { name: 'Sign in', exact: true }).click();
+    await page.getByRole('heading', { name: 'Brand', level: 1 }).waitFor();
+    await expectAccessiblePage(page, 'brand-empty');
+    await writeFile(join(folder, 'no.png'), 'no picture');
+    await page.getByLabel('Picture').setInputFiles(join(folder, 'no.png'));
+    await page.getByRole('button', { name: 'Upload' }).click();
+    await page.getByText('Please choose a PNG, JPEG or WebP picture.').waitFor();
+    await expectAccessiblePage(page, 'brand-refused');
+    await page.getByLabel('Picture').setInputFiles(join(folder, 'logo.png'));
+    await page.getByRole('button', { name: 'Upload' }).click();
+    await page.getByText('The logo is in use from now on.').waitFor();
+    expect((await show()).logo_url).toMatch(/\/img\/store\/[0-9a-f]{64}\.png$/);
+    await page.getByRole('radio', { name: 'Dark' }).check();
+    await page.getByRole('button', { name: 'Use these colours' }).click();
+    await page.getByText('The card has its new colours.').waitFor();
+    const { body: changed } = await store.get<CardJson>(`${store.store}/cards/${card.id}`);
+    expect(changed.card_color).not.toBe(card.card_color);
+    await page.getByLabel('Website').fill('cafe.example');
+    await page.getByLabel('Phone').fill('call us');
+    await page.getByLabel('Address').fill('Hafenstraße 1\n20095 Hamburg');
+    await page.getByRole('button', { name: 'Save' }).click();
+    await page.getByText('must be a phone number').waitFor();
+    expect(await page.getByLabel('Website').inputValue()).toBe('cafe.example');
+    await expectAccessiblePage(page, 'brand-contact-refused');
+    await page.getByLabel('Phone').fill('+49 40 123456');
+    await page.getByRole('button', { name: 'Save' }).click();
+    await page.getByText('Saved.').waitFor();
+    expect(await show()).toMatchObject({
+      website: 'https://cafe.example/',
+      phone: '+49 40 123456',
+      address: 'Hafenstraße 1\n20095 Hamburg',
+    });
+    await expectAccessiblePage(page, 'brand');
+    await expectNarrow(page);
+    const html = await page.content();
+    expect(Buffer.byteLength(html)).toBeLessThan(30_000);
+    await page.getByRole('button', { name: 'Remove the logo' }).click();
+    await page.getByText('The logo was removed.').waitFor();
+    expect((await show()).logo_url).toBeNull();
+    await page.context().close();
+  });
+});
+
+type State = { name: string; prepare: (card: Enrolled) => Promise<void>; query?: string };
+
+const redeem = async (client: Client, { api, card }: Enrolled) => {
+  const { body } = await client.get<{ id: number }[]>(`${client.store}/rewards?card_id=${card.id}`);
+  expect((await client.post(`${api}/redeem`, { reward_id: body[0]?.id })).status).toBe(200);
+};
+
+/** Languages with names that are long, in Arabic, or have an emoji. */
+const SHOPS = [
+  {
+    locale: 'en',
+    storeName: 'The Old Harbour Coffee Roasters and Bakery of Lower Puddlebury',
+    customer: {
+      first_name: 'Wilhelmina Alexandra Bartholomew',
+      last_name: 'Featherstonehaugh-Cholmondeley',
+    },
+  },
+  {
+    locale: 'de',
+    storeName: 'Café am Hafen ☕️',
+    customer: { first_name: 'Jürgen', last_name: 'Weiß' },
+  },
+  {
+    locale: 'fr',
+    storeName: 'مقهى الميناء',
+    customer: { first_name: 'عبد الرحمن', last_name: 'السيد' },
+  },
+  {
+    locale: 'es',
+    storeName: 'Panadería Ñandú',
+    customer: { first_name: 'Zoë 🌸', last_name: null },
+  },
+] as const;
+
+describe.each(SHOPS)('the card in $locale', ({ locale, storeName, customer }) => {
+  let client: Client;
+
+  beforeAll(async () => {
+    client = await service.newStore({ timeZone: 'Europe/Berlin' });
+    await client.send('PATCH', client.store, {
+      account: {
+        locale,
+        store_name: storeName,
+        website: 'https://www.cafe.example/menu',
+        phone: '+49 40 123456',
+        email: 'hello@cafe.example',
+        address: 'Hafenstraße 1\n20095 Hamburg',
+        terms_text: 'One stamp for each drink.',
+      },
+    });
+    const logo = await sharp(Buffer.from(LOGO)).png().toBuffer();
+    await client.send('PUT', `${client.store}/logo`, new Uint8Array(logo), {
+      'content-type': 'image/png',
+    });
+  });
+
+  const states: State[] = [
+    { name: 'joined', query: '?joined=1', prepare: async () => undefined },
+    { name: 'unsent', query: '?joined=unsent', prepare: async () => undefined },
+    { name: 'collecting', prepare: ({ stamp }) => stamp(3) },
+    { name: 'ready', prepare: ({ stamp }) => stamp(6) },
+    {
+      name: 'redeemed',
+      prepare: async (card) => {
+        await fetch(service.baseUrl + card.page);
+        await card.stamp(6);
+        await redeem(client, card);
+        await eventually(
+          async () => (await fetch(service.baseUrl + card.page)).text(),
+          (text) => text.includes('id="redeemed"'),
+        );
+      },
+    },
+    { name: 'full', prepare: ({ stamp }) => stamp(10) },
+    { name: 'surplus', prepare: ({ stamp }) => stamp(13) },
+    {
+      name: 'archived',
+      prepare: async ({ stamp, card }) => {
+        await stamp(6);
+        await client.post(`${client.store}/cards/${card.id}/archive`);
+      },
+    },
+    {
+      name: 'expired',
+      prepare: async ({ stamp, card }) => {
+        await stamp(6);
+        await client.send('PATCH', `${client.store}/cards/${card.id}`, {
+          card: { expires_at: '2025-01-31T10:00:00Z' },
+        });
+      },
+    },
+    {
+      name: 'erased',
+      prepare: async ({ customerId }) => {
+        await client.post(`${client.store}/customers/${customerId}/erase`);
+      },
+    },
+  ];
+
+  it.each(states)(
+    'can be used by everybody when it is $name',
+    async ({ name, prepare, query = '' }) => {
+      const card = await enrolWithPage(client, {
+        card: {
+          name: locale === 'en' ? 'The very long name of a coffee and cake loyalty card' : 'Kaffee',
+          card_color: '#3E2723',
+          text_color: '#FFF3E0',
+          stamp_color: '#3E2723',
+          stamp_background_color: '#FFE0B2',
+          strip_type: 'preset',
+          strip_preset: 'coffee',
+          max_stamps_per_request: 20,
+          auxiliary_fields: [{ label: 'Wi-Fi', value: 'latte-2026' }],
+        },
+        customer,
+        rewards: [
+          ['Espresso', 5],
+          ['A whole cake of your choice with cream and candles', 10],
+        ],
+      });
+      await prepare(card);
+      const page = await open(card.page + query, { userAgent: IPHONE, locale });
+      await expectAccessiblePage(page, `card-${locale}-${name}`);
+      await expectNarrow(page);
+      expect(page.url()).not.toContain('joined');
+      await page.context().close();
+    },
+  );
+
+  it('is shown on the signup page', async () => {
+    const poster = await newPoster(
+      client,
+      {
+        primary_color: '#3E2723',
+        text_color: '#FFFFFF',
+        require_birthday: true,
+        title: locale === 'fr' ? 'بطاقة ولاء القهوة' : 'Ten coffees, one cake 🍰',
+      },
+      { name: 'Coffee club', initial_stamps: 1, card_color: '#FFF3E0', text_color: '#3E2723' },
+    );
+    await client.post(`${client.store}/rewards`, {
+      reward: { card_id: poster.card_id, name: 'Espresso', stamps_required: 5 },
+    });
+    const path = new URL(poster.signup_url).pathname;
+    const page = await open(path, { locale });
+    await expectAccessiblePage(page, `signup-${locale}`);
+    await expectNarrow(page);
+    await page.locator('[name=first_name]').fill('Ada');
+    await page.locator('[name=email]').fill(`ada.${locale}@mail.example`);
+    await page.locator('[name=birthday_day]').fill('31');
+    await page.locator('[name=birthday_month]').fill('2');
+    await page.locator('[name=birthday_year]').fill('1990');
+    await page.locator('button[type=submit]').click();
+    await page.locator('#field-birthday-error').waitFor();
+    expect(await page.locator('[name=birthday_day]').inputValue()).toBe('31');
+    await expectAccessiblePage(page, `signup-${locale}-refused`);
+    await page.locator('[name=birthday_month]').fill('5');
+    await page.locator('button[type=submit]').click();
+    await page.waitForURL(/\/passes\//);
+    await page.goto(PUBLIC_URL + path);
+    await page.locator('a[href*="/passes/"]').waitFor();
+    await expectAccessiblePage(page, `signup-${locale}-already`);
+    await page.locator('a[href*="/passes/"]').click();
+    await page.locator('#card').waitFor();
+    await page.context().close();
+  });
+});
+
+describe('the page of a card', () => {
+  const openCard = async (query = '', options: BrowserContextOptions = {}) => {
+    const card = await enrolWithPage(store, {
+      card: { strip_type: 'preset', strip_preset: 'coffee' },
+      rewards: [['Espresso', 5]],
+    });
+    return { card, page: await open(card.page + query, { userAgent: IPHONE, ...options }) };
+  };
+
+  it('keeps the button of the wallet in view until it was used or refused', async () => {
+    const { card, page } = await openCard();
+    const bar = page.locator('#stay');
+    await bar.getByText('Add to Apple Wallet').waitFor();
+    const covered = await page.evaluate(
+      `(() => { scrollTo(0, 1e6); const last = document.querySelector('.details').getBoundingClientRect(); const bar = document.querySelector('#stay').getBoundingClientRect(); return bar.height > 0 && bar.top < last.bottom - 1; })()`,
+    );
+    expect(covered).toBe(false);
+    await page.evaluate('scrollTo(0, 0)');
+    await bar.getByText('Not now').click();
+    await bar.waitFor({ state: 'hidden' });
+    await page.reload();
+    await page.locator('#card').waitFor();
+    expect(await bar.isVisible()).toBe(false);
+    const joined = await page.context().newPage();
+    await joined.goto(`${PUBLIC_URL}${card.page}?joined=1`);
+    await joined.locator('#joined .wallet').waitFor();
+    await page.context().close();
+  });
+
+  it('shows the code as large as the screen, and closes it again', async () => {
+    const { page } = await openCard();
+    const small = await page.locator('#enlarge .qr').boundingBox();
+    await page.locator('#enlarge').click();
+    const dialog = page.locator('dialog');
+    await dialog.waitFor();
+    const large = await dialog.locator('.qr').boundingBox();
+    expect(large?.width ?? 0).toBeGreaterThan((small?.width ?? 0) * 1.4);
+    await keepPicture(page, 'card-large-code');
+    await page.keyboard.press('Escape');
+    await dialog.waitFor({ state: 'detached' });
+    await page.locator('#enlarge').press('Enter');
+    await dialog.getByRole('button', { name: 'Close' }).click();
+    await dialog.waitFor({ state: 'detached' });
+    await page.context().close();
+  });
+
+  it('never shows an empty picture while it is updated', async () => {
+    const { card, page } = await openCard();
+    // What was seen of the picture, at every frame.
+    await page.evaluate(`window.blank = 0; window.frames_ = 0; (function look() {
+      const image = document.querySelector('.strip');
+      window.frames_ += 1;
+      if (!image || !image.complete || image.naturalWidth === 0) window.blank += 1;
+      requestAnimationFrame(look);
+    })()`);
+    await page.route('**/img/strip/**', async (route) => {
+      await new Promise((resolve) => setTimeout(resolve, 400));
+      await route.continue();
+    });
+    await card.stamp(2);
+    await eventually(
+      () => page.locator('.count strong').textContent(),
+      (text) => text === '2 / 10',
+    );
+    expect(await page.evaluate('[window.blank, window.frames_ > 5]')).toEqual([0, true]);
+    await page.context().close();
+  });
+
+  it('covers nothing with its note when there is no connection', async () => {
+    const { page } = await openCard();
+    await page.evaluate('navigator.serviceWorker.ready');
+    await page.context().setOffline(true);
+    await page.locator('#offline').waitFor();
+    const overlaps = await page.evaluate(
+      `(() => { const note = document.querySelector('#offline').getBoundingClientRect(); const card = document.querySelector('.card').getBoundingClientRect(); return note.bottom > card.top; })()`,
+    );
+    expect(overlaps).toBe(false);
+    await keepPicture(page, 'card-offline');
+    await page.context().close();
+  });
+
+  it('takes less than 120 KB with a picture, and paints within a second on a slow line', async () => {
+    const card = await enrolWithPage(store, { rewards: [['Espresso', 5]] });
+    const noise = Buffer.from(
+      Uint8Array.from({ length: 1125 * 432 * 3 }, (_, i) => (i * 2654435761) >>> 24),
+    );
+    const photo = await sharp(noise, { raw: { width: 1125, height: 432, channels: 3 } })
+      .blur(3)
+      .jpeg({ quality: 80 })
+      .toBuffer();
+    await store.send(
+      'PUT',
+      `${store.store}/cards/${card.card.id}/strip_image`,
+      new Uint8Array(photo),
+      { 'content-type': 'image/jpeg' },
+    );
+    for (const deviceScaleFactor of [2, 3]) {
+      const context = await browser.newContext({
+        viewport: SIZES.phone,
+        userAgent: IPHONE,
+        deviceScaleFactor,
+        serviceWorkers: 'block',
+      });
+      const page = await context.newPage();
+      const session = await context.newCDPSession(page);
+      await session.send('Network.enable');
+      let bytes = 0;
+      session.on('Network.loadingFinished', ({ encodedDataLength }) => {
+        bytes += encodedDataLength;
+      });
+      // Slow 4G, as the developer tools of browsers have it.
+      await session.send('Network.emulateNetworkConditions', {
+        offline: false,
+        latency: 150,
+        downloadThroughput: (1.6 * 1024 * 1024) / 8,
+        uploadThroughput: (750 * 1024) / 8,
+      });
+      await page.goto(PUBLIC_URL + card.page);
+      await page.waitForLoadState('load');
+      const paint = await page.evaluate<number>(
+        `performance.getEntriesByName('first-contentful-paint')[0].startTime`,
+      );
+      console.log(`scale ${deviceScaleFactor}: ${bytes} bytes, first paint after ${paint} ms`);
+      expect(bytes).toBeLessThan(120_000);
+      expect(paint).toBeLessThan(1_000);
+      await context.close();
+    }
+  });
+
+  it('logs no error in the browser', () => {
+    expect(consoleErrors.filter((text) => !/ERR_INTERNET_DISCONNECTED/.test(text))).toEqual([]);
+  });
+});
