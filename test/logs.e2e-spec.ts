@@ -142,7 +142,7 @@ describe('with LOG_FORMAT=json and LOG_LEVEL=debug', () => {
       const browser = new Browser(client);
       expect((await browser.signIn('staff@x.example', PASSWORD)).status).toBe(303);
       expect((await browser.get(`/app/stores/${client.accountId}/audit`)).status).toBe(403);
-      expect((await browser.post('/app/sign-out', {})).status).toBe(403);
+      expect((await browser.post('/app/sign-out', { _csrf: 'x' })).status).toBe(403);
       const elsewhere = new Browser(client, 'https://evil.example');
       expect((await elsewhere.signIn('staff@x.example', PASSWORD)).status).toBe(403);
       await eventually(

@@ -90,7 +90,7 @@ describe('the session token', () => {
     const begin = () => browser.post('/app/account/codes/begin', { password: PASSWORD });
     await expectRenewal(browser, begin, 303);
     const page = await browser.get('/app/account/codes');
-    const [, key = ''] = /class="secret">([A-Z2-7 ]+)</.exec(page.text) ?? [];
+    const [, key = ''] = /class="secret"[^>]*>([A-Z2-7 ]+)</.exec(page.text) ?? [];
     const totp = new TOTP({ secret: Secret.fromBase32(key.replaceAll(' ', '')) });
     const confirm = () => browser.post('/app/account/codes/confirm', { code: totp.generate() });
     await expectRenewal(browser, confirm, 200);

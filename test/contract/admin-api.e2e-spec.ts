@@ -393,7 +393,7 @@ describe('access to the admin API', () => {
     const browser = new Browser(service.running);
     await browser.signIn(owner.email, PASSWORD);
     const { text } = await browser.get(`/app/stores/${store.id}/audit`);
-    expect(text).toContain('The operator (admin token provisioning)');
+    expect(text).toContain('The operator of this service (provisioning)');
   });
 
   it('ADMIN-13 `/api/admin/v1/openapi.json` describes the operations, and is the only path that needs no token', async () => {

@@ -127,7 +127,7 @@ describe('wrong sign-in codes', () => {
     await browser.get('/app/account/codes');
     await browser.post('/app/account/codes/begin', { password: PASSWORD });
     const page = await browser.get('/app/account/codes');
-    const [, key = ''] = /class="secret">([A-Z2-7 ]+)</.exec(page.text) ?? [];
+    const [, key = ''] = /class="secret"[^>]*>([A-Z2-7 ]+)</.exec(page.text) ?? [];
     const totp = new TOTP({ secret: Secret.fromBase32(key.replaceAll(' ', '')) });
     const confirmation = await browser.post('/app/account/codes/confirm', {
       code: totp.generate(),

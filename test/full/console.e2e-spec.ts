@@ -68,7 +68,7 @@ describe.each([true, false])('the console in a browser, scripts: %s', (javaScrip
     const token = (await page.locator('#token').textContent()) ?? '';
     const client = new Client(service.baseUrl, store.accountId, token);
     expect((await client.get(client.store)).status).toBe(200);
-    await page.getByRole('link', { name: 'I have copied it' }).click();
+    await page.getByRole('link', { name: 'Done' }).click();
     expect(await page.locator('main').textContent()).not.toContain(token);
     await page.getByRole('link', { name: `Revoke ${name}` }).click();
     await page.getByRole('link', { name: 'Keep it' }).click();
@@ -92,7 +92,7 @@ describe.each([true, false])('the console in a browser, scripts: %s', (javaScrip
     await page.getByText('More: enter the numbers').click();
     await page.getByLabel('Latitude').fill('north');
     await press(page, 'Set the pin');
-    await page.getByText('Please paste the link of a map').waitFor();
+    await page.getByRole('alert').getByText('Please paste the link of a map').waitFor();
     await page.getByLabel('Latitude').fill('https://www.openstreetmap.org/#map=19/53.5411/9.9833');
     await press(page, 'Set the pin');
     await page.getByText('The pin is set.').waitFor();
@@ -205,12 +205,12 @@ describe('the console in a browser', () => {
       await page.getByLabel('Stores').selectOption('one');
       await page.getByLabel('Read only').check();
       await press(page, 'Create token');
-      if (name !== 'till') await page.getByRole('link', { name: 'I have copied it' }).click();
+      if (name !== 'till') await page.getByRole('link', { name: 'Done' }).click();
     }
     await expectAccessiblePage(page, 'token-made');
     await page.goto(`${PUBLIC_URL}${getStorePath()}/users`);
     await page.getByLabel('E-mail').fill('ada.lovelace@analytical-engines.example');
-    await press(page, 'Invite');
+    await press(page, 'Create invitation');
     await expectAccessiblePage(page, 'invited');
     const link = (await page.locator('#link').textContent()) ?? '';
     const invitationPage = await open(new URL(link).pathname);

@@ -19,6 +19,7 @@ import { OutboundHttp } from '#sending/outbound-http.client.js';
 import { createNodeAgents } from '#sending/outbound-node-agent.client.js';
 import { OutboundTunnels } from '#sending/outbound-tunnels.client.js';
 import { IdentityProvider } from '#sign-in/company.client.js';
+import { getTranslations } from '#translations/translations.js';
 import { testConfig } from '../support/database/database.js';
 import { appleWorld, type AppleWorld } from '../support/emulators/apple/world.js';
 import { ConnectProxy } from '../support/emulators/connect-proxy.js';
@@ -140,10 +141,11 @@ const contacts: Record<string, Contact> = {
   },
   'a sign-in with a company': async (config) => {
     const identityProvider = new IdentityProvider(config, getFromApp(MasterKeys));
-    const { url, sealed } = await identityProvider.begin('/app');
+    const { company: t } = getTranslations('en').t.signIn;
+    const { url, sealed } = await identityProvider.begin('/app', t);
     const browser = await fetch(url.replace('login.example', '127.0.0.1'), { redirect: 'manual' });
     const { search } = new URL(browser.headers.get('location') ?? '');
-    const { person } = await identityProvider.finish(search, sealed);
+    const { person } = await identityProvider.finish(search, sealed, t);
     return person.email === 'grace@company.example' ? 'ok' : 'nobody';
   },
   'a trace': (config) =>

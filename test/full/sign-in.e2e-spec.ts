@@ -96,8 +96,6 @@ describe('the console in a browser', () => {
     await expectAccessiblePage(page, 'reset-late');
     await page.goto('/app/nothing');
     await expectAccessiblePage(page, 'not-found');
-    await page.goto('/app/elements');
-    await expectAccessiblePage(page, 'elements');
     await context.close();
   });
 
@@ -117,13 +115,13 @@ describe('the console in a browser', () => {
     await expectAccessiblePage(page, 'reset');
     await page.keyboard.type('short');
     await page.keyboard.press('Enter');
-    await page.getByText('must have at least').waitFor();
+    await page.getByRole('alert').getByText('at least 10 characters').waitFor();
     await expectAccessiblePage(page, 'reset-wrong');
     await page.getByLabel('New password').fill('battery staple');
-    await page.getByRole('button', { name: 'Set the password' }).click();
+    await page.getByRole('button', { name: 'Set password' }).click();
     expect(await page.getByRole('status').textContent()).toContain('Your new password is set');
     await page.goto(`/app/password/reset?token=${token}`);
-    expect(await page.getByRole('heading').textContent()).toContain('does not work any more');
+    expect(await page.getByRole('heading').textContent()).toContain('no longer works');
     await signIn(page, ownStore.email, 'battery staple');
     expect(new URL(page.url()).pathname).toBe('/app');
     await context.close();
@@ -161,13 +159,15 @@ describe('the console in a browser', () => {
     const page = await context.newPage();
     await signIn(page);
     await expectAccessiblePage(page, 'home');
+    await page.goto('/app/elements');
+    await expectAccessiblePage(page, 'elements');
     await page.goto(`/app/stores/${store.accountId}`);
     await expectAccessiblePage(page, 'store');
     await page.goto('/app/account');
     await expectAccessiblePage(page, 'account');
     await page.getByLabel('Current password').fill(PASSWORD);
     await page.getByLabel('New password').fill('short');
-    await page.getByRole('button', { name: 'Set the new password' }).click();
+    await page.getByRole('button', { name: 'Change password' }).click();
     await expectAccessiblePage(page, 'account-wrong');
     await context.close();
   });
@@ -181,7 +181,7 @@ describe('the console in a browser', () => {
     await page.getByLabel('Your password').fill(PASSWORD);
     await page.getByRole('button', { name: 'Set up' }).click();
     await expectAccessiblePage(page, 'codes-waiting');
-    await page.getByText('Cannot scan it?').click();
+    await page.getByText('Neither works?').click();
     const key = (await page.locator('.secret').textContent()) ?? '';
     const totp = new TOTP({ secret: Secret.fromBase32(key.replaceAll(/\s/g, '')) });
     await page.getByLabel('Code', { exact: true }).fill(totp.generate());

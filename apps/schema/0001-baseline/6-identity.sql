@@ -134,6 +134,9 @@ create table sessions (
   sha256 bytea not null unique check (octet_length(sha256) = 32),
   -- the password was right, and a code of the second factor is still to come
   awaits_code boolean not null,
+  -- for the user's list of sessions, such as Safari and iPhone; null: unknown
+  browser text,
+  system text,
   created_at timestamptz not null,
   seen_at timestamptz not null,
   expires_at timestamptz not null

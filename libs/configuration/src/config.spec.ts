@@ -242,6 +242,18 @@ describe('readConfig', () => {
     }
   });
 
+  it('reads the contact for users as a link with its text', () => {
+    const read = (SUPPORT_CONTACT: string) =>
+      readConfig({ DATABASE_URL, DATA_DIR: createFolder(), SUPPORT_CONTACT }).supportContact;
+    expect(read('')).toBeNull();
+    expect(read('help@shop.example')).toEqual({
+      href: 'mailto:help@shop.example',
+      text: 'help@shop.example',
+    });
+    expect(read('https://shop.example/help')?.href).toBe('https://shop.example/help');
+    expect(() => read('shop.example')).toThrow(/SUPPORT_CONTACT: must be an e-mail address/);
+  });
+
   it('requires https of an identity provider, except on 127.0.0.1', () => {
     const read = (changes: Record<string, string>) =>
       readConfig({ DATABASE_URL, DATA_DIR: createFolder(), ...changes }).oidc;

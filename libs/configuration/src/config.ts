@@ -148,6 +148,7 @@ export class Config extends ReadSettings {
       : { from: this.env.MAIL_FROM, server: this.env.SMTP_URL ?? null };
   /** Contact of security researchers as a URL; null if there is none. */
   readonly securityContact = toContactUrl(this.env.SECURITY_CONTACT);
+  readonly supportContact = toSupportContact(this.env.SUPPORT_CONTACT);
   /** Null: no SMS are sent. The URL has no trailing slash. */
   readonly sms = readSms(this.env);
   /** Null: Google Wallet is not configured. */
@@ -233,6 +234,12 @@ function trimSlashes(url: string): string {
 function toContactUrl(contact: string | undefined): string | null {
   if (contact === undefined) return null;
   return contact.startsWith('https://') ? contact : `mailto:${contact}`;
+}
+
+/** Returns the contact as a link and as the text of the link. */
+function toSupportContact(contact: string | undefined): { href: string; text: string } | null {
+  const href = toContactUrl(contact);
+  return href === null || contact === undefined ? null : { href, text: contact };
 }
 
 /** Reads the client at the company's identity provider. */

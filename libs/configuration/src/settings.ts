@@ -309,6 +309,16 @@ export class Settings {
   )
   SECURITY_CONTACT?: string;
   @Describe(`
+    Whom users of the console can ask: an e-mail address, or the https URL of a page. Shown where
+    only the operator can help, such as after a forgotten password without a mail server; unset:
+    none.
+  `)
+  @Matching(
+    /^(https:\/\/[^\s\p{C}\\]+|[^\s<>@,:]+@[^\s<>@,]+)$/u,
+    'must be an e-mail address or a URL that begins with https://',
+  )
+  SUPPORT_CONTACT?: string;
+  @Describe(`
     SMS with card links to customers who have no e-mail address: Twilio (https://api.twilio.com)
     or a provider with the same interface, the SID of the account, its token (or
     SMS_TOKEN_FILE), and a number such as +4915112345678, a name of at most 11 letters and

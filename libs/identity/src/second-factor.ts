@@ -12,7 +12,13 @@ export const NOTIFIED_CODE_FAILURES = 10;
 const WINDOW = 1;
 
 /** The wrong codes that a user is notified of. @property failures since the last right code */
-export type WrongCodes = { name: string; email: string; failures: number; isLocked: boolean };
+export type WrongCodes = {
+  userId: number;
+  name: string;
+  email: string;
+  failures: number;
+  isLocked: boolean;
+};
 
 /** Creates codes by RFC 6238 as every authenticator app does: six digits, thirty seconds, SHA-1. */
 function createTotp(secret: Buffer, email: string): TOTP {

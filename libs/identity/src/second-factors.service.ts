@@ -201,7 +201,7 @@ export class SecondFactors {
     return {
       kind: isLocked ? 'locked' : 'wrong',
       ...(isNotified && {
-        warning: { name, email, failures, isLocked: failures === MAX_CODE_FAILURES },
+        warning: { userId, name, email, failures, isLocked: failures === MAX_CODE_FAILURES },
       }),
     };
   }

@@ -3,11 +3,14 @@ import { createHmac, randomBytes } from 'node:crypto';
 import { Pool } from 'pg';
 import type { EntityManager } from 'typeorm';
 import { query } from '#database/connection.js';
+import { parseBrowser, type Browser } from './browser.js';
 import { hashToken } from './token.js';
 
 export const SESSION_COOKIE = 'inkpad';
 export const SESSION_SECONDS = 30 * 24 * 60 * 60;
 const TOKEN_BYTES = 32;
+/** More than anybody recognizes. */
+const MAX_LISTED = 50;
 
 /** Matches sessions that have not expired. */
 const ACTIVE = `s.expires_at > now() and s.seen_at > now() - interval '12 hours'`;
@@ -33,6 +36,22 @@ export type SignedInUser = {
   csrfToken: string;
   name: string;
   email: string;
+};
+
+/** A session in the user's list. @property browser null: unknown */
+export type ListedSession = {
+  id: number;
+  browser: Browser | null;
+  createdAt: Date;
+  seenAt: Date;
+};
+
+type SessionDetails = {
+  id: number;
+  browser: string | null;
+  system: string | null;
+  created_at: Date;
+  seen_at: Date;
 };
 
 type SessionRow = { id: number; user_id: number; name: string; email: string };
@@ -74,14 +93,22 @@ export class Sessions {
   async begin(
     manager: EntityManager,
     userId: number,
-    { awaitsCode }: { awaitsCode: boolean },
+    { awaitsCode, userAgent }: { awaitsCode: boolean; userAgent?: string | undefined },
   ): Promise<string> {
     const token = randomBytes(TOKEN_BYTES).toString('base64url');
+    const browser = parseBrowser(userAgent);
     await manager.query(`delete from sessions s where user_id = $1 and not (${ACTIVE})`, [userId]);
     await manager.query(
-      `insert into sessions (user_id, sha256, awaits_code, created_at, seen_at, expires_at)
-       values ($1, $2, $3, now(), now(), now() + make_interval(secs => $4))`,
-      [userId, hashToken(token), awaitsCode, awaitsCode ? 10 * 60 : SESSION_SECONDS],
+      `insert into sessions (user_id, sha256, awaits_code, browser, system, created_at, seen_at, expires_at)
+       values ($1, $2, $3, $4, $5, now(), now(), now() + make_interval(secs => $6))`,
+      [
+        userId,
+        hashToken(token),
+        awaitsCode,
+        browser?.name ?? null,
+        browser?.system ?? null,
+        awaitsCode ? 10 * 60 : SESSION_SECONDS,
+      ],
     );
     return token;
   }
@@ -117,15 +144,41 @@ export class Sessions {
     return count;
   }
 
-  /** Counts the user's other sessions. */
-  async countOthers({ userId, sessionId }: SignedInUser): Promise<number> {
-    const [row] = await query<{ count: number }>(this.pool, {
-      name: 'sessions_count',
-      text: `select count(*)::int as count from sessions s
-             where user_id = $1 and id <> $2 and not awaits_code and ${ACTIVE}`,
+  /** Ends one of the user's sessions. @returns false: it has ended already, or is not theirs */
+  async endOne(manager: EntityManager, userId: number, sessionId: number): Promise<boolean> {
+    const [, count]: [unknown, number] = await manager.query(
+      'delete from sessions where id = $1 and user_id = $2',
+      [sessionId, userId],
+    );
+    return count > 0;
+  }
+
+  /** Lists the user's sessions, the current one first, then those that were used last. */
+  async list({ userId, sessionId }: SignedInUser): Promise<ListedSession[]> {
+    const rows = await query<SessionDetails>(this.pool, {
+      name: 'sessions_list',
+      text: `select id, browser, system, created_at, seen_at from sessions s
+             where user_id = $1 and not awaits_code and ${ACTIVE}
+             order by id = $2 desc, seen_at desc, id desc limit ${MAX_LISTED}`,
       values: [userId, sessionId],
     });
-    return row?.count ?? 0;
+    return rows.map(({ id, browser: name, system, created_at, seen_at }) => ({
+      id,
+      browser: name === null || system === null ? null : { name, system },
+      createdAt: created_at,
+      seenAt: seen_at,
+    }));
+  }
+
+  /** Finds the time zone for times that a user sees outside of a store: that of the store they joined first. */
+  async findTimeZone(userId: number): Promise<string> {
+    const [store] = await query<{ time_zone: string }>(this.pool, {
+      name: 'sessions_time_zone',
+      text: `select a.time_zone from memberships m join accounts a on a.id = m.account_id
+             where m.user_id = $1 order by m.created_at, a.id limit 1`,
+      values: [userId],
+    });
+    return store?.time_zone ?? 'UTC';
   }
 }
 

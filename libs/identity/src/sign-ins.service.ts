@@ -28,7 +28,7 @@ import { auditUser, createSystemWriter, createUserWriter } from './user-audit.se
 const MAX_BROWSERS = 20;
 
 /** The visitor who signs in. @property browser the long-lived cookie @property session the cookie of a session */
-export type Visitor = RequestSource & { browser?: string; session?: string };
+export type Visitor = RequestSource & { browser?: string; session?: string; userAgent?: string };
 
 /** @property session for the cookie @property browser for the long-lived one */
 export type NewSession = { kind: 'in'; session: string; browser: string };
@@ -107,7 +107,10 @@ export class SignIns {
         return this.startSession(transaction, visitor, user.id, 'password', failures);
       }
       await this.failures.forget(manager, failures);
-      const session = await this.sessions.begin(manager, user.id, { awaitsCode: true });
+      const session = await this.sessions.begin(manager, user.id, {
+        awaitsCode: true,
+        userAgent: visitor.userAgent,
+      });
       return { kind: 'code', session };
     });
   }
@@ -171,6 +174,14 @@ export class SignIns {
     });
   }
 
+  /** Ends another session of the user, and does nothing if there is none with the id. */
+  async endSession(by: AuditedWriter, { userId }: { userId: number }, id: number): Promise<void> {
+    await this.writes.write(by, async (transaction) => {
+      const isEnded = await this.sessions.endOne(transaction.manager, userId, id);
+      if (isEnded) await auditUser(transaction, userId, 'user.session_ended');
+    });
+  }
+
   /** @returns how many sessions were ended */
   async signOutElsewhere(
     by: AuditedWriter,
@@ -217,7 +228,10 @@ export class SignIns {
     const { manager } = transaction;
     if (failures) await this.failures.forget(manager, failures);
     if (visitor.session !== undefined) await this.sessions.endByToken(manager, visitor.session);
-    const session = await this.sessions.begin(manager, userId, { awaitsCode: false });
+    const session = await this.sessions.begin(manager, userId, {
+      awaitsCode: false,
+      userAgent: visitor.userAgent,
+    });
     const browser = await this.trustBrowser(transaction, visitor, userId);
     await auditUser(transaction, userId, 'user.signed_in', { method });
     return { kind: 'in', session, browser };

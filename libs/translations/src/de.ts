@@ -9,6 +9,9 @@ import { numbers } from './numbers/de.js';
 import { overview } from './overview/de.js';
 import { transfers } from './transfer-pages/de.js';
 import type { Translations } from './en.js';
+import { forms } from './forms/de.js';
+import { outbox } from './outbox/de.js';
+import { signIn } from './sign-in/de.js';
 
 const stamps = (text: string) => `${text} Stempel`;
 
@@ -244,7 +247,7 @@ export const de: Translations = {
   errorPage: {
     notFound: 'Diese Seite gibt es nicht',
     notFoundWhy: 'Vielleicht ist der Link unvollständig, oder die Seite wurde entfernt.',
-    forbidden: 'Das ist nicht erlaubt',
+    forbidden: 'Kein Zugriff auf diese Seite',
     forbiddenWhy: 'Bitte im Geschäft nachfragen.',
     tooMany: 'Zu viele Anfragen',
     tooManyWhy: (wait) => `Bitte in ${wait} noch einmal versuchen.`,
@@ -273,4 +276,7 @@ export const de: Translations = {
   overview,
   transfers,
   brand,
+  forms,
+  outbox,
+  signIn,
 };

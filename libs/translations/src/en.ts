@@ -8,6 +8,9 @@ import { webhookPages } from './webhook-pages/en.js';
 import { numbers } from './numbers/en.js';
 import { overview } from './overview/en.js';
 import { transfers } from './transfer-pages/en.js';
+import { forms } from './forms/en.js';
+import { outbox } from './outbox/en.js';
+import { signIn } from './sign-in/en.js';
 
 const stamps = (text: string, count: number) => `${text} ${count === 1 ? 'stamp' : 'stamps'}`;
 
@@ -289,7 +292,7 @@ export const en = {
   errorPage: {
     notFound: 'This page does not exist',
     notFoundWhy: 'The link may be incomplete, or the page was removed.',
-    forbidden: 'You are not allowed to do this',
+    forbidden: 'You don’t have access to this page',
     forbiddenWhy: 'Please ask an owner of the store.',
     tooMany: 'Too many requests',
     /** @param wait the duration in the language, such as "1 second" */
@@ -320,6 +323,9 @@ export const en = {
   overview,
   transfers,
   brand,
+  forms,
+  outbox,
+  signIn,
 };
 
 /** The texts of one language. */

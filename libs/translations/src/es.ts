@@ -9,6 +9,9 @@ import { numbers } from './numbers/es.js';
 import { overview } from './overview/es.js';
 import { transfers } from './transfer-pages/es.js';
 import { en, type Translations } from './en.js';
+import { forms } from './forms/es.js';
+import { outbox } from './outbox/es.js';
+import { signIn } from './sign-in/es.js';
 
 const s = (count: number) => (count === 1 ? '' : 's');
 const stamps = (text: string, count: number) => `${text} sello${s(count)}`;
@@ -197,7 +200,7 @@ export const es: Translations = {
   errorPage: {
     notFound: 'Esta página no existe',
     notFoundWhy: 'Puede que el enlace esté incompleto o que la página se haya eliminado.',
-    forbidden: 'Esto no está permitido',
+    forbidden: 'No tiene acceso a esta página',
     forbiddenWhy: 'Pregunte en la tienda.',
     tooMany: 'Demasiadas solicitudes',
     tooManyWhy: (wait) => `Inténtelo de nuevo en ${wait}.`,
@@ -226,4 +229,7 @@ export const es: Translations = {
   overview,
   transfers,
   brand,
+  forms,
+  outbox,
+  signIn,
 };

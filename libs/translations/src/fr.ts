@@ -9,6 +9,9 @@ import { numbers } from './numbers/fr.js';
 import { overview } from './overview/fr.js';
 import { transfers } from './transfer-pages/fr.js';
 import { en, type Translations } from './en.js';
+import { forms } from './forms/fr.js';
+import { outbox } from './outbox/fr.js';
+import { signIn } from './sign-in/fr.js';
 
 const s = (count: number) => (count < 2 ? '' : 's');
 const stamps = (text: string, count: number) => `${text} tampon${s(count)}`;
@@ -200,7 +203,7 @@ export const fr: Translations = {
   errorPage: {
     notFound: 'Cette page n’existe pas',
     notFoundWhy: 'Le lien est peut-être incomplet, ou la page a été supprimée.',
-    forbidden: 'Ce n’est pas autorisé',
+    forbidden: 'Vous n’avez pas accès à cette page',
     forbiddenWhy: 'Renseignez-vous en magasin.',
     tooMany: 'Trop de requêtes',
     tooManyWhy: (wait) => `Veuillez réessayer dans ${wait}.`,
@@ -229,4 +232,7 @@ export const fr: Translations = {
   overview,
   transfers,
   brand,
+  forms,
+  outbox,
+  signIn,
 };

@@ -21,6 +21,11 @@ export function getTranslations(locale: string): Localization {
   return t ? { t, locale } : { t: en, locale: 'en' };
 }
 
+/** Returns the locale for dates of a page: 3 Mar 2027 is understood wherever English is read, and 3/3/2027 is not. */
+export function toDateLocale(locale: string): string {
+  return locale === 'en' ? 'en-GB' : locale;
+}
+
 /** Renders a text that contains a count. */
 export function formatCount(
   text: (formatted: string, count: number) => string,

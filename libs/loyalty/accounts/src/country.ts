@@ -21,10 +21,10 @@ export function findCountryOfLocale(locale: string): string | null {
   return parseCountry(new Intl.Locale(locale).region ?? '') ?? null;
 }
 
-/** Lists all countries with their English names, in the order of these. */
-export function listCountries(): { code: string; name: string }[] {
-  const names = new Intl.DisplayNames('en', { type: 'region' });
+/** Lists all countries with their names in a language, in the order of these. */
+export function listCountries(locale: string): { code: string; name: string }[] {
+  const names = new Intl.DisplayNames(locale, { type: 'region' });
   return [...COUNTRIES]
     .map((code) => ({ code, name: names.of(code) ?? code }))
-    .sort((a, b) => a.name.localeCompare(b.name, 'en'));
+    .sort((a, b) => a.name.localeCompare(b.name, locale));
 }

@@ -24,14 +24,16 @@ export function assertWithinLimits(
 ): void {
   const { maxStampsPerRequest, maxStampsPerDay, minSecondsBetweenStamps, timeZone } = limits;
   if (maxStampsPerRequest !== null && stamps > maxStampsPerRequest) {
-    throwLimitReached(`At most ${maxStampsPerRequest} stamps may be added at once`);
+    throwLimitReached(`This card takes at most ${maxStampsPerRequest} stamps at once`);
   }
   if (minSecondsBetweenStamps !== null) {
     const gapMs = minSecondsBetweenStamps * 1000;
     const tooClose = stampings.some(
       ({ first, last }) => at.getTime() > first - gapMs && at.getTime() < last + gapMs,
     );
-    if (tooClose) throwLimitReached(`Stampings must be ${minSecondsBetweenStamps} seconds apart`);
+    if (tooClose) {
+      throwLimitReached(`This card can be stamped only once in ${minSecondsBetweenStamps} seconds`);
+    }
   }
   if (maxStampsPerDay !== null) {
     const day = getLocalDay(timeZone, at.getTime());
@@ -39,7 +41,8 @@ export function assertWithinLimits(
       .filter(({ last }) => getLocalDay(timeZone, last) === day)
       .reduce((sum, stamping) => sum + stamping.stamps, 0);
     if (today + stamps > maxStampsPerDay) {
-      throwLimitReached(`At most ${maxStampsPerDay} stamps may be added a day, ${today} are used`);
+      const used = today === 0 ? '' : `, and ${today} ${today === 1 ? 'is' : 'are'} on it already`;
+      throwLimitReached(`This card takes at most ${maxStampsPerDay} stamps a day${used}`);
     }
   }
 }

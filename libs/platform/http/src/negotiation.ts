@@ -7,7 +7,7 @@ const ENCODINGS = ['br', 'gzip'] as const;
 
 /** Chooses one of the languages for the client, English by default. @param reply gets the header Vary */
 export function negotiateLanguage(
-  request: FastifyRequest,
+  request: Pick<FastifyRequest, 'headers'>,
   languages: string[],
   reply?: FastifyReply,
 ): string {

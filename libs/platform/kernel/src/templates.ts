@@ -4,11 +4,12 @@ import { Eta } from 'eta/core';
 /**
  * Renders templates, and escapes every value for HTML, except those written with `<%~`. In every template
  * `part(name, data)` renders one that was loaded with `loadPart`. Unlike the engine's own `include` it passes on only
- * `data`, so that no value of a page can slip into an element by chance.
+ * `data` and `it.page`, so that no value of a view can slip into an element by chance.
  */
 const eta = new Eta({
   escapeFunction: escapeHtml,
-  functionHeader: 'const part = (name, data) => this.render(`@${name}`, data ?? {});',
+  functionHeader:
+    'const part = (name, data) => this.render(`@${name}`, { page: it.page, ...data });',
 });
 
 /**

@@ -1,34 +1,33 @@
 import { describe, expect, it } from '@jest/globals';
+import { getTranslations } from '#translations/translations.js';
 import { getAuditLabel, describeChanges, describeDetails, describeActor } from './audit-labels.js';
 
+const english = getTranslations('en');
 const day = (time: Date) => time.toISOString().slice(0, 10);
 
 describe('the description of an audit entry', () => {
   it.each([
-    [{ role: { from: 'staff', to: 'owner' } }, ['Role from Staff to Owner']],
+    [{ role: { from: 'staff', to: 'owner' } }, ['Role: Staff → Owner']],
     [
       { target_url: { from: 'https://a.example/', to: 'https://b.example/?…' } },
-      ['URL from “https://a.example/” to “https://b.example/?…”'],
+      ['Address: “https://a.example/” → “https://b.example/?…”'],
     ],
-    [{ description: { from: null, to: 'Till' } }, ['Description from nothing to “Till”']],
+    [{ description: { from: null, to: 'Till' } }, ['Description: nothing → “Till”']],
     [
       { events: { from: ['*'], to: ['stamp.earned', 'card.created'] } },
-      ['Events from all events to stamp.earned, card.created'],
+      ['Events: all events → stamp.earned, card.created'],
     ],
-    [{ per_minute: { from: null, to: 600 } }, ['Requests a minute from the usual limit to 600']],
-    [{ payload_format: { from: 'envelope', to: 'flat' } }, ['Format from envelope to flat']],
+    [{ per_minute: { from: null, to: 600 } }, ['Requests per minute: the usual → 600']],
+    [{ payload_format: { from: 'envelope', to: 'flat' } }, ['Format: envelope → flat']],
     [
       { name: { from: 'A', to: 'B' }, email: { from: 'a@x.example', to: 'b@x.example' } },
-      ['Name from “A” to “B”', 'E-mail address from “a@x.example” to “b@x.example”'],
+      ['Name: “A” → “B”', 'E-mail address: “a@x.example” → “b@x.example”'],
     ],
     [{ enabled: { from: true, to: false } }, []],
-    [
-      { sunset_date: { from: null, to: '2027-01-01' } },
-      ['Sunset date from nothing to “2027-01-01”'],
-    ],
+    [{ sunset_date: { from: null, to: '2027-01-01' } }, ['End date: nothing → “2027-01-01”']],
     [{}, []],
   ])('lists the changes: %j', (changes, lines) => {
-    expect(describeChanges({ changes })).toEqual(lines);
+    expect(describeChanges({ changes }, english)).toEqual(lines);
   });
 
   it.each([
@@ -47,22 +46,23 @@ describe('the description of an audit entry', () => {
     ],
     [{ customer_id: 12, times: 1 }, 'customer 12'],
   ])('describes the details: %j', (subject, details) => {
-    expect(describeDetails(subject, day)).toBe(details);
-    expect(describeChanges(subject)).toEqual([]);
+    expect(describeDetails(subject, day, english)).toBe(details);
+    expect(describeChanges(subject, english)).toEqual([]);
   });
 
   it.each([
     ['user.signed_in', { type: 'user', name: 'Ada' }, 'Ada'],
     ['token.revoked', { type: 'token', name: 'till' }, 'API token till'],
-    ['token.revoked', { type: 'user', name: null }, 'Somebody'],
-    ['token.limited', { type: 'system', name: 'root' }, 'The operator'],
+    ['token.revoked', { type: 'user', name: null }, 'Someone'],
+    ['token.limited', { type: 'system', name: 'root' }, 'The operator of this service'],
+    ['token.limited', { type: 'admin_token', name: 'seed' }, 'The operator of this service (seed)'],
     ['webhook_subscription.disabled', { type: 'system', name: null }, 'Inkpad'],
-    ['user.sign_in_failed', { type: 'system', name: null }, 'Somebody'],
+    ['user.sign_in_failed', { type: 'system', name: null }, 'Someone'],
   ])('names the actor of %s by %j as %s', (type, actor, name) => {
-    expect(describeActor(type, actor)).toBe(name);
+    expect(describeActor(type, actor, english)).toBe(name);
   });
 
   it('spells out a type that has no label', () => {
-    expect(getAuditLabel('card.painted_over')).toBe('Card painted over');
+    expect(getAuditLabel('card.painted_over', english)).toBe('Card painted over');
   });
 });

@@ -58,21 +58,23 @@ export class AuditPageController {
     const about = await this.names.findNames(entries.map(({ json }) => findSubject(json.subject)));
     const invitations = entries.flatMap(({ json }) => findInvitationId(json.subject) ?? []);
     const addresses = await this.members.findInvitedAddresses(store.id, invitations);
-    const { day, minute } = await this.times.forStore(store.id);
+    const localization = this.pages.localize(request);
+    const { log, pageOf } = localization.t.console;
+    const { day, minute } = await this.times.forStore(store.id, localization.locale);
     await this.pages.send(request, reply, {
       view,
-      title: `Log · ${store.name}`,
+      title: pageOf(log.title, store.name),
       data: {
         entries: entries.map(({ json }, i) => ({
           at: minute(new Date(json.recorded_at)),
-          who: describeActor(json.type, json.actor),
+          who: describeActor(json.type, json.actor, localization),
           from: json.ip_address ?? '',
-          what: getAuditLabel(json.type),
+          what: getAuditLabel(json.type, localization),
           about: isAboutSelf(json)
             ? ''
             : (about[i] ?? addresses.get(findInvitationId(json.subject) ?? 0) ?? ''),
-          details: describeDetails(json.subject, day),
-          changes: describeChanges(json.subject),
+          details: describeDetails(json.subject, day, localization),
+          changes: describeChanges(json.subject, localization),
         })),
         next: rows.length > PAGE_SIZE ? (entries.at(-1)?.id ?? null) : null,
         isFirst: before === null,

@@ -1,28 +1,27 @@
 import { NotFoundError, RejectedError, type FieldErrors } from '#kernel/errors.js';
+import { formatCount, type Localization } from '#translations/translations.js';
 
-/** Says why a form was refused: by field, and as a whole. */
+/**
+ * Says why a form was refused: by field, and as a whole. The parts of the page turn messages of commands into sentences
+ * in its language.
+ * @property text one message a line
+ */
 export type FormErrors = { fields: FieldErrors; text: string };
 
 export const NO_FORM_ERRORS: FormErrors = { fields: {}, text: '' };
 
-/** Turns a refusal into the texts of a form. @throws every other error */
-export function toFormErrors(error: unknown): FormErrors {
-  if (error instanceof NotFoundError) return { fields: {}, text: `${error.message}.` };
+/** Turns a refusal into the errors of a form. @throws every other error */
+export function toFormErrors(error: unknown, { t }: Localization): FormErrors {
+  if (error instanceof NotFoundError) return { fields: {}, text: t.forms.notFound };
   if (!(error instanceof RejectedError)) throw error;
   const { base = [], ...fields } = error.errors;
-  const sentences = [...base, ...(base.length > 0 && error.resolution ? [error.resolution] : [])];
-  return {
-    fields,
-    text: sentences.map((text) => (text.endsWith('.') ? text : `${text}.`)).join(' '),
-  };
+  const messages = [...base, ...(base.length > 0 && error.resolution ? [error.resolution] : [])];
+  return { fields, text: messages.join('\n') };
 }
 
 /** Creates the error of an address with too many e-mails. @param seconds until the next one is allowed */
-export function createTooManyMailsErrors(seconds: number): FormErrors {
-  const hours = Math.ceil(seconds / 3_600);
-  const wait = hours === 1 ? 'in an hour' : `in ${hours} hours`;
-  return {
-    fields: { email: [`has received too many e-mails today. Try again ${wait}`] },
-    text: '',
-  };
+export function createTooManyMailsErrors(seconds: number, localization: Localization): FormErrors {
+  const { tooManyMails } = localization.t.console.users;
+  const text = formatCount(tooManyMails, Math.ceil(seconds / 3_600), localization);
+  return { fields: { email: [text] }, text: '' };
 }

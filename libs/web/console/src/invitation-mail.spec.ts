@@ -1,4 +1,5 @@
 import { expect, it } from '@jest/globals';
+import { getTranslations } from '#translations/translations.js';
 import { createInvitationMail } from './invitation-mail.js';
 
 it('createInvitationMail keeps names on one line and removes characters that change the text direction', () => {
@@ -12,6 +13,7 @@ it('createInvitationMail keeps names on one line and removes characters that cha
       inviter: hostile('Ada'),
     },
     { publicUrl: 'https://cards.example' },
+    getTranslations('en'),
   );
   expect(subject).toBe('Your invitation to Café Bcc: all@x.example evil');
   expect(text.split('\n')[0]).toBe(

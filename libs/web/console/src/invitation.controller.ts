@@ -14,15 +14,13 @@ import { WithoutSession, type ConsoleRequest } from '#pages/current-user.js';
 import { PageError } from '#pages/page-error.js';
 import { Pages } from '#pages/pages.service.js';
 import { loadView } from '#pages/view.js';
+import type { Localization } from '#translations/translations.js';
 import { SessionCookies } from '#sign-in/session-cookies.service.js';
 import { readFormText } from '#sign-in/form-text.js';
 import { toFormErrors, NO_FORM_ERRORS, type FormErrors } from './form-errors.js';
-import { ROLE_LABELS } from './role-labels.js';
 
 type InvitationView = InvitationPreview & {
   secret: string;
-  roleText: string;
-  roleHint: string;
   /** Whether the visitor is signed in with the invited address, with another one, or not at all. */
   signedInAs: 'invited' | 'other' | 'nobody';
   minPasswordLength: number;
@@ -81,8 +79,10 @@ export class InvitationController {
       }
       await this.pages.redirect(reply, `/app/stores/${accepted.accountId}`);
     } catch (error) {
-      if (error instanceof NotFoundError) throw createLinkError();
-      await this.send(request, reply, secret, { name, formErrors: toFormErrors(error) });
+      const localization = this.pages.localize(request);
+      if (error instanceof NotFoundError) throw createLinkError(localization);
+      const formErrors = toFormErrors(error, localization);
+      await this.send(request, reply, secret, { name, formErrors });
     }
   }
 
@@ -93,19 +93,17 @@ export class InvitationController {
     formState: Pick<InvitationView, 'name' | 'formErrors'>,
   ): Promise<void> {
     const invitation = await this.members.findInvitation(secret);
-    if (!invitation) throw createLinkError();
+    const localization = this.pages.localize(request);
+    if (!invitation) throw createLinkError(localization);
     const { signedIn } = request as ConsoleRequest;
     const isSameUser = signedIn !== undefined && isSameAddress(signedIn.email, invitation.email);
-    const { text, hint } = ROLE_LABELS[invitation.role];
     await this.pages.send(request, reply, {
       view,
-      title: `Invitation to ${invitation.store}`,
+      title: localization.t.console.invitation.title(invitation.store),
       data: {
         ...invitation,
         ...formState,
         secret,
-        roleText: text,
-        roleHint: hint,
         signedInAs: signedIn ? (isSameUser ? 'invited' : 'other') : 'nobody',
         minPasswordLength: MIN_PASSWORD_LENGTH,
       },
@@ -115,10 +113,7 @@ export class InvitationController {
   }
 }
 
-function createLinkError(): PageError {
-  return new PageError(
-    404,
-    'This invitation does not work any more',
-    'It was used or withdrawn, or has expired. Please ask for a new one.',
-  );
+function createLinkError({ t }: Localization): PageError {
+  const { gone, goneWhy } = t.console.invitation;
+  return new PageError(404, gone, goneWhy);
 }

@@ -7,6 +7,7 @@ import { TakesForm, type Form } from '#http/form-bodies.js';
 import { Throttle } from '#http/throttle.js';
 import { CreateAccount } from '#accounts/account.commands.js';
 import { Members, type OwnedStores } from '#identity/members.service.js';
+import { loadAsset, type Asset } from '#pages/assets.js';
 import { ConsoleWriter, CurrentUser, type SignedInUser } from '#pages/current-user.js';
 import { PageError } from '#pages/page-error.js';
 import { Pages } from '#pages/pages.service.js';
@@ -18,16 +19,21 @@ import {
   listCountryChoices,
   parseStoreSettings,
   listTimeZones,
+  type Option,
+  type OptionGroup,
   type StoreForm,
 } from './store-form.js';
 
 type NewStoreView = {
   values: StoreForm;
-  languages: { value: string; text: string }[];
-  timeZones: { value: string; text: string }[];
-  countries: { value: string; text: string }[];
+  languages: Option[];
+  timeZones: OptionGroup[];
+  countries: Option[];
   formErrors: FormErrors;
 };
+
+/** Chooses the time zone of the browser. */
+const SCRIPT = loadAsset(import.meta.url, './assets/new-store.js');
 
 const view = loadView<NewStoreView>(import.meta.url, './views/new-store.eta');
 
@@ -50,14 +56,14 @@ export class NewStoreController {
     @Res() reply: FastifyReply,
     @CurrentUser() user: SignedInUser,
   ): Promise<void> {
-    const { timeZone, locale, country } = await this.getOwnedStores(user);
+    const { timeZone, country } = await this.getOwnedStores(user, request);
     const settings = {
       time_zone: timeZone ?? 'UTC',
-      locale: locale ?? 'en',
+      locale: this.pages.localize(request).locale,
       country: country ?? '',
     };
     const values = { name: '', store_name: '', ...settings };
-    await this.send(request, reply, { values, formErrors: NO_FORM_ERRORS });
+    await this.send(request, reply, { values, formErrors: NO_FORM_ERRORS }, [SCRIPT]);
   }
 
   @Post()
@@ -73,43 +79,48 @@ export class NewStoreController {
     const values = readStoreForm(form);
     let accountId: number;
     try {
-      if ((await this.getOwnedStores(user)).count >= MAX_STORES) {
+      if ((await this.getOwnedStores(user, request)).count >= MAX_STORES) {
         throw new RejectedError({ base: [`You already have ${MAX_STORES} stores`] });
       }
       const attributes = { ...parseStoreSettings(values), personal: false };
       accountId = (await this.bus.execute(new CreateAccount(by, attributes, user.userId))).id;
     } catch (error) {
       if (error instanceof PageError) throw error;
-      return this.send(request, reply, { values, formErrors: toFormErrors(error) });
+      const formErrors = toFormErrors(error, this.pages.localize(request));
+      return this.send(request, reply, { values, formErrors });
     }
     await this.pages.redirect(reply, `/app/stores/${accountId}`);
   }
 
   /** Returns the stores that the user owns. @throws PageError if there are none */
-  private async getOwnedStores({ userId }: SignedInUser): Promise<OwnedStores> {
+  private async getOwnedStores(
+    { userId }: SignedInUser,
+    request: FastifyRequest,
+  ): Promise<OwnedStores> {
     const owned = await this.members.findOwnedStores(userId);
     if (owned.count > 0) return owned;
-    throw new PageError(
-      403,
-      'You are not allowed to do this',
-      'Only owners of a store can create another one.',
-    );
+    const { errors, newStore } = this.pages.localize(request).t.console;
+    throw new PageError(403, errors.forbidden, newStore.onlyOwners);
   }
 
   private async send(
     request: FastifyRequest,
     reply: FastifyReply,
     { values, formErrors }: Pick<NewStoreView, 'values' | 'formErrors'>,
+    scripts: readonly Asset[] = [],
   ): Promise<void> {
+    const { t, locale } = this.pages.localize(request);
+    const { form, newStore } = t.console;
     await this.pages.send(request, reply, {
       view,
-      title: 'New store',
+      title: newStore.title,
+      scripts,
       data: {
         values,
         formErrors,
-        languages: listLanguages(values.locale),
-        timeZones: listTimeZones(values.time_zone),
-        countries: listCountryChoices(),
+        languages: listLanguages(values.locale, locale),
+        timeZones: listTimeZones(values.time_zone, form.otherTimeZones, locale),
+        countries: listCountryChoices(form.noCountry, locale),
       },
       status: formErrors === NO_FORM_ERRORS ? 200 : 422,
       width: 'form',

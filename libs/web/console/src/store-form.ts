@@ -1,5 +1,5 @@
 import { RejectedError, type FieldErrors } from '#kernel/errors.js';
-import { LANGUAGE_CODES } from '#translations/translations.js';
+import { LANGUAGE_CODES, type Localization } from '#translations/translations.js';
 import { parseLocale, parseTimeZone } from '#accounts/account.js';
 import { listCountries, parseCountry } from '#accounts/country.js';
 import type { ConsentTexts } from '#accounts/account.events.js';
@@ -35,9 +35,6 @@ export type StoreSettings = {
 
 const MAX_NAME = 255;
 
-/** Languages with translations. Others can be set through the API, and are then kept. */
-const LANGUAGE_OPTIONS = LANGUAGE_CODES.map((value) => ({ value, text: getLanguageName(value) }));
-
 /** Reads the entered values, which are shown again with errors. */
 export function readStoreForm(form: FormFields): StoreForm {
   return {
@@ -68,16 +65,13 @@ export function parseSmsCountries({ sms_countries: text }: SmsForm): string[] {
 }
 
 /** Explains to which countries a store sends SMS. */
-export function describeSmsCountries(country: string | null): string {
-  const destination =
-    country === null
-      ? 'This store has no country, so they go only to the countries that you enter'
-      : `They go to numbers in ${getCountryName(country)}, and in the countries that you enter`;
-  return `${destination}: two letters each, such as AT, CH. Messages abroad can cost much more.`;
-}
-
-function getCountryName(country: string): string {
-  return new Intl.DisplayNames('en', { type: 'region' }).of(country) ?? country;
+export function describeSmsCountries(
+  country: string | null,
+  { t: { console: texts }, locale }: Localization,
+): string {
+  const { smsHome, smsNoHome } = texts.settings;
+  if (country === null) return smsNoHome;
+  return smsHome(new Intl.DisplayNames(locale, { type: 'region' }).of(country) ?? country);
 }
 
 /** Reads the texts as typed. A blank text means none. */
@@ -90,13 +84,21 @@ export function readConsentTexts(form: FormFields): ConsentTexts {
   };
 }
 
-/** Parses the settings of a store. @throws RejectedError */
-export function parseStoreSettings(values: StoreForm): StoreSettings {
+/**
+ * Parses the settings of a store.
+ * @param otherErrors of the same form, so that all are shown at once
+ * @throws RejectedError
+ */
+export function parseStoreSettings(
+  values: StoreForm,
+  otherErrors: FieldErrors = {},
+): StoreSettings {
   const { name, store_name, time_zone, locale: tag } = values;
   const timeZone = parseTimeZone(time_zone);
   const locale = parseLocale(tag);
   const country = values.country === '' ? null : parseCountry(values.country);
   const errors: FieldErrors = {
+    ...otherErrors,
     ...((name === '' || [...name].length > MAX_NAME) && {
       name: [`must have 1 to ${MAX_NAME} characters`],
     }),
@@ -114,32 +116,63 @@ export function parseStoreSettings(values: StoreForm): StoreSettings {
   return { name, storeName: store_name === '' ? null : store_name, timeZone, locale, country };
 }
 
-/** Lists the languages to choose from, including the current one. */
-export function listLanguages(locale: string): { value: string; text: string }[] {
-  if (locale === '' || LANGUAGE_OPTIONS.some(({ value }) => value === locale))
-    return LANGUAGE_OPTIONS;
-  return [...LANGUAGE_OPTIONS, { value: locale, text: getLanguageName(locale) }];
+/** An option of a select, or several of them below a heading. */
+export type Option = { value: string; text: string };
+export type OptionGroup = { group: string; options: Option[] };
+
+/** Lists the languages to choose from, including the current one. @param locale of the page */
+export function listLanguages(current: string, locale: string): Option[] {
+  const codes = current === '' ? LANGUAGE_CODES : [...new Set([...LANGUAGE_CODES, current])];
+  return codes.map((value) => ({ value, text: getLanguageName(value, locale) }));
 }
 
-function getLanguageName(locale: string): string {
+function getLanguageName(language: string, locale: string): string {
   try {
-    return new Intl.DisplayNames('en', { type: 'language' }).of(locale) ?? locale;
+    return new Intl.DisplayNames(locale, { type: 'language' }).of(language) ?? language;
   } catch (error) {
     // Intl has no name for languages with extensions, such as de-u-co-phonebk, or for invalid tags.
-    if (error instanceof RangeError) return locale;
+    if (error instanceof RangeError) return language;
     throw error;
   }
 }
 
-/** Lists the time zones of the system, including the current one. */
-export function listTimeZones(timeZone: string): { value: string; text: string }[] {
-  const names = new Set(['UTC', ...Intl.supportedValuesOf('timeZone'), timeZone]);
-  names.delete('');
-  return [...names].map((value) => ({ value, text: value.replaceAll('_', ' ') }));
+/** The continents of time zones by their codes of UN M49, for which Intl has names in every language. */
+const CONTINENTS = new Map([
+  ['Europe', '150'],
+  ['America', '019'],
+  ['Africa', '002'],
+  ['Asia', '142'],
+  ['Australia', '009'],
+  ['Pacific', '009'],
+]);
+
+/**
+ * Lists the time zones by continent, including the current one. Leaves out those of counties, such as
+ * America/Indiana/Knox, which today have the time of a large city.
+ * @param otherText the heading of those on no continent
+ */
+export function listTimeZones(current: string, otherText: string, locale: string): OptionGroup[] {
+  const names = new Intl.DisplayNames(locale, { type: 'region' });
+  const groups = new Map<string, Option[]>();
+  for (const code of CONTINENTS.values()) groups.set(names.of(code) ?? code, []);
+  groups.set(otherText, [{ value: 'UTC', text: 'UTC' }]);
+  const zones = Intl.supportedValuesOf('timeZone').filter((zone) => zone.split('/').length < 3);
+  for (const value of new Set(['America/Argentina/Buenos_Aires', ...zones, current])) {
+    if (value === '' || value === 'UTC') continue;
+    const [continent = '', ...city] = value.split('/');
+    const code = CONTINENTS.get(continent);
+    const group = groups.get(code === undefined ? otherText : (names.of(code) ?? code));
+    const text = code === undefined || city.length === 0 ? value : city.join(', ');
+    group?.push({ value, text: text.replaceAll('_', ' ') });
+  }
+  return [...groups].map(([group, options]) => ({
+    group,
+    options: options.sort((a, b) => a.text.localeCompare(b.text, locale)),
+  }));
 }
 
 /** Lists the countries to choose from, or none. */
-export function listCountryChoices(): { value: string; text: string }[] {
-  const countries = listCountries().map(({ code, name }) => ({ value: code, text: name }));
-  return [{ value: '', text: 'None' }, ...countries];
+export function listCountryChoices(noneText: string, locale: string): Option[] {
+  const countries = listCountries(locale).map(({ code, name }) => ({ value: code, text: name }));
+  return [{ value: '', text: noneText }, ...countries];
 }

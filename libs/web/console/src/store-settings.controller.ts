@@ -6,6 +6,7 @@ import { TakesForm, type Form } from '#http/form-bodies.js';
 import { Throttle } from '#http/throttle.js';
 import { UpdateAccount } from '#accounts/account.commands.js';
 import { AccountsService } from '#accounts/accounts.service.js';
+import { findConsentTextErrors, tidyConsentTexts } from '#accounts/consent-texts.js';
 import { Quotas, type Quota } from '#accounts/quotas.service.js';
 import {
   ConsoleContext,
@@ -17,6 +18,7 @@ import {
 } from '#pages/current-user.js';
 import { Pages } from '#pages/pages.service.js';
 import { loadView } from '#pages/view.js';
+import type { Localization } from '#translations/translations.js';
 import { readFormText } from '#sign-in/form-text.js';
 import { toFormErrors, NO_FORM_ERRORS, type FormErrors } from './form-errors.js';
 import {
@@ -31,15 +33,17 @@ import {
   toSmsForm,
   listTimeZones,
   type ConsentForm,
+  type Option,
+  type OptionGroup,
   type SmsForm,
   type StoreForm,
 } from './store-form.js';
 
 type SettingsView = {
   values: StoreForm & ConsentForm & SmsForm;
-  languages: { value: string; text: string }[];
-  timeZones: { value: string; text: string }[];
-  countries: { value: string; text: string }[];
+  languages: Option[];
+  timeZones: OptionGroup[];
+  countries: Option[];
   smsHint: string;
   /** Empty for others than owners. */
   quotas: { label: string; used: string; max: string; isUsedUp: boolean }[];
@@ -84,7 +88,7 @@ export class StoreSettingsController {
     const formState = {
       values,
       formErrors: NO_FORM_ERRORS,
-      done: done === 'saved' ? 'Saved.' : '',
+      done: done === 'saved' ? this.pages.localize(request).t.console.saved : '',
     };
     await this.send(request, reply, store, formState);
   }
@@ -109,16 +113,25 @@ export class StoreSettingsController {
     };
     try {
       const smsCountries = parseSmsCountries(values);
-      const settings = { ...parseStoreSettings(values), consentTexts, smsCountries };
+      const otherErrors = findConsentTextErrors(tidyConsentTexts(consentTexts));
+      const settings = { ...parseStoreSettings(values, otherErrors), consentTexts, smsCountries };
       await this.bus.execute(new UpdateAccount(context, userId, settings));
     } catch (error) {
       return this.send(request, reply, store, {
         values,
-        formErrors: toFormErrors(error),
+        formErrors: toFormErrors(error, this.pages.localize(request)),
         done: '',
       });
     }
     await this.pages.redirect(reply, `/app/stores/${store.id}/settings?done=saved`);
+  }
+
+  private async listQuotas(
+    { id, role }: EnteredStore,
+    localization: Localization,
+  ): Promise<SettingsView['quotas']> {
+    if (role !== 'owner') return [];
+    return (await this.quotas.list(id)).map((quota) => toQuotaView(quota, localization));
   }
 
   private async send(
@@ -128,16 +141,19 @@ export class StoreSettingsController {
     formState: Pick<SettingsView, 'values' | 'formErrors' | 'done'>,
   ): Promise<void> {
     const { country } = await this.accounts.getConsoleSettings(store.id);
+    const localization = this.pages.localize(request);
+    const { t, locale } = localization;
+    const { form, pageOf, settings } = t.console;
     await this.pages.send(request, reply, {
       view,
-      title: `Settings · ${store.name}`,
+      title: pageOf(settings.title, store.name),
       data: {
         ...formState,
-        languages: listLanguages(formState.values.locale),
-        timeZones: listTimeZones(formState.values.time_zone),
-        countries: listCountryChoices(),
-        smsHint: describeSmsCountries(country),
-        quotas: store.role === 'owner' ? (await this.quotas.list(store.id)).map(toQuotaView) : [],
+        languages: listLanguages(formState.values.locale, locale),
+        timeZones: listTimeZones(formState.values.time_zone, form.otherTimeZones, locale),
+        countries: listCountryChoices(form.noCountry, locale),
+        smsHint: describeSmsCountries(country, localization),
+        quotas: await this.listQuotas(store, localization),
       },
       status: formState.formErrors === NO_FORM_ERRORS ? 200 : 422,
       width: 'form',
@@ -145,12 +161,15 @@ export class StoreSettingsController {
   }
 }
 
-function toQuotaView({ label, used, max }: Quota): SettingsView['quotas'][number] {
-  const numbers = new Intl.NumberFormat('en');
+function toQuotaView(
+  { name, used, max }: Quota,
+  { t: { console: texts }, locale }: Localization,
+): SettingsView['quotas'][number] {
+  const numbers = new Intl.NumberFormat(locale);
   return {
-    label,
+    label: texts.settings.quotaNames[name],
     used: numbers.format(used),
-    max: max === null ? 'no limit' : numbers.format(max),
+    max: max === null ? texts.settings.unlimited : numbers.format(max),
     isUsedUp: max !== null && used >= max,
   };
 }

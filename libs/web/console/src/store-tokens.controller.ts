@@ -24,7 +24,6 @@ import { Pages } from '#pages/pages.service.js';
 import { readFormText } from '#sign-in/form-text.js';
 import { loadView } from '#pages/view.js';
 import { toFormErrors, NO_FORM_ERRORS, type FormErrors } from './form-errors.js';
-import { ROLE_LABELS } from './role-labels.js';
 import { StoreTimes } from './store-times.service.js';
 import { describeAccess } from './token-access.js';
 
@@ -75,21 +74,10 @@ const PER_MINUTE = { default: { limit: 30, ttl: 60_000 } };
 const DAY_MS = 24 * 60 * 60 * 1000;
 
 /** The lifetimes to choose from, in days; empty means until revoked. */
-const LIFETIMES = [
-  { value: '', text: 'Until revoked' },
-  { value: '30', text: 'For 30 days' },
-  { value: '90', text: 'For 90 days' },
-  { value: '365', text: 'For one year' },
-];
+const LIFETIMES = ['', '30', '90', '365'] as const;
 
-/** The roles to choose from; empty means the user's own. A token with the role owner has no less than its user. */
-const ROLE_CHOICES = [
-  { value: '', text: 'The same as yours' },
-  ...(['manager', 'staff'] as const).map((value) => ({
-    value,
-    text: `At most ${ROLE_LABELS[value].text.toLowerCase()}`,
-  })),
-];
+/** The roles to choose from besides the user's own. A token with the role owner has no less than its user. */
+const LOWER_ROLES = ['manager', 'staff'] as const;
 
 /** The stores to choose from: all, or the one of the page. The command line can choose several. */
 const REACHES = ['all', 'one'] as const;
@@ -101,8 +89,6 @@ const NO_VALUES: TokenFields = {
   reach: 'all',
   isReadOnly: false,
 };
-
-const DONE = new Map([['revoked', 'The token is revoked.']]);
 
 @Controller('app/stores/:account_id/tokens')
 export class StoreTokensController {
@@ -123,7 +109,8 @@ export class StoreTokensController {
     @CurrentUser() user: SignedInUser,
     @CurrentStore() store: EnteredStore,
   ): Promise<void> {
-    await this.send(request, reply, user, store, { done: DONE.get(String(done)) ?? '' });
+    const { revoked } = this.pages.localize(request).t.console.tokens;
+    await this.send(request, reply, user, store, { done: done === 'revoked' ? revoked : '' });
   }
 
   @Post()
@@ -140,27 +127,29 @@ export class StoreTokensController {
   ): Promise<void> {
     const values = readTokenFields(form);
     const expiresAt = parseExpiry(values.lifetime);
+    const localization = this.pages.localize(request);
     try {
       const restrictions = parseRestrictions(values, store);
       const command = new CreateToken(by, user.userId, values.name, expiresAt, restrictions);
       const { token } = await this.bus.execute(command);
-      const { day } = await this.times.forStore(store.id);
+      const { day } = await this.times.forStore(store.id, localization.locale);
       const url = `${this.config.publicUrl}/api/v1/accounts/${store.id}`;
       // In this response, because a redirect would require storing the token.
       await this.pages.send(request, reply, {
         view: newTokenView,
-        title: 'Your new API token',
+        title: localization.t.console.newToken.title,
         data: {
           name: values.name,
           token,
           expires: expiresAt ? day(expiresAt) : '',
-          access: describeAccess(restrictions, store.id),
+          access: describeAccess(restrictions, store.id, localization),
           example: `curl -H "Authorization: Bearer ${token}" ${url}`,
         },
         width: 'form',
       });
     } catch (error) {
-      await this.send(request, reply, user, store, { values, formErrors: toFormErrors(error) });
+      const formErrors = toFormErrors(error, localization);
+      await this.send(request, reply, user, store, { values, formErrors });
     }
   }
 
@@ -177,12 +166,13 @@ export class StoreTokensController {
     const token = tokens.find((one) => one.id === parsePathId(id));
     if (!token) throw new NotFoundError('Token');
     const base = `/app/stores/${store.id}/tokens`;
+    const { tokens: t } = this.pages.localize(request).t.console;
     await this.pages.sendConfirmation(request, reply, {
-      question: 'Revoke this token?',
+      question: t.askRevoke,
       about: token.name,
-      text: 'Every till or program that uses it stops working at once. This cannot be undone; you can only create a new token.',
-      yes: 'Revoke it',
-      no: 'Keep it',
+      text: t.askRevokeText,
+      yes: t.revokeYes,
+      no: t.keep,
       action: `${base}/${token.id}/revoke`,
       back: base,
     });
@@ -205,7 +195,8 @@ export class StoreTokensController {
     try {
       await this.bus.execute(new RevokeToken(by, parsePathId(id), revoker));
     } catch (error) {
-      return this.send(request, reply, user, store, { formErrors: toFormErrors(error) });
+      const formErrors = toFormErrors(error, this.pages.localize(request));
+      return this.send(request, reply, user, store, { formErrors });
     }
     await this.pages.redirect(reply, `/app/stores/${store.id}/tokens?done=revoked`);
   }
@@ -223,29 +214,40 @@ export class StoreTokensController {
   ): Promise<void> {
     const isForAll = isAllowed(store.role, 'tokens.read_of_others');
     const tokens = await this.listTokens(user, store);
-    const { day, minute } = await this.times.forStore(store.id);
+    const localization = this.pages.localize(request);
+    const { tokens: t, roles, pageOf } = localization.t.console;
+    const { day, minute } = await this.times.forStore(store.id, localization.locale);
     const rows = tokens.map((token) => ({
       id: token.id,
       name: token.name,
-      owner: token.ownerId === user.userId ? 'You' : token.ownerName,
+      owner: token.ownerId === user.userId ? t.you : token.ownerName,
       isOwn: token.ownerId === user.userId,
-      access: describeAccess(token, store.id),
+      access: describeAccess(token, store.id, localization),
       createdOn: day(token.createdAt),
-      expiresOn: token.expiresAt ? day(token.expiresAt) : 'Never',
+      expiresOn: token.expiresAt ? day(token.expiresAt) : t.never,
       isExpired: token.expired,
-      lastUsed: token.lastUsedAt ? minute(token.lastUsedAt) : 'Never',
+      lastUsed: token.lastUsedAt ? minute(token.lastUsedAt) : t.never,
     }));
     await this.pages.send(request, reply, {
       view,
-      title: `API tokens · ${store.name}`,
+      title: pageOf(t.title, store.name),
       data: {
         tokens: rows,
         isForAll,
-        lifetimes: LIFETIMES,
-        roles: ROLE_CHOICES,
+        lifetimes: LIFETIMES.map((value) => ({
+          value,
+          text: value === '' ? t.untilRevoked : t[`days${value}`],
+        })),
+        roles: [
+          { value: '', text: t.sameRole },
+          ...LOWER_ROLES.map((value) => ({
+            value,
+            text: toSentenceStart(t.atMost(roles.inText[value])),
+          })),
+        ],
         reaches: REACHES.map((value) => ({
           value,
-          text: value === 'all' ? 'All your stores' : `Only ${store.name}`,
+          text: value === 'all' ? t.allStores : t.onlyStore(store.name),
         })),
         values: NO_VALUES,
         formErrors: NO_FORM_ERRORS,
@@ -285,6 +287,10 @@ function parseRestrictions(
 }
 
 function parseExpiry(lifetime: string): Date | null {
-  const isKnown = LIFETIMES.some(({ value }) => value === lifetime);
+  const isKnown = (LIFETIMES as readonly string[]).includes(lifetime);
   return isKnown && lifetime !== '' ? new Date(getNowMs() + Number(lifetime) * DAY_MS) : null;
+}
+
+function toSentenceStart(text: string): string {
+  return text.charAt(0).toUpperCase() + text.slice(1);
 }

@@ -16,7 +16,8 @@ import {
 import { INVITATION_DAYS } from '#identity/invitation.js';
 import { ChangeRole, RemoveMember } from '#identity/member.commands.js';
 import { Members, type Member } from '#identity/members.service.js';
-import { isRole, ROLES, type Role } from '#identity/roles.js';
+import { isRole, type Role } from '#identity/roles.js';
+import { StoreProfiles } from '#identity/store-profiles.service.js';
 import { MailOutbox } from '#messages/mail-outbox.service.js';
 import {
   ConsoleWriter,
@@ -28,6 +29,7 @@ import {
 } from '#pages/current-user.js';
 import { Pages } from '#pages/pages.service.js';
 import { loadView } from '#pages/view.js';
+import { getTranslations, type Localization } from '#translations/translations.js';
 import {
   toFormErrors,
   NO_FORM_ERRORS,
@@ -35,14 +37,15 @@ import {
   type FormErrors,
 } from './form-errors.js';
 import { createInvitationMail } from './invitation-mail.js';
-import { ROLE_OPTIONS, ROLE_LABELS } from './role-labels.js';
+import { listRoleOptions } from './role-labels.js';
 import { StoreTimes } from './store-times.service.js';
 
 type UsersView = {
-  members: (Member & { roleText: string; isSelf: boolean; isLastOwner: boolean })[];
-  invitations: { id: number; email: string; roleText: string; invitedBy: string; until: string }[];
-  roles: { value: Role; text: string; hint: string }[];
-  roleOptions: { value: string; text: string }[];
+  members: (Member & { isSelf: boolean; isLastOwner: boolean })[];
+  invitations: { id: number; email: string; role: Role; invitedBy: string; until: string }[];
+  roleOptions: { value: Role; text: string }[];
+  /** Whether invitations are e-mailed. */
+  sendsMail: boolean;
   values: { email: string; role: Role };
   formErrors: FormErrors;
   done: string;
@@ -56,13 +59,6 @@ const linkView = loadView<{ email: string; link: string; days: number }>(
 
 const PER_MINUTE = { default: { limit: 30, ttl: 60_000 } };
 
-const DONE = new Map([
-  ['invited', `The invitation is on its way. Its link works for ${INVITATION_DAYS} days.`],
-  ['withdrawn', 'The invitation is withdrawn.'],
-  ['role', 'The role is changed.'],
-  ['removed', 'The user is removed from this store.'],
-]);
-
 @Controller('app/stores/:account_id/users')
 export class StoreUsersController {
   constructor(
@@ -70,6 +66,7 @@ export class StoreUsersController {
     private readonly members: Members,
     private readonly outbox: MailOutbox,
     private readonly times: StoreTimes,
+    private readonly profiles: StoreProfiles,
     private readonly pages: Pages,
     private readonly config: Config,
   ) {}
@@ -83,9 +80,14 @@ export class StoreUsersController {
     @CurrentUser() user: SignedInUser,
     @CurrentStore() store: EnteredStore,
   ): Promise<void> {
-    await this.send(request, reply, user, store, {
-      done: DONE.get(String(done)) ?? '',
-    });
+    const { users: t } = this.pages.localize(request).t.console;
+    const notices = new Map([
+      ['invited', t.invited(String(INVITATION_DAYS))],
+      ['withdrawn', t.withdrawn],
+      ['role', t.roleChanged],
+      ['removed', t.removed],
+    ]);
+    await this.send(request, reply, user, store, { done: notices.get(String(done)) ?? '' });
   }
 
   @Post('invitations')
@@ -102,11 +104,11 @@ export class StoreUsersController {
   ): Promise<void> {
     const { email = '', role: roleParameter = '' } = form;
     const role = isRole(roleParameter) ? roleParameter : 'staff';
+    const localization = this.pages.localize(request);
     const send = async (manager: EntityManager, invited: CreatedInvitation) => {
-      const mail = createInvitationMail(
-        { ...invited, role, store, inviter: user.name },
-        this.config,
-      );
+      const invitation = { ...invited, role, store, inviter: user.name };
+      const language = await this.findStoreLanguage(store, manager);
+      const mail = createInvitationMail(invitation, this.config, language);
       const seconds = await this.outbox.addForStranger(manager, mail);
       if (seconds !== null) throw new RateLimitedError(seconds);
     };
@@ -125,18 +127,19 @@ export class StoreUsersController {
     } catch (error) {
       const values = { email, role };
       if (error instanceof RateLimitedError) {
-        const formErrors = createTooManyMailsErrors(error.retryAfterSeconds);
+        const formErrors = createTooManyMailsErrors(error.retryAfterSeconds, localization);
         reply.header('retry-after', error.retryAfterSeconds);
         return this.send(request, reply, user, store, { values, formErrors }, 429);
       }
-      return this.send(request, reply, user, store, { values, formErrors: toFormErrors(error) });
+      const formErrors = toFormErrors(error, localization);
+      return this.send(request, reply, user, store, { values, formErrors });
     }
     if (this.config.mail !== null) return this.redirectWithNotice(reply, store, 'invited');
     // Without e-mail, the inviting user has to pass on the link, which is shown this once.
     const link = `${this.config.publicUrl}/app/invitations/${invited.secret}`;
     await this.pages.send(request, reply, {
       view: linkView,
-      title: 'Send this link',
+      title: localization.t.console.invitationLink.title,
       data: { email: invited.email, link, days: INVITATION_DAYS },
       width: 'form',
     });
@@ -153,12 +156,13 @@ export class StoreUsersController {
     const open = await this.members.listOpenInvitations(store.id);
     const invitation = open.find((one) => one.id === parsePathId(id));
     if (!invitation) throw new NotFoundError('Invitation');
+    const { users: t } = this.pages.localize(request).t.console;
     await this.pages.sendConfirmation(request, reply, {
-      question: 'Withdraw this invitation?',
+      question: t.askWithdraw,
       about: invitation.email,
-      text: 'Its link stops working at once. You can invite the person again.',
-      yes: 'Withdraw it',
-      no: 'Keep it',
+      text: t.askWithdrawText,
+      yes: t.withdrawYes,
+      no: t.keep,
       action: `${buildUsersPath(store)}/invitations/${invitation.id}/withdraw`,
       back: buildUsersPath(store),
     });
@@ -179,7 +183,9 @@ export class StoreUsersController {
     try {
       await this.bus.execute(new WithdrawInvitation(by, store.id, parsePathId(id)));
     } catch (error) {
-      return this.send(request, reply, user, store, { formErrors: toFormErrors(error) });
+      return this.send(request, reply, user, store, {
+        formErrors: toFormErrors(error, this.pages.localize(request)),
+      });
     }
     await this.redirectWithNotice(reply, store, 'withdrawn');
   }
@@ -205,7 +211,9 @@ export class StoreUsersController {
       }
       await this.bus.execute(new ChangeRole(by, store.id, parsePathId(id), role, true));
     } catch (error) {
-      return this.send(request, reply, user, store, { formErrors: toFormErrors(error) });
+      return this.send(request, reply, user, store, {
+        formErrors: toFormErrors(error, this.pages.localize(request)),
+      });
     }
     // A former owner may not see this page any more.
     if (parsePathId(id) === user.userId)
@@ -225,21 +233,22 @@ export class StoreUsersController {
     const members = await this.members.listMembers(store.id);
     const member = members.find((one) => one.id === parsePathId(id));
     if (!member) throw new NotFoundError('Member');
+    const { users: t } = this.pages.localize(request).t.console;
     const about =
       member.id === userId
         ? {
-            question: 'Leave this store?',
+            question: t.askLeave,
             about: store.name,
-            text: 'You can no longer open it, and your API tokens no longer work for it. Another owner can invite you again.',
-            yes: 'Leave',
-            no: 'Stay',
+            text: t.askLeaveText,
+            yes: t.leaveYes,
+            no: t.leaveNo,
           }
         : {
-            question: 'Remove this user?',
+            question: t.askRemove,
             about: `${member.name}, ${member.email}`,
-            text: 'They can no longer open this store, and their API tokens no longer work for it: tills and web shops that use one stop at once. You can invite them again.',
-            yes: 'Remove',
-            no: 'Keep',
+            text: t.askRemoveText,
+            yes: t.removeYes,
+            no: t.removeNo,
           };
     const action = `${buildUsersPath(store)}/${member.id}/remove`;
     await this.pages.sendConfirmation(request, reply, {
@@ -264,10 +273,21 @@ export class StoreUsersController {
     try {
       await this.bus.execute(new RemoveMember(by, store.id, parsePathId(id), true));
     } catch (error) {
-      return this.send(request, reply, user, store, { formErrors: toFormErrors(error) });
+      return this.send(request, reply, user, store, {
+        formErrors: toFormErrors(error, this.pages.localize(request)),
+      });
     }
     if (parsePathId(id) === user.userId) return this.pages.redirect(reply, '/app');
     await this.redirectWithNotice(reply, store, 'removed');
+  }
+
+  /** Finds the language of the e-mails of a store to its team. */
+  private async findStoreLanguage(
+    { id }: EnteredStore,
+    manager: EntityManager,
+  ): Promise<Localization> {
+    const [profile] = await this.profiles.findProfiles([id], manager);
+    return getTranslations(profile?.locale ?? 'en');
   }
 
   private async redirectWithNotice(
@@ -285,13 +305,13 @@ export class StoreUsersController {
     store: EnteredStore,
     role: Role,
   ): Promise<void> {
-    const { text } = ROLE_LABELS[role];
+    const { users: t, roles } = this.pages.localize(request).t.console;
     return this.pages.sendConfirmation(request, reply, {
-      question: 'Stop being an owner?',
+      question: t.askGiveUp,
       about: store.name,
-      text: `Your role becomes ${text.toLowerCase()}, also for your API tokens. Only another owner can change it back.`,
-      yes: 'Stop being an owner',
-      no: 'Stay an owner',
+      text: t.askGiveUpText(roles.inText[role]),
+      yes: t.giveUpYes,
+      no: t.giveUpNo,
       action: `${buildUsersPath(store)}/${userId}/role`,
       fields: { role, sure: 'yes' },
       back: buildUsersPath(store),
@@ -308,27 +328,27 @@ export class StoreUsersController {
   ): Promise<void> {
     const members = await this.members.listMembers(store.id);
     const invitations = await this.members.listOpenInvitations(store.id);
-    const { day } = await this.times.forStore(store.id);
+    const { t, locale } = this.pages.localize(request);
+    const { day } = await this.times.forStore(store.id, locale);
     const owners = members.filter(({ role }) => role === 'owner').length;
     await this.pages.send(request, reply, {
       view,
-      title: `Users · ${store.name}`,
+      title: t.console.pageOf(t.console.users.title, store.name),
       data: {
         members: members.map((member) => ({
           ...member,
-          roleText: ROLE_LABELS[member.role].text,
           isSelf: member.id === userId,
           isLastOwner: member.role === 'owner' && owners === 1,
         })),
         invitations: invitations.map(({ id, email, role, invitedBy, expiresAt }) => ({
           id,
           email,
-          roleText: ROLE_LABELS[role].text,
+          role,
           invitedBy,
           until: day(expiresAt),
         })),
-        roles: ROLES.map((value) => ({ value, ...ROLE_LABELS[value] })),
-        roleOptions: ROLE_OPTIONS,
+        roleOptions: listRoleOptions(t),
+        sendsMail: this.config.mail !== null,
         values: { email: '', role: 'staff' as const },
         formErrors: NO_FORM_ERRORS,
         done: '',

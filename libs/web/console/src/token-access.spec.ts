@@ -1,5 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import { UNRESTRICTED } from '#identity/token.js';
+import { getTranslations } from '#translations/translations.js';
 import { describeAccess } from './token-access.js';
 
 describe('the description of what a token may access', () => {
@@ -11,6 +12,7 @@ describe('the description of what a token may access', () => {
     [{ accountIds: [3] }, 'Only 1 other store'],
     [{ accountIds: [3, 4] }, 'Only 2 other stores'],
   ])('names each restriction: %j', (restrictions, text) => {
-    expect(describeAccess({ ...UNRESTRICTED, ...restrictions }, 7)).toBe(text);
+    const localization = getTranslations('en');
+    expect(describeAccess({ ...UNRESTRICTED, ...restrictions }, 7, localization)).toBe(text);
   });
 });

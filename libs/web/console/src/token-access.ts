@@ -1,5 +1,5 @@
 import type { TokenRestrictions } from '#identity/token.js';
-import { ROLE_LABELS } from './role-labels.js';
+import { formatCount, type Localization } from '#translations/translations.js';
 
 /**
  * Describes what a token has less than its user, for the page of a store. Names no other store, because its readers may
@@ -9,18 +9,25 @@ import { ROLE_LABELS } from './role-labels.js';
 export function describeAccess(
   { role, accountIds, isReadOnly }: TokenRestrictions,
   storeId: number,
+  localization: Localization,
 ): string {
+  const { tokens, roles } = localization.t.console;
   const text = [
-    ...(role === null ? [] : [`at most ${ROLE_LABELS[role].text.toLowerCase()}`]),
-    ...(isReadOnly ? ['read only'] : []),
-    ...(accountIds === null ? [] : [describeReach(accountIds, storeId)]),
+    ...(role === null ? [] : [tokens.atMost(roles.inText[role])]),
+    ...(isReadOnly ? [tokens.isReadOnly] : []),
+    ...(accountIds === null ? [] : [describeReach(accountIds, storeId, localization)]),
   ].join(', ');
   return text.charAt(0).toUpperCase() + text.slice(1);
 }
 
-function describeReach(accountIds: readonly number[], storeId: number): string {
-  const others = accountIds.filter((id) => id !== storeId).length;
-  const otherStores = others === 1 ? '1 other store' : `${others} other stores`;
-  if (others === accountIds.length) return `only ${otherStores}`;
-  return others === 0 ? 'only this store' : `only this store and ${otherStores}`;
+function describeReach(
+  accountIds: readonly number[],
+  storeId: number,
+  localization: Localization,
+): string {
+  const { onlyThis, onlyOthers, thisAndOthers } = localization.t.console.tokens.reach;
+  const othersCount = accountIds.filter((id) => id !== storeId).length;
+  if (othersCount === 0) return onlyThis;
+  const text = othersCount === accountIds.length ? onlyOthers : thisAndOthers;
+  return formatCount(text, othersCount, localization);
 }

@@ -1,5 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import type { OutboxEntry } from '#messages/card-message.js';
+import { getTranslations } from '#translations/translations.js';
 import { explainState, toOutboxLine, createTimeFormat } from './outbox-page.js';
 
 const entry: OutboxEntry = {
@@ -15,12 +16,14 @@ const entry: OutboxEntry = {
   arrival: null,
   customer: 'Grace Hopper',
 };
-const time = createTimeFormat('Europe/Paris');
-const explain = (overrides: Partial<OutboxEntry>) => explainState({ ...entry, ...overrides }, time);
+const english = getTranslations('en');
+const time = createTimeFormat('Europe/Paris', 'en');
+const explain = (overrides: Partial<OutboxEntry>) =>
+  explainState({ ...entry, ...overrides }, time, english);
 
 describe('a message in the outbox', () => {
   it('is listed with its time in the time zone of the store', () => {
-    expect(toOutboxLine(entry, '/app/stores/1/messages', time)).toEqual({
+    expect(toOutboxLine(entry, '/app/stores/1/messages', time, english)).toEqual({
       path: '/app/stores/1/messages/01a1ff5c-02e4-749b-9839-d72c9d71752e',
       customer: 'Grace Hopper',
       channel: 'E-mail',
@@ -37,7 +40,7 @@ describe('a message in the outbox', () => {
     expect(explain(undeliveredSms)).toContain(
       'could not be delivered. Please check the customer’s number. Details for your administrator: error 30003.',
     );
-    expect(toOutboxLine({ ...entry, ...undeliveredSms }, '', time)).toMatchObject({
+    expect(toOutboxLine({ ...entry, ...undeliveredSms }, '', time, english)).toMatchObject({
       state: 'Not delivered',
     });
     const deliveredSms = { channel: 'sms', arrival: { arrived: true, code: null } } as const;
@@ -59,5 +62,23 @@ describe('a message in the outbox', () => {
     );
     expect(explain({ state: 'dropped', reason: 'erased' })).toContain('customer was erased');
     expect(explain({ state: 'dropped', reason: 'there is no address' })).toContain('no address');
+  });
+
+  it('says why it was not sent in the language of the page, and names no setting', () => {
+    const unsent = { state: 'held', reason: 'no mail server is set up (SMTP_URL)' } as const;
+    const abroad = {
+      ...unsent,
+      reason: 'the store sends no SMS to Austria (Settings, Other countries)',
+    };
+    for (const language of ['en', 'de', 'fr', 'es']) {
+      const localization = getTranslations(language);
+      const text = explainState({ ...entry, ...unsent }, time, localization);
+      expect(text).not.toMatch(/SMTP_URL/);
+      expect(text === explain(unsent)).toBe(language === 'en');
+      expect(explainState({ ...entry, ...abroad }, time, localization)).toContain('Austria');
+    }
+    expect(explain({ ...unsent, reason: 'the moon is full (MOON_URL)' })).toContain(
+      'because the moon is full. Once',
+    );
   });
 });

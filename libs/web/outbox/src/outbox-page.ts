@@ -1,4 +1,5 @@
 import type { OutboxEntry, MessagePreview } from '#messages/card-message.js';
+import { formatCount, toDateLocale, type Localization } from '#translations/translations.js';
 
 /** A message in the list. */
 export type OutboxLine = {
@@ -25,19 +26,17 @@ export type MessageData = OutboxLine & {
   done: boolean;
 };
 
-const CHANNELS = { email: 'E-mail', sms: 'SMS' } as const;
-
-const STATES: Record<OutboxEntry['state'], { state: string; mood: OutboxLine['mood'] }> = {
-  queued: { state: 'On its way', mood: '' },
-  held: { state: 'Not sent yet', mood: '' },
-  sent: { state: 'Sent', mood: 'good' },
-  failed: { state: 'Failed', mood: 'bad' },
-  dropped: { state: 'Not sent', mood: 'bad' },
+const MOODS: Record<OutboxEntry['state'], OutboxLine['mood']> = {
+  queued: '',
+  held: '',
+  sent: 'good',
+  failed: 'bad',
+  dropped: 'bad',
 };
 
 /** Creates a time format. @param timeZone of the store */
-export function createTimeFormat(timeZone: string): (at: Date) => string {
-  const format = new Intl.DateTimeFormat('en-GB', {
+export function createTimeFormat(timeZone: string, locale: string): (at: Date) => string {
+  const format = new Intl.DateTimeFormat(toDateLocale(locale), {
     timeZone,
     dateStyle: 'medium',
     timeStyle: 'short',
@@ -49,65 +48,71 @@ export function toOutboxLine(
   entry: OutboxEntry,
   base: string,
   time: (at: Date) => string,
+  localization: Localization,
 ): OutboxLine {
   return {
     path: `${base}/${entry.id}`,
     customer: entry.customer,
-    channel: CHANNELS[entry.channel],
+    channel: localization.t.outbox.channels[entry.channel],
     at: time(entry.requestedAt),
-    ...describeState(entry),
+    ...describeState(entry, localization),
   };
 }
 
-function describeState({ state, arrival }: OutboxEntry): {
-  state: string;
-  mood: OutboxLine['mood'];
-} {
-  if (state !== 'sent' || arrival === null) return STATES[state];
+function describeState(
+  { state, arrival }: OutboxEntry,
+  { t }: Localization,
+): Pick<OutboxLine, 'state' | 'mood'> {
+  const { states } = t.outbox;
+  if (state !== 'sent' || arrival === null) return { state: states[state], mood: MOODS[state] };
   return arrival.arrived
-    ? { state: 'Delivered', mood: 'good' }
-    : { state: 'Not delivered', mood: 'bad' };
+    ? { state: states.delivered, mood: 'good' }
+    : { state: states.undelivered, mood: 'bad' };
 }
 
 function describeSent(
   { channel, finishedAt, arrival }: OutboxEntry,
   time: (at: Date) => string,
+  { t: { outbox: t } }: Localization,
 ): string {
-  const server = channel === 'email' ? 'the mail server' : 'the SMS provider';
-  const handedOver = `Handed to ${server} on ${finishedAt ? time(finishedAt) : ''}.`;
-  if (arrival === null) return `${handedOver} Inkpad cannot tell whether it arrived.`;
-  if (arrival.arrived) return `${handedOver} It has arrived.`;
+  const handedOver = t.handedOver[channel](finishedAt ? time(finishedAt) : '');
+  if (arrival === null) return `${handedOver} ${t.unknownArrival}`;
+  if (arrival.arrived) return `${handedOver} ${t.arrived}`;
   const details =
-    arrival.code === null ? '' : ` ${describeForAdministrator(`error ${arrival.code}`)}`;
-  return `${handedOver} It could not be delivered. Please check the customer’s number.${details}`;
+    arrival.code === null ? '' : ` ${t.forAdministrator(t.errorCode(String(arrival.code)))}`;
+  return `${handedOver} ${t.notArrived}${details}`;
 }
 
 /** Explains the state of a message in plain words; details for operators are in the log. */
-export function explainState(entry: OutboxEntry, time: (at: Date) => string): string {
+export function explainState(
+  entry: OutboxEntry,
+  time: (at: Date) => string,
+  localization: Localization,
+): string {
   const { state, dueAt, attempts, reason } = entry;
+  const { outbox: t } = localization.t;
   switch (state) {
     case 'sent':
-      return describeSent(entry, time);
+      return describeSent(entry, time, localization);
     case 'queued':
-      if (reason === null || dueAt === null) return 'It will be sent in a moment.';
-      return `It could not be sent yet, after ${attempts} ${attempts === 1 ? 'attempt' : 'attempts'}. Inkpad keeps trying for a day. ${describeForAdministrator(reason)}`;
+      if (reason === null || dueAt === null) return t.soon;
+      return `${formatCount(t.retrying, attempts, localization)} ${t.forAdministrator(reason)}`;
     case 'held':
-      return `Nothing was sent, because ${removeSettingNames(reason ?? '')}. Once that has changed, you can send it here.`;
+      return t.held(describeReason(reason ?? '', localization));
     case 'failed':
-      return `It could not be sent, and Inkpad does not try again. Please check the customer’s address. ${describeForAdministrator(reason ?? '')}`;
+      return `${t.failed} ${t.forAdministrator(reason ?? '')}`;
     case 'dropped':
-      return reason === 'erased'
-        ? 'Nothing was sent, because the customer was erased.'
-        : `Nothing was sent: ${reason ?? ''}. Once the customer has an address, it can be sent.`;
+      return reason === 'erased' ? t.erased : t.dropped(describeReason(reason ?? '', localization));
   }
 }
 
-/** Keeps the technical reason apart, which helps the operator and nobody else. */
-function describeForAdministrator(reason: string): string {
-  return `Details for your administrator: ${reason}.`;
-}
-
-/** Removes names of settings, such as "(SMTP_URL)", which mean nothing to a shop. */
-function removeSettingNames(reason: string): string {
+/** Says why a message was not sent. Any other reason than those with a text stays in English, without names of settings. */
+function describeReason(reason: string, { t }: Localization): string {
+  for (const [name, text] of Object.entries(t.outbox.reasons)) {
+    if (typeof text === 'string' && name === reason) return text;
+    const [before = '', after = ''] = name.split('{}');
+    if (typeof text === 'string' || !reason.startsWith(before) || !reason.endsWith(after)) continue;
+    return text(reason.slice(before.length, reason.length - after.length));
+  }
   return reason.replace(/ \([A-Z][A-Z_]+\)/g, '');
 }

@@ -14,6 +14,7 @@ import {
 } from '#pages/current-user.js';
 import { Pages } from '#pages/pages.service.js';
 import { loadView } from '#pages/view.js';
+import type { Localization } from '#translations/translations.js';
 import {
   explainState,
   toOutboxLine,
@@ -46,12 +47,14 @@ export class OutboxController {
   ): Promise<void> {
     const { entries, older } = await this.outbox.list(store.id, findMessageId(before));
     const base = buildMessagesPath(store);
-    const time = await this.loadTimeFormat(store);
+    const localization = this.pages.localize(request);
+    const { pageOf, navigation } = localization.t.console;
+    const time = await this.loadTimeFormat(store, localization);
     await this.pages.send(request, reply, {
       view: listView,
-      title: 'Messages',
+      title: pageOf(navigation.messages.title, store.name),
       data: {
-        lines: entries.map((entry) => toOutboxLine(entry, base, time)),
+        lines: entries.map((entry) => toOutboxLine(entry, base, time, localization)),
         older: older === null ? null : `${base}?before=${older}`,
         holds: entries.some(({ state }) => state === 'held'),
       },
@@ -69,14 +72,15 @@ export class OutboxController {
   ): Promise<void> {
     const { entry, preview, canBeSent } = await this.outbox.find(store.id, parseMessageId(path));
     const base = buildMessagesPath(store);
-    const time = await this.loadTimeFormat(store);
+    const localization = this.pages.localize(request);
+    const time = await this.loadTimeFormat(store, localization);
     await this.pages.send(request, reply, {
       view: messageView,
-      title: `Message to ${entry.customer}`,
+      title: localization.t.outbox.title(entry.customer),
       width: 'form',
       data: {
-        ...toOutboxLine(entry, base, time),
-        explanation: explainState(entry, time),
+        ...toOutboxLine(entry, base, time, localization),
+        explanation: explainState(entry, time, localization),
         providerId: entry.providerId,
         preview,
         canBeSent,
@@ -104,13 +108,16 @@ export class OutboxController {
     );
   }
 
-  private async loadTimeFormat({ id }: EnteredStore): Promise<(at: Date) => string> {
+  private async loadTimeFormat(
+    { id }: EnteredStore,
+    { locale }: Localization,
+  ): Promise<(at: Date) => string> {
     const [row] = await query<{ time_zone: string }>(this.pool, {
       name: 'outbox_time_zone',
       text: 'select time_zone from accounts where id = $1',
       values: [id],
     });
-    return createTimeFormat(row?.time_zone ?? 'UTC');
+    return createTimeFormat(row?.time_zone ?? 'UTC', locale);
   }
 }
 

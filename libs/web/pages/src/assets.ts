@@ -50,3 +50,4 @@ export function findAsset(file: string): { asset: Asset; isCurrent: boolean } | 
 
 export const STYLE = loadAsset(import.meta.url, './assets/inkpad.css');
 export const ICON = loadAsset(import.meta.url, './assets/icon.svg');
+export const ACTIONS = loadAsset(import.meta.url, './assets/actions.js');

@@ -8,6 +8,7 @@ import { query } from '#database/connection.js';
 import { parsePathId, getPath } from '#http/path.js';
 import { isAllowed, type Operation } from '#identity/roles.js';
 import type { ConsoleRequest, ConsoleRoute, EnteredStore } from './current-user.js';
+import { localizeRequest } from './localize.js';
 import { getRootPath } from './page.js';
 import { assertOwnSite } from './own-site.js';
 import { PageError } from './page-error.js';
@@ -90,15 +91,13 @@ export class ConsoleGuard {
     const store = await this.findStore(signedIn.userId, parsePathId(account_id));
     if (!store) throw new NotFoundError('Store');
     request.accountId = store.id;
+    // The page of a refusal has the menu of the store too.
+    request.store = store;
     if (!isAllowed(store.role, operation)) {
       request.refusal = 'role';
-      throw new PageError(
-        403,
-        'You are not allowed to do this',
-        'Please ask an owner of the store.',
-      );
+      const { errors } = localizeRequest(request).t.console;
+      throw new PageError(403, errors.forbidden, errors.forbiddenWhy);
     }
-    request.store = store;
   }
 
   private async findStore(userId: number, accountId: number): Promise<EnteredStore | undefined> {
@@ -124,11 +123,8 @@ export class ConsoleGuard {
     const expected = Buffer.from(signedIn.csrfToken);
     if (received.length === expected.length && timingSafeEqual(received, expected)) return;
     request.refusal = 'csrf_token';
-    throw new PageError(
-      403,
-      'This page has expired',
-      'You have signed in again since you opened it. Please go back, reload the page and try again.',
-    );
+    const { errors } = localizeRequest(request).t.console;
+    throw new PageError(403, errors.expired, errors.expiredWhy);
   }
 }
 

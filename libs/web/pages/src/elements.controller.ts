@@ -1,19 +1,35 @@
 import { Controller, Get, Req, Res } from '@nestjs/common';
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import { WithoutSession } from './current-user.js';
+import { Pool } from 'pg';
+import { NotFoundError } from '#kernel/errors.js';
+import { query } from '#database/connection.js';
+import { CurrentUser, type SignedInUser } from './current-user.js';
 import { Pages } from './pages.service.js';
 import { loadView } from './view.js';
 
+const OWNED = {
+  name: 'elements_owned_stores',
+  text: `select from memberships where user_id = $1 and role = 'owner' limit 1`,
+};
 const view = loadView(import.meta.url, './views/elements.eta');
 
-/** Shows every element that pages are made of, for developers. It has no data, and its forms do nothing. */
+/** Shows owners every element that pages are made of, for developers. It has no data, and its forms do nothing. */
 @Controller('app/elements')
 export class ElementsController {
-  constructor(private readonly pages: Pages) {}
+  constructor(
+    private readonly pages: Pages,
+    private readonly pool: Pool,
+  ) {}
 
+  /** @throws NotFoundError for users who own no store */
   @Get()
-  @WithoutSession()
-  async show(@Req() request: FastifyRequest, @Res() reply: FastifyReply): Promise<void> {
+  async show(
+    @CurrentUser() { userId }: SignedInUser,
+    @Req() request: FastifyRequest,
+    @Res() reply: FastifyReply,
+  ): Promise<void> {
+    const owned = await query(this.pool, { ...OWNED, values: [userId] });
+    if (owned.length === 0) throw new NotFoundError('Page');
     await this.pages.send(request, reply, { view, title: 'Elements', data: {} });
   }
 }

@@ -9,6 +9,7 @@ import { getPath, getRoute } from '#http/path.js';
 import type { Translations } from '#translations/en.js';
 import { getTranslations, LANGUAGE_CODES } from '#translations/translations.js';
 import { isConsolePath } from './console-guard.service.js';
+import { createConsoleFrame } from './console-frame.js';
 import type { ConsoleRequest } from './current-user.js';
 import { PageError } from './page-error.js';
 import { renderPage, getRootPath, sendRenderedPage } from './page.js';
@@ -58,6 +59,10 @@ export class HtmlErrorPages implements ErrorPages {
     const t = translations.errorPage;
     const text = describeError(error, response, t, locale);
     const link = isInConsole ? buildConsoleLink(request, translations) : buildPublicLink(path, t);
+    const root = getRootPath(this.config);
+    const { frame, at } = isInConsole
+      ? createConsoleFrame(root, request)
+      : { frame: createPlainFrame(root, locale), at: path };
     const page = renderPage({
       kind: isInConsole ? 'console' : 'public',
       title: text.title,
@@ -67,7 +72,8 @@ export class HtmlErrorPages implements ErrorPages {
         link: PUBLIC_ROUTES.test(path) ? null : link,
         number: t.requestNumber(request.requestId),
       },
-      frame: createPlainFrame(getRootPath(this.config), locale),
+      frame,
+      at,
     });
     void sendRenderedPage(reply.status(text.status), page);
   }
@@ -84,9 +90,10 @@ function buildPublicLink(
 
 /** Builds the link back. The session is unknown when the limit, the route or the database failed first. */
 function buildConsoleLink(
-  { signedIn }: ConsoleRequest,
-  { console: { stores }, errorPage: { start } }: Translations,
+  { signedIn, store }: ConsoleRequest,
+  { console: { stores, errors }, errorPage: { start } }: Translations,
 ): ErrorView['link'] {
+  if (store) return { path: `/app/stores/${store.id}`, text: errors.toStore(store.name) };
   return { path: '/app', text: signedIn ? stores : start };
 }
 

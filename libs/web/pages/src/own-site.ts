@@ -1,4 +1,5 @@
 import type { AuthenticatedRequest } from '#http/caller.js';
+import { localizeRequest } from './localize.js';
 import { PageError } from './page-error.js';
 
 /**
@@ -16,11 +17,8 @@ export function assertOwnSite(
   const site = headers['sec-fetch-site'] ?? 'same-origin';
   if (headers.origin === origin && site === 'same-origin') return;
   request.refusal = 'cross_site';
-  throw new PageError(
-    403,
-    'This form was sent from another site',
-    `For your safety, we only accept forms from ${origin}. Please open the page there and try again.`,
-  );
+  const { errors } = localizeRequest(request).t.console;
+  throw new PageError(403, errors.otherSite, errors.otherSiteWhy(origin));
 }
 
 /**

@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import { renderPage } from './page.js';
-import { createPlainFrame, loadView } from './view.js';
+import { createPlainFrame, loadView, type PageFrame } from './view.js';
 
 const HOSTILE = `"><script>alert('&')</script>`;
 const ESCAPED = '&quot;&gt;&lt;script&gt;alert(&#39;&amp;&#39;)&lt;/script&gt;';
@@ -29,6 +29,34 @@ describe('renderPage', () => {
     expect(html).not.toMatch(/undefined|null/);
     expect(html).toContain('<html lang="de">');
     expect(html).toMatch(/href="\/loyalty\/assets\/inkpad-[\w-]{12}\.css"/);
+  });
+
+  it('lists the errors of a form where its part stands, and their number in the title', () => {
+    const frame = createPlainFrame('', 'de');
+    const form = (_: object, { parts }: PageFrame) => {
+      parts.addErrors(null);
+      parts.addFieldErrors('field-other', 'Other', null);
+      parts.addErrors('Bitte prüfen');
+      parts.addFieldErrors('field-name', HOSTILE, ['must have at least 10 characters']);
+      return '<h1>Form</h1>\n<!--errors-->\n<form></form>';
+    };
+    const { html } = renderPage({ ...page, title: 'Form', view: form, data: {}, frame });
+    expect(html).toContain('<title>2 Fehler · Form</title>');
+    expect(html).toMatch(/<h1>Form<\/h1>\s+<div class="notice bad[^>]+autofocus>[^]+<form>/);
+    expect(html).toContain(
+      `<a href="#field-name">${ESCAPED}: Bitte mindestens 10 Zeichen verwenden.</a>`,
+    );
+    expect(html).toContain('<p>Bitte prüfen.</p>');
+  });
+
+  it('lists the errors at the beginning of a page that has no place for them', () => {
+    const frame = createPlainFrame('', 'en');
+    const form = (_: object, { parts }: PageFrame) => {
+      parts.addFieldErrors('field-name', 'Name', ['is required']);
+      return '<form></form>';
+    };
+    const { html } = renderPage({ ...page, view: form, data: {}, frame });
+    expect(html).toMatch(/<main[^>]*>\s+<div class="notice bad[^]+Please check 1 field[^]+<form>/);
   });
 
   it('returns a policy that allows only what the page declares', () => {

@@ -1,8 +1,9 @@
 import { createHash, randomBytes } from 'node:crypto';
 import type { FastifyReply } from 'fastify';
 import type { Config } from '#configuration/config.js';
-import { ICON, STYLE, type Asset } from './assets.js';
+import { ACTIONS, ICON, STYLE, type Asset } from './assets.js';
 import { pickReadableColor } from './colors.js';
+import { groupLinks, type MenuGroup } from './navigation.js';
 import { loadView, type PageFrame, type View } from './view.js';
 
 /** Holds two colours as `#RRGGBB`, validated before they were stored. */
@@ -54,26 +55,23 @@ type Layout = Pick<PageInput<object>, 'kind' | 'title'> & {
   nonce: string;
   width: string;
   atHome: boolean;
+  /** The menu of the store, by parts. */
+  groups: MenuGroup[];
   /** The title of the menu's entry that the page belongs to. */
   here: string;
   onAccount: boolean;
 };
 
 const layout = loadView<Layout>(import.meta.url, './views/layout.eta');
+const errorSummary = loadView(import.meta.url, './views/error-summary.eta');
+/** Where the part `errors` stands. Escaped values cannot contain it. */
+const ERRORS_MARK = '<!--errors-->';
 
 export function renderPage<D extends object>(input: PageInput<D>): RenderedPage {
-  const {
-    kind,
-    title,
-    view,
-    data,
-    frame,
-    scripts = [],
-    styles = [],
-    allow = {},
-    width = '',
-    at,
-  } = input;
+  const { kind, view, data, frame, styles = [], allow = {}, width = '', at } = input;
+  const body = renderBody(view, data, frame);
+  const title = renderTitle(input.title, frame);
+  const scripts = [...(frame.parts.hasActions ? [ACTIONS] : []), ...(input.scripts ?? [])];
   const colors = [
     input.colors ? renderColorStyle('brand', input.colors) : '',
     input.cardColors ? renderColorStyle('card', input.cardColors) : '',
@@ -83,7 +81,7 @@ export function renderPage<D extends object>(input: PageInput<D>): RenderedPage 
     {
       kind,
       title: kind === 'console' ? `${title} · Inkpad` : title,
-      body: view(data, frame),
+      body,
       icon: input.icon ?? frame.root + ICON.path,
       iconType: input.icon === undefined ? 'image/svg+xml' : 'image/png',
       preview: input.preview,
@@ -93,12 +91,29 @@ export function renderPage<D extends object>(input: PageInput<D>): RenderedPage 
       nonce,
       width,
       atHome: frame.store !== null && at === `/app/stores/${frame.store.id}`,
+      groups: groupLinks(frame.links, frame.t),
       here: frame.links.find(({ current }) => current)?.title ?? '',
       onAccount: at === '/app/account',
     },
     frame,
   );
   return { html, policy: buildContentSecurityPolicy({ colors, nonce, allow }) };
+}
+
+/** Renders the inside of a page, with the errors of its form above the form. */
+function renderBody<D extends object>(view: View<D>, data: D, frame: PageFrame): string {
+  const html = view(data, frame);
+  const errors = frame.parts.errors.length > 0 ? errorSummary({}, frame) : '';
+  const [before = '', ...after] = html.split(ERRORS_MARK);
+  return after.length === 0 ? errors + html : before + errors + after.join('');
+}
+
+/** Begins the title with the number of errors, which a screen reader says first. */
+function renderTitle(title: string, { parts: { errors }, t, lang }: PageFrame): string {
+  const { length } = errors;
+  if (length === 0) return title;
+  const text = new Intl.NumberFormat(lang).format(length);
+  return `${t.forms.errorsInTitle(text, length)} · ${title}`;
 }
 
 /** Sends a page. By default its referrer policy keeps the Origin header of forms, which the guard checks. */

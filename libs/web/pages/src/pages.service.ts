@@ -1,12 +1,10 @@
 import { Injectable } from '@nestjs/common';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { Config } from '#configuration/config.js';
-import { negotiateLanguage } from '#http/negotiation.js';
-import { getPath } from '#http/path.js';
-import { isAllowed } from '#identity/roles.js';
-import { getTranslations, LANGUAGE_CODES, type Localization } from '#translations/translations.js';
+import type { Localization } from '#translations/translations.js';
+import { createConsoleFrame } from './console-frame.js';
 import type { ConsoleRequest } from './current-user.js';
-import { listNavigationLinks } from './navigation.js';
+import { localizeRequest } from './localize.js';
 import { renderPage, getRootPath, sendRenderedPage, type Colors, type PageExtras } from './page.js';
 import { createPlainFrame, loadView, type View } from './view.js';
 
@@ -55,7 +53,7 @@ export class Pages {
 
   /** Returns the texts of the console in the language that the browser prefers. */
   localize(request: FastifyRequest): Localization {
-    return getTranslations(negotiateLanguage(request, LANGUAGE_CODES));
+    return localizeRequest(request);
   }
 
   /** Sends a page of the console in the browser's language, with the store and the menu of the request. */
@@ -64,25 +62,7 @@ export class Pages {
     reply: FastifyReply,
     { status = 200, ...page }: ConsolePage<D>,
   ): Promise<void> {
-    const { signedIn, store } = request as ConsoleRequest;
-    const at = getPath(request.url).replace(/\/$/, '');
-    const { t, locale } = this.localize(request);
-    const frame = {
-      ...createPlainFrame(this.root, locale),
-      ...(signedIn && {
-        csrf: signedIn.csrfToken,
-        user: { name: signedIn.name, email: signedIn.email },
-      }),
-      ...(store && {
-        store,
-        links: listNavigationLinks(
-          store.id,
-          (operation) => isAllowed(store.role, operation),
-          at,
-          t,
-        ),
-      }),
-    };
+    const { frame, at } = createConsoleFrame(this.root, request as ConsoleRequest);
     await sendRenderedPage(
       reply.status(status),
       renderPage({ kind: 'console', frame, at, ...page }),

@@ -3,6 +3,7 @@ import type { Role } from '#identity/roles.js';
 import type { Translations } from '#translations/en.js';
 import { getTranslations } from '#translations/translations.js';
 import type { NavigationLink } from './navigation.js';
+import { PageParts } from './page-parts.js';
 
 /** Holds what every view may use in addition to its own data: `it.page`. */
 export type PageFrame = {
@@ -20,18 +21,24 @@ export type PageFrame = {
   store: { id: number; name: string; role: Role } | null;
   /** The pages of the store that the user may open. */
   links: NavigationLink[];
+  /** What the parts of the page add to it. */
+  parts: PageParts;
 };
 
 /** Creates a frame without session and store. */
 export function createPlainFrame(root: string, lang: string): PageFrame {
-  return { root, lang, t: getTranslations(lang).t, csrf: '', user: null, store: null, links: [] };
+  const { t } = getTranslations(lang);
+  const parts = new PageParts(t);
+  return { root, lang, t, csrf: '', user: null, store: null, links: [], parts };
 }
 
 /** Renders the inside of a page. */
 export type View<D extends object> = (data: D, page: PageFrame) => string;
 
-for (const name of ['csrf', 'field', 'choice', 'check', 'errors', 'notice', 'empty', 'menu'])
-  loadPart(name, import.meta.url, `./parts/${name}.eta`);
+const FORM_PARTS = ['csrf', 'field', 'choice', 'check', 'errors', 'field-errors'];
+const PARTS = [...FORM_PARTS, 'notice', 'empty', 'menu', 'copy', 'share', 'support'];
+
+for (const name of PARTS) loadPart(name, import.meta.url, `./parts/${name}.eta`);
 
 /** Loads a view. @param path from the caller's import.meta.url, such as `./views/sign-in.eta` */
 export function loadView<D extends object = Record<string, never>>(

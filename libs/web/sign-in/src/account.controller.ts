@@ -1,22 +1,34 @@
-import { Body, Controller, Get, Post, Query, Req, Res } from '@nestjs/common';
+import { Body, Controller, Get, Param, Post, Query, Req, Res } from '@nestjs/common';
 import { CommandBus } from '@nestjs/cqrs';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { RejectedError, type FieldErrors } from '#kernel/errors.js';
 import type { AuditedWriter } from '#event-store/commands/audited-writes.service.js';
 import { TakesForm, type Form } from '#http/form-bodies.js';
+import { parsePathId } from '#http/path.js';
 import { Throttle } from '#http/throttle.js';
 import { normalizeEmailAddress } from '#kernel/email-address.js';
 import { MIN_PASSWORD_LENGTH } from '#identity/password.js';
 import { SecondFactors } from '#identity/second-factors.service.js';
 import { Sessions } from '#identity/sessions.service.js';
+import type { Browser } from '#identity/browser.js';
 import { SignIns } from '#identity/sign-ins.service.js';
 import { SetPassword, UpdateUser } from '#identity/user.commands.js';
 import { ConsoleWriter, CurrentUser, type SignedInUser } from '#pages/current-user.js';
 import { Pages } from '#pages/pages.service.js';
 import { loadView } from '#pages/view.js';
+import type { SignInTexts } from '#translations/sign-in/en.js';
+import { toDateLocale, type Localization } from '#translations/translations.js';
 import { Addresses } from './addresses.service.js';
 import { readFormText } from './form-text.js';
 import { Reauthentication } from './reauthentication.service.js';
+
+type ListedSession = {
+  id: number;
+  browser: string;
+  isCurrent: boolean;
+  begunOn: string;
+  lastSeen: string;
+};
 
 type AccountView = {
   done: string;
@@ -27,23 +39,10 @@ type AccountView = {
   minPasswordLength: number;
   hasSecondFactor: boolean;
   codesLeftCount: number;
-  otherSessionsCount: number;
+  sessions: ListedSession[];
 };
 
 const accountView = loadView<AccountView>(import.meta.url, './views/account.eta');
-
-const DONE = new Map([
-  ['saved', 'Saved.'],
-  ['address_link', 'Saved. To use your new address, open the link that we have sent to it.'],
-  ['address', 'Your e-mail address has been changed.'],
-  [
-    'afresh',
-    'You are signed in. Your address was not confirmed until now, so somebody else may have created this account. For your safety, its password, codes, API tokens and all other sessions have ended. Create new tokens for your tills and web shops.',
-  ],
-  ['password', 'Your new password is set. You have been signed out everywhere else.'],
-  ['sessions', 'You have been signed out everywhere else.'],
-  ['second_factor_off', 'Two-step verification is off.'],
-]);
 
 const PER_MINUTE = { default: { limit: 30, ttl: 60_000 } };
 
@@ -67,7 +66,9 @@ export class AccountController {
     @Req() request: FastifyRequest,
     @Res() reply: FastifyReply,
   ): Promise<void> {
-    await this.send(request, reply, user, { done: DONE.get(String(done)) ?? '' });
+    const { done: notices } = this.pages.localize(request).t.signIn.account;
+    const notice = typeof done === 'string' && Object.hasOwn(notices, done) ? notices[done] : '';
+    await this.send(request, reply, user, { done: notice ?? '' });
   }
 
   @Post()
@@ -88,7 +89,7 @@ export class AccountController {
     try {
       // Links for new passwords go to this address.
       if (isNewAddress) {
-        this.addresses.assertMailIsConfigured();
+        this.addresses.assertMailIsConfigured(this.pages.localize(request));
         await this.reauthentication.requirePassword(
           user,
           form['current_password'],
@@ -142,6 +143,39 @@ export class AccountController {
     await this.pages.redirect(reply, '/app/account?done=sessions');
   }
 
+  /** Ends one other session. One that has ended already is no error. */
+  @Post('sessions/:id/end')
+  @TakesForm()
+  async endOther(
+    @Param('id') id: string,
+    @CurrentUser() user: SignedInUser,
+    @ConsoleWriter() by: AuditedWriter,
+    @Res() reply: FastifyReply,
+  ): Promise<void> {
+    await this.signIns.endSession(by, user, parsePathId(id));
+    await this.pages.redirect(reply, '/app/account?done=session');
+  }
+
+  /** Lists the sessions, with times in the time zone of the user's first store. */
+  private async listSessions(
+    user: SignedInUser,
+    { t, locale }: Localization,
+  ): Promise<ListedSession[]> {
+    const format = new Intl.DateTimeFormat(toDateLocale(locale), {
+      dateStyle: 'medium',
+      timeStyle: 'short',
+      timeZone: await this.sessions.findTimeZone(user.userId),
+    });
+    const sessions = await this.sessions.list(user);
+    return sessions.map(({ id, browser, createdAt, seenAt }) => ({
+      id,
+      browser: describeBrowser(browser, t.signIn.account),
+      isCurrent: id === user.sessionId,
+      begunOn: format.format(createdAt),
+      lastSeen: format.format(seenAt),
+    }));
+  }
+
   private async sendErrors(
     error: unknown,
     request: FastifyRequest,
@@ -160,9 +194,10 @@ export class AccountController {
     state: Partial<AccountView>,
   ): Promise<void> {
     const factor = await this.secondFactors.findState(user.userId);
+    const localization = this.pages.localize(request);
     await this.pages.send(request, reply, {
       view: accountView,
-      title: 'Your account',
+      title: localization.t.signIn.account.title,
       status: reply.statusCode,
       width: 'form',
       data: {
@@ -173,9 +208,13 @@ export class AccountController {
         minPasswordLength: MIN_PASSWORD_LENGTH,
         hasSecondFactor: factor.state === 'on',
         codesLeftCount: factor.state === 'on' ? factor.codesLeft : 0,
-        otherSessionsCount: await this.sessions.countOthers(user),
+        sessions: await this.listSessions(user, localization),
         ...state,
       },
     });
   }
+}
+
+function describeBrowser(browser: Browser | null, t: SignInTexts['account']): string {
+  return browser === null ? t.unknownBrowser : t.browserOn(browser.name, browser.system);
 }

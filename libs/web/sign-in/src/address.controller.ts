@@ -7,6 +7,7 @@ import { Throttle } from '#http/throttle.js';
 import { ConsoleWriter, CurrentUser, type SignedInUser } from '#pages/current-user.js';
 import { PageError } from '#pages/page-error.js';
 import { Pages } from '#pages/pages.service.js';
+import type { SignInTexts } from '#translations/sign-in/en.js';
 import { Addresses } from './addresses.service.js';
 
 const PER_MINUTE = { default: { limit: 30, ttl: 60_000 } };
@@ -29,13 +30,14 @@ export class AddressController {
   ): Promise<void> {
     const token = String(tokenParameter ?? '');
     const email = await this.addresses.find(user, token);
-    if (email === undefined) throw createLinkError(user);
+    const { address: t } = this.pages.localize(request).t.signIn;
+    if (email === undefined) throw createLinkError(user, t);
     await this.pages.sendConfirmation(request, reply, {
-      question: 'Is this your new address?',
+      question: t.question,
       about: email,
-      text: 'You will sign in with this address, and links for new passwords will be sent to it.',
-      yes: 'Use this address',
-      no: 'Keep the old one',
+      text: t.text,
+      yes: t.yes,
+      no: t.no,
       action: '/app/account/address',
       fields: { token },
       back: '/app/account',
@@ -49,23 +51,21 @@ export class AddressController {
     @Body() form: Form,
     @CurrentUser() user: SignedInUser,
     @ConsoleWriter() by: AuditedWriter,
+    @Req() request: FastifyRequest,
     @Res() reply: FastifyReply,
   ): Promise<void> {
     try {
       await this.addresses.confirm(by, user, form['token'] ?? '');
     } catch (error) {
-      if (error instanceof NotFoundError) throw createLinkError(user);
+      const { address: t } = this.pages.localize(request).t.signIn;
+      if (error instanceof NotFoundError) throw createLinkError(user, t);
       if (!(error instanceof RejectedError)) throw error;
-      throw new PageError(409, 'This address is already in use', 'Another user signs in with it.');
+      throw new PageError(409, t.taken, t.takenWhy);
     }
     await this.pages.redirect(reply, '/app/account?done=address');
   }
 }
 
-function createLinkError({ email }: SignedInUser): PageError {
-  return new PageError(
-    404,
-    'This link does not work any more',
-    `It was used, has expired, was replaced by a newer link, or belongs to another user. You are signed in as ${email}.`,
-  );
+function createLinkError({ email }: SignedInUser, t: SignInTexts['address']): PageError {
+  return new PageError(404, t.gone, t.goneWhy(email));
 }

@@ -11,7 +11,9 @@ import {
 } from '#identity/address.commands.js';
 import { MailOutbox } from '#messages/mail-outbox.service.js';
 import type { SignedInUser } from '#pages/current-user.js';
+import type { Localization } from '#translations/translations.js';
 import { createAddressChangedMail, createAddressMail } from './address-mails.js';
+import { findUserTranslations } from './user-translations.service.js';
 
 /** Changes the user's e-mail address by a link to the new one. It works once, for a day, in the user's own session. */
 @Injectable()
@@ -24,20 +26,20 @@ export class Addresses {
   ) {}
 
   /** Asserts that links can be sent. @throws RejectedError without a mail server */
-  assertMailIsConfigured(): void {
+  assertMailIsConfigured({ t }: Localization): void {
     if (this.config.mail !== null) return;
-    throw new RejectedError({
-      email: [
-        'cannot be changed here, because this service sends no e-mail. Ask your administrator',
-      ],
-    });
+    const { account, support, supportUnknown } = t.signIn;
+    const contact = this.config.supportContact;
+    const advice = contact === null ? supportUnknown : support(contact.text);
+    throw new RejectedError({ email: [`${account.noMail} ${advice}`] });
   }
 
   /** Sends a link to the new address. @throws RejectedError */
   async requestChange(by: AuditedWriter, { userId }: SignedInUser, email: string): Promise<void> {
     await this.bus.execute(
       new RequestAddressChange(by, userId, email, async (manager, change) => {
-        const mail = createAddressMail(change, this.config.publicUrl);
+        const localization = await findUserTranslations(manager, userId);
+        const mail = createAddressMail(change, this.config.publicUrl, localization);
         if ((await this.outbox.addForStranger(manager, mail)) === null) return;
         throw new RejectedError({
           email: ['has received too many e-mails today. Try again tomorrow'],
@@ -55,7 +57,8 @@ export class Addresses {
   async confirm(by: AuditedWriter, { userId }: SignedInUser, token: string): Promise<void> {
     await this.bus.execute(
       new ConfirmAddress(by, userId, token, async (manager, changed) => {
-        await this.outbox.addWithin(manager, [createAddressChangedMail(changed)]);
+        const localization = await findUserTranslations(manager, userId);
+        await this.outbox.addWithin(manager, [createAddressChangedMail(changed, localization)]);
       }),
     );
   }

@@ -22,6 +22,7 @@ import { MasterKeys } from '#database/master-keys.js';
 import { OutboundHttp } from '#sending/outbound-http.client.js';
 import type { CompanyPerson } from '#identity/company-sign-ins.service.js';
 import { PageError } from '#pages/page-error.js';
+import type { SignInTexts } from '#translations/sign-in/en.js';
 
 const TIMEOUT_SECONDS = 10;
 /** The library tolerates 30 s. */
@@ -31,6 +32,8 @@ export const CALLBACK_PATH = '/app/sign-in/company/done';
 
 /** The state of a sign-in that is under way, sealed in a cookie. */
 type PendingSignIn = { state: string; nonce: string; verifier: string; returnTo: string };
+
+type CompanyTexts = SignInTexts['company'];
 
 export type VerifiedSignIn = { person: CompanyPerson; returnTo: string };
 
@@ -55,14 +58,14 @@ export class IdentityProvider {
   }
 
   /** Starts a sign-in. @returns the provider's URL and the sealed state for a cookie @throws PageError */
-  async begin(returnTo: string): Promise<{ url: string; sealed: string }> {
+  async begin(returnTo: string, t: CompanyTexts): Promise<{ url: string; sealed: string }> {
     const pending: PendingSignIn = {
       state: randomState(),
       nonce: randomNonce(),
       verifier: randomPKCECodeVerifier(),
       returnTo,
     };
-    const url = buildAuthorizationUrl(await this.getProvider(), {
+    const url = buildAuthorizationUrl(await this.getProvider(t), {
       redirect_uri: this.config.publicUrl + CALLBACK_PATH,
       scope: 'openid email profile',
       state: pending.state,
@@ -75,11 +78,14 @@ export class IdentityProvider {
   }
 
   /** Verifies the provider's response. @param query of its redirect @throws PageError */
-  async finish(query: string, sealed: string | undefined): Promise<VerifiedSignIn> {
+  async finish(
+    query: string,
+    sealed: string | undefined,
+    t: CompanyTexts,
+  ): Promise<VerifiedSignIn> {
     const pending = sealed === undefined ? undefined : this.unseal(sealed);
-    if (!pending)
-      throw createRefusal('The sign-in took too long, or was started in another browser.');
-    const configuration = await this.getProvider();
+    if (!pending) throw createRefusal(t.late, t);
+    const configuration = await this.getProvider(t);
     try {
       const url = new URL(`${this.config.publicUrl}${CALLBACK_PATH}${query}`);
       const tokens = await authorizationCodeGrant(configuration, url, {
@@ -106,7 +112,7 @@ export class IdentityProvider {
       };
     } catch (error) {
       this.log.warn(`a sign-in was refused: ${getMessageWithCause(error)}`);
-      throw createRefusal('Your company’s sign-in did not confirm who you are.');
+      throw createRefusal(t.refused, t);
     }
   }
 
@@ -114,7 +120,7 @@ export class IdentityProvider {
    * Discovers the provider at first use, and again after a failure or when the clock of this machine has changed: the
    * library compares the provider's times with that one.
    */
-  private async getProvider(): Promise<Configuration> {
+  private async getProvider(t: CompanyTexts): Promise<Configuration> {
     const skewSeconds = -clock.getMachineOffsetMs() / 1_000;
     if (Math.abs(skewSeconds - this.skewSeconds) > MAX_CLOCK_CHANGE_SECONDS) {
       this.configuration = undefined;
@@ -126,11 +132,7 @@ export class IdentityProvider {
     } catch (error) {
       this.configuration = undefined;
       this.log.warn(`OIDC_ISSUER cannot be used: ${getMessageWithCause(error)}`);
-      throw new PageError(
-        503,
-        'Your company’s sign-in cannot be reached',
-        'Please try again in a moment, or sign in with your password.',
-      );
+      throw new PageError(503, t.unreachable, t.unreachableWhy);
     }
   }
 
@@ -165,10 +167,7 @@ export class IdentityProvider {
   }
 }
 
-export function createRefusal(text: string): PageError {
-  return new PageError(
-    403,
-    'You are not signed in',
-    `${text} Please try again. If it happens again, ask the IT support of your company.`,
-  );
+/** Creates the page of a failed sign-in. */
+export function createRefusal(reason: string, t: CompanyTexts): PageError {
+  return new PageError(403, t.notSignedIn, `${reason} ${t.tryAgain}`);
 }

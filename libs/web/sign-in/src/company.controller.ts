@@ -36,10 +36,12 @@ export class CompanyController {
   @Throttle(PER_ADDRESS)
   async begin(
     @Query('return_to') returnTo: string | undefined,
+    @Req() request: FastifyRequest,
     @Res() reply: FastifyReply,
   ): Promise<void> {
     if (!this.identityProvider.isConfigured) throw new NotFoundError('Page');
-    const { url, sealed } = await this.identityProvider.begin(parseReturnPath(returnTo));
+    const { company: t } = this.pages.localize(request).t.signIn;
+    const { url, sealed } = await this.identityProvider.begin(parseReturnPath(returnTo), t);
     this.cookies.set(reply, COOKIE, sealed, { maxAgeSeconds: COOKIE_SECONDS });
     await reply.header('cache-control', 'no-store').redirect(url, 303);
   }
@@ -53,25 +55,18 @@ export class CompanyController {
     this.cookies.remove(reply, COOKIE);
     const at = request.url.indexOf('?');
     const query = at < 0 ? '' : request.url.slice(at);
-    const { person, returnTo } = await this.identityProvider.finish(query, sealed);
+    const { company: t } = this.pages.localize(request).t.signIn;
+    const { person, returnTo } = await this.identityProvider.finish(query, sealed, t);
     const { email } = person;
     const outcome = await this.signIns.signIn(this.sessionCookies.readVisitor(request), person);
     if (outcome.kind === 'unknown' && email === null) {
-      throw createRefusal('Your company has not confirmed your e-mail address.');
+      throw createRefusal(t.noEmail, t);
     }
     if (outcome.kind === 'unknown') {
-      throw new PageError(
-        403,
-        'You have no account here yet',
-        `Your company signed you in as ${email}. Ask an owner of a store to invite this address.`,
-      );
+      throw new PageError(403, t.noAccount, t.noAccountWhy(email ?? ''));
     }
     if (outcome.kind === 'taken') {
-      throw new PageError(
-        403,
-        'This account belongs to somebody else',
-        `Somebody else at your company has signed in as ${email} before. If the address is yours now, ask your administrator to unlink the account from that person.`,
-      );
+      throw new PageError(403, t.taken, t.takenWhy(email ?? ''));
     }
     this.sessionCookies.set(reply, outcome.signedIn);
     await this.pages.redirect(

@@ -1,4 +1,5 @@
 import { normalizeText } from '#kernel/text.js';
+import { formatCount, type Localization } from '#translations/translations.js';
 
 /** Reads a field in its normal form; empty when it was not sent. */
 export function readFormText(
@@ -9,7 +10,6 @@ export function readFormText(
 }
 
 /** Formats a wait in minutes. */
-export function formatWait(seconds: number): string {
-  const minutes = Math.ceil(seconds / 60);
-  return minutes <= 1 ? 'a minute' : `${minutes} minutes`;
+export function formatWait(seconds: number, localization: Localization): string {
+  return formatCount(localization.t.signIn.minutes, Math.ceil(seconds / 60), localization);
 }

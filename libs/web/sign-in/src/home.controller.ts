@@ -1,14 +1,17 @@
 import { Controller, Get, Req, Res } from '@nestjs/common';
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import { CurrentUser, type EnteredStore, type SignedInUser } from '#pages/current-user.js';
+import { NotFoundError } from '#kernel/errors.js';
+import {
+  CurrentUser,
+  RequiresOperation,
+  type EnteredStore,
+  type SignedInUser,
+} from '#pages/current-user.js';
 import { Pages } from '#pages/pages.service.js';
 import { loadView } from '#pages/view.js';
 import { Stores } from './stores.service.js';
 
-const homeView = loadView<{ stores: (EnteredStore & { roleText: string })[] }>(
-  import.meta.url,
-  './views/home.eta',
-);
+const homeView = loadView<{ stores: EnteredStore[] }>(import.meta.url, './views/home.eta');
 
 @Controller('app')
 export class HomeController {
@@ -26,14 +29,15 @@ export class HomeController {
     const stores = await this.stores.listForUser(userId);
     await this.pages.send(request, reply, {
       view: homeView,
-      title: 'Your stores',
-      data: { stores: stores.map((store) => ({ ...store, roleText: ROLE_TEXTS[store.role] })) },
+      title: this.pages.localize(request).t.console.stores,
+      data: { stores },
     });
   }
-}
 
-const ROLE_TEXTS: Record<EnteredStore['role'], string> = {
-  owner: 'You are an owner',
-  manager: 'You are a manager',
-  staff: 'You are staff',
-};
+  /** Handles pages that do not exist, so that the error page has the menu of the store. */
+  @Get('stores/:account_id/*')
+  @RequiresOperation('store.read')
+  showMissing(): never {
+    throw new NotFoundError('Page');
+  }
+}

@@ -1,5 +1,6 @@
 import { Body, Controller, Get, Post, Query, Req, Res } from '@nestjs/common';
 import type { FastifyReply, FastifyRequest } from 'fastify';
+import { Config } from '#configuration/config.js';
 import { RejectedError } from '#kernel/errors.js';
 import { readSource, type AuthenticatedRequest } from '#http/caller.js';
 import { TakesForm, type Form } from '#http/form-bodies.js';
@@ -12,10 +13,11 @@ import { SessionCookies } from './session-cookies.service.js';
 import { readFormText } from './form-text.js';
 import { PasswordResets } from './password-resets.service.js';
 
-const forgotView = loadView<{ isSent: boolean; isPossible: boolean }>(
-  import.meta.url,
-  './views/forgot.eta',
-);
+const forgotView = loadView<{
+  isSent: boolean;
+  isPossible: boolean;
+  supportContact: Config['supportContact'];
+}>(import.meta.url, './views/forgot.eta');
 const resetView = loadView<{
   token: string;
   /** Null: the link has expired. */
@@ -34,6 +36,7 @@ export class PasswordResetsController {
     private readonly resets: PasswordResets,
     private readonly sessionCookies: SessionCookies,
     private readonly pages: Pages,
+    private readonly config: Config,
   ) {}
 
   @Get('forgot')
@@ -45,8 +48,12 @@ export class PasswordResetsController {
   ): Promise<void> {
     await this.pages.send(request, reply, {
       view: forgotView,
-      title: 'Forgotten password',
-      data: { isSent: done === 'sent', isPossible: this.resets.isPossible },
+      title: this.pages.localize(request).t.signIn.forgot.title,
+      data: {
+        isSent: done === 'sent',
+        isPossible: this.resets.isPossible,
+        supportContact: this.config.supportContact,
+      },
       width: 'narrow',
     });
   }
@@ -110,7 +117,7 @@ export class PasswordResetsController {
     const user = await this.resets.find(token);
     await this.pages.send(request, reply, {
       view: resetView,
-      title: 'New password',
+      title: this.pages.localize(request).t.signIn.reset.title,
       data: {
         token,
         email: user?.email ?? null,

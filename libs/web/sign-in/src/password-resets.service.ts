@@ -21,6 +21,7 @@ import { auditUser, createSystemWriter, createUserWriter } from '#identity/user-
 import { getPresentUser, SetPassword } from '#identity/user.commands.js';
 import { MailOutbox } from '#messages/mail-outbox.service.js';
 import { createResetMail } from './reset-mail.js';
+import { findUserTranslations } from './user-translations.service.js';
 
 const TOKEN_BYTES = 32;
 const MAX_PER_HOUR = 3;
@@ -156,7 +157,8 @@ export class PasswordResets {
       [hashToken(token), user.id],
     );
     const link = `${this.config.publicUrl}/app/password/reset?token=${token}`;
-    await this.outbox.addWithin(manager, [createResetMail(user, link)]);
+    const mail = createResetMail(user, link, await findUserTranslations(manager, user.id));
+    await this.outbox.addWithin(manager, [mail]);
     await auditUser(transaction, user.id, 'user.password_link_sent');
     return true;
   }

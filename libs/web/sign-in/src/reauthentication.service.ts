@@ -10,6 +10,7 @@ import { Sessions, type SignedInUser } from '#identity/sessions.service.js';
 import { hasTooManyFailures, SignInFailures } from '#identity/sign-in-failures.service.js';
 import { auditUser, createUserWriter } from '#identity/user-audit.service.js';
 import type { ConsoleRequest } from '#pages/current-user.js';
+import { Pages } from '#pages/pages.service.js';
 import { SessionCookies } from './session-cookies.service.js';
 import { formatWait } from './form-text.js';
 
@@ -26,6 +27,7 @@ export class Reauthentication {
     private readonly sessions: Sessions,
     private readonly sessionCookies: SessionCookies,
     private readonly repeatedAudits: RepeatedAudits,
+    private readonly pages: Pages,
   ) {}
 
   /**
@@ -42,8 +44,10 @@ export class Reauthentication {
     const { userId } = signedIn;
     const attempt = await this.failures.count(`password of user ${userId}`, null);
     if (hasTooManyFailures(attempt)) {
+      const localization = this.pages.localize(request);
+      const { t } = localization;
       throw new RejectedError({
-        [field]: [`Too many wrong attempts. Try again in ${formatWait(attempt.seconds)}`],
+        [field]: [t.signIn.tooManyAttempts(formatWait(attempt.seconds, localization))],
       });
     }
     const [user] = await query<{ password_hash: string }>(this.pool, {

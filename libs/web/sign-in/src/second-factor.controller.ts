@@ -15,8 +15,9 @@ import { Reauthentication } from './reauthentication.service.js';
 
 type CodesView = {
   state: 'off' | 'waiting' | 'on';
-  /** An SVG during enrolment. */
+  /** During enrolment: an SVG, and the same as a link for an app on this phone. */
   qr: string;
+  uri: string;
   secret: string;
   codesLeftCount: number;
   /** The refused form and its errors. */
@@ -146,16 +147,16 @@ export class SecondFactorController {
   ): Promise<void> {
     const factor = await this.factors.findState(userId);
     const secret = factor.state === 'waiting' ? factor.secret : null;
-    const qr =
-      secret && (await qrCodeOf(createEnrolmentUri(secret, email), { type: 'svg', margin: 0 }));
+    const uri = secret && createEnrolmentUri(secret, email);
     await this.pages.send(request, reply, {
       view: codesView,
-      title: 'Two-step verification',
+      title: this.pages.localize(request).t.signIn.secondFactor.title,
       status: reply.statusCode,
       width: 'form',
       data: {
         state: factor.state,
-        qr: qr ?? '',
+        qr: uri === null ? '' : await qrCodeOf(uri, { type: 'svg', margin: 0 }),
+        uri: uri ?? '',
         secret: secret ? renderSecret(secret) : '',
         codesLeftCount: factor.state === 'on' ? factor.codesLeft : 0,
         refused,
@@ -172,7 +173,7 @@ export class SecondFactorController {
   ): Promise<void> {
     await this.pages.send(request, reply, {
       view: recoveryView,
-      title: 'Recovery codes',
+      title: this.pages.localize(request).t.signIn.secondFactor.recovery,
       status: 200,
       width: 'form',
       data: { codes: recoveryCodes, isNew },

@@ -23,8 +23,10 @@ export class SessionCookies {
   readVisitor(request: FastifyRequest): Visitor {
     const browser = this.cookies.read(request, BROWSER_COOKIE);
     const session = this.cookies.read(request, SESSION_COOKIE);
+    const userAgent = request.headers['user-agent'];
     return {
       ...readSource(request as AuthenticatedRequest),
+      ...(userAgent !== undefined && { userAgent }),
       ...(browser !== undefined && { browser }),
       ...(session !== undefined && { session }),
     };

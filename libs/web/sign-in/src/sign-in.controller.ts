@@ -18,11 +18,13 @@ import {
 } from '#pages/current-user.js';
 import type { AuditedWriter } from '#event-store/commands/audited-writes.service.js';
 import { MailOutbox } from '#messages/mail-outbox.service.js';
+import type { Localization } from '#translations/translations.js';
 import { parseReturnPath } from '#pages/own-site.js';
 import { Pages } from '#pages/pages.service.js';
 import { loadView } from '#pages/view.js';
 import { SessionCookies } from './session-cookies.service.js';
 import { readFormText, formatWait } from './form-text.js';
+import { findUserTranslations } from './user-translations.service.js';
 import { createWrongCodesMail } from './wrong-codes-mail.js';
 
 type SignInView = {
@@ -43,12 +45,12 @@ const codeView = loadView<{ failure: string; returnTo: string }>(
 /** Per IP address, which a whole shop may share. */
 const PER_ADDRESS = { default: { limit: 30, ttl: 60_000 } };
 
-/** Notices about the previous page, by the parameter `done`. */
+/** Names the notices about the previous page, by the parameter `done`. */
 const DONE = new Map([
-  ['signed_out', 'You are signed out.'],
-  ['password', 'Your new password is set. Please sign in with it.'],
-  ['late', 'That took too long. Please sign in again.'],
-]);
+  ['signed_out', 'signedOut'],
+  ['password', 'passwordSet'],
+  ['late', 'late'],
+] as const);
 
 @Controller('app')
 export class SignInController {
@@ -69,7 +71,8 @@ export class SignInController {
   ): Promise<void> {
     const returnTo = parseReturnPath(query['return_to']);
     if ((request as ConsoleRequest).signedIn) return this.pages.redirect(reply, returnTo);
-    const done = DONE.get(String(query['done'])) ?? '';
+    const notice = DONE.get(String(query['done']) as 'late');
+    const done = notice === undefined ? '' : this.pages.localize(request).t.signIn.signIn[notice];
     await this.showForm(request, reply, { email: '', returnTo, failure: '', done });
   }
 
@@ -95,7 +98,7 @@ export class SignInController {
       this.sessionCookies.setPending(reply, outcome.session);
       return this.pages.redirect(reply, `/app/sign-in/code${toReturnQuery(returnTo)}`);
     }
-    const failure = describeFailure(outcome, 'E-mail address or password is wrong.');
+    const failure = describeFailure(outcome, this.pages.localize(request));
     await this.showForm(request, setFailureStatus(reply, outcome), {
       email,
       returnTo,
@@ -136,7 +139,7 @@ export class SignInController {
       this.sessionCookies.set(reply, outcome);
       return this.pages.redirect(reply, returnTo);
     }
-    const failure = describeCodeFailure(outcome);
+    const failure = describeCodeFailure(outcome, this.pages.localize(request));
     await this.showCodeForm(request, setFailureStatus(reply, outcome), { failure, returnTo });
   }
 
@@ -155,7 +158,9 @@ export class SignInController {
 
   private readonly notifyOfWrongCodes: NotifyOfWrongCodes = async (manager, wrong) => {
     if (this.config.mail === null) return;
-    await this.outbox.addWithin(manager, [createWrongCodesMail(wrong, this.config.publicUrl)]);
+    const localization = await findUserTranslations(manager, wrong.userId);
+    const mail = createWrongCodesMail(wrong, this.config.publicUrl, localization);
+    await this.outbox.addWithin(manager, [mail]);
   };
 
   private async showForm(
@@ -165,7 +170,7 @@ export class SignInController {
   ): Promise<void> {
     await this.pages.send(request, reply, {
       view: signInView,
-      title: 'Sign in',
+      title: this.pages.localize(request).t.signIn.signIn.title,
       data: { ...data, hasCompanySignIn: this.config.oidc !== null },
       status: reply.statusCode,
       width: 'narrow',
@@ -179,7 +184,7 @@ export class SignInController {
   ): Promise<void> {
     await this.pages.send(request, reply, {
       view: codeView,
-      title: 'Enter your code',
+      title: this.pages.localize(request).t.signIn.code.title,
       data,
       status: reply.statusCode,
       width: 'narrow',
@@ -187,17 +192,17 @@ export class SignInController {
   }
 }
 
-function describeFailure(outcome: SignInOutcome, wrong: string): string {
-  if (outcome.kind !== 'wait') return wrong;
-  return `Too many wrong attempts. Try again in ${formatWait(outcome.seconds)}, or set a new password.`;
+function describeFailure(outcome: SignInOutcome, localization: Localization): string {
+  const { signIn } = localization.t.signIn;
+  if (outcome.kind !== 'wait') return signIn.wrong;
+  return signIn.tooMany(formatWait(outcome.seconds, localization));
 }
 
-function describeCodeFailure(outcome: SignInOutcome): string {
-  if (outcome.kind === 'locked') {
-    return 'Too many wrong codes. Enter one of your recovery codes, or set a new password.';
-  }
-  if (outcome.kind !== 'wait') return 'This code is wrong or has already been used.';
-  return `Too many wrong codes. Try again in ${formatWait(outcome.seconds)}, or enter one of your recovery codes.`;
+function describeCodeFailure(outcome: SignInOutcome, localization: Localization): string {
+  const { code } = localization.t.signIn;
+  if (outcome.kind === 'locked') return code.locked;
+  if (outcome.kind !== 'wait') return code.wrong;
+  return code.tooMany(formatWait(outcome.seconds, localization));
 }
 
 function setFailureStatus(reply: FastifyReply, outcome: SignInOutcome): FastifyReply {

@@ -1,25 +1,20 @@
 import type { WrongCodes } from '#identity/second-factor.js';
 import { toSingleLine } from '#messages/card-message-texts.js';
 import type { Mail } from '#messages/mail.js';
+import type { Localization } from '#translations/translations.js';
 
 /** Warns a user that somebody knows their password and has entered wrong codes. */
 export function createWrongCodesMail(
   { name, email, failures, isLocked }: WrongCodes,
   publicUrl: string,
+  { t: { signIn }, locale }: Localization,
 ): Mail {
-  const outcome = isLocked
-    ? `Your account no longer accepts codes of your app. To sign in, enter one of your recovery codes, or set a new password:`
-    : `If it was not you, somebody knows your password. Set a new one:`;
-  return {
-    to: email,
-    subject: 'Wrong codes for your Inkpad account',
-    text: `Hello ${toSingleLine(name)},
-
-somebody has entered your password and then ${failures} wrong codes.
-
-${outcome}
-
-${publicUrl}/app/password/forgot
-`,
-  };
+  const { mails: t } = signIn;
+  const link = `${publicUrl}/app/password/forgot`;
+  const paragraphs = [
+    t.hello(toSingleLine(name)),
+    t.wrongCodes(new Intl.NumberFormat(locale).format(failures)),
+    isLocked ? t.wrongCodesLocked(link) : t.wrongCodesOpen(link),
+  ];
+  return { to: email, subject: t.wrongCodesSubject, text: `${paragraphs.join('\n\n')}\n` };
 }

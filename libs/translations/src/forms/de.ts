@@ -1,0 +1,102 @@
+import type { FormTexts } from './en.js';
+
+const INVISIBLE = 'Bitte unsichtbare Zeichen entfernen. Sie kommen oft beim Kopieren mit.';
+const REQUIRED = 'Bitte dieses Feld ausfüllen.';
+const EMAIL = 'Bitte eine vollständige E-Mail-Adresse eingeben, zum Beispiel name@laden.example.';
+const RANGE = (min = '', max = '') => `Bitte eine Zahl von ${min} bis ${max} eingeben.`;
+const HTTPS = 'Bitte eine Adresse eingeben, die mit https:// beginnt.';
+const ROLE = 'Bitte eine Rolle wählen.';
+const OPTION = 'Bitte eine der Möglichkeiten wählen.';
+const TIME_ZONE = 'Bitte eine Zeitzone wählen.';
+const LANGUAGE = 'Bitte eine Sprache wählen.';
+const COUNTRY = 'Bitte ein Land wählen.';
+
+export const forms: FormTexts = {
+  optional: 'freiwillig',
+  show: 'Anzeigen',
+  hide: 'Verbergen',
+  showPassword: 'Passwort anzeigen',
+  hidePassword: 'Passwort verbergen',
+  copy: 'Kopieren',
+  copied: 'Kopiert',
+  share: 'Teilen',
+  check: (text, count) => (count === 1 ? 'Bitte ein Feld prüfen' : `Bitte ${text} Felder prüfen`),
+  errorsInTitle: (text) => `${text} Fehler`,
+  other: (message) => `Das wurde nicht angenommen (it ${message}).`,
+  notFound: 'Das gibt es nicht mehr. Bitte die Seite neu laden.',
+  messages: {
+    'is required': REQUIRED,
+    'must not be blank': REQUIRED,
+    'must have 1 to {} characters': (max = '') => `Bitte 1 bis ${max} Zeichen eingeben.`,
+    'must have at least {} characters': (min = '') => `Bitte mindestens ${min} Zeichen verwenden.`,
+    'must have at most {} characters': (max = '') => `Bitte höchstens ${max} Zeichen verwenden.`,
+    'must not contain control or invisible characters': INVISIBLE,
+    'must not contain NUL': INVISIBLE,
+    'must be a string': 'Bitte einen Text eingeben.',
+    'must be a number': 'Bitte eine Zahl eingeben.',
+    'must be an integer': 'Bitte eine ganze Zahl eingeben.',
+    'must be from {} to {}': RANGE,
+    'must be between {} and {}': RANGE,
+    'must be at least {}': (min = '') => `Bitte ${min} oder mehr eingeben.`,
+    'must be at most {}': (max = '') => `Bitte ${max} oder weniger eingeben.`,
+    'must be in the future': 'Bitte einen Zeitpunkt in der Zukunft wählen.',
+    'must not be in the future': 'Das liegt in der Zukunft. Bitte prüfen.',
+    'is not an e-mail address': EMAIL,
+    'must be an e-mail address': EMAIL,
+    'must be a phone number': 'Das ist keine Telefonnummer. Bitte prüfen.',
+    'must be a real date such as 1990-05-31': 'Dieses Datum gibt es nicht. Bitte prüfen.',
+    'must be a colour such as #6B4226': 'Bitte eine Farbe wählen.',
+    'must begin with https://': HTTPS,
+    'must start with https://': HTTPS,
+    'must be an address that begins with https://, without spaces, backslashes and "#"':
+      'Bitte eine Adresse eingeben, die mit https:// beginnt, ohne Leerzeichen, umgekehrte Schrägstriche und „#“.',
+    'is used by another user': 'Mit dieser Adresse meldet sich schon jemand anderes an.',
+    'is wrong': 'Das ist falsch. Bitte noch einmal versuchen.',
+    'is wrong. Wait for the next one, and check that the clock of your phone is right':
+      'Dieser Code ist falsch. Bitte den nächsten abwarten und prüfen, ob die Uhr des Handys richtig geht.',
+    'was changed too often. Try again in an hour':
+      'Die Adresse wurde zu oft geändert. Bitte in einer Stunde noch einmal versuchen.',
+    'has received too many e-mails today. Try again tomorrow':
+      'Diese Adresse hat heute zu viele E-Mails bekommen. Bitte morgen noch einmal versuchen.',
+    'is too easy to guess: use characters that do not repeat or follow one another':
+      'Das ist zu leicht zu erraten. Bitte keine Zeichen, die sich wiederholen oder aufeinander folgen.',
+    'is too easy to guess, since many people use it or one like it: use several words that do not belong together':
+      'Das ist zu leicht zu erraten, weil viele es benutzen. Tipp: ein paar zufällige Wörter.',
+    'is too easy to guess: use more than your name, your address, the name of your store or of this service':
+      'Das ist zu leicht zu erraten. Bitte mehr als den eigenen Namen, die Adresse oder den Namen des Geschäfts oder dieses Dienstes verwenden.',
+    'belongs to the store already': 'Diese Person hat schon Zugang zu diesem Geschäft.',
+    'was invited a moment ago': 'Diese Person wurde gerade eben eingeladen.',
+    'There are {} open invitations already': (max = '') =>
+      `Es gibt schon ${max} offene Einladungen.`,
+    'Withdraw some of them first': 'Bitte zuerst einige zurückziehen.',
+    'There is an account with this address: sign in':
+      'Es gibt schon ein Konto mit dieser Adresse. Bitte anmelden.',
+    'This invitation is for {}': (email = '') => `Diese Einladung ist für ${email}.`,
+    'This is the only owner of the store':
+      'Das ist die einzige Inhaberin oder der einzige Inhaber.',
+    'Make somebody else an owner first': 'Bitte zuerst jemand anderem diese Rolle geben.',
+    'Please choose a role': ROLE,
+    'is not a role': ROLE,
+    'is not a choice': OPTION,
+    'must be one of {}': OPTION,
+    'There are {} tokens already': (max = '') => `Es gibt schon ${max} API-Tokens.`,
+    'Revoke tokens that are not used any more':
+      'Bitte solche widerrufen, die nicht mehr gebraucht werden.',
+    'This token is used for other stores as well':
+      'Dieses Token wird auch für andere Geschäfte benutzt.',
+    'Remove its user from this store, or have the user revoke the token':
+      'Bitte die Person aus diesem Geschäft entfernen, oder sie bitten, das Token zu widerrufen.',
+    'You already have {} stores': (max = '') => `Es gibt schon ${max} eigene Geschäfte.`,
+    'must be a time zone such as Europe/Berlin': TIME_ZONE,
+    'is not a known time zone': TIME_ZONE,
+    'must be a language': LANGUAGE,
+    'is not a language tag': LANGUAGE,
+    'must be a country': COUNTRY,
+    'is not an ISO 3166-1 country code such as DE': COUNTRY,
+    'has {}, which is not a country code such as AT': (code = '') =>
+      `${code} ist kein Land. Bitte je zwei Buchstaben, zum Beispiel AT.`,
+    'The texts must come to at most 8 KiB together':
+      'Die Texte sind zusammen zu lang. Bitte kürzen.',
+    'The number of {} has reached its limit': 'Mehr geht nicht: Die Obergrenze ist erreicht.',
+  },
+};

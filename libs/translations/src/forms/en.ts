@@ -1,0 +1,111 @@
+/**
+ * The texts that every form has, and the sentences of its errors. `messages` has the English messages of commands as
+ * names, with `{}` for what varies; its values are the sentences that people read instead. A form shows any other
+ * message by `other`.
+ */
+const texts = {
+  optional: 'optional',
+  /** On the button in the field, whose name is read out as one of the two that follow. */
+  show: 'Show',
+  hide: 'Hide',
+  showPassword: 'Show password',
+  hidePassword: 'Hide password',
+  copy: 'Copy',
+  copied: 'Copied',
+  share: 'Share',
+  /** The heading above the errors of a form, each of which leads to its field. */
+  check: (text: string, count: number) =>
+    `Please check ${text} ${count === 1 ? 'field' : 'fields'}`,
+  /** Begins the title of a page with errors. */
+  errorsInTitle: (text: string, count: number) => `${text} ${count === 1 ? 'error' : 'errors'}`,
+  /** @param message in English, such as "must be a country" */
+  other: (message: string) => `This was not accepted: it ${message}.`,
+  notFound: 'This no longer exists. Please reload the page.',
+  messages: {
+    'is required': 'Please fill in this field.',
+    'must not be blank': 'Please fill in this field.',
+    'must have 1 to {} characters': (max: string) =>
+      `Please enter between 1 and ${max} characters.`,
+    'must have at least {} characters': (min: string) => `Please use at least ${min} characters.`,
+    'must have at most {} characters': (max: string) => `Please use at most ${max} characters.`,
+    'must not contain control or invisible characters':
+      'Please remove invisible characters. They often come along when text is copied.',
+    'must not contain NUL':
+      'Please remove invisible characters. They often come along when text is copied.',
+    'must be a string': 'Please enter a text.',
+    'must be a number': 'Please enter a number.',
+    'must be an integer': 'Please enter a whole number.',
+    'must be from {} to {}': (min: string, max: string) =>
+      `Please enter a number from ${min} to ${max}.`,
+    'must be between {} and {}': (min: string, max: string) =>
+      `Please enter a number from ${min} to ${max}.`,
+    'must be at least {}': (min: string) => `Please enter ${min} or more.`,
+    'must be at most {}': (max: string) => `Please enter ${max} or less.`,
+    'must be in the future': 'Please choose a time in the future.',
+    'must not be in the future': 'This lies in the future. Please check it.',
+    'is not an e-mail address':
+      'Please enter a complete e-mail address, such as name@shop.example.',
+    'must be an e-mail address':
+      'Please enter a complete e-mail address, such as name@shop.example.',
+    'must be a phone number': 'This is not a phone number. Please check it.',
+    'must be a real date such as 1990-05-31': 'This date does not exist. Please check it.',
+    'must be a colour such as #6B4226': 'Please choose a colour.',
+    'must begin with https://': 'Please enter an address that begins with https://.',
+    'must start with https://': 'Please enter an address that begins with https://.',
+    'must be an address that begins with https://, without spaces, backslashes and "#"':
+      'Please enter an address that begins with https://, without spaces, backslashes and “#”.',
+    'is used by another user': 'Another user already signs in with this address.',
+    'is wrong': 'This is wrong. Please try again.',
+    'is wrong. Wait for the next one, and check that the clock of your phone is right':
+      'This code is wrong. Wait for the next one, and check that the clock of your phone is right.',
+    'was changed too often. Try again in an hour':
+      'The address was changed too often. Please try again in an hour.',
+    'has received too many e-mails today. Try again tomorrow':
+      'This address has received too many e-mails today. Please try again tomorrow.',
+    'is too easy to guess: use characters that do not repeat or follow one another':
+      'This is too easy to guess. Avoid characters that repeat or follow one another.',
+    'is too easy to guess, since many people use it or one like it: use several words that do not belong together':
+      'This is too easy to guess: many people use it. Tip: use a few random words.',
+    'is too easy to guess: use more than your name, your address, the name of your store or of this service':
+      'This is too easy to guess. Use more than your name, your address, or the name of your store or of this service.',
+    'belongs to the store already': 'This person can already sign in to this store.',
+    'was invited a moment ago': 'Somebody has just invited this person.',
+    'There are {} open invitations already': (max: string) =>
+      `There are ${max} open invitations already.`,
+    'Withdraw some of them first': 'Withdraw some of them first.',
+    'There is an account with this address: sign in':
+      'There is already an account with this address. Please sign in.',
+    'This invitation is for {}': (email: string) => `This invitation is for ${email}.`,
+    'This is the only owner of the store': 'This is the only owner of the store.',
+    'Make somebody else an owner first': 'Make someone else an owner first.',
+    'Please choose a role': 'Please choose a role.',
+    'is not a role': 'Please choose a role.',
+    'is not a choice': 'Please choose one of the options.',
+    'must be one of {}': () => 'Please choose one of the options.',
+    'There are {} tokens already': (max: string) => `You already have ${max} API tokens.`,
+    'Revoke tokens that are not used any more': 'Revoke those that are no longer used.',
+    'This token is used for other stores as well': 'This token is used for other stores as well.',
+    'Remove its user from this store, or have the user revoke the token':
+      'Remove its user from this store, or ask the user to revoke the token.',
+    'You already have {} stores': (max: string) => `You already have ${max} stores.`,
+    'must be a time zone such as Europe/Berlin': 'Please choose a time zone.',
+    'is not a known time zone': 'Please choose a time zone.',
+    'must be a language': 'Please choose a language.',
+    'is not a language tag': 'Please choose a language.',
+    'must be a country': 'Please choose a country.',
+    'is not an ISO 3166-1 country code such as DE': 'Please choose a country.',
+    'has {}, which is not a country code such as AT': (code: string) =>
+      `${code} is not a country. Please use two letters for each, such as AT.`,
+    'The texts must come to at most 8 KiB together':
+      'The texts are too long together. Please shorten them.',
+    'The number of {} has reached its limit': () => 'No more can be added: the limit is reached.',
+  },
+};
+
+export type FormTexts = Omit<typeof texts, 'messages'> & {
+  messages: {
+    [message in keyof typeof texts.messages]: string | ((...values: string[]) => string);
+  };
+};
+
+export const forms: FormTexts = texts;

@@ -1,0 +1,98 @@
+import type { FormTexts } from './en.js';
+
+const INVISIBLE = 'Quite los caracteres invisibles. Suelen venir al copiar un texto.';
+const REQUIRED = 'Rellene este campo.';
+const EMAIL = 'Introduzca una dirección de correo completa, por ejemplo nombre@tienda.example.';
+const RANGE = (min = '', max = '') => `Introduzca un número de ${min} a ${max}.`;
+const HTTPS = 'Introduzca una dirección que empiece por https://.';
+const ROLE = 'Elija un rol.';
+const OPTION = 'Elija una de las opciones.';
+const TIME_ZONE = 'Elija una zona horaria.';
+const LANGUAGE = 'Elija un idioma.';
+const COUNTRY = 'Elija un país.';
+
+export const forms: FormTexts = {
+  optional: 'opcional',
+  show: 'Mostrar',
+  hide: 'Ocultar',
+  showPassword: 'Mostrar la contraseña',
+  hidePassword: 'Ocultar la contraseña',
+  copy: 'Copiar',
+  copied: 'Copiado',
+  share: 'Compartir',
+  check: (text, count) => (count === 1 ? 'Revise un campo' : `Revise ${text} campos`),
+  errorsInTitle: (text, count) => `${text} ${count === 1 ? 'error' : 'errores'}`,
+  other: (message) => `No se ha aceptado (it ${message}).`,
+  notFound: 'Esto ya no existe. Vuelva a cargar la página.',
+  messages: {
+    'is required': REQUIRED,
+    'must not be blank': REQUIRED,
+    'must have 1 to {} characters': (max = '') => `Introduzca de 1 a ${max} caracteres.`,
+    'must have at least {} characters': (min = '') => `Use al menos ${min} caracteres.`,
+    'must have at most {} characters': (max = '') => `Use como máximo ${max} caracteres.`,
+    'must not contain control or invisible characters': INVISIBLE,
+    'must not contain NUL': INVISIBLE,
+    'must be a string': 'Introduzca un texto.',
+    'must be a number': 'Introduzca un número.',
+    'must be an integer': 'Introduzca un número entero.',
+    'must be from {} to {}': RANGE,
+    'must be between {} and {}': RANGE,
+    'must be at least {}': (min = '') => `Introduzca ${min} o más.`,
+    'must be at most {}': (max = '') => `Introduzca ${max} o menos.`,
+    'must be in the future': 'Elija un momento futuro.',
+    'must not be in the future': 'Esto queda en el futuro. Revíselo.',
+    'is not an e-mail address': EMAIL,
+    'must be an e-mail address': EMAIL,
+    'must be a phone number': 'Esto no es un número de teléfono. Revíselo.',
+    'must be a real date such as 1990-05-31': 'Esta fecha no existe. Revísela.',
+    'must be a colour such as #6B4226': 'Elija un color.',
+    'must begin with https://': HTTPS,
+    'must start with https://': HTTPS,
+    'must be an address that begins with https://, without spaces, backslashes and "#"':
+      'Introduzca una dirección que empiece por https://, sin espacios, barras invertidas ni «#».',
+    'is used by another user': 'Otra persona ya inicia sesión con esta dirección.',
+    'is wrong': 'No es correcto. Inténtelo de nuevo.',
+    'is wrong. Wait for the next one, and check that the clock of your phone is right':
+      'Este código no es correcto. Espere al siguiente y compruebe que el reloj de su teléfono está en hora.',
+    'was changed too often. Try again in an hour':
+      'La dirección se ha cambiado demasiadas veces. Inténtelo de nuevo en una hora.',
+    'has received too many e-mails today. Try again tomorrow':
+      'Esta dirección ha recibido demasiados correos hoy. Inténtelo de nuevo mañana.',
+    'is too easy to guess: use characters that do not repeat or follow one another':
+      'Es demasiado fácil de adivinar. Evite caracteres repetidos o consecutivos.',
+    'is too easy to guess, since many people use it or one like it: use several words that do not belong together':
+      'Es demasiado fácil de adivinar: mucha gente la usa. Consejo: unas cuantas palabras al azar.',
+    'is too easy to guess: use more than your name, your address, the name of your store or of this service':
+      'Es demasiado fácil de adivinar. Use algo más que su nombre, su dirección o el nombre de su negocio o de este servicio.',
+    'belongs to the store already': 'Esta persona ya tiene acceso a este negocio.',
+    'was invited a moment ago': 'Acaban de invitar a esta persona.',
+    'There are {} open invitations already': (max = '') => `Ya hay ${max} invitaciones pendientes.`,
+    'Withdraw some of them first': 'Retire antes algunas.',
+    'There is an account with this address: sign in':
+      'Ya hay una cuenta con esta dirección. Inicie sesión.',
+    'This invitation is for {}': (email = '') => `Esta invitación es para ${email}.`,
+    'This is the only owner of the store': 'Es la única persona propietaria del negocio.',
+    'Make somebody else an owner first': 'Dé antes este rol a otra persona.',
+    'Please choose a role': ROLE,
+    'is not a role': ROLE,
+    'is not a choice': OPTION,
+    'must be one of {}': OPTION,
+    'There are {} tokens already': (max = '') => `Ya hay ${max} tokens de API.`,
+    'Revoke tokens that are not used any more': 'Revoque los que ya no se usen.',
+    'This token is used for other stores as well': 'Este token se usa también para otros negocios.',
+    'Remove its user from this store, or have the user revoke the token':
+      'Quite a la persona de este negocio o pídale que revoque el token.',
+    'You already have {} stores': (max = '') => `Ya tiene ${max} negocios.`,
+    'must be a time zone such as Europe/Berlin': TIME_ZONE,
+    'is not a known time zone': TIME_ZONE,
+    'must be a language': LANGUAGE,
+    'is not a language tag': LANGUAGE,
+    'must be a country': COUNTRY,
+    'is not an ISO 3166-1 country code such as DE': COUNTRY,
+    'has {}, which is not a country code such as AT': (code = '') =>
+      `${code} no es un país. Dos letras para cada uno, por ejemplo AT.`,
+    'The texts must come to at most 8 KiB together':
+      'Los textos son demasiado largos en conjunto. Acórtelos.',
+    'The number of {} has reached its limit': 'No se pueden añadir más: se ha alcanzado el límite.',
+  },
+};

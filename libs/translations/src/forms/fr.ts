@@ -1,0 +1,102 @@
+import type { FormTexts } from './en.js';
+
+const INVISIBLE =
+  'Veuillez retirer les caractères invisibles. Ils viennent souvent d’un copier-coller.';
+const REQUIRED = 'Veuillez remplir ce champ.';
+const EMAIL = 'Veuillez saisir une adresse e-mail complète, par exemple nom@boutique.example.';
+const RANGE = (min = '', max = '') => `Veuillez saisir un nombre de ${min} à ${max}.`;
+const HTTPS = 'Veuillez saisir une adresse qui commence par https://.';
+const ROLE = 'Veuillez choisir un rôle.';
+const OPTION = 'Veuillez choisir une des options.';
+const TIME_ZONE = 'Veuillez choisir un fuseau horaire.';
+const LANGUAGE = 'Veuillez choisir une langue.';
+const COUNTRY = 'Veuillez choisir un pays.';
+
+export const forms: FormTexts = {
+  optional: 'facultatif',
+  show: 'Afficher',
+  hide: 'Masquer',
+  showPassword: 'Afficher le mot de passe',
+  hidePassword: 'Masquer le mot de passe',
+  copy: 'Copier',
+  copied: 'Copié',
+  share: 'Partager',
+  check: (text, count) =>
+    count < 2 ? 'Veuillez vérifier un champ' : `Veuillez vérifier ${text} champs`,
+  errorsInTitle: (text, count) => `${text} ${count < 2 ? 'erreur' : 'erreurs'}`,
+  other: (message) => `Cette saisie n’a pas été acceptée (it ${message}).`,
+  notFound: 'Cet élément n’existe plus. Veuillez recharger la page.',
+  messages: {
+    'is required': REQUIRED,
+    'must not be blank': REQUIRED,
+    'must have 1 to {} characters': (max = '') => `Veuillez saisir de 1 à ${max} caractères.`,
+    'must have at least {} characters': (min = '') =>
+      `Veuillez utiliser au moins ${min} caractères.`,
+    'must have at most {} characters': (max = '') => `Veuillez utiliser au plus ${max} caractères.`,
+    'must not contain control or invisible characters': INVISIBLE,
+    'must not contain NUL': INVISIBLE,
+    'must be a string': 'Veuillez saisir un texte.',
+    'must be a number': 'Veuillez saisir un nombre.',
+    'must be an integer': 'Veuillez saisir un nombre entier.',
+    'must be from {} to {}': RANGE,
+    'must be between {} and {}': RANGE,
+    'must be at least {}': (min = '') => `Veuillez saisir ${min} ou plus.`,
+    'must be at most {}': (max = '') => `Veuillez saisir ${max} ou moins.`,
+    'must be in the future': 'Veuillez choisir un moment à venir.',
+    'must not be in the future': 'Cette date est à venir. Veuillez la vérifier.',
+    'is not an e-mail address': EMAIL,
+    'must be an e-mail address': EMAIL,
+    'must be a phone number': 'Ce n’est pas un numéro de téléphone. Veuillez le vérifier.',
+    'must be a real date such as 1990-05-31': 'Cette date n’existe pas. Veuillez la vérifier.',
+    'must be a colour such as #6B4226': 'Veuillez choisir une couleur.',
+    'must begin with https://': HTTPS,
+    'must start with https://': HTTPS,
+    'must be an address that begins with https://, without spaces, backslashes and "#"':
+      'Veuillez saisir une adresse qui commence par https://, sans espace, barre oblique inverse ni « # ».',
+    'is used by another user': 'Une autre personne se connecte déjà avec cette adresse.',
+    'is wrong': 'C’est incorrect. Veuillez réessayer.',
+    'is wrong. Wait for the next one, and check that the clock of your phone is right':
+      'Ce code est incorrect. Attendez le suivant, et vérifiez que l’heure de votre téléphone est juste.',
+    'was changed too often. Try again in an hour':
+      'L’adresse a été modifiée trop souvent. Veuillez réessayer dans une heure.',
+    'has received too many e-mails today. Try again tomorrow':
+      'Cette adresse a reçu trop d’e-mails aujourd’hui. Veuillez réessayer demain.',
+    'is too easy to guess: use characters that do not repeat or follow one another':
+      'C’est trop facile à deviner. Évitez les caractères qui se répètent ou se suivent.',
+    'is too easy to guess, since many people use it or one like it: use several words that do not belong together':
+      'C’est trop facile à deviner : beaucoup l’utilisent. Conseil : quelques mots au hasard.',
+    'is too easy to guess: use more than your name, your address, the name of your store or of this service':
+      'C’est trop facile à deviner. Utilisez plus que votre nom, votre adresse, ou le nom de votre commerce ou de ce service.',
+    'belongs to the store already': 'Cette personne a déjà accès à ce commerce.',
+    'was invited a moment ago': 'Cette personne vient d’être invitée.',
+    'There are {} open invitations already': (max = '') =>
+      `Il y a déjà ${max} invitations en attente.`,
+    'Withdraw some of them first': 'Retirez-en d’abord quelques-unes.',
+    'There is an account with this address: sign in':
+      'Il existe déjà un compte avec cette adresse. Veuillez vous connecter.',
+    'This invitation is for {}': (email = '') => `Cette invitation est destinée à ${email}.`,
+    'This is the only owner of the store': 'C’est l’unique propriétaire du commerce.',
+    'Make somebody else an owner first': 'Donnez d’abord ce rôle à une autre personne.',
+    'Please choose a role': ROLE,
+    'is not a role': ROLE,
+    'is not a choice': OPTION,
+    'must be one of {}': OPTION,
+    'There are {} tokens already': (max = '') => `Il y a déjà ${max} jetons d’API.`,
+    'Revoke tokens that are not used any more': 'Révoquez ceux qui ne servent plus.',
+    'This token is used for other stores as well': 'Ce jeton sert aussi à d’autres commerces.',
+    'Remove its user from this store, or have the user revoke the token':
+      'Retirez la personne de ce commerce, ou demandez-lui de révoquer le jeton.',
+    'You already have {} stores': (max = '') => `Vous avez déjà ${max} commerces.`,
+    'must be a time zone such as Europe/Berlin': TIME_ZONE,
+    'is not a known time zone': TIME_ZONE,
+    'must be a language': LANGUAGE,
+    'is not a language tag': LANGUAGE,
+    'must be a country': COUNTRY,
+    'is not an ISO 3166-1 country code such as DE': COUNTRY,
+    'has {}, which is not a country code such as AT': (code = '') =>
+      `${code} n’est pas un pays. Deux lettres pour chacun, par exemple AT.`,
+    'The texts must come to at most 8 KiB together':
+      'Les textes sont trop longs au total. Veuillez les raccourcir.',
+    'The number of {} has reached its limit': 'Impossible d’en ajouter : la limite est atteinte.',
+  },
+};

@@ -1,0 +1,49 @@
+// Buttons that need a script. They are hidden without one.
+const DONE_MS = 3000;
+
+if (navigator.clipboard) {
+  for (const button of document.querySelectorAll('[data-copy]')) {
+    const label = button.textContent;
+    let timer = 0;
+    button.hidden = false;
+    button.setAttribute('aria-live', 'polite');
+    button.addEventListener('click', async () => {
+      const text = document.getElementById(button.dataset.copy).textContent.trim();
+      try {
+        await navigator.clipboard.writeText(text);
+      } catch {
+        // The browser does not allow it: the text can be selected instead.
+        button.hidden = true;
+        return;
+      }
+      button.textContent = button.dataset.done;
+      clearTimeout(timer);
+      timer = setTimeout(() => {
+        button.textContent = label;
+      }, DONE_MS);
+    });
+  }
+}
+
+if (navigator.share) {
+  for (const button of document.querySelectorAll('[data-share]')) {
+    button.hidden = false;
+    button.addEventListener('click', () => {
+      const { share: url, title } = button.dataset;
+      // Rejected when the person closes the menu.
+      navigator.share({ url, title }).catch(() => undefined);
+    });
+  }
+}
+
+for (const button of document.querySelectorAll('[data-reveal]')) {
+  button.hidden = false;
+  button.addEventListener('click', () => {
+    const input = document.getElementById(button.dataset.reveal);
+    input.type = input.type === 'password' ? 'text' : 'password';
+    // The first is seen, the second read out.
+    const [text, label] = button.children;
+    [text.textContent, button.dataset.other] = [button.dataset.other, text.textContent];
+    [label.textContent, button.dataset.otherLabel] = [button.dataset.otherLabel, label.textContent];
+  });
+}

@@ -1,0 +1,27 @@
+import { getPath } from '#http/path.js';
+import { isAllowed } from '#identity/roles.js';
+import type { ConsoleRequest } from './current-user.js';
+import { localizeRequest } from './localize.js';
+import { listNavigationLinks } from './navigation.js';
+import { createPlainFrame, type PageFrame } from './view.js';
+
+/** Creates the frame of a page of the console, with the store and the menu that the guard has found. */
+export function createConsoleFrame(
+  root: string,
+  request: ConsoleRequest,
+): { frame: PageFrame; at: string } {
+  const { signedIn, store } = request;
+  const at = getPath(request.url).replace(/\/$/, '');
+  const { t, locale } = localizeRequest(request);
+  const mayDo = (operation: Parameters<typeof isAllowed>[1]) =>
+    store !== undefined && isAllowed(store.role, operation);
+  const frame = {
+    ...createPlainFrame(root, locale),
+    ...(signedIn && {
+      csrf: signedIn.csrfToken,
+      user: { name: signedIn.name, email: signedIn.email },
+    }),
+    ...(store && { store, links: listNavigationLinks(store.id, mayDo, at, t) }),
+  };
+  return { frame, at };
+}

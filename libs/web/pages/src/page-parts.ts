@@ -1,0 +1,38 @@
+import type { Translations } from '#translations/en.js';
+import { toSentence } from './error-sentences.js';
+
+/** An error above a form. @property id of the field that it leads to; null: it is about the whole form */
+export type ShownError = { id: string | null; text: string };
+
+/** Collects what the parts of a page add to it while the page is rendered. */
+export class PageParts {
+  readonly errors: ShownError[] = [];
+  /** Whether the page has buttons of `actions.js`. */
+  hasActions = false;
+
+  constructor(private readonly t: Translations) {}
+
+  /**
+   * Lists the errors of a field above the form.
+   * @param messages of commands, or sentences of the page
+   * @returns them as sentences, for the field itself
+   */
+  addFieldErrors(id: string, label: string, messages: readonly string[] | null = null): string[] {
+    const sentences = (messages ?? []).map((message) => toSentence(message, this.t));
+    if (sentences.length > 0) this.errors.push({ id, text: `${label}: ${sentences.join(' ')}` });
+    return sentences;
+  }
+
+  /** Lists errors of the whole form above it. @param text one message a line; empty or null: there are none */
+  addErrors(text: string | null = null): void {
+    const messages = (text ?? '').split('\n').filter((line) => line !== '');
+    if (messages.length === 0) return;
+    const sentences = messages.map((message) => toSentence(message, this.t));
+    this.errors.push({ id: null, text: sentences.join(' ') });
+  }
+
+  /** Makes the page load the script of its buttons. */
+  addAction(): void {
+    this.hasActions = true;
+  }
+}
