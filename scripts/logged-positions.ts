@@ -17,11 +17,12 @@ const POSITION_COLUMNS = [
 ] as const;
 
 const POSITION = `split_part(p.position, ':', 1)::numeric::text::xid8, split_part(p.position, ':', 2)::bigint`;
+const POSITIONS = POSITION_COLUMNS.map(
+  ([table, column]) => `select ${column} as position from ${table} where ${column} is not null`,
+).join(' union ');
 const SELECT_POSITIONS = `
   select p.position, e.event_id
-  from (
-    ${POSITION_COLUMNS.map(([table, column]) => `select ${column} as position from ${table} where ${column} is not null`).join(' union ')}
-  ) p
+  from (${POSITIONS}) p
   left join lateral (
     select e.event_id from es.events e where (e.tx, e.pos) <= (${POSITION})
     order by e.tx desc, e.pos desc limit 1
@@ -36,6 +37,11 @@ const createMoveSql = (table: string, column: string) => `
 
 export async function readLoggedPositions(client: pg.ClientBase): Promise<LoggedPosition[]> {
   return (await client.query<LoggedPosition>(SELECT_POSITIONS)).rows;
+}
+
+/** Lists the positions that the database stores, for a log that is in another engine. */
+export async function listPositions(client: pg.Pool | pg.ClientBase): Promise<string[]> {
+  return (await client.query<{ position: string }>(POSITIONS)).rows.map(({ position }) => position);
 }
 
 /** Replaces each position by the one that the same event has now. */

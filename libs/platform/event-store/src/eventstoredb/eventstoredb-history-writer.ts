@@ -1,0 +1,110 @@
+import { jsonEvent, NO_STREAM, type AppendResult } from '@eventstore/db-client';
+import { ConfigError } from '#kernel/config-error.js';
+import { groupAppends } from '../postgres/append-groups.js';
+import {
+  BEGINNING,
+  ConflictError,
+  type Head,
+  type Position,
+  type StoredEvent,
+} from '../port/event-store.js';
+import type { HistoryWriter } from '../port/history-writer.js';
+import { isAfter } from '../port/position.js';
+import { EventStoreDbConnection } from './eventstoredb-connection.js';
+import { classifyError, toUnavailableError } from './eventstoredb-errors.js';
+
+/** Appends that wait for their responses at the same time. The server takes them in the order in which they are sent. */
+const WINDOW = 256;
+
+/**
+ * Copies a history to EventStoreDB. Sends the appends of a batch without waiting for each response, over one stream of
+ * requests, and checks that the server has stored them in that order.
+ */
+export class EventStoreDbHistoryWriter implements HistoryWriter {
+  private readonly connection: EventStoreDbConnection;
+  private end: Position = BEGINNING;
+  /** Whether an append of the batch has failed: one that is sent now could be stored before it. */
+  private hasFailed = false;
+  private isOpen = false;
+
+  constructor(
+    url: string,
+    private readonly prefix: string,
+  ) {
+    this.connection = new EventStoreDbConnection(url);
+  }
+
+  async append(events: StoredEvent[], before: Map<string, Head | null>): Promise<void> {
+    const revisions = new Map([...before].map(([stream, head]) => [stream, head?.revision]));
+    const running: Promise<AppendResult>[] = [];
+    this.hasFailed = false;
+    try {
+      for await (const group of groupAppends(toAsync(events))) {
+        const { stream } = group[0];
+        while (this.hasFailed) await this.settleNext(running);
+        running.push(this.send(stream, group, revisions.get(stream)));
+        revisions.set(stream, group.at(-1)?.revision);
+        // The client sends the append that opens the stream of requests later than those that find it open.
+        if (!this.isOpen || running.length >= WINDOW) await this.settleNext(running);
+        this.isOpen = true;
+      }
+      while (running.length > 0) await this.settleNext(running);
+    } catch (error) {
+      // What has been sent may still be written: the caller must find out only after that.
+      await Promise.allSettled(running);
+      this.isOpen = false;
+      if (error instanceof ConfigError) throw error;
+      if (classifyError(error) === 'conflict') throw new ConflictError();
+      throw toUnavailableError(error, 'append');
+    }
+  }
+
+  async close(): Promise<void> {
+    await this.connection.dispose();
+  }
+
+  private send(
+    stream: string,
+    events: StoredEvent[],
+    revision: number | undefined,
+  ): Promise<AppendResult> {
+    const batch = events.map(({ id, type, version, data, meta, hash }) =>
+      jsonEvent({
+        id,
+        type,
+        data,
+        // As bytes, because the client encodes an object as base64 twice on its way.
+        metadata: new TextEncoder().encode(
+          JSON.stringify({ ...meta, schemaVersion: version, hash }),
+        ),
+      }),
+    );
+    const result = this.connection.call((client) =>
+      client.appendToStream(this.prefix + stream, batch, {
+        expectedRevision: revision === undefined ? NO_STREAM : BigInt(revision),
+      }),
+    );
+    // Each is awaited in turn.
+    result.catch(() => {
+      this.hasFailed = true;
+    });
+    return result;
+  }
+
+  /** @throws ConfigError when the server has stored appends in another order than they were sent */
+  private async settleNext(running: Promise<AppendResult>[]): Promise<void> {
+    const { position } = (await running[0]) ?? {};
+    running.shift();
+    if (!position) return;
+    if (!isAfter(position, this.end)) {
+      throw new ConfigError(
+        'KurrentDB (EventStoreDB) has stored events in another order than they were sent, as after a change of its leader. Copy them to an empty server, or with another EVENT_STORE_STREAM_PREFIX. Nothing was switched.',
+      );
+    }
+    this.end = position;
+  }
+}
+
+async function* toAsync(events: StoredEvent[]): AsyncGenerator<StoredEvent> {
+  yield* events;
+}

@@ -1,0 +1,265 @@
+import { setTimeout as wait } from 'node:timers/promises';
+import type pg from 'pg';
+import type { Config } from '#configuration/config.js';
+import { ConfigError } from '#kernel/config-error.js';
+import { inTransaction } from '#database/connection.js';
+import { MasterKeys } from '#database/master-keys.js';
+import { EventStoreDbConnection } from '#event-store/eventstoredb/eventstoredb-connection.js';
+import { EventStoreDbEventStore } from '#event-store/eventstoredb/eventstoredb-event-store.js';
+import { EventStoreDbHistoryWriter } from '#event-store/eventstoredb/eventstoredb-history-writer.js';
+import { EventStoreDbReader } from '#event-store/eventstoredb/eventstoredb-reader.js';
+import { OwnStreams } from '#event-store/eventstoredb/eventstoredb-streams.js';
+import { MOVED_TO_EVENTSTOREDB, MOVED_TO_POSTGRES } from '#event-store/log/positions-check.js';
+import { PersonalKeys } from '#event-store/personal-keys/personal-keys.js';
+import {
+  BEGINNING,
+  type EventStore,
+  type Head,
+  type Position,
+} from '#event-store/port/event-store.js';
+import { createPositionSql, formatPosition, parsePosition } from '#event-store/port/position.js';
+import { PostgresEventStore } from '#event-store/postgres/postgres-event-store.js';
+import { PostgresHistoryWriter } from '#event-store/postgres/postgres-history-writer.js';
+import { ReadModels } from '#event-store/read-models/read-models.js';
+import { customerSubjects } from '#stamping/customer-subjects.js';
+import { readModels } from '../apps/read-models.js';
+import { copyHistory, readPages, type CopiedHistory, type Engines } from './history-copy.js';
+import { listPositions } from './logged-positions.js';
+import { Progress } from './progress.js';
+
+export type Engine = 'postgres' | 'eventstoredb';
+
+const READABLE_WITHIN_MS = 30_000;
+/** Rows of the history whose positions one statement updates. */
+const UPDATE_BATCH = 10_000;
+/** Mark which engine the positions in the database belong to. */
+export const MARKERS: Record<Engine, string> = {
+  postgres: MOVED_TO_POSTGRES,
+  eventstoredb: MOVED_TO_EVENTSTOREDB,
+};
+
+/**
+ * Moves the history of a database from one engine to the other, in log order: ids, revisions, metadata and hashes stay
+ * the same. Nothing else may be running. May be killed at any time and run again.
+ */
+export class EngineMove {
+  private readonly postgres: PostgresEventStore;
+  private readonly eventstoredb: EventStoreDbEventStore;
+  private readonly engines: Engines;
+  private readonly writer: EventStoreDbHistoryWriter | undefined;
+  private readonly keys: PersonalKeys;
+
+  /** @param masterKeys that are loaded */
+  constructor(
+    private readonly pool: pg.Pool,
+    config: Config & { eventStoreUrl: string },
+    masterKeys: MasterKeys,
+    private readonly to: Engine,
+  ) {
+    this.keys = new PersonalKeys(pool, masterKeys, customerSubjects);
+    this.postgres = new PostgresEventStore(pool, config);
+    this.eventstoredb = new EventStoreDbEventStore(pool, this.keys, config, readModels);
+    if (to === 'postgres') {
+      const writer = new PostgresHistoryWriter(pool);
+      this.engines = { from: this.eventstoredb, target: this.postgres, writer };
+    } else {
+      this.writer = new EventStoreDbHistoryWriter(
+        config.eventStoreUrl,
+        config.eventStoreStreamPrefix,
+      );
+      this.engines = { from: this.postgres, target: this.eventstoredb, writer: this.writer };
+    }
+  }
+
+  /** Copies all events that the target lacks, and compares the others. */
+  async copy(): Promise<CopiedHistory> {
+    await refuseOpenIntents(this.pool);
+    await waitUntilReadable(this.pool);
+    if (this.to === 'eventstoredb') await this.eventstoredb.claimForOurs();
+    const positions = (await this.isMoved()) ? [] : await readPositions(this.pool);
+    const progress = new Progress('events copied', await countExpectedEvents(this.pool));
+    const copied = await copyHistory(this.engines, positions, progress);
+    if (this.to === 'postgres')
+      await catchUpReadModels(this.pool, this.postgres, this.keys, copied.heads);
+    return copied;
+  }
+
+  /** Gives the database the positions of the target, in one transaction, unless an earlier run has done that. */
+  async switchOver({ newPositions }: CopiedHistory): Promise<void> {
+    if (await this.isMoved()) return;
+    await applyPositions(this.pool, this.to, this.engines.target, newPositions);
+  }
+
+  async close(): Promise<void> {
+    await this.writer?.close();
+    await this.eventstoredb.onApplicationShutdown();
+    await this.postgres.onApplicationShutdown();
+  }
+
+  private async isMoved(): Promise<boolean> {
+    const { rowCount } = await this.pool.query(
+      'select from es.checkpoints where subscription = $1',
+      [MARKERS[this.to]],
+    );
+    return rowCount !== 0;
+  }
+}
+
+/** Tells whether the server has a history under our prefix, of whatever database. */
+export async function hasEventStoreDbHistory(
+  config: Config & { eventStoreUrl: string },
+): Promise<boolean> {
+  const connection = new EventStoreDbConnection(config.eventStoreUrl);
+  try {
+    const beginnings = readModels.map(({ aggregate }) => `${aggregate.name}-`);
+    const streams = new OwnStreams(config.eventStoreStreamPrefix, beginnings);
+    const events = await new EventStoreDbReader(connection, streams).readAll(BEGINNING, 1);
+    return events.length > 0;
+  } finally {
+    await connection.dispose();
+  }
+}
+
+/** Refuses to move while a commit is unfinished: events that a dead process was about to append would be missing. */
+async function refuseOpenIntents(pool: pg.Pool): Promise<void> {
+  const { rowCount } = await pool.query('select from es.intents limit 1');
+  if (rowCount === 0) return;
+  throw new ConfigError(
+    'A commit to KurrentDB (EventStoreDB) is unfinished. Run the dispatcher with EVENT_STORE_URL for a minute, stop it, and try again.',
+  );
+}
+
+/** Waits until every event is readable. Readers stop below the oldest transaction running anywhere on the server. */
+async function waitUntilReadable(pool: pg.Pool): Promise<void> {
+  for (const deadline = performance.now() + READABLE_WITHIN_MS; ;) {
+    const { rowCount } = await pool.query(
+      `select from (select e.tx from es.events e order by e.tx desc, e.pos desc limit 1) last
+       where last.tx >= pg_snapshot_xmin(pg_current_snapshot())`,
+    );
+    if (rowCount === 0) return;
+    if (performance.now() > deadline) {
+      throw new ConfigError(
+        'The last events in PostgreSQL cannot be read: end the open transaction on the server (or, after restoring a dump, run npm run rebase-positions), and try again.',
+      );
+    }
+    await wait(200);
+  }
+}
+
+/** Counts what the history table has; the log may have a few more. */
+async function countExpectedEvents(pool: pg.Pool): Promise<number> {
+  const { rows } = await pool.query<{ n: number }>(
+    'select coalesce(max(seq) + 1, 0) as n from history',
+  );
+  return rows[0]?.n ?? 0;
+}
+
+/** Updates the read models. With PostgreSQL, unlike with EventStoreDB, none may lag behind its stream. */
+export async function catchUpReadModels(
+  pool: pg.Pool,
+  store: EventStore,
+  keys: PersonalKeys,
+  streams: Map<string, Head>,
+): Promise<void> {
+  const rows = new ReadModels(pool, store, keys);
+  for (const tables of readModels) {
+    const prefix = `${tables.aggregate.name}-`;
+    const { rows: knownStreams } = await pool.query<{ id: number; revision: number }>(
+      `select id, revision from ${tables.table}`,
+    );
+    const revisions = new Map(knownStreams.map(({ id, revision }) => [id, revision]));
+    for (const [stream, head] of streams) {
+      if (!stream.startsWith(prefix)) continue;
+      const id = Number(stream.slice(prefix.length));
+      if ((revisions.get(id) ?? -1) < head.revision) await rows.catchUp(tables, id);
+    }
+  }
+}
+
+async function readPositions(pool: pg.Pool): Promise<Position[]> {
+  return (await listPositions(pool)).map(parsePosition);
+}
+
+async function applyPositions(
+  pool: pg.Pool,
+  to: Engine,
+  target: EventStore,
+  newPositions: Map<string, Position | null>,
+): Promise<void> {
+  const mapped = [
+    [...newPositions.keys()],
+    [...newPositions.values()].map((position) => position && formatPosition(position)),
+  ];
+  await inTransaction(pool, async (client) => {
+    await client.query('delete from es.checkpoints where subscription = any ($1)', [
+      Object.values(MARKERS),
+    ]);
+    // A subscription that has not processed any event has no checkpoint.
+    await client.query(
+      `delete from es.checkpoints c using unnest($1::text[], $2::text[]) as p (old, new)
+       where c.position = p.old and p.new is null`,
+      mapped,
+    );
+    await client.query(
+      `update es.checkpoints c set position = p.new, updated_at = now()
+       from unnest($1::text[], $2::text[]) as p (old, new) where c.position = p.old`,
+      mapped,
+    );
+    for (const [table, column] of [
+      ['webhook_subscriptions', 'active_from'],
+      ['webhook_active_spans', 'active_from'],
+      ['webhook_active_spans', 'active_until'],
+      ['webhook_replays', 'log_head'],
+    ] as const) {
+      await client.query(
+        `update ${table} t set ${column} = coalesce(p.new, $3)
+         from unnest($1::text[], $2::text[]) as p (old, new) where t.${column} = p.old`,
+        [...mapped, formatPosition(BEGINNING)],
+      );
+    }
+    await applyHistoryPositions(client, to, target);
+    await client.query('insert into es.checkpoints (subscription, position) values ($1, $2)', [
+      MARKERS[to],
+      formatPosition(BEGINNING),
+    ]);
+  });
+}
+
+/**
+ * Updates the positions in the history. The entries and their numbers stay as they are: the order of the log is the
+ * same.
+ */
+async function applyHistoryPositions(
+  client: pg.ClientBase,
+  to: Engine,
+  target: EventStore,
+): Promise<void> {
+  const { rows } = await client.query<{ n: number }>(
+    'select coalesce(max(seq) + 1, 0) as n from history',
+  );
+  const count = rows[0]?.n ?? 0;
+  const progress = new Progress('positions updated', count);
+  if (to === 'postgres') {
+    // Otherwise each statement might read the whole log.
+    await client.query('set local enable_hashjoin = off; set local enable_mergejoin = off');
+    for (let from = 0; from < count; from += UPDATE_BATCH) {
+      const { rowCount } = await client.query(
+        `update history h set position = ${createPositionSql('e.tx', 'e.pos')}
+         from es.events e
+         where e.event_id = h.event_id and h.seq >= $1 and h.seq < $2`,
+        [from, from + UPDATE_BATCH],
+      );
+      progress.add(rowCount ?? 0);
+    }
+  } else {
+    for await (const page of readPages(target)) {
+      await client.query(
+        `update history h set position = p.new
+         from unnest($1::uuid[], $2::text[]) as p (event_id, new) where h.event_id = p.event_id`,
+        [page.map(({ id }) => id), page.map(({ position }) => formatPosition(position))],
+      );
+      progress.add(page.length);
+    }
+  }
+  progress.end();
+}
