@@ -56,6 +56,25 @@ export function createCopyInSql({ name, columns }: Table): string {
   return `copy ${quoteName(name)} (${columns.map(quoteIdentifier).join(', ')}) from stdin`;
 }
 
+/** Runs work on a table of ours whose triggers would refuse it. Within a transaction, which alone must see that. */
+export async function withoutTriggers(
+  client: pg.ClientBase,
+  name: string,
+  work: () => Promise<unknown>,
+): Promise<void> {
+  const { rows } = await client.query<{ trigger: string; enabled: 'A' | 'O' }>(
+    `select tgname::text as trigger, tgenabled as enabled from pg_trigger
+     where tgrelid = $1::regclass and not tgisinternal and tgenabled in ('A', 'O')`,
+    [quoteName(name)],
+  );
+  const alter = (change: string, trigger: string) =>
+    client.query(`alter table ${quoteName(name)} ${change} trigger ${quoteIdentifier(trigger)}`);
+  for (const { trigger } of rows) await alter('disable', trigger);
+  await work();
+  for (const { trigger, enabled } of rows)
+    await alter(enabled === 'A' ? 'enable always' : 'enable', trigger);
+}
+
 /** Quotes a name, so that it is safe in SQL, whatever a manifest says. */
 export function quoteName(name: string): string {
   return name.split('.').map(quoteIdentifier).join('.');

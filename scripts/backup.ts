@@ -3,17 +3,20 @@ import { existsSync, readFileSync } from 'node:fs';
 import { mkdir, open, rename, rm } from 'node:fs/promises';
 import { dirname, join, resolve } from 'node:path';
 import { Readable } from 'node:stream';
+import { setTimeout as wait } from 'node:timers/promises';
 import { parseArgs } from 'node:util';
 import type pg from 'pg';
 import copyStreams from 'pg-copy-streams';
 import { readConfig, type Config } from '#configuration/config.js';
 import { ConfigError } from '#kernel/config-error.js';
-import { getErrorMessage } from '#kernel/errors.js';
+import { getErrorMessage, UnavailableError } from '#kernel/errors.js';
 import { getKeyId, createMasterKey, type MasterKey } from '#kernel/keyring.js';
 import { VERSION } from '#kernel/version.js';
 import { connectFirst, describeDatabase } from '#database/first-connection.js';
 import { createDatabaseClient } from '#database/database-client.js';
 import { findSealingKeyRow } from '#database/master-keys.js';
+import type { Position } from '#event-store/port/event-store.js';
+import { LOG_TABLES, writeLog } from './backup-log.js';
 import {
   checkFiles,
   FORMAT,
@@ -31,7 +34,10 @@ import {
   listTables,
   type Table,
 } from './backup-tables.js';
-import { readLoggedPositions } from './logged-positions.js';
+import { cutLog } from './log-cut.js';
+import { listPositions, readLoggedPositions } from './logged-positions.js';
+import { openLog, type OpenLog } from './open-log.js';
+import { Progress } from './progress.js';
 import { recordBackup } from './recorded-backups.js';
 import { runScript, printInstallation } from './run-script.js';
 import { writeSealed } from './sealed-file.js';
@@ -39,11 +45,13 @@ import { writeSealed } from './sealed-file.js';
 const USAGE = 'Usage: npm run backup [-- FOLDER] [-- --check FOLDER]';
 /** Beside the database, what a data folder has that cannot be made again. The master key is not among them. */
 const LOCAL = ['local.json', 'checkpoint.key'];
-const LISTED_TRIES = 5;
+const SNAPSHOT_TRIES = 5;
+const SNAPSHOT_RETRY_MS = 2_000;
 
 /**
  * Copies the whole database as it is at one moment into a new folder, while the service runs: one transaction reads all
- * tables in the same snapshot. Everything but the manifest is sealed.
+ * tables in the same snapshot. With KurrentDB the events are read from its log, up to the position that belongs to the
+ * snapshot, and stored in the same format. Everything but the manifest is sealed.
  */
 runScript(async () => {
   const { folder, check } = parseOptions(process.argv.slice(2));
@@ -80,15 +88,16 @@ function parseOptions(args: string[]): { folder: string; check: boolean } {
 
 /** Writes a backup, under another name until it is complete, so that nobody takes half a backup for a whole one. */
 async function backUp(config: Config, folder: string): Promise<Manifest> {
-  if (config.eventStoreUrl !== null) throw new ConfigError(NOT_OF_EVENTSTOREDB);
   const client = createDatabaseClient(config.databaseUrl, 'backup', { query_timeout: 0 });
   const draft = `${folder}.unfinished-${process.pid}`;
+  let log: OpenLog | null = null;
   try {
     await connectFirst(config.databaseUrl, () => client.connect());
+    log = await openLog(config, 'backup log');
     console.log(`backing up into ${folder} …`);
     await mkdir(dirname(folder), { recursive: true });
     await mkdir(draft, { mode: 0o700 });
-    const manifest = await write(client, config, draft);
+    const manifest = await write(client, log, config, draft);
     await syncFolder(draft);
     await rename(draft, folder);
     await syncFolder(dirname(folder));
@@ -100,26 +109,77 @@ async function backUp(config: Config, folder: string): Promise<Manifest> {
     );
     return manifest;
   } finally {
+    await log?.close();
     await client.end();
     await rm(draft, { recursive: true, force: true });
   }
 }
 
-const NOT_OF_EVENTSTOREDB =
-  'EVENT_STORE_URL is set: this backs up PostgreSQL alone. Back up both as docs/operating.md (Back up) says.';
-
-async function write(client: pg.Client, config: Config, folder: string): Promise<Manifest> {
+async function write(
+  client: pg.Client,
+  log: OpenLog | null,
+  config: Config,
+  folder: string,
+): Promise<Manifest> {
   // Before the snapshot, so that what they say is never about something later.
   const local = LOCAL.map((name) => ({ name, path: join(config.dataDir, name) }))
     .filter(({ path }) => existsSync(path))
     .map(({ name, path }) => ({ name, content: readFileSync(path) }));
-  const tables = await openSnapshot(client);
+  const { tables, end } = await openSnapshot(client, log, config);
   const state = await findSealingKeyRow(client);
   if (!state)
     throw new ConfigError('This database is empty: the service has never been started on it.');
   const sealing = findMasterKey(config, state.fingerprint);
   const [id, key] = [randomUUID(), randomBytes(32)];
   const head = await readDatabaseFacts(client);
+  const copied = tables.filter(({ name }) => !end || !LOG_TABLES.includes(name));
+  let written = await writeTables(client, copied, folder, key);
+  const files = await writeLocalFiles(local, folder, key);
+  const days = await listPartitionDays(client);
+  let positions = end ? [] : await readLoggedPositions(client);
+  let history: Manifest['log'] = {
+    events: written.find(({ name }) => name === 'es.events')?.rows ?? 0,
+    last: head.last,
+  };
+  const stored = end ? await listPositions(client) : [];
+  await client.query('commit');
+  if (log && end) {
+    const progress = new Progress('events', head.expected);
+    const source = { store: log.store, end, positions: stored };
+    const read = await writeLog({ folder, key, tables }, source, progress);
+    written = [...written, ...read.tables];
+    ({ positions, log: history } = read);
+  }
+  const manifest = {
+    format: FORMAT,
+    id,
+    taken_at: head.at.toISOString(),
+    inkpad: VERSION,
+    postgresql: head.server,
+    database: describeDatabase(config.databaseUrl),
+    engine: end ? 'eventstoredb' : 'postgresql',
+    migrations: head.migrations,
+    log: history,
+    master_keys: [state.fingerprint, state.previous].flatMap((key) => key?.toString('hex') ?? []),
+    key: sealKey(key, id, sealing),
+    tables: written,
+    // Last, so that none is behind an id of an event.
+    sequences: await readSequences(client),
+    days,
+    positions,
+    local: files,
+  } as const satisfies Omit<Manifest, 'mac'>;
+  const whole = { ...manifest, mac: computeMac(manifest, key) };
+  await writeManifest(join(folder, MANIFEST), whole);
+  return whole;
+}
+
+async function writeTables(
+  client: pg.Client,
+  tables: Table[],
+  folder: string,
+  key: Buffer,
+): Promise<Manifest['tables']> {
   const written: Manifest['tables'] = [];
   for (const table of tables) {
     const file = `${table.name}.sealed`;
@@ -129,44 +189,35 @@ async function write(client: pg.Client, config: Config, folder: string): Promise
     await client.query('select');
     written.push({ ...table, rows: rows.rowCount, file, ...sealed });
   }
+  return written;
+}
+
+async function writeLocalFiles(
+  local: { name: string; content: Buffer }[],
+  folder: string,
+  key: Buffer,
+): Promise<Manifest['local']> {
   const files: Manifest['local'] = [];
   for (const { name, content } of local) {
     const file = `${name}.sealed`;
     const sealed = await writeSealed(join(folder, file), key, name, Readable.from([content]));
     files.push({ name, file, ...sealed });
   }
-  const manifest = {
-    format: FORMAT,
-    id,
-    taken_at: head.at.toISOString(),
-    inkpad: VERSION,
-    postgresql: head.server,
-    database: describeDatabase(config.databaseUrl),
-    engine: 'postgresql',
-    migrations: head.migrations,
-    log: {
-      events: written.find(({ name }) => name === 'es.events')?.rows ?? 0,
-      last: head.last,
-    },
-    master_keys: [state.fingerprint, state.previous].flatMap((key) => key?.toString('hex') ?? []),
-    key: sealKey(key, id, sealing),
-    tables: written,
-    sequences: await readSequences(client),
-    days: await listPartitionDays(client),
-    positions: await readLoggedPositions(client),
-    local: files,
-  } as const satisfies Omit<Manifest, 'mac'>;
-  await client.query('commit');
-  const whole = { ...manifest, mac: computeMac(manifest, key) };
-  await writeManifest(join(folder, MANIFEST), whole);
-  return whole;
+  return files;
 }
 
 /**
  * Locks come before the snapshot: a table that is exchanged or dropped between the two would look empty. They keep
  * nobody from reading or writing. The transaction writes nothing, so no reader of the log waits for it.
+ * @returns the tables, and the end of the log up to which they belong to it; null: events are among the tables
  */
-async function openSnapshot(client: pg.Client): Promise<Table[]> {
+async function openSnapshot(
+  client: pg.Client,
+  log: OpenLog | null,
+  config: Config,
+): Promise<{ tables: Table[]; end: Position | null }> {
+  // Whether it can be read at all, before anything waits for the snapshot.
+  await log?.store.head();
   for (let tries = 1; ; tries++) {
     const tables = await listTables(client);
     await client.query('begin transaction isolation level repeatable read read only');
@@ -176,15 +227,23 @@ async function openSnapshot(client: pg.Client): Promise<Table[]> {
     await client.query(
       `lock table ${tables.map(({ name }) => quoteName(name)).join(', ')} in access share mode`,
     );
-    // The first query of the transaction, which takes the snapshot.
-    const there = await listTables(client);
-    if (JSON.stringify(there) === JSON.stringify(tables)) return tables;
-    await client.query('rollback');
-    if (tries === LISTED_TRIES) {
-      throw new ConfigError(
-        'The tables are being changed, for example by a migration. Try again later.',
-      );
+    try {
+      // The first query of the transaction, which takes the snapshot.
+      const takeSnapshot = () => listTables(client);
+      const { snapshot, end } = log
+        ? await cutLog(config, log.store, takeSnapshot)
+        : { snapshot: await takeSnapshot(), end: null };
+      if (JSON.stringify(snapshot) === JSON.stringify(tables)) return { tables, end };
+      if (tries === SNAPSHOT_TRIES) {
+        throw new ConfigError(
+          'The tables are being changed, for example by a migration. Try again later.',
+        );
+      }
+    } catch (error) {
+      if (!(error instanceof UnavailableError) || tries === SNAPSHOT_TRIES) throw error;
+      await wait(SNAPSHOT_RETRY_MS);
     }
+    await client.query('rollback');
   }
 }
 
@@ -193,6 +252,8 @@ type DatabaseFacts = {
   server: string;
   migrations: string[];
   last: Manifest['log']['last'];
+  /** How many events the history table has. */
+  expected: number;
 };
 
 async function readDatabaseFacts(client: pg.Client): Promise<DatabaseFacts> {
@@ -200,7 +261,8 @@ async function readDatabaseFacts(client: pg.Client): Promise<DatabaseFacts> {
     `select now() as at, current_setting('server_version') as server,
        array(select name from migrations order by id) as migrations,
        (select json_build_object('stream', stream_id, 'revision', revision, 'hash', encode(hash, 'hex'))
-        from es.events order by tx desc, pos desc limit 1) as last`,
+        from es.events order by tx desc, pos desc limit 1) as last,
+       (select coalesce(max(seq) + 1, 0) from history) as expected`,
   );
   if (!rows[0]) throw new Error('a query without a table returns one row');
   return rows[0];

@@ -15,17 +15,21 @@ import type { MasterKey } from '#kernel/keyring.js';
 import { describeDatabase } from '#database/first-connection.js';
 import { isConnectionLoss } from '#database/connection.js';
 import { getMigrationNames, migrate } from '#database/migrate.js';
-import {
-  hasUnfinishedRestore,
-  markFinishedRestore,
-  markUnfinishedRestore,
-} from '#database/unfinished-restore.js';
+import { hasUnfinishedRestore, markUnfinishedRestore } from '#database/unfinished-restore.js';
 import { migrations } from '../apps/schema/migrations.js';
 import { checkFiles, readMasterKeys, openManifest, readManifest } from './backup-manifest.js';
 import type { Manifest } from './backup-manifest.js';
-import { createCopyInSql, sortByReferences, quoteName, listTables } from './backup-tables.js';
+import {
+  createCopyInSql,
+  sortByReferences,
+  quoteName,
+  listTables,
+  withoutTriggers,
+} from './backup-tables.js';
+import { MARKERS } from './engine-move.js';
 import { moveLoggedPositions } from './logged-positions.js';
 import { Progress } from './progress.js';
+import { finishHistory, refuseUsedEventStore } from './restore-history.js';
 import { runScript, printInstallation } from './run-script.js';
 import { readSealed } from './sealed-file.js';
 import { withServicesStopped } from './stopped-services.js';
@@ -48,7 +52,7 @@ type Opened = { folder: string; manifest: Manifest; key: Buffer; masterKeys: Mas
 /**
  * Puts a backup into an empty database, in one transaction, and verifies it. Everything about the backup is checked
  * before anything is written: that it is whole and unchanged, that the master key opens it, and that this version knows
- * its tables.
+ * its tables. With EVENT_STORE_URL, the events then go to KurrentDB. Nothing starts before that is finished.
  */
 runScript(async () => {
   const { folder, step } = parseOptions(process.argv.slice(2));
@@ -58,14 +62,18 @@ runScript(async () => {
   printInstallation({ ...config, databaseUrl: config.databaseMigrationUrl });
   const { manifest } = backup;
   await withServicesStopped(config.databaseMigrationUrl, 'restore', async (guard) => {
-    await refuseUsed(guard, describeDatabase(config.databaseMigrationUrl));
+    await refuseUsed(guard, config);
     console.log('restoring …');
     await markUnfinishedRestore(guard);
     await migrate(config, migrations, manifest.migrations);
-    // Before the commit: what it leaves cannot be restored again.
-    await load(guard, backup, () => keepLocalFiles(config, backup, step === 'into data folder'));
-    await migrate(config, migrations);
+    await load(guard, backup, async () => {
+      await forgetEngine(guard);
+      // Before the commit: what it leaves cannot be restored again.
+      await keepLocalFiles(config, backup, step === 'into data folder');
+    });
+    await migrate(config, migrations, getMigrationNames(migrations));
     await guard.query('analyze');
+    await finishHistory(guard, config, manifest);
   });
   console.log('verifying …');
   await verify();
@@ -118,8 +126,9 @@ async function openBackup(folder: string, reading: boolean): Promise<Opened> {
  * Refuses a database that is in use. One that was migrated and never used, or left by a restore that was not finished,
  * is empty as well.
  */
-async function refuseUsed(client: pg.Client, place: string): Promise<void> {
+async function refuseUsed(client: pg.Client, config: Config): Promise<void> {
   if (await hasUnfinishedRestore(client)) return;
+  if (config.eventStoreUrl !== null) await refuseUsedEventStore(config);
   const { rows: tables } = await client.query<{ there: boolean }>(
     `select to_regclass('es.events') is not null or to_regclass('public.migrations') is not null as there`,
   );
@@ -130,7 +139,7 @@ async function refuseUsed(client: pg.Client, place: string): Promise<void> {
   );
   if (!rows[0]?.used) return;
   throw new ConfigError(
-    `The database ${place} is in use. Restore into an empty database, for example a new one. Nothing was changed.`,
+    `The database ${describeDatabase(config.databaseMigrationUrl)} is in use. Restore into an empty database, for example a new one. Nothing was changed.`,
   );
 }
 
@@ -173,7 +182,6 @@ async function load(
     await client.query(RAISE_ID_SEQUENCES, [ID_MARGIN]);
     await moveLoggedPositions(client, manifest.positions);
     await last();
-    await markFinishedRestore(client);
     await client.query('commit');
     progress.end();
   } catch (error) {
@@ -182,9 +190,19 @@ async function load(
   }
 }
 
+/** Empties a table, even of rows that nobody may remove: those that a restore has left that was killed at its end. */
 async function emptyTable(client: pg.Client, name: string): Promise<void> {
   const { rowCount } = await client.query(`select from ${quoteName(name)} limit 1`);
-  if (rowCount !== 0) await client.query(`delete from ${quoteName(name)}`);
+  if (rowCount === 0) return;
+  await withoutTriggers(client, name, () => client.query(`delete from ${quoteName(name)}`));
+}
+
+/** Forgets of which engine the positions were: now they are all of this database. */
+async function forgetEngine(client: pg.Client): Promise<void> {
+  await client.query('delete from es.checkpoints where subscription = any ($1)', [
+    Object.values(MARKERS),
+  ]);
+  await client.query('update es.identity set linked_at = null');
 }
 
 /** Restores local files, except those that exist already. */

@@ -149,6 +149,17 @@ create index intents_lease on es.intents (leased_until);
 create index intents_process on es.intents (process)
   where process is not null;
 
+-- Waits while a backup looks up the end of a log that is in another engine (ADR-0109). What an event needs in this
+-- database is written before the event, so everything up to that end has it.
+create function es.wait_for_backup() returns trigger
+language plpgsql as $$
+begin
+  perform pg_advisory_xact_lock_shared(727093);
+  return null;
+end $$;
+create trigger intents_wait_for_backup before insert on es.intents
+  for each statement execute function es.wait_for_backup();
+
 -- Streams that a commit to several existing ones is going to write: no second such commit may begin meanwhile.
 create table es.intent_streams (
   stream_id text primary key,

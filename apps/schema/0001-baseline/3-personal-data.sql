@@ -12,6 +12,8 @@ create table personal_keys (
 );
 create trigger personal_keys_wrapped_key before insert or update of wrapped on personal_keys
   for each row execute function refuse_retired_key('wrapped');
+create trigger personal_keys_wait_for_backup before insert or update on personal_keys
+  for each statement execute function es.wait_for_backup();
 
 -- People who were erased, by id alone.
 create table es.erasures (

@@ -64,9 +64,11 @@ export class MasterKeys implements OnModuleInit, OnModuleDestroy {
   private timer: NodeJS.Timeout | undefined;
   private loaded: Loaded | undefined;
 
+  /** @param isRestoring for the restore itself: its database is not finished yet */
   constructor(
     private readonly pool: Pool,
     private readonly config: PlatformConfig,
+    private readonly isRestoring = false,
   ) {}
 
   /** Creates an instance without a database, for tests. */
@@ -79,7 +81,7 @@ export class MasterKeys implements OnModuleInit, OnModuleDestroy {
   /** @throws ConfigError */
   async onModuleInit(): Promise<void> {
     const { pool, config } = this;
-    await assertNoUnfinishedRestore(pool);
+    if (!this.isRestoring) await assertNoUnfinishedRestore(pool);
     const keys = [config.masterKey, config.masterKeyPrevious].flatMap((key) =>
       key === null ? [] : [createMasterKey(key)],
     );

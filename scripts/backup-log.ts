@@ -1,0 +1,204 @@
+import { join } from 'node:path';
+import { Readable } from 'node:stream';
+import { ConfigError } from '#kernel/config-error.js';
+import { retryUntilAvailable } from '#kernel/retry-until.js';
+import {
+  BEGINNING,
+  type EventStore,
+  type Position,
+  type StoredEvent,
+} from '#event-store/port/event-store.js';
+import { isAfter, parsePosition } from '#event-store/port/position.js';
+import type { Manifest } from './backup-manifest.js';
+import type { Table } from './backup-tables.js';
+import { TX, type LoggedPosition } from './logged-positions.js';
+import type { Progress } from './progress.js';
+import { writeSealed } from './sealed-file.js';
+
+const PAGE = 1_000;
+
+type StreamEnd = { accountId: number; revision: number; hash: string };
+
+/** A column of `es.events` or `es.streams` as text, from an event or the end of a stream. */
+type Columns<R> = Record<string, (row: R) => string | number>;
+
+const EVENT_COLUMNS: Columns<StoredEvent & { number: number }> = {
+  tx: () => TX,
+  pos: ({ number }) => number,
+  stream_id: ({ stream }) => stream,
+  revision: ({ revision }) => revision,
+  event_id: ({ id }) => id,
+  type: ({ type }) => type,
+  schema_version: ({ version }) => version,
+  account_id: ({ meta }) => meta.accountId,
+  data: ({ data }) => JSON.stringify(data),
+  meta: ({ meta }) => JSON.stringify(meta),
+  hash: ({ hash }) => `\\x${hash}`,
+  recorded_at: ({ meta }) => meta.recordedAt,
+};
+
+const STREAM_COLUMNS: Columns<StreamEnd & { stream: string }> = {
+  stream_id: ({ stream }) => stream,
+  account_id: ({ accountId }) => accountId,
+  revision: ({ revision }) => revision,
+  hash: ({ hash }) => `\\x${hash}`,
+};
+
+/** The tables that PostgreSQL has of the history, which the log of another engine takes the place of. */
+export const LOG_TABLES = ['es.events', 'es.streams'];
+
+export type WrittenLog = {
+  tables: Manifest['tables'];
+  log: Manifest['log'];
+  positions: LoggedPosition[];
+};
+
+/**
+ * Writes the log of another engine, up to a position, as PostgreSQL's tables of the history are backed up: the files
+ * hold what `COPY` would have written there.
+ * @param positions that the database stores; each is named by the last event at or before it
+ */
+export async function writeLog(
+  { folder, key, tables }: { folder: string; key: Buffer; tables: Table[] },
+  { store, end, positions }: { store: EventStore; end: Position; positions: string[] },
+  progress: Progress,
+): Promise<WrittenLog> {
+  const streams = new Map<string, StreamEnd>();
+  const logged = new LoggedPositions(positions);
+  let events = 0;
+  let last: StoredEvent | undefined;
+  const numbered = async function* () {
+    for await (const page of readPages(store, end)) {
+      for (const event of page) {
+        noteEnd(streams, event);
+        logged.pass(event);
+        last = event;
+      }
+      yield page.map((event, i) => ({ ...event, number: events + i + 1 }));
+      events += page.length;
+      progress.add(page.length);
+    }
+  };
+  const write = async <R>(name: string, columns: Columns<R>, rows: AsyncIterable<R[]>) => {
+    const table = tables.find((one) => one.name === name);
+    if (!table) throw new Error(`there is no table ${name}`);
+    const file = `${name}.sealed`;
+    const text = Readable.from(renderRows(table, columns, rows));
+    return { table, file, sealed: await writeSealed(join(folder, file), key, name, text) };
+  };
+  const written = [
+    { ...(await write('es.events', EVENT_COLUMNS, numbered())), rows: () => events },
+    {
+      ...(await write('es.streams', STREAM_COLUMNS, toPages(streams))),
+      rows: () => streams.size,
+    },
+  ];
+  progress.end();
+  return {
+    tables: written.map(({ table, file, sealed, rows }) => ({
+      ...table,
+      rows: rows(),
+      file,
+      ...sealed,
+    })),
+    log: {
+      events,
+      last: last ? { stream: last.stream, revision: last.revision, hash: last.hash } : null,
+    },
+    positions: logged.finish(),
+  };
+}
+
+async function* readPages(store: EventStore, end: Position): AsyncGenerator<StoredEvent[]> {
+  const read = (after: Position) =>
+    retryUntilAvailable(() => store.readUntil(end, after, PAGE)).then((page) => ({ page }));
+  // The server reads the next page while this one is written.
+  for (let ahead = read(BEGINNING); ;) {
+    const { page } = await ahead;
+    const last = page.at(-1);
+    if (!last) return;
+    ahead = read(last.position);
+    ahead.catch(() => undefined);
+    yield page;
+  }
+}
+
+async function* toPages(
+  streams: Map<string, StreamEnd>,
+): AsyncGenerator<(StreamEnd & { stream: string })[]> {
+  let page: (StreamEnd & { stream: string })[] = [];
+  for (const [stream, end] of streams) {
+    page.push({ stream, ...end });
+    if (page.length < PAGE) continue;
+    yield page;
+    page = [];
+  }
+  yield page;
+}
+
+/** @throws ConfigError when the stream has lost events, as after a truncation */
+function noteEnd(streams: Map<string, StreamEnd>, event: StoredEvent): void {
+  const { stream, revision, hash, meta } = event;
+  const before = streams.get(stream);
+  const next = before ? before.revision + 1 : 0;
+  if (revision !== next) {
+    throw new ConfigError(
+      `${stream}: event ${next} is missing in KurrentDB (EventStoreDB): npm run verify lists what is.`,
+    );
+  }
+  streams.set(stream, { accountId: before?.accountId ?? meta.accountId, revision, hash });
+}
+
+/** Renders rows in the text format of `COPY`. */
+async function* renderRows<R>(
+  { name, columns }: Table,
+  expressions: Columns<R>,
+  pages: AsyncIterable<R[]>,
+): AsyncGenerator<Buffer> {
+  const fields = columns.map((column) => {
+    const expression = expressions[column];
+    if (!expression) throw new Error(`the log has nothing for ${name}.${column}`);
+    return expression;
+  });
+  for await (const page of pages) {
+    const lines = page.map((row) => fields.map((field) => escape(String(field(row)))).join('\t'));
+    if (lines.length > 0) yield Buffer.from(`${lines.join('\n')}\n`);
+  }
+}
+
+const ESCAPED: Record<string, string> = { '\\': '\\\\', '\n': '\\n', '\r': '\\r', '\t': '\\t' };
+
+function escape(text: string): string {
+  return text.replaceAll(/[\\\n\r\t]/g, (character) => ESCAPED[character] ?? character);
+}
+
+/** Names positions by events, while the events pass in the order of the log. */
+class LoggedPositions {
+  private readonly open: { text: string; position: Position }[];
+  private readonly named: LoggedPosition[] = [];
+  private last: string | null = null;
+
+  constructor(positions: string[]) {
+    // As text they sort as positions do.
+    this.open = [...new Set(positions)]
+      .sort()
+      .map((text) => ({ text, position: parsePosition(text) }));
+  }
+
+  pass({ id, position }: StoredEvent): void {
+    for (let next = this.open[0]; next && isAfter(position, next.position); next = this.open[0]) {
+      this.nameNext(next.text);
+    }
+    this.last = id;
+  }
+
+  finish(): LoggedPosition[] {
+    for (let next = this.open[0]; next; next = this.open[0]) this.nameNext(next.text);
+    return this.named;
+  }
+
+  private nameNext(text: string): void {
+    this.named.push({ position: text, event_id: this.last });
+    this.open.shift();
+  }
+}

@@ -1,0 +1,102 @@
+import type pg from 'pg';
+import type { Config } from '#configuration/config.js';
+import { ConfigError } from '#kernel/config-error.js';
+import { isConnectionLoss } from '#database/connection.js';
+import { createDataSource, getPool } from '#database/data-source.js';
+import { connectFirst } from '#database/first-connection.js';
+import { MasterKeys } from '#database/master-keys.js';
+import { markFinishedRestore } from '#database/unfinished-restore.js';
+import { PersonalKeys } from '#event-store/personal-keys/personal-keys.js';
+import type { Head } from '#event-store/port/event-store.js';
+import { PostgresEventStore } from '#event-store/postgres/postgres-event-store.js';
+import { customerSubjects } from '#stamping/customer-subjects.js';
+import type { Manifest } from './backup-manifest.js';
+import { withoutTriggers } from './backup-tables.js';
+import { catchUpReadModels, EngineMove, hasEventStoreDbHistory } from './engine-move.js';
+
+/** @throws ConfigError when KurrentDB has a history already, which is never added to */
+export async function refuseUsedEventStore(config: Config): Promise<void> {
+  const { eventStoreUrl } = config;
+  if (eventStoreUrl === null) return;
+  if (!(await hasEventStoreDbHistory(Object.assign(config, { eventStoreUrl })))) return;
+  throw new ConfigError(
+    `KurrentDB (streams ${config.eventStoreStreamPrefix}*) holds a history already. Restore into an empty server, or set EVENT_STORE_STREAM_PREFIX to a new prefix. Nothing was changed.`,
+  );
+}
+
+/**
+ * Brings restored events to the engine of the settings, and read models up to date where that engine needs it. The
+ * restore is finished then; killed before, it starts anew.
+ */
+export async function finishHistory(
+  guard: pg.Client,
+  config: Config,
+  { engine }: Manifest,
+): Promise<void> {
+  if (config.eventStoreUrl !== null || engine === 'eventstoredb') {
+    const source = createDataSource(config, 'restore copy');
+    await connectFirst(config.databaseUrl, () => source.initialize());
+    const masterKeys = new MasterKeys(getPool(source), config, true);
+    try {
+      await masterKeys.onModuleInit();
+      const { eventStoreUrl } = config;
+      if (eventStoreUrl === null) await catchUp(getPool(source), config, masterKeys);
+      else
+        await moveToKurrentDb(
+          getPool(source),
+          Object.assign(config, { eventStoreUrl }),
+          masterKeys,
+        );
+    } finally {
+      masterKeys.onModuleDestroy();
+      await source.destroy();
+    }
+  }
+  await inTransaction(guard, async () => {
+    if (config.eventStoreUrl !== null) {
+      // KurrentDB has them now.
+      await withoutTriggers(guard, 'es.events', () => guard.query('truncate es.events'));
+      await guard.query('truncate es.streams');
+    }
+    await markFinishedRestore(guard);
+  });
+}
+
+/** With KurrentDB a read model may be behind its stream, and in a backup of it some are. */
+async function catchUp(pool: pg.Pool, config: Config, masterKeys: MasterKeys): Promise<void> {
+  const store = new PostgresEventStore(pool, config);
+  const { rows } = await pool.query<Head & { stream: string }>(
+    `select stream_id as stream, revision, encode(hash, 'hex') as hash from es.streams`,
+  );
+  const heads = new Map(rows.map(({ stream, revision, hash }) => [stream, { revision, hash }]));
+  try {
+    const keys = new PersonalKeys(pool, masterKeys, customerSubjects);
+    await catchUpReadModels(pool, store, keys, heads);
+  } finally {
+    await store.onApplicationShutdown();
+  }
+}
+
+async function moveToKurrentDb(
+  pool: pg.Pool,
+  config: Config & { eventStoreUrl: string },
+  masterKeys: MasterKeys,
+): Promise<void> {
+  const moving = new EngineMove(pool, config, masterKeys, 'eventstoredb');
+  try {
+    await moving.switchOver(await moving.copy());
+  } finally {
+    await moving.close();
+  }
+}
+
+async function inTransaction(client: pg.Client, work: () => Promise<void>): Promise<void> {
+  await client.query('begin');
+  try {
+    await work();
+    await client.query('commit');
+  } catch (error) {
+    if (!isConnectionLoss(error)) await client.query('rollback');
+    throw error;
+  }
+}
