@@ -58,9 +58,15 @@ async function follow({ kind, from, until }: FollowOptions): Promise<void> {
   await withServices(async (app) => {
     const entries = app.get(FollowedEntries);
     let last = await findStart(entries, kind, from);
+    let lost: FollowCursor | undefined;
     await retryUntilAborted(new Logger('audit:follow'), output.ended, async (onSuccess) => {
       while (!output.ended.aborted) {
         const next = await entries.readNext(kind, last);
+        // Afterwards: by then the database is the one that these entries are from.
+        if (last && (await entries.isLost(last))) {
+          lost = last;
+          return output.end();
+        }
         onSuccess();
         for (const { cursor, json } of next) {
           if (!(await output.write(`${JSON.stringify(json)}\n`))) return;
@@ -71,6 +77,7 @@ async function follow({ kind, from, until }: FollowOptions): Promise<void> {
         await pause(POLL_INTERVAL_MS, output.ended);
       }
     });
+    if (lost) throw createLostError(lost);
   });
   // A reader that has stopped reading must not keep the process.
   process.exit(0);
@@ -90,10 +97,14 @@ async function findStart(
   if (from === 'start') return null;
   if (from === 'end') return entries.findLast(kind);
   if (await entries.has(from)) return from;
+  throw createLostError(from);
+}
+
+function createLostError(cursor: FollowCursor): ConfigError {
   const table =
-    kind === 'history' ? ' The table may be being filled again: then try again later.' : '';
-  throw new ConfigError(
-    `This database has no entry at ${formatFollowCursor(from)}, as after restoring a backup.${table} Otherwise begin with --from start: each entry has an id by which to recognise those that you have.`,
+    cursor.kind === 'history' ? ' The table may be being filled again: then try again later.' : '';
+  return new ConfigError(
+    `This database has no entry at ${formatFollowCursor(cursor)}, as after restoring a backup, or after a failover that has lost the last commits.${table} Otherwise begin with --from start: each entry has an id by which to recognise those that you have.`,
   );
 }
 

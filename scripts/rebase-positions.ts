@@ -3,7 +3,7 @@ import { readConfig } from '#configuration/config.js';
 import { ConfigError } from '#kernel/config-error.js';
 import { isConnectionLoss } from '#database/connection.js';
 import { createPositionSql } from '#event-store/port/position.js';
-import { MOVED_TO_EVENTSTOREDB } from '#event-store/log/positions-check.js';
+import { MOVED_TO_EVENTSTOREDB, MOVED_TO_POSTGRES } from '#event-store/log/positions-check.js';
 import { moveLoggedPositions, readLoggedPositions, TX } from './logged-positions.js';
 import { runScript, printInstallation } from './run-script.js';
 import { refuseWhileConnected, withServicesStopped } from './stopped-services.js';
@@ -35,25 +35,28 @@ const REMADE = `
 
 /**
  * Gives, after a logical dump and restore, all events positions that are valid on this server, in their original order.
- * Everything that refers to a position is updated in the same transaction.
+ * Everything that refers to a position is updated in the same transaction. With KurrentDB only audit entries have
+ * positions of PostgreSQL.
  */
 runScript(async () => {
   const config = readConfig(process.env, 'migrate');
-  if (config.eventStoreUrl !== null) {
-    throw new ConfigError(
-      'EVENT_STORE_URL is set: KurrentDB (EventStoreDB) has its own positions, which need no rebasing.',
-    );
-  }
-  const { databaseMigrationUrl } = config;
+  const { databaseMigrationUrl, eventStoreUrl } = config;
   printInstallation({ ...config, databaseUrl: databaseMigrationUrl });
-  const events = await withServicesStopped(databaseMigrationUrl, 'rebase-positions', rebase);
-  console.log(`${events} events are in their original order, at positions of this server`);
+  const rebased = await withServicesStopped(databaseMigrationUrl, 'rebase-positions', (client) =>
+    rebase(client, eventStoreUrl !== null),
+  );
+  console.log(
+    rebased === 'audit log'
+      ? 'the audit log is in its original order, at positions of this server; the events are in KurrentDB (EventStoreDB), whose positions need no rebasing'
+      : `${rebased} events are in their original order, at positions of this server`,
+  );
 });
 
-async function rebase(client: pg.Client): Promise<number> {
+/** @returns the number of events; or that they are in another engine, so that only the audit log was rebased */
+async function rebase(client: pg.Client, isElsewhere: boolean): Promise<number | 'audit log'> {
   await client.query('begin');
   try {
-    const events = await rebaseInTransaction(client);
+    const events = await rebaseInTransaction(client, isElsewhere);
     await client.query('commit');
     return events;
   } catch (error) {
@@ -62,19 +65,18 @@ async function rebase(client: pg.Client): Promise<number> {
   }
 }
 
-async function rebaseInTransaction(client: pg.Client): Promise<number> {
+async function rebaseInTransaction(
+  client: pg.Client,
+  isElsewhere: boolean,
+): Promise<number | 'audit log'> {
   await client.query(
     'lock table es.events, es.streams, es.checkpoints, webhook_subscriptions, webhook_active_spans, webhook_replays, history in access exclusive mode',
   );
   // A process that starts now waits for the lock; one that started earlier is detected here.
   await refuseWhileConnected(client);
-  const moved = await client.query('select from es.checkpoints where subscription = $1', [
-    MOVED_TO_EVENTSTOREDB,
-  ]);
-  if (moved.rowCount !== 0) {
-    throw new ConfigError(
-      'The history was moved to KurrentDB (EventStoreDB), whose positions need no rebasing.',
-    );
+  if (isElsewhere || (await isHistoryElsewhere(client))) {
+    await rebaseAuditLog(client);
+    return 'audit log';
   }
   const positions = await readLoggedPositions(client);
   const { rows: remade } = await client.query<{ statement: string }>(REMADE);
@@ -99,12 +101,7 @@ async function rebaseInTransaction(client: pg.Client): Promise<number> {
     `update history h set position = ${createPositionSql(TX, 'e.pos')}
      from es.events e where e.event_id = h.event_id`,
   );
-  await client.query(
-    // The trigger refuses every change but this one, which the owner of the table makes.
-    `alter table audit_log disable trigger audit_log_is_not_changed;
-     update audit_log set tx = '${TX}'::xid8 where tx <> '${TX}'::xid8;
-     alter table audit_log enable always trigger audit_log_is_not_changed`,
-  );
+  await rebaseAuditLog(client);
   await client.query(
     `select setval('es.global_seq', greatest(last_value, $1::bigint)) from es.global_seq
      where $1::bigint > 0`,
@@ -112,6 +109,27 @@ async function rebaseInTransaction(client: pg.Client): Promise<number> {
   );
   await assertOrderPossible(client, before);
   return before;
+}
+
+/** Tells whether the history is in KurrentDB, even if EVENT_STORE_URL is not set here. */
+async function isHistoryElsewhere(client: pg.Client): Promise<boolean> {
+  const { rows } = await client.query<{ moved: boolean }>(
+    `select exists (select from es.checkpoints where subscription = $1)
+       or (exists (select from es.identity where linked_at is not null)
+           and not exists (select from es.events)
+           and not exists (select from es.checkpoints where subscription = $2)) as moved`,
+    [MOVED_TO_EVENTSTOREDB, MOVED_TO_POSTGRES],
+  );
+  return rows[0]?.moved === true;
+}
+
+/** The trigger refuses every change but this one, which the owner of the table makes. */
+async function rebaseAuditLog(client: pg.Client): Promise<void> {
+  await client.query(
+    `alter table audit_log disable trigger audit_log_is_not_changed;
+     update audit_log set tx = '${TX}'::xid8 where tx <> '${TX}'::xid8;
+     alter table audit_log enable always trigger audit_log_is_not_changed`,
+  );
 }
 
 async function listColumns(client: pg.Client): Promise<string> {

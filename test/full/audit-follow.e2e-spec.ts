@@ -154,6 +154,21 @@ describe('audit:follow', () => {
     await stop(program);
   });
 
+  it('ends with what to do when its last entry is lost, as after a failover', async () => {
+    const program = follow();
+    await addEntry('lost.added');
+    await waitForLine(program, 'lost.added');
+    await service.database.query(
+      `alter table audit_log disable trigger audit_log_is_final;
+       delete from audit_log where type = 'lost.added';
+       alter table audit_log enable always trigger audit_log_is_final`,
+    );
+    expect(await program.exitCode).toBe(1);
+    expect(program.output()).toMatch(
+      /This database has no entry at audit~\d+~\d+, .* after a failover that has lost the last commits\. Otherwise begin with --from start/,
+    );
+  });
+
   it('ends with 0 when nobody reads any more', async () => {
     const child = spawn(process.execPath, [CLI, 'audit:follow'], {
       env: { PATH: process.env['PATH'], ...environment },

@@ -112,6 +112,19 @@ export class FollowedEntries {
     return (await query(this.pool, statement)).length === 1;
   }
 
+  /**
+   * Tells whether the entry of a cursor was there once and is not any more, as after a failover that has lost the last
+   * commits. New entries may come before it then. The table of the history may be shorter while it is filled again.
+   */
+  async isLost(cursor: FollowCursor): Promise<boolean> {
+    if (cursor.kind === 'audit') return !(await this.has(cursor));
+    const others = await query(this.pool, {
+      text: 'select from history where seq = $1 and event_id <> $2',
+      values: [cursor.seq, cursor.eventId],
+    });
+    return others.length > 0;
+  }
+
   private async readAudit(after: FollowCursor | null): Promise<FollowedEntry[]> {
     const [tx, id] = after?.kind === 'audit' ? [after.tx, after.id] : ['0', 0];
     const rows = await query<AuditFeedRow>(this.pool, { ...READ_AUDIT, values: [tx, id] });
