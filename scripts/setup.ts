@@ -14,9 +14,18 @@ runScript(async () => {
     console.log(JSON.stringify({ created: false }));
     return;
   }
+  await waitForEvents();
   const { createFirstStore } = await import('./first-store.js');
   console.log(JSON.stringify({ created: true, ...(await createFirstStore()) }));
 });
+
+/** The first store begins the history, so a KurrentDB that is not there yet is waited for like the database. */
+async function waitForEvents(): Promise<void> {
+  const config = readConfig(process.env);
+  if (config.eventStoreUrl === null) return;
+  const { waitForEventStore } = await import('#event-store/eventstoredb/event-store-wait.js');
+  await waitForEventStore(config, (line) => console.error(line));
+}
 
 async function hasTokens(): Promise<boolean> {
   const { databaseUrl } = readConfig(process.env);

@@ -38,6 +38,8 @@ const endsBeforeGivingUp = 5;
 /** The exit code of a process whose settings are invalid: EXIT_CONFIG in start-error.ts. */
 const exitConfig = 78;
 const maxErrorLines = 100;
+/** What a script says while it waits for something that may come: shown at once, unlike its other output. */
+const isWaiting = / Waiting for it\.$/;
 
 // For all that is started here: with what Node.js 24 has compiled before, a start takes a fifth less.
 process.env.NODE_COMPILE_CACHE ||= path.join(root, 'dist', '.compile-cache');
@@ -127,14 +129,26 @@ async function run(settings) {
   for (const name of Object.keys(programs)) {
     running[name] = keepRunning(name, () => startProgram(name, env), { say, onChange: record });
   }
-  const live = waitUntilLive(host, port);
-  // Thrown below, once the token is kept: it is told only once.
-  live.catch(() => undefined);
-  const { created, local } = await setup;
-  await live;
+  const { created, local } = await waitForStart(setup, host, port);
   if (insecureTargets) warnAboutInsecureTargets(host);
   process.stdout.write(`${renderWelcome(publicUrl, { localFile, local, created })}\n`);
   await stopped;
+}
+
+/** Waits until the first store exists and the api is live. @returns what the setup has made */
+async function waitForStart(setup, host, port) {
+  const giveUp = new AbortController();
+  const live = waitUntilLive(host, port, giveUp.signal);
+  // Thrown below, once the token is kept: it is told only once.
+  live.catch(() => undefined);
+  try {
+    const done = await setup;
+    await live;
+    return done;
+  } finally {
+    // After a refused setup the wait would keep this process for a minute.
+    giveUp.abort();
+  }
 }
 
 /** Warns about webhooks to this machine: anyone who may create subscriptions could reach what listens only for it. */
@@ -223,7 +237,10 @@ async function runScript(name, env, dataDir, onStep) {
     cwd: root,
     env,
     signal: stopRequested.signal,
-    output: (line, stream) => (stream === 'stdout' ? lines : errors).push(line),
+    output: (line, stream) => {
+      (stream === 'stdout' ? lines : errors).push(line);
+      if (stream === 'stderr' && isWaiting.test(line)) say(line);
+    },
   });
   onStep(child);
   const end = await child.result;
@@ -252,11 +269,11 @@ async function startProgram(name, env) {
 }
 
 /** Waits until the api is live. Does not request the API itself, which responds with 410 once it is retired. */
-async function waitUntilLive(host, port) {
+async function waitUntilLive(host, port, giveUp) {
   const at = [EVERYWHERE, '::'].includes(host) ? LOOPBACK : host;
   const url = `http://${net.isIPv6(at) ? `[${at}]` : at}:${port}/health/live`;
   const deadline = Date.now() + responseTimeoutMs;
-  while (!stopRequested.signal.aborted) {
+  while (!stopRequested.signal.aborted && !giveUp.aborted) {
     refuseUnusable();
     if (await isLive(url)) return;
     if (Date.now() > deadline) {

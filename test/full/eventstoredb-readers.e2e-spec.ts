@@ -1,3 +1,4 @@
+import { jsonEvent } from '@eventstore/db-client';
 import { afterAll, beforeAll, expect, it } from '@jest/globals';
 import { Pool } from 'pg';
 import { Gauge, Registry } from 'prom-client';
@@ -72,6 +73,40 @@ it('inkpad_subscription_lag_seconds is at least the age of the first unread even
   const before = (Date.now() - Date.parse(first?.meta.recordedAt ?? '')) / 1_000;
   expect(await readLag(formatPosition(BEGINNING))).toBeGreaterThanOrEqual(before);
   expect(await readLag(formatPosition(await log.head()))).toBe(0);
+});
+
+it('the log is read past the streams of others on the server', async () => {
+  const shared = await startEventStoreDb();
+  const connection = new EventStoreDbConnection(shared.connectionString);
+  const reader = new EventStoreDbReader(connection, new OwnStreams('ours_', ['thing-']));
+  const append = (stream: string, count: number) =>
+    connection.client.appendToStream(
+      stream,
+      Array.from({ length: count }, () =>
+        jsonEvent({ type: 'A', data: {}, metadata: { hash: '' } }),
+      ),
+    );
+  try {
+    await append('others_thing-1', 2_000);
+    await append('ours_thing-1', 3);
+    await append('others_thing-2', 2_000);
+    await append('ours_thing-2', 2);
+    const events = await reader.readAll(BEGINNING, 500);
+    expect(events.map(({ stream, revision }) => [stream, revision])).toEqual([
+      ['thing-1', 0],
+      ['thing-1', 1],
+      ['thing-1', 2],
+      ['thing-2', 0],
+      ['thing-2', 1],
+    ]);
+    // The first page shows that the server is shared; without a filter there would be nine.
+    expect(shared.requestCounts.logReads).toBe(2);
+    const [, , third] = events;
+    expect(await reader.readAll(third?.position ?? BEGINNING, 500)).toEqual(events.slice(3));
+  } finally {
+    await connection.dispose();
+    await shared.stop();
+  }
 });
 
 it('a stream is read completely when another request renews the connection meanwhile', async () => {

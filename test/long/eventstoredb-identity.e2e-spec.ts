@@ -241,6 +241,87 @@ describe('an event store that was unavailable when a process started', () => {
   );
 });
 
+describe('the first start', () => {
+  it(
+    'waits for an event store that is not there yet, and gives up at once if it is told to',
+    async () => {
+      const database = await createTestDatabase();
+      const port = await findFreePort();
+      const settings = createTestEnvironment(database.url, {
+        EVENT_STORE_URL: `esdb://127.0.0.1:${port}?tls=false`,
+      });
+      const hasty = startProgram('dist/scripts/setup.js', { ...settings, START_WAIT_SECONDS: '0' });
+      expect(await hasty.exitCode).toBe(1);
+      const absence = new RegExp(
+        `^KurrentDB \\(EventStoreDB\\) at 127\\.0\\.0\\.1:${port} cannot be reached: .*\\.$`,
+        'm',
+      );
+      expect(hasty.output()).toMatch(absence);
+      const waiting = startProgram('dist/scripts/setup.js', settings);
+      await eventually(waiting.output, (text) => text.includes(' Waiting for it.\n'));
+      const arrived = await startEventStoreDb({ port });
+      expect([await waiting.exitCode, waiting.output()]).toEqual([
+        0,
+        expect.stringContaining('"api_token"'),
+      ]);
+      expect(waiting.output().match(/Waiting for it/g)).toHaveLength(1);
+      await arrived.stop();
+      await database.close();
+    },
+    SLOW,
+  );
+});
+
+describe('a connection string', () => {
+  it(
+    'that says tls=false of a server that speaks TLS is refused with what to do, and so is the opposite',
+    async () => {
+      const secured = await startEventStoreDb({ tls: selfSigned() });
+      const database = await createTestDatabase();
+      expect(await start(database, `esdb://localhost:${secured.port}?tls=false`)).toMatch(
+        /^The event store at localhost:\d+ speaks TLS, and EVENT_STORE_URL says tls=false: remove that, .*$/,
+      );
+      expect(await start(database, `esdb://localhost:${server.port}`)).toMatch(
+        /^The event store at localhost:\d+ does not speak TLS, and EVENT_STORE_URL does not say tls=false: add that, .*$/,
+      );
+      await database.close();
+      await secured.stop();
+    },
+    SLOW,
+  );
+
+  it(
+    'with an IP address gets no warning of Node.js, and its certificate is checked',
+    async () => {
+      const tls = selfSigned();
+      const ca = join(mkdtempSync(join(tmpdir(), 'inkpad-test-')), 'ca.crt');
+      writeFileSync(ca, tls.cert);
+      const secured = await startEventStoreDb({ tls });
+      const database = await createTestDatabase();
+      const verify = (options: string) =>
+        startProgram(
+          'dist/scripts/verify.js',
+          createTestEnvironment(database.url, {
+            EVENT_STORE_URL: `esdb://127.0.0.1:${secured.port}${options}`,
+          }),
+        );
+      const accepted = verify(`?tlsCAFile=${ca}`);
+      expect([await accepted.exitCode, accepted.output()]).toEqual([
+        0,
+        expect.not.stringContaining('DEP0123'),
+      ]);
+      const refused = verify('');
+      expect([await refused.exitCode, refused.output()]).toEqual([
+        1,
+        expect.stringMatching(/^The certificate of the event store is not trusted/),
+      ]);
+      await database.close();
+      await secured.stop();
+    },
+    SLOW,
+  );
+});
+
 describe('an EventStoreDB with users', () => {
   it(
     'refuses a wrong password and an untrusted certificate with messages that say so',

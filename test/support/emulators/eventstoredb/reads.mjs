@@ -44,9 +44,6 @@ export function responses(log, options, signal) {
   }
   if (!options.hasAll()) throw new ReadFailure(failures.invalidArgument('neither stream nor $all'));
   if (subscription) return subscribeToAll(log, options, signal);
-  if (options.hasFilter()) {
-    throw new ReadFailure(failures.invalidArgument('reads with a filter are not supported'));
-  }
   return readAll(log, options, BigInt(options.getCount()));
 }
 
@@ -88,9 +85,11 @@ function* readAll(log, options, count) {
   }
   if (from.hasEnd()) index = log.events.length;
   if (step === -1) index -= 1;
-  for (let left = count; left > 0n && log.events[index] !== undefined; left -= 1n) {
+  const { passes } = filterOf(options);
+  for (let left = count; left > 0n && log.events[index] !== undefined; index += step) {
+    if (!passes(log.events[index])) continue;
     yield eventResponse(log.events[index], how);
-    index += step;
+    left -= 1n;
   }
 }
 

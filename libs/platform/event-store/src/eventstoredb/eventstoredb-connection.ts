@@ -3,6 +3,7 @@ import { ConfigError } from '#kernel/config-error.js';
 import { getErrorMessage } from '#kernel/errors.js';
 import { acceptIdentityOnly } from './accept-encoding.js';
 import { renameProtocol } from './connection-string.js';
+import { omitIpServerName } from './ip-server-name.js';
 import {
   RESPONSE_TIMEOUT_MS,
   isCallError,
@@ -12,6 +13,7 @@ import {
 } from './eventstoredb-errors.js';
 
 acceptIdentityOnly();
+omitIpServerName();
 
 const DISPOSE_TIMEOUT_MS = 1_000;
 /** The keep-alive timeout of the client when the connection string sets none. */

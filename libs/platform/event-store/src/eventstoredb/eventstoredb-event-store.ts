@@ -13,7 +13,7 @@ import { createId } from '#kernel/randomness.js';
 import { RETRY, retryUntil } from '#kernel/retry-until.js';
 import { BatchSlots } from '#database/batcher.js';
 import type { ProcessSession } from '#database/process-session.js';
-import { query, isConnectionLoss, isTransient } from '#database/connection.js';
+import { isConnectionLoss, isTransient } from '#database/connection.js';
 import {
   ConflictError,
   EventStore,
@@ -37,15 +37,17 @@ import {
   type Intent,
 } from './intents.js';
 import { EventStoreDbConnection } from './eventstoredb-connection.js';
+import { findRefusal } from './event-store-wait.js';
 import { EventStoreDbAppender } from './eventstoredb-appender.js';
-import { RefusedError } from './eventstoredb-errors.js';
 import { EventStoreDbIdentity } from './eventstoredb-identity.js';
 import { EventStoreDbReader } from './eventstoredb-reader.js';
 import type { PersonalKeys } from '../personal-keys/personal-keys.js';
 import { OwnStreams } from './eventstoredb-streams.js';
+import { RareWarnings } from './rare-warnings.js';
 import { EventStoreDbSubscription } from './eventstoredb-subscription.js';
 import { CapTurns } from '../commands/cap-turns.js';
 import { RemainingWrites } from '../commands/remaining-writes.js';
+import { findPlace } from './history-places.js';
 import { logServerVersion } from './server-version.js';
 import { refuseHistoryInPostgres } from '../log/positions-check.js';
 import type { StreamKind } from '../read-models/read-models.js';
@@ -69,6 +71,7 @@ export class EventStoreDbEventStore
   override readonly readModelsMayLag = true;
   override readonly readModelSlots = new BatchSlots(1, () => READ_MODELS_STUCK_MS);
   private readonly log = new Logger(EventStoreDbEventStore.name);
+  private readonly rareWarnings = new RareWarnings(this.log);
   private readonly connection: EventStoreDbConnection;
   private readonly reader: EventStoreDbReader;
   private readonly appender: EventStoreDbAppender;
@@ -120,8 +123,8 @@ export class EventStoreDbEventStore
       await logServerVersion(this.config.eventStoreUrl ?? '', this.log);
     } catch (error) {
       if (!(error instanceof UnavailableError)) throw error;
-      const { cause } = error;
-      if (cause instanceof RefusedError) throw new ConfigError(cause.message, { cause: error });
+      const refusal = await findRefusal(error, this.config.eventStoreUrl ?? '');
+      if (refusal) throw refusal;
       this.log.warn(getMessageWithCause(error));
     }
     this.recovery = this.recoverPeriodically();
@@ -167,6 +170,13 @@ export class EventStoreDbEventStore
     yield* this.reader.readStream(stream, options);
   }
 
+  override async *readStreams(
+    ranges: { stream: string; to: number }[],
+  ): AsyncIterable<StoredEvent[]> {
+    await this.assertOurs();
+    yield* this.reader.readStreams(ranges);
+  }
+
   override async readEvents(refs: EventRef[]): Promise<StoredEvent[]> {
     await this.assertOurs();
     return this.reader.readEvents(refs);
@@ -174,11 +184,7 @@ export class EventStoreDbEventStore
 
   /** Finds an event by the table of the history. An event that is not there yet is near the end of its stream. */
   override async findEvent(stream: string, id: string): Promise<StoredEvent | undefined> {
-    const [place] = await query<EventRef>(this.pool, {
-      name: 'history_place',
-      text: 'select stream, revision from history where event_id = $1',
-      values: [id],
-    });
+    const place = await findPlace(this.pool, id);
     if (place && place.stream !== stream) return undefined;
     const [event] = place ? await this.readEvents([place]) : [];
     return event?.id === id ? event : super.findEvent(stream, id);
@@ -199,16 +205,9 @@ export class EventStoreDbEventStore
   }
 
   override async subscribe(subscriber: Subscriber): Promise<void> {
-    const { signal } = subscriber;
-    while (!signal.aborted) {
-      try {
-        await this.assertOurs();
-        break;
-      } catch (error) {
-        this.log.warn(`a subscription waits for the event store: ${getMessageWithCause(error)}`);
-        await pause(RECOVER_EVERY_MS, signal);
-      }
-    }
+    const what = 'a subscription waits for the event store';
+    const check = () => this.assertOurs();
+    await this.rareWarnings.repeat(what, check, RECOVER_EVERY_MS, subscriber.signal);
     await this.subscription.run(subscriber);
   }
 
@@ -355,8 +354,9 @@ export class EventStoreDbEventStore
         for (const stored of await takeOverIntents(this.pool, 20, this.leaseHolder))
           await this.tryFinish(stored);
       } catch (error) {
-        this.log.warn(
-          `intents could not be checked, trying again later: ${getErrorMessage(error)}`,
+        this.rareWarnings.warn(
+          'intents could not be checked, trying again later',
+          getErrorMessage(error),
         );
       }
       await pause(RECOVER_EVERY_MS, this.stopped.signal);

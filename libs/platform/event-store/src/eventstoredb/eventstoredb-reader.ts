@@ -6,14 +6,23 @@ import {
   type EventStoreDBClient,
   type JSONRecordedEvent,
 } from '@eventstore/db-client';
-import { BEGINNING, type EventRef, type Position, type StoredEvent } from '../port/event-store.js';
+import {
+  BEGINNING,
+  STREAM_BATCH_SIZE,
+  type EventRef,
+  type Position,
+  type StoredEvent,
+} from '../port/event-store.js';
 import type { EventStoreDbConnection } from './eventstoredb-connection.js';
 import { classifyError, isSilence, toUnavailableError } from './eventstoredb-errors.js';
 import { getPosition, type OwnStreams } from './eventstoredb-streams.js';
+import { withStreamFilter } from './filtered-reads.js';
 import { isAfter } from '../port/position.js';
 
 const PAGE = 500;
 const CONCURRENCY = 8;
+/** How many streams `readStreams` asks for before it needs them. */
+const STREAMS_AHEAD = 16;
 
 type Destroyable = { destroy: () => unknown };
 
@@ -22,6 +31,10 @@ type Destroyable = { destroy: () => unknown };
  * @throws UnavailableError when the server does not respond in time
  */
 export class EventStoreDbReader {
+  /** Whether most of the log's last page belonged to others. */
+  private isShared = false;
+  private canFilter = true;
+
   constructor(
     private readonly connection: EventStoreDbConnection,
     private readonly streams: OwnStreams,
@@ -75,28 +88,68 @@ export class EventStoreDbReader {
     return events;
   }
 
+  /**
+   * Reads several streams, each up to a revision (inclusive), in batches of whole streams where they are short. Reads the
+   * first pages of the next ones ahead.
+   */
+  async *readStreams(ranges: { stream: string; to: number }[]): AsyncIterable<StoredEvent[]> {
+    const readFirstPage = ({ stream, to }: { stream: string; to: number }) => {
+      const page = this.readForwards(stream, 0, Math.min(PAGE, to + 1));
+      // Its failure is reported where it is awaited.
+      page.catch(() => undefined);
+      return page;
+    };
+    const ahead = ranges.slice(0, STREAMS_AHEAD).map(readFirstPage);
+    let batch: StoredEvent[] = [];
+    for (const [i, range] of ranges.entries()) {
+      const page = (await ahead.shift()) ?? [];
+      const next = ranges[i + STREAMS_AHEAD];
+      if (next) ahead.push(readFirstPage(next));
+      if (batch.length > 0 && batch.length + page.length > STREAM_BATCH_SIZE) {
+        yield batch;
+        batch = [];
+      }
+      batch = batch.concat(page);
+      const last = page.at(-1);
+      if (!last || page.length < PAGE || last.revision >= range.to) continue;
+      yield batch;
+      batch = [];
+      for await (const rest of this.readRest(range, last.revision + 1)) yield rest;
+    }
+    if (batch.length > 0) yield batch;
+  }
+
+  private async *readRest(
+    { stream, to }: { stream: string; to: number },
+    from: number,
+  ): AsyncIterable<StoredEvent[]> {
+    for (let start = from; start <= to;) {
+      const page = await this.readForwards(stream, start, Math.min(PAGE, to - start + 1));
+      if (page.length > 0) yield page;
+      if (page.length < PAGE) return;
+      start += page.length;
+    }
+  }
+
+  private readForwards(stream: string, from: number, maxCount: number): Promise<StoredEvent[]> {
+    return this.readPage(
+      (client) =>
+        client.readStream(this.streams.getStreamName(stream), {
+          fromRevision: BigInt(from),
+          direction: FORWARDS,
+          maxCount,
+        }),
+      (event) => this.streams.toStoredEvent(event),
+    );
+  }
+
+  /** Reads the log. On a server with many other streams, the server leaves these out. */
   async readAll(after: Position, limit: number): Promise<StoredEvent[]> {
     const events: StoredEvent[] = [];
     // Some events belong to others, and the first one is the last of the page before.
     const maxCount = Math.min(PAGE, 2 * limit + 1);
     for (let from = after; events.length < limit;) {
-      let readCount = 0;
-      let last = from;
-      const page = await this.readPage(
-        (client) => {
-          readCount = 0;
-          return client.readAll({
-            fromPosition: isAfter(from, BEGINNING) ? from : START,
-            direction: FORWARDS,
-            maxCount,
-          });
-        },
-        (event) => {
-          readCount++;
-          last = getPosition(event);
-          return isAfter(last, after) ? this.streams.toStoredEvent(event) : undefined;
-        },
-      );
+      const { page, readCount, last } = await this.readLogPage(from, maxCount);
       for (const event of page) {
         if (isAfter(event.position, from) && events.length < limit) events.push(event);
       }
@@ -105,6 +158,40 @@ export class EventStoreDbReader {
       from = last;
     }
     return events;
+  }
+
+  private async readLogPage(
+    from: Position,
+    maxCount: number,
+  ): Promise<{ page: StoredEvent[]; readCount: number; last: Position }> {
+    const isFiltered = this.isShared && this.canFilter;
+    let readCount = 0;
+    let last = from;
+    try {
+      const page = await this.readPage(
+        (client) => {
+          readCount = 0;
+          const reading = isFiltered ? withStreamFilter(client, this.streams.prefixes) : client;
+          return reading.readAll({
+            fromPosition: isAfter(from, BEGINNING) ? from : START,
+            direction: FORWARDS,
+            maxCount,
+          });
+        },
+        (event) => {
+          readCount++;
+          last = getPosition(event);
+          return isAfter(last, from) ? this.streams.toStoredEvent(event) : undefined;
+        },
+      );
+      if (!isFiltered && readCount === maxCount) this.isShared = page.length < maxCount / 2;
+      return { page, readCount, last };
+    } catch (error) {
+      if (!isFiltered) throw error;
+      // It may have to look at more than it can in time. By pages it does not.
+      this.canFilter = false;
+      return this.readLogPage(from, maxCount);
+    }
   }
 
   /** Reads the head of everything on the server, not only of our streams. */
