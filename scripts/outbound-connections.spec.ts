@@ -18,6 +18,7 @@ const CONNECTING_FILES = {
   'libs/platform/event-store/src/eventstoredb/eventstoredb-connection.ts':
     'KurrentDB: always direct',
   'libs/platform/event-store/src/eventstoredb/server-version.ts': 'KurrentDB: always direct',
+  'libs/platform/event-store/src/eventstoredb/tls-mismatch.ts': 'KurrentDB: always direct',
 };
 
 /** Modules that open connections, but for these of their exports. */
