@@ -83,8 +83,8 @@ function customerCardWrite(id) {
       : issue({ ...ids, code }, template),
   );
   const claims = [
-    keys.claim(accountId, 'card_code', code, creation.stream),
-    keys.claim(accountId, 'enrolment', `${id} 1`, creation.stream),
+    keys.createClaim(accountId, 'card_code', code, creation.stream),
+    keys.createClaim(accountId, 'enrolment', `${id} 1`, creation.stream),
   ];
   return { creation, claims };
 }

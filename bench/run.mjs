@@ -22,6 +22,7 @@ const benches = {
   'long-card': 'what a stamp costs on a card with 5,000 stamps, compared with a new one',
   'as-of': 'how long a card with 10,000 stamps takes to be shown as it was',
   rebuild: 'how fast the read models are rebuilt from a history',
+  engines: 'how fast a history is verified, rebuilt, backed up and moved with either engine',
   disk: 'how much room stamps, customers, deliveries and passes take in the database',
   proof: 'what the table of the history and the transparency log cost for each event',
   imports: 'how long a file of 50,000 customers takes, and the same file again',

@@ -12,6 +12,7 @@ const STANDARD_ERROR: Output = process.stderr.isTTY
 export class Progress {
   private done = 0;
   private shownAt = 0;
+  private isShown = false;
   private readonly startedAt: number;
 
   /** @param total as far as known; it may turn out to be more */
@@ -38,7 +39,13 @@ export class Progress {
     if (this.output.isTTY) this.output.write('\n');
   }
 
+  /** Ends work that is usually too short to show its progress. */
+  endIfShown(): void {
+    if (this.isShown) this.end();
+  }
+
   private show(): void {
+    this.isShown = true;
     const text = this.text();
     this.output.write(this.output.isTTY ? `\r${this.bar()} ${text}\u001b[K` : `${text}\n`);
   }

@@ -7,6 +7,7 @@ import { connectFirst } from '#database/first-connection.js';
 import { createDataSource, getPool } from '#database/data-source.js';
 import { MasterKeys } from '#database/master-keys.js';
 import { openEventStore } from '#event-store/port/engine.js';
+import { shareLogReads } from '#event-store/log/shared-log-reads.js';
 import type { EventStore } from '#event-store/port/event-store.js';
 import { PersonalKeys } from '#event-store/personal-keys/personal-keys.js';
 import { ReadModels } from '#event-store/read-models/read-models.js';
@@ -14,6 +15,7 @@ import { OrphanedStreams } from '#event-store/verification/orphaned-streams.js';
 import { Verification } from '#event-store/verification/verification.js';
 import { customerSubjects } from '#stamping/customer-subjects.js';
 import { plainTables, readModels } from '../apps/read-models.js';
+import { retryLostConnections, retrySlowConnection } from './lost-connections.js';
 import { printInstallation } from './run-script.js';
 
 export type VerificationServices = {
@@ -38,18 +40,19 @@ export async function withVerification<R>(
     printInstallation(config);
   }
   const source = createDataSource(config, 'script');
-  await connectFirst(config.databaseUrl, () => source.initialize());
+  await connectFirst(config.databaseUrl, () => retrySlowConnection(() => source.initialize()));
   const pool = getPool(source);
   const masterKeys = new MasterKeys(pool, config);
   const keys = new PersonalKeys(pool, masterKeys, customerSubjects);
   const store = await openEventStore(pool, keys, config, readModels, plainTables);
   try {
-    await masterKeys.onModuleInit();
-    if (isMainThread) await store.onModuleInit();
+    await retryLostConnections(() => masterKeys.onModuleInit());
+    if (isMainThread) await retryLostConnections(() => store.onModuleInit());
     const rows = new ReadModels(pool, store, keys);
     const verification = new Verification(pool, store, rows, keys, readModels);
-    const strays = new OrphanedStreams(pool, store, rows, readModels);
-    return await work({ config, pool, store, verification, strays });
+    const log = store.readModelsMayLag ? shareLogReads(store) : store;
+    const strays = new OrphanedStreams(pool, log, rows, readModels);
+    return await work({ config, pool, store: log, verification, strays });
   } finally {
     masterKeys.onModuleDestroy();
     await store.onApplicationShutdown();

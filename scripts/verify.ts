@@ -13,6 +13,8 @@ import type {
   Verification,
   VerificationResult,
 } from '#event-store/verification/verification.js';
+import { retryLostConnections } from './lost-connections.js';
+import { Progress } from './progress.js';
 import { runScript } from './run-script.js';
 import { withVerification } from './verification-services.js';
 import { verifyCheckpoints } from './verify-checkpoints.js';
@@ -60,19 +62,34 @@ runScript(async () => {
       covered = summary;
       add({ differences });
     }
+    const progress = new Progress('events', await retryLostConnections(() => countEvents(pool)));
     const [{ events, errors }, strays] = await Promise.all([
-      new HistoryVerification(pool, store).verify(),
-      services.strays.find(repair),
-      verifySlices({ verification, slices: listSlices(pool), repair }, add),
+      retryLostConnections(() => new HistoryVerification(pool, store).verify()),
+      retryLostConnections(() => services.strays.find(repair)),
+      verifySlices({ verification, slices: listSlices(pool), repair }, (verified) => {
+        add(verified);
+        progress.add(verified.events);
+      }),
     ]);
+    progress.endIfShown();
     numbered = events;
     add({ differences: errors });
     // Afterwards, because they are counted from the history.
-    const statistics = await new StatisticsVerification(pool).verify(repair);
+    const statistics = await retryLostConnections(() =>
+      new StatisticsVerification(pool).verify(repair),
+    );
     storeCount = statistics.stores;
     add({ differences: statistics.errors });
     add(strays);
   });
+  print(sum, { covered, numbered, storeCount });
+  if (sum.differences > 0) process.exitCode = 1;
+});
+
+function print(
+  sum: Sum,
+  { covered, numbered, storeCount }: { covered: string; numbered: number; storeCount: number },
+): void {
   if (sum.outdated > 0) {
     console.log(
       `${sum.outdated} read models are of an older projection version: each is projected again when it is next loaded`,
@@ -86,8 +103,7 @@ runScript(async () => {
   console.log(
     `${sum.streams} streams, ${sum.events} events: ${sum.differences === 0 ? 'every read model matches its events; every hash, head and claim is correct; the history is in order' : `${sum.differences} differences`}`,
   );
-  if (sum.differences > 0) process.exitCode = 1;
-});
+}
 
 function parseOptions(args: string[]) {
   const options = {
@@ -104,16 +120,27 @@ function parseOptions(args: string[]) {
   throw new ConfigError(USAGE);
 }
 
+/** Counts the events that the read models are made from. */
+async function countEvents(pool: pg.Pool): Promise<number> {
+  const counts = readModels.map(
+    ({ table }) => `(select coalesce(sum(revision + 1), 0) from ${table})`,
+  );
+  const { rows } = await pool.query<{ n: number }>(`select (${counts.join(' + ')})::bigint as n`);
+  return rows[0]?.n ?? 0;
+}
+
 /** Lists slices by ranges of ids. Ids are dense, so each holds about as many read models. */
 async function* listSlices(pool: pg.Pool): AsyncGenerator<IdRange> {
   for (const { table } of readModels) {
     for (let from = 0; ;) {
-      const { rows } = await pool.query<{ last: number | null }>(
-        `select max(id) as last from
-           (select id from ${table} where id >= $1 order by id limit ${BATCH_SIZE}) r`,
-        [from],
-      );
-      const [next] = rows;
+      const [next] = await retryLostConnections(async () => {
+        const { rows } = await pool.query<{ last: number | null }>(
+          `select max(id) as last from
+             (select id from ${table} where id >= $1 order by id limit ${BATCH_SIZE}) r`,
+          [from],
+        );
+        return rows;
+      });
       if (!next?.last) break;
       yield { table, from, to: next.last };
       from = next.last + 1;
@@ -137,7 +164,7 @@ async function verifySlices(
   const several = (verify: (slice: IdRange) => Promise<VerificationResult>) =>
     Promise.all(Array.from({ length: SLICES_OF_THREAD }, () => oneByOne(verify)));
   await Promise.all([
-    several((slice) => verification.verifyRange(slice, repair)),
+    several((slice) => retryLostConnections(() => verification.verifyRange(slice, repair))),
     ...threads.map(async ({ worker, ended }) => {
       const early = ended.then(() => {
         throw new Error('a thread ended early');
