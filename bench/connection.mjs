@@ -65,8 +65,11 @@ export class Connection {
   }
 }
 
-/** @returns {Buffer} the bytes of a POST with a JSON body */
-export function postRequest(path, token, body) {
+/**
+ * @param {string[]} [headers] further ones, as lines
+ * @returns {Buffer} the bytes of a POST with a JSON body
+ */
+export function postRequest(path, token, body, headers = []) {
   const json = JSON.stringify(body);
   return Buffer.from(
     [
@@ -75,6 +78,7 @@ export function postRequest(path, token, body) {
       `Authorization: Bearer ${token}`,
       'Content-Type: application/json',
       `Content-Length: ${Buffer.byteLength(json)}`,
+      ...headers,
       '',
       json,
     ].join('\r\n'),

@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto';
 import { Connection, postRequest } from './connection.mjs';
 import { inRandomOrder, round } from './rounds.mjs';
 import { stampBody } from './stamp-body.mjs';
@@ -14,8 +15,14 @@ process.on('message', (message) => {
 
 async function handle({ target, name, concurrency, seconds }) {
   if (target) {
-    const requests = target.paths.map((path) => postRequest(path, target.token, stampBody));
-    targets.set(target.name, { port: target.port, requests: inRandomOrder(requests) });
+    const { port, paths, token, hasKeys } = target;
+    const withKey = (path) =>
+      postRequest(path, token, stampBody, [`Idempotency-Key: ${randomUUID()}`]);
+    const requests = paths.map((path) => {
+      const request = postRequest(path, token, stampBody);
+      return hasKeys ? () => withKey(path) : () => request;
+    });
+    targets.set(target.name, { port, requests: inRandomOrder(requests) });
     return { ready: true };
   }
   const { port, requests } = targets.get(name);
@@ -25,7 +32,7 @@ async function handle({ target, name, concurrency, seconds }) {
   let reported = 0;
   try {
     return await round({ concurrency, seconds }, async (worker) => {
-      const { status, body } = await connections[worker].send(requests.next().value);
+      const { status, body } = await connections[worker].send(requests.next().value());
       if (status === 200) return true;
       if (reported++ < SHOWN_FAILURES) console.error(`${name} responded with ${status}: ${body}`);
       return false;

@@ -105,10 +105,13 @@ class Stage {
     return url.href;
   }
 
-  /** The tests' emulator of EventStoreDB, with its log in a file and fsync on. */
-  async eventStoreDb(name) {
+  /**
+   * The tests' emulator of EventStoreDB, with its log in a file and fsync on.
+   * @param {{ delays?: boolean }} [how] whether appends take as long as on a real server
+   */
+  async eventStoreDb(name, { delays = false } = {}) {
     const log = join(this.dataDir, `${name}.log`);
-    const store = await startEventStoreDbProcess(['--log', log]);
+    const store = await startEventStoreDbProcess(['--log', log, ...(delays ? ['--delays'] : [])]);
     this.stores.push(store);
     return { connectionString: store.connectionString, log };
   }

@@ -39,6 +39,8 @@ export function run(args) {
       peers: { type: 'string', default: PEERS.join() },
       against: { type: 'string' },
       cores: { type: 'boolean', default: false },
+      keys: { type: 'boolean', default: false },
+      'no-delays': { type: 'boolean', default: false },
       cards: { type: 'string', default: '2000' },
     },
   });
@@ -56,6 +58,8 @@ export function run(args) {
     peers,
     against,
     eventStoreDb: values.engine === 'eventstoredb',
+    delays: !values['no-delays'],
+    keys: values.keys,
     cards: positive('cards', values.cards),
     rounds: positive('rounds', values.rounds),
     seconds: positive('seconds', values.seconds),
@@ -125,11 +129,11 @@ async function once(stage, variant, load) {
   return { ...result, node, postgres };
 }
 
-async function prepare(stage, { eventStoreDb, against, peers, cards }) {
+async function prepare(stage, { eventStoreDb, delays, keys, against, peers, cards }) {
   const load = stage.start('bench/load.mjs', { part: 'load' });
   const overHttp = async (name, target, stamps) => {
     const { port, token, paths } = target;
-    await stage.ask(load, { target: { name, port, token, paths } });
+    await stage.ask(load, { target: { name, port, token, paths, hasKeys: keys } });
     return {
       name,
       pid: target.pid,
@@ -150,7 +154,7 @@ async function prepare(stage, { eventStoreDb, against, peers, cards }) {
   if (against !== null) variants.push(await api('other', against));
   if (eventStoreDb) {
     const onEventStoreDb = async (name, from) => {
-      const engine = { EVENT_STORE_URL: await eventStoreUrl(stage, name) };
+      const engine = { EVENT_STORE_URL: await eventStoreUrl(stage, name, delays) };
       const other = await startInkpad(stage, `bench_${name.replace('-', '_')}`, engine, from);
       other.paths = await enrolMany(other.enrol, cards);
       return overHttp(name, other, () => rowStamps(stage, other));
@@ -185,9 +189,9 @@ async function bareCommit(stage, cards) {
 }
 
 /** The server at EVENT_STORE_URL, or else the tests' emulator with its log in a file and fsync on. */
-async function eventStoreUrl(stage, name) {
+async function eventStoreUrl(stage, name, delays) {
   if (process.env.EVENT_STORE_URL) return process.env.EVENT_STORE_URL;
-  return (await stage.eventStoreDb(name)).connectionString;
+  return (await stage.eventStoreDb(name, { delays })).connectionString;
 }
 
 /** Reads only the rows, because the events are in another store; `verify` checks that they agree. */

@@ -242,8 +242,8 @@ export class Stack {
   }
 }
 
-/** Starts the emulator with its log in a file, so that confirmed appends survive a kill. */
+/** Starts the emulator, as slow as a real server, with its log in a file, so that confirmed appends survive a kill. */
 function startEventStore(dataDir: string, port: number): Promise<EventStoreDbProcess> {
   const log = join(dataDir, 'eventstoredb.log');
-  return startEventStoreDbProcess(['--port', String(port), '--log', log]);
+  return startEventStoreDbProcess(['--port', String(port), '--log', log, '--delays']);
 }

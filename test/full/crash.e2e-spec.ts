@@ -295,7 +295,7 @@ describe('many concurrent changes of cards', () => {
 /** Starts the emulator with its log in a file, so that confirmed events survive a kill. */
 function startEventStoreDb(port = 0): Promise<EventStoreDbProcess> {
   const log = join(dataDir, 'eventstoredb.log');
-  return startEventStoreDbProcess(['--port', String(port), '--log', log, '--tie']);
+  return startEventStoreDbProcess(['--port', String(port), '--log', log, '--delays']);
 }
 
 /** Expires the leases of dead processes at once, instead of after a minute. */

@@ -1,7 +1,10 @@
 import { randomUUID } from 'node:crypto';
+import { once } from 'node:events';
 import { appendFile, mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { connect, constants, type IncomingHttpHeaders } from 'node:http2';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { buffer } from 'node:stream/consumers';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
 import {
   BACKWARDS,
@@ -22,6 +25,8 @@ import { fetchServerVersion } from '#event-store/eventstoredb/server-version.js'
 import { eventually } from '../support/jest/eventually.js';
 import { startEventStoreDbProcess } from '../support/emulators/eventstoredb/as-process.mjs';
 import { selfSigned } from '../support/emulators/eventstoredb/certificate.mjs';
+import { startEventStoreDbCluster } from '../support/emulators/eventstoredb/cluster.mjs';
+import { MEASURED_DELAYS, pickDelay } from '../support/emulators/eventstoredb/latency.mjs';
 import {
   startEventStoreDb,
   type EventStoreDb,
@@ -389,6 +394,21 @@ describe.each([
     await other.close();
   });
 
+  it('takes as long as it is told to, and writes in the order of arrival', async () => {
+    const slowStore = await openStore({ ...options, delays: [{ appends: 1, ms: [40, 40] }] });
+    const write = (stream: string, expectedRevision: AppendExpectedRevision) =>
+      slowStore.client.appendToStream(stream, event(), { expectedRevision });
+    const stream = newStream();
+    const startedAt = performance.now();
+    await write(stream, 'no_stream');
+    expect(performance.now() - startedAt).toBeGreaterThan(35);
+    await Promise.all([0n, 1n, 2n].map((revision) => write(stream, revision)));
+    // With three under way, the last one takes three times as long: the server writes no faster.
+    expect(performance.now() - startedAt).toBeGreaterThan(35 + 3 * 35);
+    expect(slowStore.server.appended).toBe(4);
+    await slowStore.close();
+  });
+
   it(`receives each append as a ${path}`, async () => {
     server.fault.failAppends(1, 'not-ready');
     await expect(append(newStream(), event(), 'any')).rejects.toMatchObject({
@@ -526,12 +546,131 @@ describe('the EventStoreDB emulator', () => {
     expect(await revisions({})).toHaveLength(100);
   });
 
+  it.each([
+    ['26.0.3', 'identity,deflate,gzip', 'gzip'],
+    ['26.0.3', 'identity', 'identity'],
+    ['23.10.6.0', 'identity,deflate,gzip', 'identity'],
+  ])('version %s compresses for a client that accepts %s: %s', async (version, accepted, used) => {
+    const other = await startEventStoreDb({ version });
+    const session = connect(`http://127.0.0.1:${other.port}`);
+    const call = session.request({
+      [constants.HTTP2_HEADER_METHOD]: 'POST',
+      [constants.HTTP2_HEADER_PATH]: '/event_store.client.gossip.Gossip/Read',
+      'content-type': 'application/grpc',
+      te: 'trailers',
+      'grpc-accept-encoding': accepted,
+    });
+    call.end(Buffer.alloc(5));
+    const [headers] = (await once(call, 'response')) as [IncomingHttpHeaders];
+    const message = await buffer(call);
+    expect(headers['grpc-encoding']).toBe(used);
+    expect(message[0]).toBe(used === 'gzip' ? 1 : 0);
+    session.close();
+    await other.stop();
+  });
+
   it('serves a client that discovers the nodes of a cluster', async () => {
     const discoveryClient = EventStoreDBClient.connectionString(
       server.connectionString.replace('esdb:', 'esdb+discover:'),
     );
     expect(await readIds(discoveryClient, stream)).toHaveLength(100);
     await discoveryClient.dispose();
+  });
+});
+
+describe('delays as on real servers', () => {
+  it.each([
+    [1, 3, 3],
+    [16, 9, 11],
+    [64, 12, 21],
+    [128, 24, 42],
+  ])('with %d appends under way, one takes %d to %d ms', (appends, shortest, longest) => {
+    const at = (random: number) => pickDelay(MEASURED_DELAYS, appends, random);
+    expect([at(0), at(1)]).toEqual([shortest, longest]);
+  });
+
+  it('rise in between', () => {
+    const at = (appends: number) => pickDelay(MEASURED_DELAYS, appends, 0.5);
+    expect([2, 8, 16, 40, 64].map(at)).toEqual([2, 8, 16, 40, 64].map(at).sort((a, b) => a - b));
+    expect(at(2)).toBeGreaterThan(at(1));
+  });
+});
+
+describe('the leader of the EventStoreDB emulator', () => {
+  const askHttp = async ({ port }: EventStoreDb, path: string) => {
+    const { statusCode, body } = await request(`http://127.0.0.1:${port}${path}`);
+    const text = await body.text();
+    return { statusCode, body: text === '' ? undefined : (JSON.parse(text) as unknown) };
+  };
+
+  it('serves once it is elected, and is alive at /health/live before', async () => {
+    const { server, client, close } = await openStore({ leaderless: true });
+    const stream = newStream();
+    const live = { statusCode: 204, body: undefined };
+    expect(await askHttp(server, '/health/live')).toEqual(live);
+    expect(await askHttp(server, '/gossip')).toMatchObject({
+      body: { members: [{ state: 'Unknown', isAlive: true, httpEndPointPort: server.port }] },
+    });
+    await expect(client.appendToStream(stream, event())).rejects.toMatchObject({ type: 'unknown' });
+    await expect(readIds(client, stream)).rejects.toMatchObject({ type: 'unavailable' });
+
+    server.fault.electLeader();
+    expect(await askHttp(server, '/gossip')).toMatchObject({
+      body: { members: [{ state: 'Leader' }], serverPort: server.port },
+    });
+    await client.appendToStream(stream, event());
+    server.fault.loseLeader();
+    await expect(client.appendToStream(stream, event())).rejects.toMatchObject({ type: 'unknown' });
+    expect(await askHttp(server, '/health/live')).toEqual(live);
+    expect(await askHttp(server, '/health/live?liveCode=200')).toMatchObject({ statusCode: 200 });
+    await close();
+  });
+
+  it('changes to another node, which has every acknowledged event', async () => {
+    const cluster = await startEventStoreDbCluster({ delays: [{ appends: 1, ms: [4, 4] }] });
+    const client = EventStoreDBClient.connectionString(cluster.connectionString);
+    const first = cluster.leader;
+    const stream = newStream();
+    const confirmedIds: string[] = [];
+    let isStopping = false;
+    const writing = (async () => {
+      for (let one = event(); !isStopping; one = event()) {
+        const expectedRevision = confirmedIds.length - 1;
+        const expected = expectedRevision < 0 ? 'no_stream' : BigInt(expectedRevision);
+        for (let isWritten = false; !isWritten;) {
+          isWritten = await client
+            .appendToStream(stream, one, { expectedRevision: expected, deadline: 1_000 })
+            .then(
+              () => true,
+              () => false,
+            );
+        }
+        confirmedIds.push(one.id);
+      }
+    })();
+    await eventually(
+      () => confirmedIds.length,
+      (length) => length > 20,
+    );
+    const change = cluster.changeLeader(200);
+    expect(cluster.leader).toBeUndefined();
+    await change;
+    const countAtChange = confirmedIds.length;
+    await eventually(
+      () => confirmedIds.length,
+      (length) => length > countAtChange + 20,
+    );
+    isStopping = true;
+    await writing;
+    await first?.listenAgain();
+
+    expect(cluster.leader).not.toBe(first);
+    expect(await readIds(client, stream)).toEqual(confirmedIds);
+    const follower = EventStoreDBClient.connectionString(first?.connectionString ?? '');
+    expect(await readIds(follower, stream)).toEqual(confirmedIds);
+    await follower.dispose();
+    await client.dispose();
+    await cluster.stop();
   });
 });
 

@@ -3,6 +3,7 @@ import { readFileSync } from 'node:fs';
 import { createServer } from 'node:http';
 import { json } from 'node:stream/consumers';
 import { parseArgs } from 'node:util';
+import { MEASURED_DELAYS } from './latency.mjs';
 import { startEventStoreDb } from './server.mjs';
 
 const { values } = parseArgs({
@@ -15,6 +16,8 @@ const { values } = parseArgs({
     'tls-key': { type: 'string' },
     'max-append-size': { type: 'string' },
     'no-batch-append': { type: 'boolean', default: false },
+    delays: { type: 'boolean', default: false },
+    leaderless: { type: 'boolean', default: false },
     tie: { type: 'boolean', default: false },
   },
 });
@@ -29,6 +32,8 @@ const store = await startEventStoreDb({
   ...(cert && key ? { tls: { cert: readFileSync(cert), key: readFileSync(key) } } : {}),
   ...(size === undefined ? {} : { maxAppendSize: Number(size) }),
   batchAppend: !values['no-batch-append'],
+  ...(values.delays ? { delays: MEASURED_DELAYS } : {}),
+  leaderless: values.leaderless,
 });
 
 /** @param {string[]} list name:password */

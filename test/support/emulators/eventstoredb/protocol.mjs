@@ -291,11 +291,20 @@ export function supportedMethods({ batchAppend }) {
   return supported;
 }
 
-/** Creates the cluster info of a single node, for connection strings that use discovery. */
-export function createOneNodeCluster(host, port) {
-  const member = new gossip.MemberInfo();
-  member.setState(gossip.MemberInfo.VNodeState.LEADER);
-  member.setIsAlive(true);
-  member.setHttpEndPoint(new gossip.EndPoint().setAddress(host).setPort(port));
-  return new gossip.ClusterInfo().setMembersList([member]);
+/**
+ * Creates the cluster info for clients that discover the leader.
+ * @param {import('./members.mjs').Members} members
+ */
+export function createClusterInfo(members) {
+  const { LEADER, FOLLOWER, UNKNOWN, SHUTDOWN } = gossip.MemberInfo.VNodeState;
+  const states = { Leader: LEADER, Follower: FOLLOWER, Unknown: UNKNOWN, Shutdown: SHUTDOWN };
+  return new gossip.ClusterInfo().setMembersList(
+    members.list.map((member) =>
+      new gossip.MemberInfo()
+        .setInstanceId(structuredUuid(member.id))
+        .setState(states[members.getState(member)])
+        .setIsAlive(member.isAlive)
+        .setHttpEndPoint(new gossip.EndPoint().setAddress(member.host).setPort(member.port)),
+    ),
+  );
 }

@@ -14,9 +14,16 @@ export type EventStoreDbOptions = {
   writeTimeoutMs?: number;
   /** How many ids `any` and `stream_exists` remember; default 256. */
   recentIds?: number;
-  /** What `/info` says; default 26.0.3. */
+  /** What `/info` says; default 26.0.3. From 25 on, responses are compressed for clients that accept it. */
   version?: string;
+  /** How long appends take; by default no time at all. */
+  delays?: Delay[];
+  /** Whether the node waits for `electLeader` before it serves. */
+  leaderless?: boolean;
 };
+
+/** With so many appends under way, one takes from the shorter to the longer time. */
+export type Delay = { appends: number; ms: [shortest: number, longest: number] };
 
 export type Faults = {
   /** The next appends fail before anything is written. */
@@ -30,6 +37,9 @@ export type Faults = {
   /** Appends are written at once but answered late; reads start late. 0 ends the delay. */
   delayResponses(ms: number): void;
   dropSubscriptions(how?: 'cancelled' | 'unavailable' | 'too-slow' | 'connection'): void;
+  /** Until a leader is elected, the node responds to `/health/live`, and that it is not ready to all else. */
+  loseLeader(): void;
+  electLeader(): void;
   /** Drops all planned faults, and the delay. */
   clear(): void;
 };

@@ -3,15 +3,18 @@ import { createServer } from 'node:net';
 import { createServer as createTlsServer } from 'node:tls';
 import { setTimeout as wait } from 'node:timers/promises';
 import { findCaller, mayAccess } from './access.mjs';
-import { httpApi } from './users.mjs';
+import { CompressingServer } from './compression.mjs';
 import { EventLog } from './event-log.mjs';
+import { httpApi } from './http-api.mjs';
+import { pickDelay, WriteQueue } from './latency.mjs';
+import { Members } from './members.mjs';
 import {
   BatchAppendResp,
   GossipService,
   ServerFeaturesService,
   StreamsService,
   batchSuccess,
-  createOneNodeCluster,
+  createClusterInfo,
   parseExpected,
   failures,
   grpc,
@@ -69,20 +72,39 @@ class Faults {
 }
 
 /** @param {import('./server.d.mts').EventStoreDbOptions} [options] */
-export async function startEventStoreDb({
-  port: wantedPort = 0,
-  log: file,
-  users: initialUsers,
-  tls,
-  batchAppend = true,
-  maxAppendSize = MEBIBYTE,
-  writeTimeoutMs = 2000,
-  recentIds = 256,
-  version = '26.0.3',
-} = {}) {
+export async function startEventStoreDb(options = {}) {
+  const members = new Members();
+  const log = new EventLog({ file: options.log, recentIds: options.recentIds });
+  const node = await startNode(options, log, members);
+  if (!options.leaderless) members.elect();
+  return node;
+}
+
+/**
+ * Starts one node of a cluster.
+ * @param {import('./server.d.mts').EventStoreDbOptions} options
+ * @param {EventLog} log
+ * @param {Members} members
+ */
+export async function startNode(
+  {
+    port: wantedPort = 0,
+    users: initialUsers,
+    tls,
+    batchAppend = true,
+    maxAppendSize = MEBIBYTE,
+    writeTimeoutMs = 2000,
+    version = '26.0.3',
+    delays,
+  },
+  log,
+  members,
+) {
   const users = initialUsers && { ...initialUsers };
   if (users && !tls) throw new Error('users need tls: the client sends credentials over TLS only');
-  const log = new EventLog({ file, recentIds });
+  const self = members.join(tls ? 'localhost' : HOST);
+  const writes = new WriteQueue();
+  let appendsUnderWay = 0;
   const faults = new Faults();
   /** @type {Map<number, import('node:net').Socket>} by the port of the client's end */
   const sockets = new Map();
@@ -95,6 +117,17 @@ export async function startEventStoreDb({
 
   // A pending timer must not keep a test run alive.
   const pause = (ms) => wait(Math.max(0, ms), undefined, { ref: false });
+
+  /**
+   * Refuses what only a leader does. Followers pass the rest on to it, unless the client wants the leader itself.
+   * @returns {Failure | null}
+   */
+  function leaderRefusal(call) {
+    const { leader } = members;
+    if (leader === null) return failures.notReady();
+    const isRequired = call.metadata.get('requires-leader')[0] === 'true';
+    return leader === self || !isRequired ? null : failures.notLeader(leader);
+  }
 
   /** @returns {Failure | null} */
   function refusal(call) {
@@ -127,23 +160,37 @@ export async function startEventStoreDb({
     if (failing === 'not-ready') return reply.notReady();
     if (failing === 'timeout') return reply.timeout();
 
-    let outcome;
+    appendsUnderWay += 1;
     try {
-      outcome = log.append(stream, expected, events);
-    } catch (error) {
-      console.error(error);
-      return reply.unknown(String(error));
-    }
-    if (!outcome.written) return reply.wrongVersion(outcome.current, expected);
+      const arrivedAt = performance.now();
+      const usualMs = delays ? pickDelay(delays, appendsUnderWay) : 0;
+      // Half of it before the write, so that a kill finds appends that are written and others that are not.
+      if (usualMs > 0) await writes.pass(usualMs / 2, pause);
+      // A dead node writes nothing.
+      if (!self.isAlive) return;
+      const refused = leaderRefusal(call);
+      if (refused) return members.leader === null ? reply.notReady() : reply.fail(refused);
 
-    const loss = faults.take('loseResponses');
-    if (loss === 'silence') return;
-    if (loss === 'drop') return dropConnection(call);
-    const { delayMs } = faults;
-    const patience = Math.min(writeTimeoutMs, deadline - Date.now());
-    if (delayMs > 0) await pause(Math.min(delayMs, patience));
-    if (delayMs > patience) return reply.timeout();
-    return reply.success(outcome);
+      let outcome;
+      try {
+        outcome = log.append(stream, expected, events);
+      } catch (error) {
+        console.error(error);
+        return reply.unknown(String(error));
+      }
+      if (!outcome.written) return reply.wrongVersion(outcome.current, expected);
+
+      const loss = faults.take('loseResponses');
+      if (loss === 'silence') return;
+      if (loss === 'drop') return dropConnection(call);
+      const delayMs = faults.delayMs + Math.max(0, arrivedAt + usualMs - performance.now());
+      const patience = Math.min(writeTimeoutMs, deadline - Date.now());
+      if (delayMs > 0) await pause(Math.min(delayMs, patience));
+      if (delayMs > patience) return reply.timeout();
+      return reply.success(outcome);
+    } finally {
+      appendsUnderWay -= 1;
+    }
   }
 
   function unaryAppend(call, callback) {
@@ -285,6 +332,8 @@ export async function startEventStoreDb({
     if (isDenied(call, 'read', stream ? streamName(stream) : '$all')) {
       return call.emit('error', failures.accessDenied());
     }
+    const notHere = leaderRefusal(call);
+    if (notHere) return call.emit('error', notHere);
     if (options.hasSubscription()) {
       subscriptions.add(call);
       left.signal.addEventListener('abort', () => subscriptions.delete(call));
@@ -325,12 +374,14 @@ export async function startEventStoreDb({
     call.emit('error', failure);
   }
 
-  const server = new grpc.Server({ 'grpc.max_receive_message_length': 17 * MEBIBYTE });
+  // 23.10 does not compress.
+  const Server = Number.parseInt(version, 10) >= 25 ? CompressingServer : grpc.Server;
+  const server = new Server({ 'grpc.max_receive_message_length': 17 * MEBIBYTE });
   server.addService(ServerFeaturesService, {
     getSupportedMethods: (_call, callback) => callback(null, supportedMethods({ batchAppend })),
   });
   server.addService(GossipService, {
-    read: (_call, callback) => callback(null, createOneNodeCluster(tls ? 'localhost' : HOST, port)),
+    read: (_call, callback) => callback(null, createClusterInfo(members)),
   });
   server.addService(StreamsService, {
     read,
@@ -341,7 +392,7 @@ export async function startEventStoreDb({
   });
   const connections = server.createConnectionInjector(grpc.ServerCredentials.createInsecure());
   // One port serves gRPC and the HTTP API, as the real one does.
-  const http = httpApi(users ?? {}, version);
+  const http = httpApi(users ?? {}, version, members, self);
   const secured =
     tls &&
     createTlsServer({ ...tls, ALPNProtocols: ['h2', 'http/1.1'] }, (socket) => {
@@ -374,9 +425,11 @@ export async function startEventStoreDb({
     listener.listen(port, HOST);
     await once(listener, 'listening');
     port = listener.address().port;
+    Object.assign(self, { port, isAlive: true });
   };
   const stopListening = async () => {
     if (!listener.listening) return;
+    self.isAlive = false;
     const closed = once(listener, 'close');
     listener.close();
     for (const socket of sockets.values()) socket.destroy();
@@ -410,6 +463,8 @@ export async function startEventStoreDb({
           else endRead(call, failures.cancelled());
         }
       },
+      loseLeader: () => members.loseLeader(),
+      electLeader: () => members.elect(),
       clear: () => faults.clear(),
     },
     stopListening,

@@ -1,0 +1,75 @@
+import { createServer } from 'node:http';
+import { json } from 'node:stream/consumers';
+import { parseCredentials } from './access.mjs';
+
+/**
+ * The parts of the HTTP API that clients and operators of one use. Nothing else is answered.
+ * @param {Record<string, string>} users name to password; new ones are added
+ * @param {string} version
+ * @param {import('./members.mjs').Members} members
+ * @param {import('./members.mjs').Member} self
+ */
+export function httpApi(users, version, members, self) {
+  return createServer(async (request, response) => {
+    const respond = (status, body, headers = {}) => {
+      response.writeHead(status, { 'content-type': 'application/json; charset=utf-8', ...headers });
+      response.end(JSON.stringify(body));
+    };
+    const { pathname, searchParams } = new URL(request.url, 'http://localhost');
+    if (request.method === 'GET') {
+      if (pathname === '/info') return respond(200, toInfo(version, members.getState(self)));
+      if (pathname === '/gossip') return respond(200, toGossip(members, self));
+      // Says nothing about a leader, as on the real server.
+      if (pathname === '/health/live') {
+        response.writeHead(Number(searchParams.get('liveCode') ?? 204)).end();
+        return;
+      }
+    }
+    if (request.method === 'POST' && pathname === '/users/') {
+      return createUser(users, request, respond);
+    }
+    return respond(404, {});
+  });
+}
+
+/** KurrentDB calls its version dbVersion, EventStoreDB esVersion. */
+function toInfo(version, state) {
+  const name = Number.parseInt(version, 10) >= 25 ? 'dbVersion' : 'esVersion';
+  return { [name]: version, state: state.toLowerCase(), features: {} };
+}
+
+function toGossip(members, self) {
+  return {
+    members: members.list.map((member) => ({
+      instanceId: member.id,
+      timeStamp: new Date().toISOString(),
+      state: members.getState(member),
+      isAlive: member.isAlive,
+      httpEndPointIp: member.host,
+      httpEndPointPort: member.port,
+      isReadOnlyReplica: false,
+    })),
+    serverIp: self.host,
+    serverPort: self.port,
+  };
+}
+
+/**
+ * 201 for a new user, and for a known one with the same password; 409 for a known one with another password; 401 for
+ * everybody but administrators.
+ */
+async function createUser(users, request, respond) {
+  const caller = parseCredentials(request.headers.authorization);
+  if (caller === null || caller.name !== 'admin' || users['admin'] !== caller.password) {
+    return respond(401, {}, { 'www-authenticate': 'Basic realm="ESDB"' });
+  }
+  if (request.headers['content-type'] !== 'application/json') return respond(415, {});
+  const { loginName, fullName, password } = await json(request);
+  if (!loginName || !fullName || !password) return respond(400, {});
+  if (Object.hasOwn(users, loginName) && users[loginName] !== password) {
+    return respond(409, { loginName, success: false, error: 'Conflict' });
+  }
+  users[loginName] = password;
+  const location = `https://${request.headers.host}/users/${encodeURIComponent(loginName)}`;
+  return respond(201, { loginName, success: true, error: 'Success' }, { location });
+}
