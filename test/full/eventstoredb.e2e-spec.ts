@@ -103,6 +103,31 @@ describe('a subscription whose filter matches no event', () => {
   });
 });
 
+describe('commits that claim values at the same time', () => {
+  it('are refused one by one, and only those whose value is taken', async () => {
+    const { store, database, close } = await open({ batchAppend: true });
+    const commit = (value: string) => {
+      const stream = newStream();
+      const claims = [{ kind: 'receipt', value: Buffer.from(value), stream }];
+      const writes = [{ stream, expected: null, events: [event('A')] }];
+      return store.commit({ accountId: 1, writes, claims });
+    };
+    await commit('taken');
+    const free = Array.from({ length: 40 }, (_, i) => `free ${i}`);
+    for (const values of [free, ['taken', 'twice', 'twice', ...free.map((one) => `so ${one}`)]]) {
+      const results = await Promise.allSettled(values.map(commit));
+      const refused = values.filter((_, i) => results[i]?.status === 'rejected');
+      expect(refused.sort()).toEqual(values === free ? [] : ['taken', 'twice']);
+    }
+    const { rows } = await database.query<{ claims: number; intents: number }>(
+      `select (select count(*) from es.claims)::int as claims,
+              (select count(*) from es.intents)::int as intents`,
+    );
+    expect(rows).toEqual([{ claims: 82, intents: 0 }]);
+    await close();
+  });
+});
+
 describe('a locked read model', () => {
   it('does not delay a commit to another stream', async () => {
     const { store, database, close } = await open({ batchAppend: true });

@@ -219,17 +219,22 @@ begin
   end if;
 end $$;
 
-create function es.bind_stored_responses(p_responses jsonb, p_intent uuid) returns void
-language plpgsql as $$
+-- Takes the claims of intents that are being opened, and binds their responses to them. No two may claim the same value.
+-- Always by index: a plan made while a table was small reads all of it, and sessions keep such plans.
+create function es.bind_intents(p_ids uuid[], p_contents text[]) returns void
+language plpgsql set enable_seqscan = off as $$
 declare
   losers text;
 begin
-  if p_responses is null then return; end if;
+  perform es.take_claims(jsonb_agg(claim), null)
+  from unnest(p_contents) as content, jsonb_array_elements((content::json ->> 'claims')::jsonb) as claim
+  having count(*) > 0;
   with requested as (
-    select decode(x.k, 'hex') as key, x.o as holder
-    from jsonb_to_recordset(p_responses) as x(k text, o uuid)
+    select i.id as intent, decode(x.k, 'hex') as key, x.o as holder
+    from unnest(p_ids, p_contents) as i(id, content),
+      jsonb_to_recordset((i.content::json ->> 'responses')::jsonb) as x(k text, o uuid)
   ), held as (
-    update es.stored_responses o set intent = p_intent
+    update es.stored_responses o set intent = requested.intent
     from requested where o.key = requested.key and o.holder = requested.holder and o.status is null
       and o.intent is null
     returning o.key, o.holder
@@ -261,6 +266,37 @@ begin
   if losers is not null then
     raise exception 'taken over' using errcode = 'IP004', detail = losers;
   end if;
+end $$;
+
+-- Opens intents that reserve no streams and count towards no cap: all of them or, after an error of es.bind_intents, none.
+create function es.open_intents(p_ids uuid[], p_holders uuid[], p_contents text[], p_process int) returns void
+language plpgsql as $$
+begin
+  insert into es.intents (id, holder, content, leased_until, process)
+  select x.id, x.holder, x.content::json, now() + interval '60 seconds', p_process
+  from unnest(p_ids, p_holders, p_contents) as x(id, holder, content);
+  perform es.bind_intents(p_ids, p_contents);
+end $$;
+
+-- Closes intents whose events are all appended, with their read models: all of them or, when one is closed already, none.
+-- For those without erasures and side effects.
+create function es.close_intents(p_ids uuid[], p_tables text[], p_read_models jsonb, p_streams text[]) returns void
+language plpgsql set enable_seqscan = off as $$
+declare
+  closed json[];
+begin
+  with gone as (delete from es.intents where id = any (p_ids) returning content)
+  select array_agg(content) into closed from gone;
+  if coalesce(cardinality(closed), 0) < cardinality(p_ids) then
+    raise exception 'an intent is closed already' using errcode = 'IP001';
+  end if;
+  perform es.take_claims(null, jsonb_agg(release))
+  from unnest(closed) as content, jsonb_array_elements((content ->> 'releases')::jsonb) as release
+  having count(*) > 0;
+  perform es.write_read_models(p_tables, p_read_models, p_streams);
+  perform es.save_responses(jsonb_agg(response), null)
+  from unnest(closed) as content, jsonb_array_elements((content ->> 'responses')::jsonb) as response
+  having count(*) > 0;
 end $$;
 
 -- Maxima of single owners, in place of the usual one. The cap is called as in es.intents.

@@ -13,7 +13,6 @@ import { createId } from '#kernel/randomness.js';
 import { RETRY, retryUntil } from '#kernel/retry-until.js';
 import { BatchSlots } from '#database/batcher.js';
 import type { ProcessSession } from '#database/process-session.js';
-import { isConnectionLoss, isTransient } from '#database/connection.js';
 import {
   ConflictError,
   EventStore,
@@ -27,7 +26,6 @@ import {
 } from '../port/event-store.js';
 import {
   abandonIntent,
-  closeIntent,
   getHeadsAfter,
   createIntent,
   unsealIntent,
@@ -36,6 +34,8 @@ import {
   takeOverIntents,
   type Intent,
 } from './intents.js';
+import { IntentGroups } from './intent-groups.js';
+import { settle, SETTLING } from './settling.js';
 import { EventStoreDbConnection } from './eventstoredb-connection.js';
 import { findRefusal } from './event-store-wait.js';
 import { EventStoreDbAppender } from './eventstoredb-appender.js';
@@ -53,7 +53,6 @@ import { refuseHistoryInPostgres } from '../log/positions-check.js';
 import type { StreamKind } from '../read-models/read-models.js';
 import { ReadModelWriter } from '../read-models/read-model-writer.js';
 
-const SETTLING = { withinMs: 30_000, delayMs: 200 };
 const RECOVER_EVERY_MS = 5_000;
 /** Longer than any group of read models takes, unless another transaction holds one of them. */
 const READ_MODELS_STUCK_MS = 100;
@@ -82,6 +81,7 @@ export class EventStoreDbEventStore
   private isOurs = false;
   private readonly capTurns = new CapTurns();
   private readonly rowWriter: ReadModelWriter;
+  private readonly intentGroups: IntentGroups;
   private readonly stopped = new AbortController();
   private recovery: Promise<void> | undefined;
 
@@ -101,6 +101,12 @@ export class EventStoreDbEventStore
       kinds.map(({ aggregate }) => `${aggregate.name}-`),
     );
     this.rowWriter = new ReadModelWriter(pool, this.readModelSlots);
+    this.intentGroups = new IntentGroups(
+      pool,
+      this.readModelSlots,
+      () => this.leaseHolder,
+      (intent, isUnknown) => this.openAlone(intent, isUnknown),
+    );
     this.reader = new EventStoreDbReader(this.connection, streams);
     this.appender = new EventStoreDbAppender(this.connection, streams);
     this.remainingWrites = new RemainingWrites(this.appender, this);
@@ -251,7 +257,7 @@ export class EventStoreDbEventStore
     }
     const appended = await this.remainingWrites.append(first, rest);
     const close = () => this.closeAppended(intent, appended);
-    if (intent.content.erasures ?? intent.content.sideEffects) await this.settle(close);
+    if (intent.content.erasures ?? intent.content.sideEffects) await settle(close);
     else await this.writeReadModel(close);
     return getHeadsAfter(intent.content);
   }
@@ -261,7 +267,7 @@ export class EventStoreDbEventStore
     for (const [i, { stream, row }] of writes.entries()) {
       if (!row && intent.content.writes[i]?.row) await this.conflictResolver?.catchUp(stream);
     }
-    await closeIntent(this.pool, { ...intent, content: { ...intent.content, writes } });
+    await this.intentGroups.close({ ...intent, content: { ...intent.content, writes } });
   }
 
   /**
@@ -303,32 +309,21 @@ export class EventStoreDbEventStore
   }
 
   /**
-   * Opens an intent. Repeats that after a lost response, which leaves open whether the intent exists; opening it again
-   * does no harm.
+   * Opens an intent.
    * @throws ClaimTakenError, KeyTakenOverError, CapReachedError, UnavailableError: there is no intent
    * @throws UnknownOutcomeError
    */
   private async openSealed(intent: Intent): Promise<void> {
-    const sealed = await sealIntent(this.keys, intent);
-    const open = () => openIntent(this.pool, sealed, this.leaseHolder);
-    await this.capTurns.run(intent.cap, () => this.settle(open, 'refusable'));
+    await this.intentGroups.open(await sealIntent(this.keys, intent));
   }
 
   /**
-   * Repeats idempotent work while it is unknown whether the database has done it. An erasure waits for that: a person
-   * is not erased before their key is destroyed.
-   * @param firstTry whether a failure of the first try may mean that nothing was written
-   * @throws UnavailableError, UnknownOutcomeError
+   * Opens one intent. Repeats that after a lost response, which leaves open whether the intent exists; opening it again
+   * does no harm.
    */
-  private async settle(work: () => Promise<void>, firstTry?: 'refusable'): Promise<void> {
-    let isUnknown = !firstTry;
-    const isRetriable = (error: unknown) =>
-      (isUnknown ||= isConnectionLoss(error)) && isTransient(error);
-    await retryUntil(
-      { ...SETTLING, isRetriable },
-      work,
-      (cause) => new UnknownOutcomeError('what became of an intent stays unknown', { cause }),
-    );
+  private async openAlone(sealed: Intent, isUnknown: boolean): Promise<void> {
+    const open = () => openIntent(this.pool, sealed, this.leaseHolder);
+    await this.capTurns.run(sealed.cap, () => settle(open, isUnknown ? undefined : 'refusable'));
   }
 
   /**

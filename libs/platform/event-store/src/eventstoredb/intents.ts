@@ -8,6 +8,7 @@ import {
   prepareWrites,
   getLastHead,
   toReadModelArguments,
+  type ReadModelUpdate,
 } from '../postgres/commit-arguments.js';
 import {
   ClaimTakenError,
@@ -118,20 +119,20 @@ export async function openIntent(
   { id, holder, content, cap }: Intent,
   process: number | null = null,
 ): Promise<void> {
+  const text = JSON.stringify(content);
   await inTransaction(pool, async (client) => {
     const { rowCount } = await client.query(
       `insert into es.intents (id, holder, content, leased_until, cap, cap_id, process)
        values ($1, $2, $3, now() + ${LEASE}, $4, $5, $6)
        on conflict do nothing`,
-      [id, holder, JSON.stringify(content), cap && getCapName(cap), cap?.id, process],
+      [id, holder, text, cap && getCapName(cap), cap?.id, process],
     );
     // An earlier try of ours was committed, claims included.
     if (rowCount === 0) return;
     await reserveStreams(client, id, content);
     if (cap) await checkCap((text, values) => client.query(text, values), cap);
     await moveClaims(client, id, content.moves);
-    await client.query('select es.take_claims($1, null)', [content.claims]);
-    await client.query('select es.bind_stored_responses($1, $2)', [content.responses, id]);
+    await client.query('select es.bind_intents(array[$1::uuid], array[$2])', [id, text]);
   }).catch(async (error: unknown) => {
     const refusal = toCommitError(error);
     if (!(refusal instanceof ClaimTakenError)) throw refusal;
@@ -141,17 +142,26 @@ export async function openIntent(
 }
 
 /**
- * Reserves the existing streams of a commit in the order of their names, so that two commits cannot deadlock. Two
- * commits to several existing streams must not overlap: each would find the other's first write where it can no longer
- * refuse. Nor may one overlap with an erasure: it would copy personal data of the erased person to another stream.
+ * Lists the existing streams of a commit that it must have for itself. Two commits to several existing streams must not
+ * overlap: each would find the other's first write where it can no longer refuse. Nor may one overlap with an erasure:
+ * it would copy personal data of the erased person to another stream.
  */
+function listReservedStreams({
+  writes,
+  erasures,
+}: Pick<IntentContent, 'writes' | 'erasures'>): string[] {
+  const existing = writes.filter(({ expected }) => expected !== null).map(({ stream }) => stream);
+  return existing.length < 2 && !erasures ? [] : existing;
+}
+
+/** Reserves streams in the order of their names, so that two commits cannot deadlock. */
 async function reserveStreams(
   client: pg.ClientBase,
   id: string,
-  { writes, erasures }: IntentContent,
+  content: IntentContent,
 ): Promise<void> {
-  const existing = writes.filter(({ expected }) => expected !== null).map(({ stream }) => stream);
-  if (existing.length < 2 && !erasures) return;
+  const existing = listReservedStreams(content);
+  if (existing.length === 0) return;
   const { rowCount } = await client.query(
     `insert into es.intent_streams (stream_id, intent)
      select stream, $2 from unnest($1::text[]) as x(stream) order by stream
@@ -205,16 +215,26 @@ async function findTakenKinds(pool: pg.Pool, { claims, writes }: IntentContent):
   return rows.map(({ kind }) => kind);
 }
 
+/** Tells whether opening an intent takes more than its claims and responses. */
+export function needsTransaction({ cap, content: { moves, ...content } }: Intent): boolean {
+  return cap !== undefined || moves !== null || listReservedStreams(content).length > 0;
+}
+
+export function getReadModelUpdates(content: IntentContent): ReadModelUpdate[] {
+  const { accountId } = content;
+  return prepareWrites(content).flatMap((one) => {
+    const { row, stream } = one.write;
+    return row ? [{ accountId, stream, head: getLastHead(one), row }] : [];
+  });
+}
+
 /**
  * Closes an intent whose events are all appended. Does nothing when another process has closed it.
  * @param content with the writes as they were appended
  */
 export async function closeIntent(pool: pg.Pool, { id, content }: Intent): Promise<void> {
   const { accountId, releases } = content;
-  const updates = prepareWrites(content).flatMap((one) => {
-    const { row, stream } = one.write;
-    return row ? [{ accountId, stream, head: getLastHead(one), row }] : [];
-  });
+  const updates = getReadModelUpdates(content);
   await inTransaction(pool, async (client) => {
     const { rowCount } = await client.query('delete from es.intents where id = $1', [id]);
     if (rowCount === 0) return;
