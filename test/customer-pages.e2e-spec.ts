@@ -79,6 +79,7 @@ describe('the customers of the console', () => {
     const find = async (query: string) => (await owner.get(`${list}?${query}`)).text;
     expect(await find('search=filter')).toContain('Zoë Filter');
     expect(await find('search=nobody-at-all')).toContain('Nobody found');
+    expect(await find('search=%00filter&page=9999999999')).toContain('customer');
     expect(await find(`card_id=${enrolled.card.id}&near=yes`)).not.toContain('Zoë Filter');
     await enrolled.stamp(3);
     expect(await find(`card_id=${enrolled.card.id}&near=yes`)).toContain('Tea: 3 of 10 stamps');
@@ -302,6 +303,7 @@ describe('the history of the console', () => {
     expect(await find(`location_id=${location.id}`)).toContain('2 stamps added');
     expect(await find('actor=system:0')).not.toContain('2 stamps added');
     expect(await find('to=2020-01-01')).toContain('Nothing found');
+    expect(await find('type=%00%27&before=9999999999999999-1')).toContain('Nothing found');
     expect(await find('from=2020-01-01&to=nonsense&before=x')).toContain('2 stamps added');
   });
 

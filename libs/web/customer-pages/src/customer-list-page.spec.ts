@@ -28,6 +28,7 @@ describe('the list of customers', () => {
     ],
     [{ card_id: '-1', near: 'no', inactive: '31', birthday_month: '13' }, NOTHING, ''],
     [{ search: ['a', 'b'], card_id: '1e3' }, NOTHING, ''],
+    [{ search: '\0Anna' }, { ...NOTHING, search: 'Anna' }, '?search=Anna'],
   ])('reads the filter %j', (query, filter, rendered) => {
     expect(parseListFilter(query)).toEqual(filter);
     expect(renderListQuery(parseListFilter(query), 1)).toBe(rendered);

@@ -94,6 +94,7 @@ export function readInteger(value: unknown): number | null {
   return typeof value === 'string' && /^[1-9]\d{0,14}$/.test(value) ? Number(value) : null;
 }
 
+/** Reads a text of a query, without NUL, which a database cannot hold. */
 export function readText(value: unknown): string {
-  return typeof value === 'string' ? value : '';
+  return typeof value === 'string' ? value.replaceAll('\0', '') : '';
 }

@@ -123,7 +123,8 @@ export class WebhookDeliveriesPageController {
     const t = translations.webhookPages.deliveries;
     const timeZone = await this.getTimeZone(store);
     const fields = readDeliveryFields(query);
-    const before = /^[1-9]\d{0,18}$/.test(String(query['before'])) ? Number(query['before']) : null;
+    const last = Number(query['before']);
+    const before = Number.isSafeInteger(last) && last > 0 ? last : null;
     // One more tells whether there is another page.
     const rows = await this.deliveries.list(webhook.id, toDeliveryFilter(fields, timeZone), {
       after: before === null ? null : [before],
