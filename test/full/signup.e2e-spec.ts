@@ -76,7 +76,9 @@ async function fill(page: Page, email: string, phone = '0151 12345678'): Promise
   await page.getByLabel('Last name').fill('Hopper');
   await page.getByLabel('E-mail').fill(email);
   await page.getByLabel('Phone').fill(phone);
-  await page.getByLabel('Birthday').fill('1990-05-31');
+  await page.getByLabel('Day').fill('31');
+  await page.getByLabel('Month').fill('5');
+  await page.getByLabel('Year').fill('1990');
 }
 
 const submit = (page: Page) => page.getByRole('button', { name: 'Get the card' }).click();
@@ -128,10 +130,10 @@ describe('the sign-up page in a browser', () => {
     await fill(page, 'ada@analytical.example', '12');
     await submit(page);
     const phone = page.getByLabel('Phone');
-    await page.getByText('This number cannot be right.').waitFor();
+    await page.getByText('That doesn’t look like a phone number.').waitFor();
     expect(await phone.getAttribute('aria-invalid')).toBe('true');
     expect(await page.getByLabel('E-mail').inputValue()).toBe('ada@analytical.example');
-    expect(await page.getByLabel('Birthday').inputValue()).toBe('1990-05-31');
+    expect(await page.getByLabel('Year').inputValue()).toBe('1990');
     await expectAccessiblePage(page, 'join-errors');
     await phone.fill('+44 20 7946 0000');
     await submit(page);
