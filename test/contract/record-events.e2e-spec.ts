@@ -238,6 +238,22 @@ describe('events about the records of a store', () => {
     });
   });
 
+  it('LOGO-06 Each change sends `store.updated`', async () => {
+    const hook = await listening({ personal_data: false });
+    const { store } = hook;
+    const path = `${store.store}/logo`;
+    const picture = new Uint8Array(await quarters(100, 60).png().toBuffer());
+    const bodies = [
+      await store.patch<AccountJson>(store.store, { account: { email: 'hello@cafe.example' } }),
+      await store.send<AccountJson>('PUT', path, picture, { 'content-type': 'image/png' }),
+      await store.send<AccountJson>('DELETE', path),
+    ].map(({ body }) => body);
+    // What the store shows to its customers is no personal data of one.
+    expect(await received(hook, 3)).toEqual(
+      bodies.map((data) => ({ type: 'store.updated', data: { ...data, personal: false } })),
+    );
+  });
+
   it('HOOK-101 A request that changes nothing sends nothing, and neither does one that is refused or repeated', async () => {
     const store = await service.newStore();
     const card = await createCard(store);

@@ -1,8 +1,6 @@
 import { beforeAll, describe, expect, it } from '@jest/globals';
 import sharp from 'sharp';
 import type { AccountJson } from '#accounts/account.dto.js';
-import type { EnvelopeJson } from '#public-events/event-feed.dto.js';
-import { eventually } from '../support/jest/eventually.js';
 import { enrolWithPage } from '../support/browser/web-card.js';
 import { newPoster } from '../support/browser/signup.js';
 import { pixelAt, readPixels } from '../support/fixtures/pictures.js';
@@ -191,20 +189,6 @@ describe('the logo', () => {
     const { status, body } = await remove();
     expect([status, body.logo_url]).toEqual([200, null]);
     expect((await remove()).body).toEqual(body);
-  });
-
-  it('LOGO-06 Each change sends `store.updated`', async () => {
-    const own = await service.newStore();
-    await put(await drawLogo('#0A5050'), 'image/png', own);
-    await remove(own);
-    const updates = await eventually(
-      async () => (await own.get<EnvelopeJson[]>(`${own.store}/events?type=store.updated`)).body,
-      ({ length }) => length === 2,
-    );
-    expect(updates.map(({ data }) => (data as AccountJson).logo_url === null)).toEqual([
-      false,
-      true,
-    ]);
   });
 
   it('LOGO-07 The card in the browser shows it, with the icons of its manifest, and so does the signup page', async () => {
