@@ -35,6 +35,7 @@ type Box = { left: number; top: number; right: number; bottom: number };
 /** Computes the box that a shape really covers. */
 function getBox(shape: DrawnShape): Box {
   switch (shape.kind) {
+    case 'picture':
     case 'rectangle': {
       const { x, y, width, height } = shape;
       return { left: x, top: y, right: x + width, bottom: y + height };
