@@ -13,7 +13,8 @@ import { PostersService } from '#posters/posters.service.js';
 import { PAPERS, type PaperSize } from './paper.js';
 import { hashJson, createPosterContent, type PosterContent } from './poster-content.js';
 import { PosterFonts } from './poster-fonts.service.js';
-import { LAYOUT_VERSION, layOutPoster, type PosterLogo } from './poster-layout.js';
+import { LAYOUT_VERSION, layOutPoster } from './poster-layout.js';
+import type { PosterLogo } from './poster-logo.js';
 import { PosterRenderer, type Format } from './poster-renderer.service.js';
 
 const MAX_CACHE_BYTES = 32 * 1024 * 1024;

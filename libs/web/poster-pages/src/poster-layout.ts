@@ -3,6 +3,7 @@ import { getTranslations } from '#translations/translations.js';
 import { pickReadableColor } from '#pages/colors.js';
 import { findDarkModules } from '#web-card/qr-modules.js';
 import type { Drawing, DrawnShape, Weight } from './drawing.js';
+import { layOutLogo, type PosterLogo } from './poster-logo.js';
 import { fitText, type Measure, type Room } from './fitting.js';
 import { BLEED, MARKS, type Arrangement, type Paper } from './paper.js';
 import type { PosterContent } from './poster-content.js';
@@ -35,7 +36,6 @@ const CODE = 71;
 const SMALL_CODE = 40;
 const PANEL = { above: 3.6, below: 3.2, radius: 3.5, scan: 4.4, address: 2.6 };
 const MAX_IN_ROW = 12;
-const LOGO = { width: 50, height: 11 };
 /** The shares of the height above the panel that the title may have: it shrinks before a reward is left out. */
 const TITLE_SHARES = [0.4, 0.28, 0.18];
 /** The share of a title that needs so much in the smallest size. */
@@ -52,9 +52,6 @@ const SCALE_STEP = 0.95;
 
 /** Where lines stand. @property centre in points @property width in units */
 type Column = { centre: number; width: number };
-
-/** A logo to draw, in its own proportions. */
-export type PosterLogo = { png: Buffer; width: number; height: number };
 
 /** An element of the column, with the space before it. */
 type Block = { before: number; height: number; draw: (top: number) => DrawnShape[] };
@@ -226,7 +223,9 @@ class PosterLayout {
 
   /** Lays out the logo, which has the name of the store in it, or else the name. */
   private storeName(scale: number): Block[] {
-    if (this.logo) return [this.drawLogo(this.logo, scale)];
+    if (this.logo) {
+      return [layOutLogo(this.logo, { scale, unit: this.unit, paperWidth: this.paper.width })];
+    }
     const name = this.letters.removeIllegible(this.content.storeName, 'regular');
     if (name === '') return [];
     return [
@@ -243,19 +242,6 @@ class PosterLayout {
   }
 
   /** Lays out the rewards, in two lines if they need them. @param count without the ones in the middle */
-  private drawLogo({ png, width, height }: PosterLogo, scale: number): Block {
-    const room = { width: LOGO.width * scale * this.unit, height: LOGO.height * scale * this.unit };
-    const factor = Math.min(room.width / width, room.height / height);
-    const size = { width: width * factor, height: height * factor };
-    return {
-      before: 0,
-      height: size.height,
-      draw: (top) => [
-        { kind: 'picture', x: (this.paper.width - size.width) / 2, y: top, ...size, png },
-      ],
-    };
-  }
-
   private offers(scale: number, count: number): Block[] {
     const { offers, aim } = this.content;
     const selected = [...offers.slice(0, Math.max(0, count - 1)), ...offers.slice(-1)];
