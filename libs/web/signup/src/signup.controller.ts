@@ -17,7 +17,7 @@ import { CustomerQuota } from '#customers/customer-quota.service.js';
 import { Pages } from '#pages/pages.service.js';
 import { loadView } from '#pages/view.js';
 import { PassImages } from '#passes/pass-images.service.js';
-import { RememberedCards } from '#web-card/remembered-cards.js';
+import { RememberedCards } from '#web-card/remembered-cards.service.js';
 import { NOTHING_TYPED, parseSignup, type Signup } from './signup-form.js';
 import { SignupLimits } from './signup-limits.service.js';
 import { findAvailability, type SignupPoster } from './signup-poster.js';
@@ -44,19 +44,16 @@ const NONCE_BYTES = 16;
 /** Serves the page that the code on a poster leads to: a form, and then the card. It needs no session. */
 @Controller('join/:slug')
 export class SignupController {
-  private readonly remembered: RememberedCards;
-
   constructor(
     private readonly posters: SignupPosters,
     private readonly signups: Signups,
     private readonly limits: SignupLimits,
     private readonly quota: CustomerQuota,
     private readonly images: PassImages,
+    private readonly remembered: RememberedCards,
     private readonly pages: Pages,
     private readonly config: Config,
-  ) {
-    this.remembered = new RememberedCards(config.publicUrl);
-  }
+  ) {}
 
   @Get()
   async show(

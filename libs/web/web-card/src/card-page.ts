@@ -4,8 +4,7 @@ import type { PassContent } from '#passes/pass-content.js';
 import { loadAsset } from '#pages/assets.js';
 import { hashStyle, renderColorStyle, type RenderedPage } from '#pages/page.js';
 import { createPlainFrame, loadView } from '#pages/view.js';
-import { createCardView, type CardViewInput } from './card-view.js';
-import type { WalletBadge } from './wallet-badges.service.js';
+import { createCardView, type CardViewInput, type WalletBadge } from './card-view.js';
 
 /** The minimum contrast of shapes (WCAG 2.2, success criterion 1.4.11). */
 const MIN_CONTRAST = 3;

@@ -3,7 +3,9 @@ import { toPhoneLink } from '#accounts/contact-details.js';
 import { isExpired } from '#cards/card.js';
 import type { PassContent, PassReward } from '#passes/pass-content.js';
 import { findDarkModules } from './qr-modules.js';
-import type { WalletBadge } from './wallet-badges.service.js';
+
+/** An official button as pictures, with their paths. @property dark for dark mode, if the vendor has one */
+export type WalletBadge = { light: string; dark: string | null };
 
 /**
  * Links the card's strip image in three resolutions. Without the largest for a picture: that alone would take longer than

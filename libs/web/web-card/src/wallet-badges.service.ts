@@ -6,9 +6,7 @@ import { Config } from '#configuration/config.js';
 import { ConfigError } from '#kernel/config-error.js';
 import { describeFileError } from '#kernel/file-errors.js';
 import { getErrorMessage } from '#kernel/errors.js';
-
-/** An official button as pictures, with their paths. @property dark for dark mode, if the vendor has one */
-export type WalletBadge = { light: string; dark: string | null };
+import type { WalletBadge } from './card-view.js';
 
 type Vendor = 'apple' | 'google';
 type BadgeFile = { bytes: Buffer; type: string };

@@ -18,7 +18,7 @@ import { createCardManifest, renderCardIcon, renderCardPage, WORKER_SCRIPT } fro
 import { CardStreams } from './card-streams.service.js';
 import type { CardViewInput } from './card-view.js';
 import { detectDevice, PassLinks } from './pass-links.service.js';
-import { RememberedCards } from './remembered-cards.js';
+import { RememberedCards } from './remembered-cards.service.js';
 import { VapidKeys } from './vapid-keys.service.js';
 import { WalletBadges } from './wallet-badges.service.js';
 import { WebCards } from './web-cards.service.js';
@@ -39,7 +39,6 @@ const WORKER_POLICY = "default-src 'none'; connect-src 'self'";
 export class WebCardController {
   /** The prefix of every path, where the service shares its host with others. */
   private readonly root: string;
-  private readonly remembered: RememberedCards;
 
   constructor(
     private readonly cards: WebCards,
@@ -48,13 +47,13 @@ export class WebCardController {
     private readonly images: PassImages,
     private readonly links: PassLinks,
     private readonly badges: WalletBadges,
+    private readonly remembered: RememberedCards,
     private readonly streams: CardStreams,
     private readonly vapid: VapidKeys,
     private readonly pages: Pages,
     private readonly config: Config,
   ) {
     this.root = getRootPath(config);
-    this.remembered = new RememberedCards(config.publicUrl);
   }
 
   @Get()

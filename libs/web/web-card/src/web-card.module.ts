@@ -8,6 +8,7 @@ import { PassLinksController } from './pass-links.controller.js';
 import { WebCardController } from './web-card.controller.js';
 import { WebPushController } from './web-push.controller.js';
 import { WebPushModule } from './web-push.module.js';
+import { RememberedCards } from './remembered-cards.service.js';
 import { WalletBadges } from './wallet-badges.service.js';
 import { WalletBadgesController } from './wallet-badges.controller.js';
 import { WebCards } from './web-cards.service.js';
@@ -16,7 +17,7 @@ import { WebCards } from './web-cards.service.js';
 @Module({
   imports: [AppleWalletModule, GoogleWalletModule, PassesModule, WebPushModule],
   controllers: [WebCardController, PassLinksController, WebPushController, WalletBadgesController],
-  providers: [WebCards, CardStreams, PassLinks, WalletBadges],
-  exports: [WebCards],
+  providers: [WebCards, CardStreams, PassLinks, RememberedCards, WalletBadges],
+  exports: [RememberedCards, WebCards],
 })
 export class WebCardModule {}

@@ -1,5 +1,7 @@
+import { Injectable } from '@nestjs/common';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { validate as isUuid } from 'uuid';
+import { Config } from '#configuration/config.js';
 import { Cookies } from '#pages/cookies.js';
 
 const NAME = 'cards';
@@ -13,10 +15,11 @@ type RememberedCard = { cardId: number; uuid: string };
  * Remembers in a cookie which cards a browser has signed up for, so that the poster leads it to its own card instead of
  * issuing another one (ADR-0118). The links in it are those that the browser has opened anyway.
  */
+@Injectable()
 export class RememberedCards {
   private readonly cookies: Cookies;
 
-  constructor(publicUrl: string) {
+  constructor({ publicUrl }: Config) {
     this.cookies = new Cookies(publicUrl);
   }
 
