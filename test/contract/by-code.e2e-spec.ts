@@ -1,5 +1,8 @@
 import { beforeAll, describe, expect, it } from '@jest/globals';
+import type { CustomerListJson } from '#customers/customer-list.dto.js';
+import type { AuditEntryJson } from '#history/audit-entry.dto.js';
 import type { HistoryEntryJson } from '#history/history-entry.dto.js';
+import type { BatchResultsJson } from '#stamping/batch.dto.js';
 import type { CustomerCardDetailJson, RedemptionJson } from '#stamping/customer-card.dto.js';
 import {
   expectFailure,
@@ -7,6 +10,7 @@ import {
   useSharedService,
   type ContractClient,
 } from '../support/http/contract.js';
+import { newPoster, SignupForm } from '../support/browser/signup.js';
 import { enrol } from '../support/fixtures/enrolled-customer.js';
 
 const service = useSharedService();
@@ -27,6 +31,47 @@ async function card(options: Parameters<typeof enrol>[1] = {}) {
   const enrolled = await enrol(store, options);
   return { ...enrolled, byCode: at(enrolled.customerCard.code) };
 }
+
+let people = 0;
+
+/** Signs a customer up at a poster, and then somebody else with the same address, who gets a second card. */
+async function signUpTwice() {
+  const poster = await newPoster(store, {}, { initial_stamps: 3 });
+  await store.post(`${store.store}/rewards`, {
+    reward: { card_id: poster.card_id, name: 'Coffee', stamps_required: 2 },
+  });
+  const email = `second-card-${++people}@mail.example`;
+  const signUp = async (first_name: string) => {
+    const { baseUrl } = service.running;
+    const form = await SignupForm.open(baseUrl, 'https://cards.example', poster);
+    const address = `2001:db8:c0de:${people.toString(16)}::1`;
+    const { location } = await form.send({ first_name, email }, { 'x-forwarded-for': address });
+    const uuid = /[/]passes[/]([0-9a-f-]{36})/.exec(location)?.[1] ?? '';
+    return { uuid, page: await openPage(uuid) };
+  };
+  const [own, second] = [await signUp('Anna'), await signUp('Mallory')];
+  const { body } = await store.get<CustomerListJson>(
+    `${store.store}/customers?email=${encodeURIComponent(email)}`,
+  );
+  const [customer] = body.customers;
+  const [customerCard] = customer?.customer_cards ?? [];
+  expect(customerCard?.uuid).toBe(own.uuid);
+  return {
+    path: `${store.store}/customers/${customer?.id}/customer_cards/${customerCard?.id}`,
+    own,
+    uuid: second.uuid,
+    page: second.page,
+    code: /<span class="code">(\w{8})</.exec(second.page.text)?.[1] ?? '',
+  };
+}
+
+async function openPage(uuid: string) {
+  const response = await fetch(`${service.running.baseUrl}/passes/${uuid}`, { redirect: 'manual' });
+  return { location: response.headers.get('location'), text: await response.text() };
+}
+
+const confirm = (path: string, headers = {}) =>
+  store.send<CustomerCardDetailJson>('POST', `${path}/confirm`, undefined, headers);
 
 describe('a customer card by its code', () => {
   it('CODE-01 The card is shown in the detail shape, as by its id', async () => {
@@ -189,5 +234,69 @@ describe('a customer card by its code', () => {
     expectRefused(await redeem(byCode, { reward_id: 1 }), 'base', 'customer_erased');
     expectRefused(await stamp(byCode, body, key), 'base', 'customer_erased');
     expect((await stamp(byCode, body)).body).toEqual(first.body);
+  });
+
+  it('CODE-11 The code of a second card shows the card of the customer, whose `code` differs, and stamps it', async () => {
+    const { path, code } = await signUpTwice();
+    const byCode = await read(at(code));
+    expect([byCode.status, byCode.body]).toEqual([200, (await read(path)).body]);
+    expect(byCode.body.code).not.toBe(code);
+    const stamped = await stamp(at(code.toLowerCase()), {
+      stamps: 2,
+      external_ref: `second-${code}`,
+    });
+    expect([stamped.status, stamped.body.stamps_count]).toEqual([200, 5]);
+    const { body } = await store.post<BatchResultsJson>(`${store.store}/batch`, {
+      operations: [{ operation: 'stamp', code, stamps: 1, external_ref: `batch-${code}` }],
+    });
+    expect(body.results[0]).toMatchObject({ status: 200, body: { stamps_count: 6 } });
+    expect((await read(path)).body.stamps_count).toBe(6);
+    const stranger = await service.newStore();
+    expectFailure(await stranger.get(at(code, stranger)), 404, 'not_found');
+  });
+
+  it('CODE-12 Redeeming by a second card is 422 `base`, code `card_unconfirmed`, until staff have confirmed it; in a batch too', async () => {
+    const { path, code } = await signUpTwice();
+    const [reward] = (await read(path)).body.available_rewards;
+    const body = { reward_id: reward?.id };
+    expectRefused(await redeem(at(code), body), 'base', 'card_unconfirmed');
+    const batch = await store.post<BatchResultsJson>(`${store.store}/batch`, {
+      operations: [{ operation: 'redeem', code, ...body, external_ref: `redeem-${code}` }],
+    });
+    expect(batch.body.results[0]).toMatchObject({
+      status: 422,
+      body: { code: 'card_unconfirmed' },
+    });
+    expect((await confirm(at(code))).status).toBe(200);
+    const redeemed = await redeem(at(code), body);
+    expect([redeemed.status, redeemed.body.redemption.stamps_remaining]).toEqual([200, 1]);
+  });
+
+  it('CODE-13 `confirm` returns the detail shape, and may be repeated', async () => {
+    const { path, code } = await signUpTwice();
+    const own = (await read(path)).body;
+    const key = { 'idempotency-key': `confirm-${code}` };
+    const responses = [
+      await confirm(at(code), key),
+      await confirm(at(code), key),
+      await confirm(at(code)),
+      await confirm(at(own.code)),
+    ];
+    for (const { status, body } of responses) expect([status, body]).toEqual([200, own]);
+    expectFailure(await confirm(at('22222222')), 404, 'not_found');
+    const { body: audit } = await store.get<AuditEntryJson[]>(`${store.store}/audit`);
+    expect(audit.filter(({ type }) => type === 'decoy_card.confirmed')[0]?.subject).toEqual({
+      customer_id: own.customer_id,
+      customer_card_id: own.id,
+    });
+  });
+
+  it('CODE-14 Once confirmed, the page and the links of a second card lead to the card of the customer', async () => {
+    const { own, uuid, page, code } = await signUpTwice();
+    expect([page.text.includes('Mallory'), page.text.includes(own.uuid)]).toEqual([true, false]);
+    await confirm(at(code));
+    expect((await openPage(uuid)).location).toBe(`https://cards.example/passes/${own.uuid}`);
+    const manifest = await fetch(`${service.running.baseUrl}/passes/${uuid}/manifest.webmanifest`);
+    expect(await manifest.text()).toContain(own.uuid);
   });
 });

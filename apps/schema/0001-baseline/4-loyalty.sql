@@ -202,8 +202,12 @@ create table decoy_cards (
   -- The name that was given, sealed with the customer's key.
   sealed bytea not null,
   -- As of a customer card that was just issued.
-  state jsonb not null
+  state jsonb not null,
+  code text generated always as (state ->> 'code') stored,
+  -- When staff confirmed that whoever shows it is the customer: from then on it leads to their card.
+  confirmed_at timestamptz
 );
+create index decoy_cards_code on decoy_cards (account_id, code);
 create index decoy_cards_customer on decoy_cards (customer_id);
 
 create sequence redemptions_id as bigint;

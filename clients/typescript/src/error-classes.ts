@@ -142,6 +142,11 @@ export class CustomerMergedError extends InkpadError {
   declare readonly code: 'customer_merged';
 }
 
+/** 422: The code is that of a second card, which somebody got who signed up with the address of a customer. Nobody has confirmed yet that it is that customer. */
+export class CardUnconfirmedError extends InkpadError {
+  declare readonly code: 'card_unconfirmed';
+}
+
 /** 422: The e-mail address, phone number and references belong to different customers: the message names them. */
 export class AmbiguousError extends InkpadError {
   declare readonly code: 'ambiguous';
@@ -186,6 +191,7 @@ export const ERROR_CLASSES = {
   stamp_limit_reached: StampLimitReachedError,
   customer_erased: CustomerErasedError,
   customer_merged: CustomerMergedError,
+  card_unconfirmed: CardUnconfirmedError,
   ambiguous: AmbiguousError,
   no_response: NoResponseError,
   timed_out: TimedOutError,

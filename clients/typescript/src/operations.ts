@@ -76,6 +76,10 @@ export const operations = {
     method: 'POST',
     path: '/api/v1/accounts/{account_id}/customer_cards/by_code/{code}/redeem',
   },
+  confirmCustomerCardByCode: {
+    method: 'POST',
+    path: '/api/v1/accounts/{account_id}/customer_cards/by_code/{code}/confirm',
+  },
   adjustCustomerCard: {
     method: 'POST',
     path: '/api/v1/accounts/{account_id}/customers/{customer_id}/customer_cards/{id}/adjust',

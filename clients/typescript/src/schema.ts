@@ -518,7 +518,7 @@ export interface paths {
     };
     /**
      * Show the customer card with a code
-     * @description As by its ids, for clients that scan a code and know no ids.
+     * @description As by its ids, for clients that scan a code and know no ids. The code of a second card, which somebody gets who signs up with the address of a customer, shows the card of that customer: its `code` differs from the one in the path.
      */
     get: operations['getCustomerCardByCode'];
     put?: never;
@@ -563,6 +563,26 @@ export interface paths {
      * @description As by id: deducts its stamps and sends reward.redeemed. The same external_ref again, by code or by id, repeats the first response.
      */
     post: operations['redeemByCode'];
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
+  '/api/v1/accounts/{account_id}/customer_cards/by_code/{code}/confirm': {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    get?: never;
+    put?: never;
+    /**
+     * Confirm that a second card belongs to its customer
+     * @description Somebody who signs up with the address of a customer gets a second card, which shows nothing of the customer. Its code stamps the card of the customer, but redeems nothing until staff have confirmed that it is them. From then on its page leads to the card of the customer. The code of a card itself changes nothing.
+     */
+    post: operations['confirmCustomerCardByCode'];
     delete?: never;
     options?: never;
     head?: never;
@@ -3176,6 +3196,7 @@ export interface components {
         | 'stamp_limit_reached'
         | 'customer_erased'
         | 'customer_merged'
+        | 'card_unconfirmed'
         | 'ambiguous';
       /** @description On 422: messages by field; base is for the whole record */
       errors?: {
@@ -5805,7 +5826,7 @@ export interface components {
         'application/json': components['schemas']['ErrorResponse'];
       };
     };
-    /** @description A field is not valid: errors says which and why. taken: Another record has this e-mail address, phone number, external reference, receipt number or enrolment: existing says which. cursor_ahead: The service was restored from a backup that is older than this cursor. resume_after says where to continue. limit_reached: There are as many of these records as there may be. quota_exceeded: The account has used up its quota, of records or of what may be done in a day. idempotency_key_reused: The Idempotency-Key was already used with another body. insufficient_stamps: The customer card holds too few stamps for this. reward_inactive: The reward is not active. card_expired: The card has expired: it can be neither stamped nor redeemed. stamp_limit_reached: One of the card's stamping limits was reached. customer_erased: The customer was erased: nothing about them can be changed any more. customer_merged: The customer was merged into another one: the message names the one that goes on. ambiguous: The e-mail address, phone number and references belong to different customers: the message names them. */
+    /** @description A field is not valid: errors says which and why. taken: Another record has this e-mail address, phone number, external reference, receipt number or enrolment: existing says which. cursor_ahead: The service was restored from a backup that is older than this cursor. resume_after says where to continue. limit_reached: There are as many of these records as there may be. quota_exceeded: The account has used up its quota, of records or of what may be done in a day. idempotency_key_reused: The Idempotency-Key was already used with another body. insufficient_stamps: The customer card holds too few stamps for this. reward_inactive: The reward is not active. card_expired: The card has expired: it can be neither stamped nor redeemed. stamp_limit_reached: One of the card's stamping limits was reached. customer_erased: The customer was erased: nothing about them can be changed any more. customer_merged: The customer was merged into another one: the message names the one that goes on. card_unconfirmed: The code is that of a second card, which somebody got who signed up with the address of a customer. Nobody has confirmed yet that it is that customer. ambiguous: The e-mail address, phone number and references belong to different customers: the message names them. */
     Rejected: {
       headers: {
         [name: string]: unknown;
@@ -7230,6 +7251,43 @@ export interface operations {
         };
         content: {
           'application/json': components['schemas']['Redemption'];
+        };
+      };
+      403: components['responses']['Forbidden'];
+      404: components['responses']['NotFound'];
+      409: components['responses']['InProgress'];
+      422: components['responses']['Rejected'];
+      default: components['responses']['OtherFailure'];
+    };
+  };
+  confirmCustomerCardByCode: {
+    parameters: {
+      query?: never;
+      header?: {
+        /** @description Makes it safe to send the request again: within 24 hours, the same key with the same body gets the first response and changes nothing. 1 to 255 printable ASCII characters; use a new key for each new action. */
+        'Idempotency-Key'?: components['parameters']['IdempotencyKey'];
+        /** @description Is returned in the response and recorded in the history. Anything but 1 to 128 letters, digits, dots, underscores and hyphens is replaced. */
+        'X-Request-Id'?: components['parameters']['RequestId'];
+        /** @description handling=strict refuses a request that has a query parameter or a body field that the operation does not accept: 422 for each, and nothing happens. Otherwise they are ignored, and named in X-Unknown-Parameters. */
+        Prefer?: components['parameters']['Prefer'];
+      };
+      path: {
+        /** @description The id of one of the accounts that `GET /api/v1/accounts` lists. */
+        account_id: number;
+        /** @description The code of a customer card, which is what its barcode holds, in any case */
+        code: string;
+      };
+      cookie?: never;
+    };
+    requestBody?: never;
+    responses: {
+      /** @description Done */
+      200: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': components['schemas']['CustomerCardDetail'];
         };
       };
       403: components['responses']['Forbidden'];

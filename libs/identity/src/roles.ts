@@ -44,6 +44,7 @@ const MIN_ROLE = {
   getCustomerCardByCode: 'staff',
   stampByCode: 'staff',
   redeemByCode: 'staff',
+  confirmCustomerCardByCode: 'staff',
   executeBatch: 'staff',
   listCustomerCardEvents: 'staff',
   explainCustomerCard: 'staff',
@@ -100,6 +101,7 @@ const MIN_ROLE = {
 
   'customers.send_link': 'staff',
   'store.read': 'staff',
+  'counter.use': 'staff',
   'store.settings': 'manager',
   'stores.create': 'owner',
   'locations.pin': 'manager',

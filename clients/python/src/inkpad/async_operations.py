@@ -779,7 +779,9 @@ class AsyncOperations:
     ) -> models.CustomerCardDetail:
         """Show the customer card with a code.
 
-        As by its ids, for clients that scan a code and know no ids.
+        As by its ids, for clients that scan a code and know no ids. The code of a second
+        card, which somebody gets who signs up with the address of a customer, shows the card
+        of that customer: its `code` differs from the one in the path.
         """
         return await self._call(
             "GET",
@@ -836,6 +838,30 @@ class AsyncOperations:
             ids={"account_id": account_id, "code": code},
             query={"dry_run": dry_run},
             body=body,
+            idempotency_key=idempotency_key,
+            headers=headers,
+        )
+
+    async def confirm_customer_card_by_code(
+        self,
+        *,
+        account_id: int | None = None,
+        code: str,
+        idempotency_key: str | None = None,
+        headers: Mapping[str, str] | None = None,
+    ) -> models.CustomerCardDetail:
+        """Confirm that a second card belongs to its customer.
+
+        Somebody who signs up with the address of a customer gets a second card, which shows
+        nothing of the customer. Its code stamps the card of the customer, but redeems nothing
+        until staff have confirmed that it is them. From then on its page leads to the card of
+        the customer. The code of a card itself changes nothing.
+        """
+        return await self._call(
+            "POST",
+            "/api/v1/accounts/{account_id}/customer_cards/by_code/{code}/confirm",
+            ids={"account_id": account_id, "code": code},
+            query={},
             idempotency_key=idempotency_key,
             headers=headers,
         )

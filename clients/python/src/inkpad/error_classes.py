@@ -37,6 +37,7 @@ __all__ = [
     "StampLimitReachedError",
     "CustomerErasedError",
     "CustomerMergedError",
+    "CardUnconfirmedError",
     "AmbiguousError",
     "NoResponseError",
     "TimedOutError",
@@ -223,6 +224,14 @@ class CustomerMergedError(InkpadError):
     code: Literal["customer_merged"]
 
 
+class CardUnconfirmedError(InkpadError):
+    """422: The code is that of a second card, which somebody got who signed up with the address
+    of a customer. Nobody has confirmed yet that it is that customer.
+    """
+
+    code: Literal["card_unconfirmed"]
+
+
 class AmbiguousError(InkpadError):
     """422: The e-mail address, phone number and references belong to different customers: the
     message names them.
@@ -272,6 +281,7 @@ ERROR_CLASSES: dict[str, type[InkpadError]] = {
     "stamp_limit_reached": StampLimitReachedError,
     "customer_erased": CustomerErasedError,
     "customer_merged": CustomerMergedError,
+    "card_unconfirmed": CardUnconfirmedError,
     "ambiguous": AmbiguousError,
     "no_response": NoResponseError,
     "timed_out": TimedOutError,

@@ -1015,6 +1015,7 @@ class ErrorResponse(TypedDict):
         "stamp_limit_reached",
         "customer_erased",
         "customer_merged",
+        "card_unconfirmed",
         "ambiguous",
     ]
     """The kind of error, for programs"""

@@ -2,15 +2,21 @@ import { Injectable } from '@nestjs/common';
 import { CommandBus } from '@nestjs/cqrs';
 import { Config } from '#configuration/config.js';
 import type { CommandContext } from '#kernel/aggregate.js';
-import { InvalidFieldsError, NotFoundError, UnavailableError } from '#kernel/errors.js';
+import {
+  InvalidFieldsError,
+  NotFoundError,
+  RejectedError,
+  UnavailableError,
+} from '#kernel/errors.js';
 import { AccountTimeZones } from '#http/date-input.js';
 import { renderOperationError } from '#http/errors.filter.js';
 import { hasDate, readFields } from '#http/fields.pipe.js';
 import { BatchOperationDto, type BatchResultJson } from './batch.dto.js';
 import type { CardPath } from './card-holder.js';
-import { RedeemReward, StampCustomerCard } from './customer-card.commands.js';
+import { RedeemReward, StampCustomerCard, type ActionSource } from './customer-card.commands.js';
 import { toActionDetails } from './customer-card.dto.js';
 import { CustomerCardsService } from './customer-cards.service.js';
+import { assertConfirmed } from './decoy-confirmation.commands.js';
 import { runInOrder } from './ordered-operations.js';
 
 /** As many as the event store commits together; the rest of a batch waits, so that others have their turn in between. */
@@ -33,9 +39,14 @@ export class BatchesService {
 
   /**
    * Executes the operations. Those on one card, and those with one receipt number, follow each other in their order.
+   * @param source of all of them, where it is not that of each operation
    * @throws UnavailableError when nothing could be executed
    */
-  async execute(context: CommandContext, operations: unknown[]): Promise<BatchResultJson[]> {
+  async execute(
+    context: CommandContext,
+    operations: unknown[],
+    source?: ActionSource,
+  ): Promise<BatchResultJson[]> {
     const endsAt = performance.now() + BEGIN_WITHIN_MS;
     const timeZone = await this.findTimeZone(context, operations);
     const targets = await Promise.all(
@@ -45,7 +56,7 @@ export class BatchesService {
     const results = await runInOrder(targets, {
       getKeys,
       concurrency: CONCURRENCY,
-      run: (target) => this.executeOne(own, target, endsAt),
+      run: (target) => this.executeOne(own, target, endsAt, source),
     });
     if (keyed) {
       keyed.subjectIds = listCustomers(targets);
@@ -71,11 +82,18 @@ export class BatchesService {
     try {
       const input = readOperation(operation, timeZone);
       const { customer_card_id, code } = input;
-      const id =
-        customer_card_id ?? (await this.customerCards.getPathByCode(accountId, code ?? '')).id;
-      return { input, path: await this.customerCards.getPath(accountId, id) };
+      const match =
+        customer_card_id === null
+          ? await this.customerCards.getPathByCode(accountId, code ?? '')
+          : { id: customer_card_id, decoy: null };
+      if (input.operation === 'redeem') assertConfirmed(match);
+      return { input, path: await this.customerCards.getPath(accountId, match.id) };
     } catch (error) {
-      if (error instanceof InvalidFieldsError || error instanceof NotFoundError) return { error };
+      const isResult =
+        error instanceof InvalidFieldsError ||
+        error instanceof NotFoundError ||
+        error instanceof RejectedError;
+      if (isResult) return { error };
       throw error;
     }
   }
@@ -84,11 +102,12 @@ export class BatchesService {
     context: CommandContext,
     target: Target,
     endsAt: number,
+    source: ActionSource | undefined,
   ): Promise<BatchResultJson> {
     try {
       if ('error' in target) throw target.error;
       if (performance.now() > endsAt) throw new UnavailableError('The database is too slow');
-      const { body } = await this.commands.execute(createCommand(context, target));
+      const { body } = await this.commands.execute(createCommand(context, target, source));
       return { status: 200, body };
     } catch (error) {
       return renderOperationError(error, context.requestId, this.config.publicUrl);
@@ -112,8 +131,9 @@ function getKeys(target: Target): string[] {
 function createCommand(
   context: CommandContext,
   { input, path }: Exclude<Target, { error: Error }>,
+  source: ActionSource = input.source,
 ): StampCustomerCard | RedeemReward {
-  const details = toActionDetails(input);
+  const details = { ...toActionDetails(input), source };
   return input.operation === 'stamp'
     ? new StampCustomerCard(context, path, { ...details, stamps: input.stamps ?? 0 })
     : new RedeemReward(context, path, { ...details, rewardId: input.reward_id ?? 0 });

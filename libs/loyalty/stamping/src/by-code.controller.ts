@@ -5,7 +5,6 @@ import type { CommandContext } from '#kernel/aggregate.js';
 import { Context } from '#http/caller.js';
 import { Endpoint } from '#http/endpoint.js';
 import { createRecordLookup } from '#http/record.js';
-import type { CardPath } from './card-holder.js';
 import {
   CardActionQuery,
   ChangedCustomerCardJson,
@@ -19,7 +18,8 @@ import {
   createRedeemCommand,
   createStampCommand,
 } from './customer-cards.controller.js';
-import { CustomerCardsService } from './customer-cards.service.js';
+import { CustomerCardsService, type CodeMatch } from './customer-cards.service.js';
+import { assertConfirmed, ConfirmDecoyCard } from './decoy-confirmation.commands.js';
 import { CARD_CODE } from './path-parameters.js';
 
 const CUSTOMER_CARD = createRecordLookup(CustomerCardsService, (cards, accountId, { code = '' }) =>
@@ -39,7 +39,8 @@ export class ByCodeController {
     id: 'getCustomerCardByCode',
     tag: 'Customer cards',
     summary: 'Show the customer card with a code',
-    description: 'As by its ids, for clients that scan a code and know no ids.',
+    description:
+      'As by its ids, for clients that scan a code and know no ids. The code of a second card, which somebody gets who signs up with the address of a customer, shows the card of that customer: its `code` differs from the one in the path.',
     path: ['account_id', CARD_CODE],
     status: 200,
     response: CustomerCardDetailJson,
@@ -93,7 +94,14 @@ export class ByCodeController {
     status: 200,
     response: RedemptionJson,
     errors: [404, 422],
-    codes: ['taken', 'insufficient_stamps', 'reward_inactive', 'card_expired', 'customer_erased'],
+    codes: [
+      'taken',
+      'insufficient_stamps',
+      'reward_inactive',
+      'card_expired',
+      'customer_erased',
+      'card_unconfirmed',
+    ],
     record: CUSTOMER_CARD,
   })
   async redeem(
@@ -104,11 +112,34 @@ export class ByCodeController {
     @Res({ passthrough: true }) reply: FastifyReply,
   ): Promise<RedemptionJson> {
     const path = await this.findPath(context, code);
+    assertConfirmed(path);
     const command = createRedeemCommand({ context, path, dryRun, reply }, body);
     return unwrapResult(await this.commands.execute(command), reply);
   }
 
-  private async findPath({ accountId, keyed }: CommandContext, code: string): Promise<CardPath> {
+  @Post('confirm')
+  @Endpoint({
+    id: 'confirmCustomerCardByCode',
+    tag: 'Customer cards',
+    summary: 'Confirm that a second card belongs to its customer',
+    description:
+      'Somebody who signs up with the address of a customer gets a second card, which shows nothing of the customer. Its code stamps the card of the customer, but redeems nothing until staff have confirmed that it is them. From then on its page leads to the card of the customer. The code of a card itself changes nothing.',
+    path: ['account_id', CARD_CODE],
+    status: 200,
+    response: CustomerCardDetailJson,
+    errors: [404],
+    record: CUSTOMER_CARD,
+  })
+  async confirm(
+    @Context() context: CommandContext,
+    @Param('code') code: string,
+  ): Promise<CustomerCardDetailJson> {
+    const path = await this.findPath(context, code);
+    await this.commands.execute(new ConfirmDecoyCard(context, code));
+    return this.customerCards.get(context.accountId, path);
+  }
+
+  private async findPath({ accountId, keyed }: CommandContext, code: string): Promise<CodeMatch> {
     const path = await this.customerCards.getPathByCode(accountId, code);
     // The address does not say whom the response is about, and it must be erasable with that person.
     if (keyed) keyed.subjectId ??= path.customerId;

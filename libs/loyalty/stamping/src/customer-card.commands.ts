@@ -2,7 +2,7 @@ import { Command, CommandHandler, type ICommandHandler } from '@nestjs/cqrs';
 import { randomInt, randomUUID } from 'node:crypto';
 import { Pool } from 'pg';
 import { getNow } from '#kernel/clock.js';
-import type { CommandContext, DomainEvent, RecordedEvent } from '#kernel/aggregate.js';
+import type { Channel, CommandContext, DomainEvent, RecordedEvent } from '#kernel/aggregate.js';
 import { NotFoundError, RejectedError, TakenError, UnavailableError } from '#kernel/errors.js';
 import { retryUntil } from '#kernel/retry-until.js';
 import { takeNextId, withNewId } from '#database/ids.js';
@@ -51,7 +51,10 @@ const RETRY_TIMEOUT_MS = 10_000;
 /** Sets no limit: the cap only prevents an enrolment while the customer is being merged. */
 const UNLIMITED = 2 ** 31;
 
-type CardAction = ActionDetails & { source: 'api' | 'pos'; occurredAt: Date | undefined };
+/** Says how a stamping or redemption came: by the API, by a point-of-sale system, or at the counter page. */
+export type ActionSource = 'api' | 'pos' | 'app_scan';
+
+type CardAction = ActionDetails & { source: ActionSource; occurredAt: Date | undefined };
 
 export class EnrolCustomer extends Command<CustomerCardDetailJson> {
   constructor(
@@ -226,7 +229,7 @@ export class StampCustomerCardHandler implements ICommandHandler<StampCustomerCa
         this.pipeline.handleCommand({
           readModel: customerCardReadModel,
           id: path.id,
-          context: { ...context, channel: action.source },
+          context: { ...context, channel: toChannel(action.source) },
           occurredAt: action.occurredAt,
           load: (loaded) => loadCardTemplate(this.templates, loaded, path, action),
           decide: (card, { template }, at) => ({
@@ -249,6 +252,11 @@ export class StampCustomerCardHandler implements ICommandHandler<StampCustomerCa
         }),
     });
   }
+}
+
+/** Returns the channel of an action: those at the counter page are of the channel for staff. */
+function toChannel(source: ActionSource): Channel {
+  return source === 'app_scan' ? 'staff' : source;
 }
 
 /** Renders the response to a change of a card: the card right after it, and the id of its event. */
@@ -302,7 +310,7 @@ export class RedeemRewardHandler implements ICommandHandler<RedeemReward> {
         return this.pipeline.handleCommand({
           readModel: customerCardReadModel,
           id: path.id,
-          context: { ...context, channel: source },
+          context: { ...context, channel: toChannel(source) },
           occurredAt: action.occurredAt,
           load: (loaded) => loadCardTemplate(this.templates, loaded, path, action),
           decide: (card, { template }, at) => ({

@@ -23,6 +23,31 @@ import {
 } from './customer-card.dto.js';
 import { TemplatesService } from './templates.service.js';
 
+/**
+ * Finds the card that a decoy card leads to (ADR-0051): that of the customer whose address was given, or of the one they
+ * were merged into.
+ */
+const OF_DECOY = {
+  name: 'customer_cards_of_decoy_code',
+  text: `
+    with recursive holder as (
+      select d.customer_id as id, d.card_id, d.confirmed_at is not null as confirmed, 0 as depth
+      from decoy_cards d where d.account_id = $1 and d.code = $2
+      union all
+      select c.merged_into, h.card_id, h.confirmed, h.depth + 1
+      from holder h join customers c on c.id = h.id
+      where c.merged_into is not null and h.depth < 10
+    )
+    select r.id, r.customer_id as "customerId",
+      case when h.confirmed then 'confirmed' else 'unconfirmed' end as decoy
+    from holder h
+    join customer_cards r on r.customer_id = h.id and r.card_id = h.card_id and r.merged_into is null
+    order by h.depth desc limit 1`,
+};
+
+/** The card of a code. @property decoy null: the code is the card's own, and not that of a decoy card */
+export type CodeMatch = CardPath & { decoy: 'unconfirmed' | 'confirmed' | null };
+
 /** Matches everything that may be a code. */
 const CODE = /^[0-9A-Z]{8}$/;
 
@@ -92,21 +117,24 @@ export class CustomerCardsService {
   }
 
   /**
-   * Finds the path of the card with a code. A merged customer's card leads to the surviving one, like its ids.
+   * Finds the path of the card with a code. A merged customer's card leads to the surviving one, like its ids, and a
+   * decoy card leads to the card of its customer.
    * @throws NotFoundError
    */
-  async getPathByCode(accountId: number, input: string): Promise<CardPath> {
+  async getPathByCode(accountId: number, input: string): Promise<CodeMatch> {
     const code = normalizeCardCode(input);
-    const [card] = CODE.test(code)
-      ? await query<CardPath>(this.pool, {
-          name: 'customer_cards_of_code',
-          text: `select id, customer_id as "customerId" from customer_cards
-                 where account_id = $1 and code = $2`,
-          values: [accountId, code],
-        })
-      : [];
-    if (!card) throw new NotFoundError('Customer card');
-    return card;
+    if (!CODE.test(code)) throw new NotFoundError('Customer card');
+    const values = [accountId, code];
+    const [card] = await query<CardPath>(this.pool, {
+      name: 'customer_cards_of_code',
+      text: `select id, customer_id as "customerId" from customer_cards
+             where account_id = $1 and code = $2`,
+      values,
+    });
+    if (card) return { ...card, decoy: null };
+    const [match] = await query<CodeMatch>(this.pool, { ...OF_DECOY, values });
+    if (!match) throw new NotFoundError('Customer card');
+    return match;
   }
 
   /**

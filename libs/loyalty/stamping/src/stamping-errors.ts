@@ -36,6 +36,13 @@ export const STAMPING_ERRORS = {
       'Send the request to the customer who goes on, whom the message names, or unmerge the two first.',
     meaning: 'The customer was merged into another one: the message names the one that goes on.',
   },
+  card_unconfirmed: {
+    status: 422,
+    advice:
+      'Ask whether the card is theirs, confirm it with POST …/customer_cards/by_code/:code/confirm, and redeem again.',
+    meaning:
+      'The code is that of a second card, which somebody got who signed up with the address of a customer. Nobody has confirmed yet that it is that customer.',
+  },
   ambiguous: {
     status: 422,
     advice:

@@ -8,6 +8,7 @@ import { CorrectionsService } from './corrections.service.js';
 import { customerCardHandlers } from './customer-card.commands.js';
 import { CustomerCardReadsModule } from './customer-card-reads.module.js';
 import { CustomerCardsController } from './customer-cards.controller.js';
+import { decoyConfirmationHandlers } from './decoy-confirmation.commands.js';
 import { receiptReversalHandlers } from './receipt-reversal.commands.js';
 import { ReceiptsController } from './receipts.controller.js';
 import { ReceiptsService } from './receipts.service.js';
@@ -27,8 +28,9 @@ import { ReceiptsService } from './receipts.service.js';
     CorrectionsService,
     ...customerCardHandlers,
     ...correctionHandlers,
+    ...decoyConfirmationHandlers,
     ...receiptReversalHandlers,
   ],
-  exports: [CustomerCardReadsModule],
+  exports: [BatchesService, CustomerCardReadsModule],
 })
 export class StampingModule {}

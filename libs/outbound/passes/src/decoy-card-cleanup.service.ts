@@ -11,7 +11,7 @@ const BATCH_SIZE = 500;
 
 /**
  * Nobody waits this long to find out whether an address is a customer's, and names that strangers have typed must not
- * be kept for ever. A card that is on a phone stays, like that of a customer (ADR-0051).
+ * be kept for ever. A card that is on a phone stays, like that of a customer (ADR-0051), and so does a confirmed one.
  */
 const RETENTION_DAYS = 400;
 
@@ -22,6 +22,7 @@ const FORGET = {
     with old as (
       select s.id from decoy_cards s
       where (s.state ->> 'issuedAt')::timestamptz < now() - make_interval(days => $1)
+        and s.confirmed_at is null
         and not exists (select from pass_installations i where i.customer_card_id = s.id
                         and i.installed_at is not null and i.removed_at is null)
         and not exists (select from google_objects g where g.customer_card_id = s.id)

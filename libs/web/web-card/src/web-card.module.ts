@@ -2,6 +2,7 @@ import { Module } from '@nestjs/common';
 import { AppleWalletModule } from '#apple-wallet/apple-wallet.module.js';
 import { GoogleWalletModule } from '#google-wallet/google-wallet.module.js';
 import { PassesModule } from '#passes/passes.module.js';
+import { CustomerCardReadsModule } from '#stamping/customer-card-reads.module.js';
 import { CardStreams } from './card-streams.service.js';
 import { PassLinks } from './pass-links.service.js';
 import { PassLinksController } from './pass-links.controller.js';
@@ -15,7 +16,13 @@ import { WebCards } from './web-cards.service.js';
 
 /** Serves the web card, and the two links that lead to it or to a wallet. */
 @Module({
-  imports: [AppleWalletModule, GoogleWalletModule, PassesModule, WebPushModule],
+  imports: [
+    AppleWalletModule,
+    CustomerCardReadsModule,
+    GoogleWalletModule,
+    PassesModule,
+    WebPushModule,
+  ],
   controllers: [WebCardController, PassLinksController, WebPushController, WalletBadgesController],
   providers: [WebCards, CardStreams, PassLinks, RememberedCards, WalletBadges],
   exports: [RememberedCards, WebCards],

@@ -1,0 +1,55 @@
+import { Command, CommandHandler, type ICommandHandler } from '@nestjs/cqrs';
+import type { CommandContext } from '#kernel/aggregate.js';
+import { AuditedWrites } from '#event-store/commands/audited-writes.service.js';
+import { normalizeCardCode } from './card-code.js';
+import { CustomerCardsService, type CodeMatch } from './customer-cards.service.js';
+import { createStampingError } from './stamping-errors.js';
+
+/** Confirms that whoever shows a decoy card is its customer: from now on it leads to their own card (ADR-0051). */
+export class ConfirmDecoyCard extends Command<void> {
+  constructor(
+    readonly context: CommandContext,
+    readonly code: string,
+  ) {
+    super();
+  }
+}
+
+/** Does nothing for the code of a customer card, and for a decoy card that is confirmed already. */
+@CommandHandler(ConfirmDecoyCard)
+export class ConfirmDecoyCardHandler implements ICommandHandler<ConfirmDecoyCard> {
+  constructor(
+    private readonly writes: AuditedWrites,
+    private readonly customerCards: CustomerCardsService,
+  ) {}
+
+  /** @throws NotFoundError when no card has the code */
+  async execute({ context, code }: ConfirmDecoyCard): Promise<void> {
+    const { accountId } = context;
+    const { id, customerId, decoy } = await this.customerCards.getPathByCode(accountId, code);
+    if (decoy !== 'unconfirmed') return;
+    // The key belongs to the response of the request, which is more than this write.
+    const { keyed: _keyed, ...by } = context;
+    await this.writes.write(by, async (transaction) => {
+      const [, count]: [unknown, number] = await transaction.manager.query(
+        `update decoy_cards set confirmed_at = now()
+         where account_id = $1 and code = $2 and confirmed_at is null`,
+        [accountId, normalizeCardCode(code)],
+      );
+      if (count === 0) return;
+      const subject = { customer_id: customerId, customer_card_id: id };
+      await transaction.audit({ accountIds: [accountId], type: 'decoy_card.confirmed', subject });
+    });
+  }
+}
+
+/** @throws RejectedError for a decoy card that nobody has confirmed: a stranger may have signed up with the address */
+export function assertConfirmed({ decoy }: Pick<CodeMatch, 'decoy'>): void {
+  if (decoy !== 'unconfirmed') return;
+  throw createStampingError(
+    { base: ['This is a second card of the customer, and nobody has confirmed that it is theirs'] },
+    'card_unconfirmed',
+  );
+}
+
+export const decoyConfirmationHandlers = [ConfirmDecoyCardHandler];
