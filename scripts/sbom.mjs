@@ -11,6 +11,10 @@ import { pruneImage } from './prune-image.mjs';
  */
 const folder = process.argv[2];
 if (!folder) throw new Error('usage: node scripts/sbom.mjs <folder>');
+const VENDORED = [
+  { group: '@scalar', name: 'api-reference', license: 'MIT', file: 'data/scalar.js.br' },
+  { name: 'zxing-wasm', license: 'MIT', file: 'data/zxing-reader.wasm.br' },
+];
 
 const temporary = fs.mkdtempSync(path.join(os.tmpdir(), 'inkpad-sbom-'));
 // npm calls the whole by the name of its folder.
@@ -21,7 +25,7 @@ try {
   placeImagePackages(process.cwd(), image);
   pruneImage(image);
   const { components, ...rest } = describeImagePackages(image);
-  document = { ...rest, components: [...components, describeScalar()] };
+  document = { ...rest, components: [...components, ...VENDORED.map(describeVendored)] };
 } finally {
   fs.rmSync(temporary, { recursive: true });
 }
@@ -38,18 +42,20 @@ for (const { line } of refused) console.error(`${line}: see ALLOWED in scripts/l
 if (refused.length > 0) process.exitCode = 1;
 else console.log(`${licences.length} packages, their licences in ${folder}`);
 
-/** Describes data/scalar.js.br, which is no package here. NOTICE has its version. */
-function describeScalar() {
-  const [, name, version] =
-    /(@scalar\/api-reference) (\d+[.]\d+[.]\d+)/.exec(fs.readFileSync('NOTICE', 'utf8')) ?? [];
-  if (!version) throw new Error('NOTICE does not say which version of Scalar data/scalar.js.br is');
+/** Describes a package whose files are in data, and which is no package here. NOTICE has its version. */
+function describeVendored({ group, name, license, file }) {
+  const full = group === undefined ? name : `${group}/${name}`;
+  const pattern = new RegExp(`${full} (\\d+[.]\\d+[.]\\d+)`);
+  const [, version] = pattern.exec(fs.readFileSync('NOTICE', 'utf8')) ?? [];
+  if (!version) throw new Error(`NOTICE does not say which version of ${full} ${file} is`);
+  const scope = group === undefined ? '' : `${encodeURIComponent(group)}/`;
   return {
-    'bom-ref': `${name}@${version}`,
+    'bom-ref': `${full}@${version}`,
     type: 'library',
-    name,
+    name: full,
     version,
-    purl: `pkg:npm/${encodeURIComponent('@scalar')}/api-reference@${version}`,
-    licenses: [{ license: { id: 'MIT' } }],
-    properties: [{ name: 'inkpad:file', value: 'data/scalar.js.br' }],
+    purl: `pkg:npm/${scope}${name}@${version}`,
+    licenses: [{ license: { id: license } }],
+    properties: [{ name: 'inkpad:file', value: file }],
   };
 }

@@ -213,7 +213,7 @@ describe('the users of a store', () => {
     expect(audit.rows[0]?.actor).toEqual({ type: 'user', id: rows[0]?.id });
     expect((await new Browser(service).get(link)).status).toBe(404);
     const again = await new Browser(service).signIn(email, 'twelve gréen bottles');
-    expect(again.location).toBe('/app');
+    expect(again.location).toBe('/counter');
   });
 
   it('who have an account already accept an invitation by signing in with the invited address', async () => {

@@ -39,6 +39,7 @@ import { OutboxPageModule } from '#outbox/outbox.module.js';
 import { NumbersModule } from '#numbers/numbers.module.js';
 import { TransferPagesModule } from '#transfer-pages/transfer-pages.module.js';
 import { OverviewModule } from '#overview/overview.module.js';
+import { CounterModule } from '#counter/counter.module.js';
 import { ConsoleModule } from '#console/console.module.js';
 import { WebCardModule } from '#web-card/web-card.module.js';
 import { PosterPagesModule } from '#poster-pages/poster-pages.module.js';
@@ -98,6 +99,7 @@ export class ApiModule {
         NumbersModule,
         TransferPagesModule,
         OverviewModule,
+        CounterModule,
         ConsoleModule,
         WebCardModule,
         PosterPagesModule,

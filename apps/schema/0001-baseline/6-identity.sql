@@ -137,11 +137,22 @@ create table sessions (
   -- for the user's list of sessions, such as Safari and iPhone; null: unknown
   browser text,
   system text,
+  -- the session of a member who has entered their PIN at the counter of this store: it reaches nothing else
+  counter_account_id bigint,
   created_at timestamptz not null,
   seen_at timestamptz not null,
   expires_at timestamptz not null
 );
 create index sessions_user on sessions (user_id);
+
+-- PINs with which members take over the counter of a store.
+create table counter_pins (
+  user_id bigint primary key references users (id),
+  pin_hash text not null,
+  -- wrong attempts since it was last right: after some it is not checked any more
+  failures int not null default 0,
+  created_at timestamptz not null
+);
 
 -- Browsers that somebody has signed in with: their wrong attempts are counted apart from those of all others.
 create table known_browsers (

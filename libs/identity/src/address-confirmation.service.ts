@@ -70,6 +70,7 @@ export class AddressConfirmation {
     const { manager } = transaction;
     const sessions = await this.sessions.endAll(manager, userId);
     await manager.query('delete from known_browsers where user_id = $1', [userId]);
+    await manager.query('delete from counter_pins where user_id = $1', [userId]);
     await endPasswordLinks(manager, userId);
     await endAddressLinks(manager, userId);
     const tokens_revoked = await revokeTokens(transaction, userId);

@@ -104,6 +104,7 @@ export class RemoveUserHandler implements ICommandHandler<RemoveUser> {
       const { manager } = transaction;
       const userId = await getUserId(manager, user);
       await manager.update(UserRow, { id: userId }, { removed_at: () => 'now()' });
+      await manager.query('delete from counter_pins where user_id = $1', [userId]);
       const stores = await listStoreIds(manager, userId);
       await manager.delete(MembershipRow, { user_id: userId });
       // The next person with the same address signs in with the company as somebody new.

@@ -5,6 +5,7 @@ import { ApiTokens } from './api-tokens.service.js';
 import { AddressConfirmation } from './address-confirmation.service.js';
 import { addressHandlers } from './address.commands.js';
 import { CompanySignIns } from './company-sign-ins.service.js';
+import { CounterPins } from './counter-pins.service.js';
 import { identityHandlers } from './identity.commands.js';
 import { ApiTokenRow, MembershipRow, UserRow } from './identity.entity.js';
 import { invitationHandlers } from './invitation.commands.js';
@@ -32,6 +33,7 @@ import { Users } from './users.service.js';
     ApiTokens,
     AddressConfirmation,
     CompanySignIns,
+    CounterPins,
     ...addressHandlers,
     ...identityHandlers,
     ...memberHandlers,
@@ -51,6 +53,7 @@ import { Users } from './users.service.js';
     ApiTokens,
     Authenticator,
     CompanySignIns,
+    CounterPins,
     Members,
     Passwords,
     SecondFactors,

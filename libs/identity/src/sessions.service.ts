@@ -12,20 +12,21 @@ const TOKEN_BYTES = 32;
 /** More than anybody recognizes. */
 const MAX_LISTED = 50;
 
-/** Matches sessions that have not expired. */
-const ACTIVE = `s.expires_at > now() and s.seen_at > now() - interval '12 hours'`;
+/** Matches sessions that have not expired. That of a counter outlasts the days on which a shop is closed. */
+const ACTIVE = `s.expires_at > now() and s.seen_at > now()
+  - case when s.counter_account_id is null then interval '12 hours' else interval '4 days' end`;
 
 const FIND = {
   name: 'sessions_find',
   text: `
     with session as (
-      select s.id, s.user_id, u.name, u.email, s.seen_at < now() - interval '1 minute' as stale
+      select s.id, s.user_id, s.counter_account_id, u.name, u.email, s.seen_at < now() - interval '1 minute' as stale
       from sessions s join users u on u.id = s.user_id
       where s.sha256 = $1 and s.awaits_code = $2 and ${ACTIVE} and u.removed_at is null
     ), seen as (
       update sessions set seen_at = now() where id = (select id from session where stale)
     )
-    select id, user_id, name, email from session`,
+    select id, user_id, counter_account_id, name, email from session`,
 };
 
 /** A user who is signed in with a browser. */
@@ -36,6 +37,8 @@ export type SignedInUser = {
   csrfToken: string;
   name: string;
   email: string;
+  /** The store whose counter is all that the session reaches (ADR-0111); null: everything that the user may. */
+  counterAccountId: number | null;
 };
 
 /** A session in the user's list. @property browser null: unknown */
@@ -54,7 +57,13 @@ type SessionDetails = {
   seen_at: Date;
 };
 
-type SessionRow = { id: number; user_id: number; name: string; email: string };
+type SessionRow = {
+  id: number;
+  user_id: number;
+  counter_account_id: number | null;
+  name: string;
+  email: string;
+};
 
 /**
  * Sessions of people in front of a browser. Only the SHA-256 of a session's token is stored, and each page asks the
@@ -85,28 +94,40 @@ export class Sessions {
         csrfToken: createCsrfToken(token),
         name: row.name,
         email: row.email,
+        // TypeORM's connections have the driver's own parsers.
+        counterAccountId: row.counter_account_id === null ? null : Number(row.counter_account_id),
       }
     );
   }
 
-  /** Begins a session, within the transaction of the sign-in. @returns the token for the cookie */
+  /**
+   * Begins a session, within the transaction of the sign-in.
+   * @param counterAccountId limits it to the counter of this store
+   * @returns the token for the cookie
+   */
   async begin(
     manager: EntityManager,
     userId: number,
-    { awaitsCode, userAgent }: { awaitsCode: boolean; userAgent?: string | undefined },
+    {
+      awaitsCode,
+      userAgent,
+      counterAccountId,
+    }: { awaitsCode: boolean; userAgent?: string | undefined; counterAccountId?: number },
   ): Promise<string> {
     const token = randomBytes(TOKEN_BYTES).toString('base64url');
     const browser = parseBrowser(userAgent);
     await manager.query(`delete from sessions s where user_id = $1 and not (${ACTIVE})`, [userId]);
     await manager.query(
-      `insert into sessions (user_id, sha256, awaits_code, browser, system, created_at, seen_at, expires_at)
-       values ($1, $2, $3, $4, $5, now(), now(), now() + make_interval(secs => $6))`,
+      `insert into sessions (user_id, sha256, awaits_code, browser, system, counter_account_id,
+         created_at, seen_at, expires_at)
+       values ($1, $2, $3, $4, $5, $6, now(), now(), now() + make_interval(secs => $7))`,
       [
         userId,
         hashToken(token),
         awaitsCode,
         browser?.name ?? null,
         browser?.system ?? null,
+        counterAccountId ?? null,
         awaitsCode ? 10 * 60 : SESSION_SECONDS,
       ],
     );

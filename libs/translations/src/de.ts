@@ -8,6 +8,7 @@ import { webhookPages } from './webhook-pages/de.js';
 import { numbers } from './numbers/de.js';
 import { overview } from './overview/de.js';
 import { transfers } from './transfer-pages/de.js';
+import { counter } from './counter/de.js';
 import type { Translations } from './en.js';
 import { forms } from './forms/de.js';
 import { outbox } from './outbox/de.js';
@@ -279,4 +280,5 @@ export const de: Translations = {
   forms,
   outbox,
   signIn,
+  counter,
 };

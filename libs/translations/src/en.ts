@@ -11,6 +11,7 @@ import { transfers } from './transfer-pages/en.js';
 import { forms } from './forms/en.js';
 import { outbox } from './outbox/en.js';
 import { signIn } from './sign-in/en.js';
+import { counter } from './counter/en.js';
 
 const stamps = (text: string, count: number) => `${text} ${count === 1 ? 'stamp' : 'stamps'}`;
 
@@ -326,6 +327,7 @@ export const en = {
   forms,
   outbox,
   signIn,
+  counter,
 };
 
 /** The texts of one language. */

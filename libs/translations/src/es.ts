@@ -8,6 +8,7 @@ import { webhookPages } from './webhook-pages/es.js';
 import { numbers } from './numbers/es.js';
 import { overview } from './overview/es.js';
 import { transfers } from './transfer-pages/es.js';
+import { counter } from './counter/es.js';
 import { en, type Translations } from './en.js';
 import { forms } from './forms/es.js';
 import { outbox } from './outbox/es.js';
@@ -232,4 +233,5 @@ export const es: Translations = {
   forms,
   outbox,
   signIn,
+  counter,
 };

@@ -8,6 +8,7 @@ import { webhookPages } from './webhook-pages/fr.js';
 import { numbers } from './numbers/fr.js';
 import { overview } from './overview/fr.js';
 import { transfers } from './transfer-pages/fr.js';
+import { counter } from './counter/fr.js';
 import { en, type Translations } from './en.js';
 import { forms } from './forms/fr.js';
 import { outbox } from './outbox/fr.js';
@@ -235,4 +236,5 @@ export const fr: Translations = {
   forms,
   outbox,
   signIn,
+  counter,
 };

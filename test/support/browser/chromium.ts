@@ -17,14 +17,22 @@ export const SIZES = {
 
 /**
  * @param names hosts that lead to these addresses. Browsers trust names below localhost as they trust https.
+ * @param more arguments, such as those of a camera
  */
-export function startChromium(names: Record<string, string> = {}): Promise<Browser> {
+export function startChromium(
+  names: Record<string, string> = {},
+  more: readonly string[] = [],
+): Promise<Browser> {
   const rules = Object.entries(names).map(
     ([name, baseUrl]) => `MAP ${name}:80 ${new URL(baseUrl).host}`,
   );
   return chromium.launch({
     executablePath: CHROMIUM_PATH,
-    args: [...ARGUMENTS, ...(rules.length > 0 ? [`--host-resolver-rules=${rules.join()}`] : [])],
+    args: [
+      ...ARGUMENTS,
+      ...more,
+      ...(rules.length > 0 ? [`--host-resolver-rules=${rules.join()}`] : []),
+    ],
   });
 }
 

@@ -17,6 +17,7 @@ export const console: Translations['console'] = {
   navigation: {
     cards: { title: 'Karten', about: 'Gestaltung, Prämien, Grenzen' },
     customers: { title: 'Kunden', about: 'Personen finden, Stempel berichtigen' },
+    counter: { title: 'Theke', about: 'Stempeln und einlösen' },
     locations: { title: 'Standorte', about: 'Ihre Filialen auf der Karte' },
     posters: { title: 'Plakate', about: 'Zum Drucken und Aufhängen' },
     messages: { title: 'Nachrichten', about: 'An Kunden gesendete Links' },
@@ -285,6 +286,10 @@ export const console: Translations['console'] = {
       'user.second_factor_removed': 'Anmeldung in zwei Schritten ausgeschaltet',
       'user.recovery_codes_renewed': 'Neue Ersatzcodes erstellt',
       'user.sign_in_paused': 'Anmeldung nach falschen Passwörtern angehalten',
+      'user.pin_set': 'PIN für die Theke festgelegt',
+      'user.pin_removed': 'PIN für die Theke entfernt',
+      'user.pin_locked': 'PIN nach falschen Versuchen gesperrt',
+      'decoy_card.confirmed': 'Zweite Karte bestätigt',
       'invitation.withdrawn': 'Einladung zurückgezogen',
       'member.added': 'Dem Geschäft beigetreten',
       'member.removed': 'Das Geschäft verlassen',

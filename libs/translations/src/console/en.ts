@@ -22,6 +22,7 @@ export const console = {
   navigation: {
     cards: { title: 'Cards', about: 'Design, rewards, limits' },
     customers: { title: 'Customers', about: 'Find people, correct stamps' },
+    counter: { title: 'Counter', about: 'Stamp and redeem' },
     locations: { title: 'Locations', about: 'Your shops on the map' },
     posters: { title: 'Posters', about: 'To print and hang up' },
     messages: { title: 'Messages', about: 'Links sent to customers' },
@@ -286,6 +287,10 @@ export const console = {
       'user.second_factor_removed': 'Two-step sign-in turned off',
       'user.recovery_codes_renewed': 'New recovery codes created',
       'user.sign_in_paused': 'Sign-in paused after wrong passwords',
+      'user.pin_set': 'PIN for the counter set',
+      'user.pin_removed': 'PIN for the counter removed',
+      'user.pin_locked': 'PIN locked after wrong attempts',
+      'decoy_card.confirmed': 'Second card confirmed',
       'invitation.withdrawn': 'Invitation withdrawn',
       'member.added': 'Joined the store',
       'member.removed': 'Left the store',

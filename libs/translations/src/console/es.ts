@@ -17,6 +17,7 @@ export const console: Translations['console'] = {
   navigation: {
     cards: { title: 'Tarjetas', about: 'Diseño, premios, límites' },
     customers: { title: 'Clientes', about: 'Buscar, corregir sellos' },
+    counter: { title: 'Mostrador', about: 'Sellar y canjear' },
     locations: { title: 'Locales', about: 'Sus tiendas en el mapa' },
     posters: { title: 'Carteles', about: 'Para imprimir y colgar' },
     messages: { title: 'Mensajes', about: 'Enlaces enviados a clientes' },
@@ -285,6 +286,10 @@ export const console: Translations['console'] = {
       'user.second_factor_removed': 'Acceso en dos pasos desactivado',
       'user.recovery_codes_renewed': 'Códigos de recuperación nuevos creados',
       'user.sign_in_paused': 'Acceso en pausa tras contraseñas incorrectas',
+      'user.pin_set': 'PIN del mostrador elegido',
+      'user.pin_removed': 'PIN del mostrador quitado',
+      'user.pin_locked': 'PIN bloqueado tras intentos incorrectos',
+      'decoy_card.confirmed': 'Segunda tarjeta confirmada',
       'invitation.withdrawn': 'Invitación retirada',
       'member.added': 'Se unió al negocio',
       'member.removed': 'Dejó el negocio',

@@ -17,6 +17,7 @@ export const console: Translations['console'] = {
   navigation: {
     cards: { title: 'Cartes', about: 'Aspect, récompenses, limites' },
     customers: { title: 'Clients', about: 'Trouver, corriger les tampons' },
+    counter: { title: 'Comptoir', about: 'Tamponner et échanger' },
     locations: { title: 'Adresses', about: 'Vos points de vente sur la carte' },
     posters: { title: 'Affiches', about: 'À imprimer et à afficher' },
     messages: { title: 'Messages', about: 'Liens envoyés aux clients' },
@@ -291,6 +292,10 @@ export const console: Translations['console'] = {
       'user.second_factor_removed': 'Connexion en deux étapes désactivée',
       'user.recovery_codes_renewed': 'Nouveaux codes de secours créés',
       'user.sign_in_paused': 'Connexion suspendue après des mots de passe incorrects',
+      'user.pin_set': 'Code PIN du comptoir choisi',
+      'user.pin_removed': 'Code PIN du comptoir retiré',
+      'user.pin_locked': 'Code PIN bloqué après des essais faux',
+      'decoy_card.confirmed': 'Deuxième carte confirmée',
       'invitation.withdrawn': 'Invitation annulée',
       'member.added': 'A rejoint le commerce',
       'member.removed': 'A quitté le commerce',

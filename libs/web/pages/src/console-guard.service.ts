@@ -5,8 +5,8 @@ import { Pool } from 'pg';
 import { Config } from '#configuration/config.js';
 import { NotFoundError } from '#kernel/errors.js';
 import { query } from '#database/connection.js';
-import { parsePathId, getPath } from '#http/path.js';
-import { isAllowed, type Operation } from '#identity/roles.js';
+import { parsePathId, getPath, getRoute } from '#http/path.js';
+import { isAllowed, limitRole, type Operation } from '#identity/roles.js';
 import type { ConsoleRequest, ConsoleRoute, EnteredStore } from './current-user.js';
 import { localizeRequest } from './localize.js';
 import { getRootPath } from './page.js';
@@ -26,8 +26,9 @@ const SAFE_METHODS = new Set(['GET', 'HEAD']);
 const MAX_FORM_BYTES = 64 * 1024;
 
 /**
- * Guards every route below /app. It checks the session, the store of the path and the role before a body is read, and
- * the origin and the CSRF token before a form is accepted.
+ * Guards every route below /app and /counter. It checks the session, the store of the path and the role before a body is
+ * read, and the origin and the CSRF token before a form is accepted. The session of a counter reaches the counter of its
+ * store alone, as staff (ADR-0111).
  */
 @Injectable()
 export class ConsoleGuard {
@@ -74,7 +75,7 @@ export class ConsoleGuard {
     if (!SAFE_METHODS.has(request.method)) assertOwnSite(request, this.config.publicUrl);
     const cookie = this.cookies.read(request, SESSION_COOKIE);
     const signedIn = cookie === undefined ? undefined : await this.sessions.find(cookie);
-    if (signedIn) {
+    if (signedIn && (signedIn.counterAccountId === null || isOpenToCounter(request))) {
       request.signedIn = signedIn;
       request.sessionIds = { user_id: signedIn.userId };
     } else if (!withoutSession) return this.redirectToSignIn(request, reply);
@@ -88,8 +89,15 @@ export class ConsoleGuard {
     if (!signedIn) throw new Error('a page without a session must not have an operation');
     const { account_id } = params as { account_id?: string };
     if (account_id === undefined) return;
-    const store = await this.findStore(signedIn.userId, parsePathId(account_id));
-    if (!store) throw new NotFoundError('Store');
+    const { counterAccountId } = signedIn;
+    const membership = await this.findStore(signedIn.userId, parsePathId(account_id));
+    if (!membership || (counterAccountId !== null && counterAccountId !== membership.id)) {
+      throw new NotFoundError('Store');
+    }
+    const store =
+      counterAccountId === null
+        ? membership
+        : { ...membership, role: limitRole(membership.role, 'staff') };
     request.accountId = store.id;
     // The page of a refusal has the menu of the store too.
     request.store = store;
@@ -118,7 +126,8 @@ export class ConsoleGuard {
   private checkToken(request: ConsoleRequest): void {
     const { method, signedIn, body } = request;
     if (SAFE_METHODS.has(method) || !signedIn) return;
-    const { _csrf: token } = (body ?? {}) as { _csrf?: unknown };
+    // Scripts that send JSON have it in a header, which other sites cannot set.
+    const { _csrf: token = request.headers['x-csrf-token'] } = (body ?? {}) as { _csrf?: unknown };
     const received = Buffer.from(String(token ?? ''));
     const expected = Buffer.from(signedIn.csrfToken);
     if (received.length === expected.length && timingSafeEqual(received, expected)) return;
@@ -129,7 +138,17 @@ export class ConsoleGuard {
 }
 
 export function isConsolePath(path: string): boolean {
-  return path === '/app' || path.startsWith('/app/');
+  return path === '/app' || path.startsWith('/app/') || isCounterPath(path);
+}
+
+function isCounterPath(path: string): boolean {
+  return path === '/counter' || path.startsWith('/counter/');
+}
+
+/** Tells whether the session of a counter may open the route; it may also be ended. */
+function isOpenToCounter(request: ConsoleRequest): boolean {
+  const route = getRoute(request);
+  return isCounterPath(route) || route === '/app/sign-out';
 }
 
 function getPathAndQuery(url: string): string {

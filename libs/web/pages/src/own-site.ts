@@ -22,14 +22,15 @@ export function assertOwnSite(
 }
 
 /**
- * Returns the path of the console to open after signing in, or `/app` if it is not one.
+ * Returns the path of the console or the counter to open after signing in, or `/app` if it is neither.
  * @param path untrusted: anybody can send a link with it
  */
 export function parseReturnPath(path: string | undefined): string {
   const start = '/app';
-  if (path === undefined || !/^\/app(?![^/?])[\x21-\x5b\x5d-\x7e]*$/.test(path)) return start;
+  if (path === undefined || !/^\/(app|counter)(?![^/?])[\x21-\x5b\x5d-\x7e]*$/.test(path))
+    return start;
   const url = new URL(path, 'http://own.invalid');
   // Resolved first, so that dots do not lead out of it.
-  const isInside = url.pathname === start || url.pathname.startsWith(`${start}/`);
+  const isInside = /^\/(app|counter)(\/|$)/.test(url.pathname);
   return isInside && url.host === 'own.invalid' ? url.pathname + url.search : start;
 }

@@ -11,6 +11,7 @@ import { PageError } from '#pages/page-error.js';
 import { Pages } from '#pages/pages.service.js';
 import { IdentityProvider, createRefusal } from './company.client.js';
 import { SessionCookies } from './session-cookies.service.js';
+import { StartPaths } from './start-paths.service.js';
 
 const COOKIE = 'inkpad-company';
 const COOKIE_SECONDS = 10 * 60;
@@ -25,6 +26,7 @@ export class CompanyController {
     private readonly identityProvider: IdentityProvider,
     private readonly signIns: CompanySignIns,
     private readonly sessionCookies: SessionCookies,
+    private readonly startPaths: StartPaths,
     private readonly pages: Pages,
     config: Config,
   ) {
@@ -71,7 +73,9 @@ export class CompanyController {
     this.sessionCookies.set(reply, outcome.signedIn);
     await this.pages.redirect(
       reply,
-      outcome.hasEndedAccess ? '/app/account?done=afresh' : returnTo,
+      outcome.hasEndedAccess
+        ? '/app/account?done=afresh'
+        : await this.startPaths.find(outcome.signedIn.session, returnTo),
     );
   }
 }

@@ -25,6 +25,7 @@ import { loadView } from '#pages/view.js';
 import { SessionCookies } from './session-cookies.service.js';
 import { readFormText, formatWait } from './form-text.js';
 import { findUserTranslations } from './user-translations.service.js';
+import { StartPaths } from './start-paths.service.js';
 import { createWrongCodesMail } from './wrong-codes-mail.js';
 
 type SignInView = {
@@ -57,6 +58,7 @@ export class SignInController {
   constructor(
     private readonly signIns: SignIns,
     private readonly sessionCookies: SessionCookies,
+    private readonly startPaths: StartPaths,
     private readonly pages: Pages,
     private readonly outbox: MailOutbox,
     private readonly config: Config,
@@ -92,7 +94,7 @@ export class SignInController {
     const outcome = await this.signIns.signInWithPassword(visitor, email, form['password'] ?? '');
     if (outcome.kind === 'in') {
       this.sessionCookies.set(reply, outcome);
-      return this.pages.redirect(reply, returnTo);
+      return this.pages.redirect(reply, await this.startPaths.find(outcome.session, returnTo));
     }
     if (outcome.kind === 'code') {
       this.sessionCookies.setPending(reply, outcome.session);
@@ -137,7 +139,7 @@ export class SignInController {
     if (outcome === null) return this.pages.redirect(reply, '/app/sign-in?done=late');
     if (outcome.kind === 'in') {
       this.sessionCookies.set(reply, outcome);
-      return this.pages.redirect(reply, returnTo);
+      return this.pages.redirect(reply, await this.startPaths.find(outcome.session, returnTo));
     }
     const failure = describeCodeFailure(outcome, this.pages.localize(request));
     await this.showCodeForm(request, setFailureStatus(reply, outcome), { failure, returnTo });

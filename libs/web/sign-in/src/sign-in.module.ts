@@ -12,6 +12,7 @@ import { PasswordResets } from './password-resets.service.js';
 import { Reauthentication } from './reauthentication.service.js';
 import { SecondFactorController } from './second-factor.controller.js';
 import { SignInController } from './sign-in.controller.js';
+import { StartPaths } from './start-paths.service.js';
 import { Stores } from './stores.service.js';
 
 /** Signs people in to the console, and lets them change their own account. */
@@ -32,8 +33,9 @@ import { Stores } from './stores.service.js';
     SessionCookies,
     PasswordResets,
     Reauthentication,
+    StartPaths,
     Stores,
   ],
-  exports: [PasswordResets, SessionCookies],
+  exports: [PasswordResets, Reauthentication, SessionCookies, Stores],
 })
 export class SignInModule {}

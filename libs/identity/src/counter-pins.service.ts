@@ -1,0 +1,155 @@
+import { Injectable } from '@nestjs/common';
+import { Pool } from 'pg';
+import { RejectedError } from '#kernel/errors.js';
+import { query } from '#database/connection.js';
+import { AuditedWrites, type AuditedWriter } from '#event-store/commands/audited-writes.service.js';
+import { RepeatedAudits } from '#event-store/commands/repeated-audits.service.js';
+import { getAddressKey } from '#http/rate-limit.js';
+import { findPinError, MAX_PIN_FAILURES, normalizePin } from './counter-pin.js';
+import { hashPassword, Passwords } from './passwords.service.js';
+import { Sessions, type SignedInUser } from './sessions.service.js';
+import type { Visitor } from './sign-ins.service.js';
+import { auditUser, createSystemWriter, createUserWriter } from './user-audit.service.js';
+
+/** A member of a store. @property hasPin whether they can take over its counter */
+export type CounterMember = { id: number; name: string; hasPin: boolean };
+
+export type PinState = 'none' | 'set' | 'locked';
+
+export type SwitchOutcome =
+  /** @property session for the cookie */
+  | { kind: 'in'; session: string }
+  | { kind: 'wrong' }
+  /** The PIN is not checked any more, or there is none. */
+  | { kind: 'locked' };
+
+/** Of a member of the store, who may have left since the page was opened. */
+const MEMBER = `from counter_pins p
+  join users u on u.id = p.user_id and u.removed_at is null
+  join memberships m on m.user_id = u.id and m.account_id = $2
+  where p.user_id = $1`;
+
+/** Counts the attempt before the PIN is checked, so that attempts at the same time all count. */
+const COUNT = {
+  name: 'counter_pins_count',
+  text: `update counter_pins c set failures = c.failures + 1
+         where c.user_id = (select p.user_id ${MEMBER}) and c.failures < ${MAX_PIN_FAILURES}
+         returning c.pin_hash, c.failures`,
+};
+
+/**
+ * Lets the members of a store take turns at its counter, each by a PIN (ADR-0111). A PIN is hashed like a password, and
+ * is not checked any more after ten wrong attempts in a row.
+ */
+@Injectable()
+export class CounterPins {
+  constructor(
+    private readonly pool: Pool,
+    private readonly writes: AuditedWrites,
+    private readonly repeatedAudits: RepeatedAudits,
+    private readonly passwords: Passwords,
+    private readonly sessions: Sessions,
+  ) {}
+
+  async findState(userId: number): Promise<PinState> {
+    const [pin] = await query<{ failures: number }>(this.pool, {
+      name: 'counter_pins_state',
+      text: 'select failures from counter_pins where user_id = $1',
+      values: [userId],
+    });
+    if (!pin) return 'none';
+    return pin.failures < MAX_PIN_FAILURES ? 'set' : 'locked';
+  }
+
+  /** Lists the members of a store by name. */
+  listMembers(accountId: number): Promise<CounterMember[]> {
+    return query<CounterMember>(this.pool, {
+      name: 'counter_pins_members',
+      text: `select u.id, u.name, p.user_id is not null as "hasPin"
+             from memberships m join users u on u.id = m.user_id
+             left join counter_pins p on p.user_id = u.id
+             where m.account_id = $1 and u.removed_at is null
+             order by lower(u.name), u.id limit 200`,
+      values: [accountId],
+    });
+  }
+
+  /** Sets the PIN of a user, in place of the one before. @throws RejectedError */
+  async set(by: AuditedWriter, userId: number, input: string): Promise<void> {
+    const pin = normalizePin(input);
+    const error = findPinError(pin);
+    if (error !== undefined) throw new RejectedError({ pin: [error] });
+    const hash = await hashPassword(pin);
+    await this.writes.write(by, async (transaction) => {
+      await transaction.manager.query(
+        `insert into counter_pins (user_id, pin_hash, created_at) values ($1, $2, now())
+         on conflict (user_id) do update set pin_hash = $2, failures = 0, created_at = now()`,
+        [userId, hash],
+      );
+      await auditUser(transaction, userId, 'user.pin_set');
+    });
+  }
+
+  async remove(by: AuditedWriter, userId: number): Promise<void> {
+    await this.writes.write(by, async (transaction) => {
+      const [, count]: [unknown, number] = await transaction.manager.query(
+        'delete from counter_pins where user_id = $1',
+        [userId],
+      );
+      if (count > 0) await auditUser(transaction, userId, 'user.pin_removed');
+    });
+  }
+
+  /**
+   * Ends the session of the present user and begins one of another member, which reaches the counter of the store and
+   * nothing else.
+   */
+  async takeOver(
+    visitor: Visitor,
+    present: SignedInUser,
+    { accountId, userId, pin }: { accountId: number; userId: number; pin: string },
+  ): Promise<SwitchOutcome> {
+    const [attempt] = await query<{ pin_hash: string; failures: number }>(this.pool, {
+      ...COUNT,
+      values: [userId, accountId],
+    });
+    if (!attempt) return { kind: 'locked' };
+    if (!(await this.passwords.matches(attempt.pin_hash, normalizePin(pin)))) {
+      await this.recordFailure(visitor, userId, attempt.failures);
+      return { kind: 'wrong' };
+    }
+    return this.writes.write(createUserWriter(visitor, userId), async (transaction) => {
+      const { manager } = transaction;
+      const [current]: { pin_hash: string }[] = await manager.query(
+        `select p.pin_hash ${MEMBER} for update of p`,
+        [userId, accountId],
+      );
+      // The PIN was changed, or the member left, since the attempt was counted.
+      if (current?.pin_hash !== attempt.pin_hash) return { kind: 'wrong' } as const;
+      await manager.query('update counter_pins set failures = 0 where user_id = $1', [userId]);
+      await this.sessions.end(manager, present.sessionId);
+      const session = await this.sessions.begin(manager, userId, {
+        awaitsCode: false,
+        counterAccountId: accountId,
+      });
+      await transaction.audit({
+        accountIds: [accountId],
+        type: 'user.signed_in',
+        subject: { user_id: userId, method: 'pin', after_user_id: present.userId },
+      });
+      return { kind: 'in', session } as const;
+    });
+  }
+
+  private async recordFailure(visitor: Visitor, userId: number, failures: number): Promise<void> {
+    const kind = ['counter pin', userId, getAddressKey(visitor.ipAddress)];
+    const system = createSystemWriter(visitor);
+    await this.repeatedAudits.write(system, kind, (transaction, times) =>
+      auditUser(transaction, userId, 'user.sign_in_failed', { method: 'pin', times }),
+    );
+    if (failures < MAX_PIN_FAILURES) return;
+    await this.writes.write(system, (transaction) =>
+      auditUser(transaction, userId, 'user.pin_locked', { failures }),
+    );
+  }
+}

@@ -1,0 +1,65 @@
+/**
+ * Keeps stampings and redemptions until the service has them: each with its receipt number, so that it counts once
+ * however often it is sent, and with the time at which it happened. They survive a reload, a crash and a flat battery.
+ */
+globalThis.CounterQueue = class {
+  constructor(accountId) {
+    this.accountId = accountId;
+    this.database = new Promise((resolve, reject) => {
+      const request = indexedDB.open('inkpad-counter', 1);
+      request.addEventListener('upgradeneeded', () => {
+        const waiting = request.result.createObjectStore('waiting', { keyPath: 'external_ref' });
+        waiting.createIndex('account', 'account_id');
+        const refused = request.result.createObjectStore('refused', { keyPath: 'external_ref' });
+        refused.createIndex('account', 'account_id');
+      });
+      request.addEventListener('success', () => resolve(request.result));
+      request.addEventListener('error', () => reject(request.error));
+    });
+  }
+
+  /** @returns the entries of a store, the oldest first */
+  async list(name) {
+    const entries = await this.run(name, 'readonly', (store) =>
+      store.index('account').getAll(this.accountId),
+    );
+    return entries.sort((a, b) => a.occurred_at.localeCompare(b.occurred_at));
+  }
+
+  add(entry) {
+    return this.run('waiting', 'readwrite', (store) =>
+      store.put({ ...entry, account_id: this.accountId }),
+    );
+  }
+
+  remove(externalRef) {
+    return this.run('waiting', 'readwrite', (store) => store.delete(externalRef));
+  }
+
+  /** Moves an entry to those that the service has refused, in one transaction: it is always in one of the two. */
+  async refuse(entry, text) {
+    const database = await this.database;
+    await new Promise((resolve, reject) => {
+      const transaction = database.transaction(['waiting', 'refused'], 'readwrite');
+      transaction.objectStore('waiting').delete(entry.external_ref);
+      transaction.objectStore('refused').put({ ...entry, account_id: this.accountId, text });
+      transaction.addEventListener('complete', resolve);
+      transaction.addEventListener('abort', () => reject(transaction.error));
+    });
+  }
+
+  dismiss(externalRef) {
+    return this.run('refused', 'readwrite', (store) => store.delete(externalRef));
+  }
+
+  /** Resolves once the data are on the disk. */
+  async run(name, mode, act) {
+    const database = await this.database;
+    return new Promise((resolve, reject) => {
+      const transaction = database.transaction(name, mode, { durability: 'strict' });
+      const request = act(transaction.objectStore(name));
+      transaction.addEventListener('complete', () => resolve(request.result));
+      transaction.addEventListener('abort', () => reject(transaction.error));
+    });
+  }
+};

@@ -1,0 +1,310 @@
+/** The scanner: one scan is one stamp, and the answer fills the screen. It works without a connection too. */
+const config = JSON.parse(document.getElementById('counter-config').textContent);
+const { texts } = config;
+const element = (id) => document.getElementById(id);
+const [view, say, typed, result, light] = ['view', 'say', 'typed', 'result', 'light'].map(element);
+
+/** A card that stays in view, or comes back within this time, is the same scan. */
+const SAME_SCAN_MS = 3000;
+/** Without a connection the page itself asks before a second stamp. */
+const RECENT_MS = 120000;
+const REQUEST_MS = 10000;
+const RETRY_MS = 5000;
+const BATCH_SIZE = 50;
+const CODE = /^[0-9A-Z]{8}$/;
+
+const queue = new CounterQueue(config.accountId);
+const display = new CounterScreen(config, queue);
+let { csrf } = config;
+let isSignedIn = true;
+let sending = null;
+let lastSeen = { code: '', at: 0 };
+/** Results of operations that somebody is looking at, by receipt number. */
+const live = new Map();
+const stampedOffline = new Map();
+
+/* Stamping */
+
+const createReceipt = () => `counter-${crypto.randomUUID()}`;
+
+/** Puts an operation into the queue, and sends it at once if there is a connection. */
+async function enqueue(operation) {
+  const entry = {
+    stamps: operation.operation === 'stamp' ? 1 : undefined,
+    ...operation,
+    user_id: config.userId,
+    occurred_at: new Date().toISOString(),
+  };
+  live.set(entry.external_ref, entry.asks);
+  await queue.add({ ...entry, asks: undefined });
+  await display.showWaiting(live);
+  if (!isSignedIn) return endSession();
+  if (!navigator.onLine) return saveForLater(entry);
+  await send();
+  // Another send may have been under way when it was added.
+  if (live.has(entry.external_ref)) await send();
+  if (live.has(entry.external_ref) && isSignedIn) saveForLater(entry);
+}
+
+/** Stamps the card with a code. */
+function scan(code) {
+  const stampedAt = stampedOffline.get(code) || 0;
+  if (!navigator.onLine && Date.now() - stampedAt < RECENT_MS) {
+    return display.ask(code, () =>
+      enqueue({ operation: 'stamp', code, external_ref: createReceipt(), asks: false }),
+    );
+  }
+  return enqueue({ operation: 'stamp', code, external_ref: createReceipt(), asks: true });
+}
+
+function saveForLater(entry) {
+  live.delete(entry.external_ref);
+  if (entry.code) stampedOffline.set(entry.code, Date.now());
+  display.showNotice(texts.saved, texts.savedWhy, entry.code);
+  display.beep(520, 0.12);
+  void display.showWaiting(live);
+}
+
+/** Sends what waits for this user, one batch after the other. Only one is under way at a time. */
+function send() {
+  sending ??= sendAll().finally(() => {
+    sending = null;
+  });
+  return sending;
+}
+
+async function sendAll() {
+  while (isSignedIn && navigator.onLine) {
+    const all = await queue.list('waiting');
+    const entries = all.filter((entry) => entry.user_id === config.userId).slice(0, BATCH_SIZE);
+    if (entries.length === 0) break;
+    const operations = entries.map(({ user_id: _user, account_id: _account, ...operation }) => ({
+      ...operation,
+      // What is sent at once happens now, whatever the clock of the phone says.
+      occurred_at: live.has(operation.external_ref) ? undefined : operation.occurred_at,
+      asks: live.get(operation.external_ref) === true,
+    }));
+    const response = await request('/batch', { operations, sent_at: new Date().toISOString() });
+    if (!response) break;
+    for (const outcome of response.results) {
+      const entry = entries.find(({ external_ref }) => external_ref === outcome.external_ref);
+      if (outcome.status >= 500) return display.showWaiting(live);
+      await settle(entry, outcome);
+    }
+    await display.showWaiting(live);
+  }
+  await display.showWaiting(live);
+}
+
+async function settle(entry, outcome) {
+  const isLive = live.delete(entry.external_ref);
+  if (isLive) {
+    await queue.remove(entry.external_ref);
+    display.showAnswer(outcome);
+  } else if (outcome.status === 200) await queue.remove(entry.external_ref);
+  else {
+    const who = [outcome.name, entry.code].filter(Boolean).join(', ');
+    await queue.refuse(entry, `${who}: ${outcome.problem}`);
+    await display.showRefused();
+  }
+}
+
+/** @returns the JSON of the response; undefined when it is to be tried again later */
+async function request(path, body) {
+  const headers = { accept: 'application/json', 'x-csrf-token': csrf };
+  const isForm = body instanceof URLSearchParams;
+  if (!isForm) headers['content-type'] = 'application/json';
+  try {
+    const response = await fetch(config.path + path, {
+      method: 'POST',
+      redirect: 'manual',
+      headers,
+      body: isForm ? body : JSON.stringify(body),
+      signal: AbortSignal.timeout(REQUEST_MS),
+    });
+    if (response.ok) return await response.json();
+    if (response.type === 'opaqueredirect') endSession();
+    else if (response.status === 403) await refreshSession();
+    else say.textContent = response.status === 429 ? texts.busy : texts.unavailable;
+  } catch (error) {
+    console.debug(error);
+  }
+  return undefined;
+}
+
+/** Finds out who is signed in, if somebody has signed in elsewhere in this browser since the page was loaded. */
+async function refreshSession() {
+  try {
+    const response = await fetch(`${config.path}/state`, {
+      redirect: 'manual',
+      headers: { accept: 'application/json' },
+      signal: AbortSignal.timeout(REQUEST_MS),
+    });
+    if (response.type === 'opaqueredirect') return endSession();
+    if (!response.ok) return undefined;
+    const state = await response.json();
+    if (state.user_id !== config.userId) return location.reload();
+    csrf = state.csrf;
+    for (const field of document.querySelectorAll('input[name=_csrf]')) field.value = csrf;
+  } catch (error) {
+    console.debug(error);
+  }
+}
+
+function endSession() {
+  isSignedIn = false;
+  const text = document.createElement('p');
+  text.textContent = texts.signIn;
+  const link = document.createElement('a');
+  link.className = 'button';
+  link.href = config.path;
+  link.textContent = texts.signInLink;
+  display.openResult([text, link], null);
+}
+
+/* The buttons of an answer */
+
+result.addEventListener('submit', async (event) => {
+  event.preventDefault();
+  const form = event.target;
+  const fields = new URLSearchParams(new FormData(form));
+  const { kind } = form.dataset;
+  for (const button of result.querySelectorAll('button')) button.disabled = true;
+  if (kind === 'add' || kind === 'redeem') {
+    return enqueue({
+      operation: kind === 'add' ? 'stamp' : 'redeem',
+      customer_card_id: Number(fields.get('customer_card_id')),
+      reward_id: kind === 'redeem' ? Number(fields.get('reward_id')) : undefined,
+      external_ref: fields.get('external_ref'),
+      asks: false,
+    });
+  }
+  const answer = await request(kind === 'undo' ? '/undo' : '/confirm', fields);
+  if (answer) return display.showAnswer({ ...answer, status: 200, event_id: null });
+  display.showNotice(texts.unavailable, '', '');
+});
+result.addEventListener('click', (event) => {
+  const link = event.target.closest('[data-kind=close]');
+  if (!link) return;
+  event.preventDefault();
+  display.closeResult();
+});
+
+/* Codes: typed, from a keyboard scanner, and from the camera */
+
+/** @returns whether it was the code of a card */
+function read(text) {
+  const code = text.normalize('NFKC').trim().toUpperCase();
+  if (!CODE.test(code)) {
+    say.textContent = texts.noCard;
+    return false;
+  }
+  say.textContent = texts.aim;
+  void scan(code);
+  return true;
+}
+
+typed.addEventListener('submit', (event) => {
+  event.preventDefault();
+  const field = element('code');
+  if (read(field.value)) field.value = '';
+  else field.select();
+});
+
+let keys = '';
+let keyAt = 0;
+addEventListener('keydown', (event) => {
+  if (event.key === 'Escape') return display.closeResult();
+  // A scanner types into the field of the code as well, and its Enter sends the form.
+  if (event.target.closest('input')) return;
+  if (event.timeStamp - keyAt > 500) keys = '';
+  keyAt = event.timeStamp;
+  if (event.key === 'Enter' && keys.length >= 8) {
+    event.preventDefault();
+    read(keys);
+    keys = '';
+  } else if (event.key.length === 1 && !event.ctrlKey && !event.metaKey && !event.altKey) {
+    keys += event.key;
+  }
+});
+
+function seeCode(text) {
+  const now = performance.now();
+  if (text === '') return;
+  const isSame = text === lastSeen.code && now - lastSeen.at < SAME_SCAN_MS;
+  lastSeen = { code: text, at: now };
+  if (isSame) return;
+  // A question stays until somebody has answered it.
+  if (!result.hidden && result.querySelector('.question') && !result.classList.contains('small')) {
+    lastSeen = { code: '', at: 0 };
+    return;
+  }
+  read(text);
+}
+
+const camera = new CounterCamera(element('camera'), config.decoder, seeCode);
+async function startCamera() {
+  view.hidden = false;
+  try {
+    await camera.start();
+    say.textContent = texts.aim;
+    view.classList.remove('off');
+    light.hidden = !camera.hasLight;
+  } catch (error) {
+    console.debug(error);
+    camera.stop();
+    view.classList.add('off');
+    say.textContent = texts.noCamera;
+  }
+  await keepAwake();
+}
+
+light.addEventListener('click', async () => {
+  const isOn = light.getAttribute('aria-pressed') !== 'true';
+  try {
+    await camera.setLight(isOn);
+    light.setAttribute('aria-pressed', String(isOn));
+  } catch (error) {
+    console.debug(error);
+    light.hidden = true;
+  }
+});
+
+/** Keeps the screen on while the page is in view. */
+async function keepAwake() {
+  if (!navigator.wakeLock || document.visibilityState !== 'visible') return;
+  try {
+    await navigator.wakeLock.request('screen');
+  } catch (error) {
+    // The battery is low: the phone decides.
+    console.debug(error);
+  }
+}
+
+document.addEventListener('visibilitychange', () => {
+  if (document.visibilityState === 'visible') void startCamera();
+  else camera.stop();
+});
+
+/* Without a connection */
+
+addEventListener('online', () => void send());
+setInterval(() => void send(), RETRY_MS);
+
+async function installWorker() {
+  if (!('serviceWorker' in navigator)) return;
+  await navigator.serviceWorker.register(config.worker, { scope: config.scope });
+  const { active } = await navigator.serviceWorker.ready;
+  const decoder = 'BarcodeDetector' in window ? [] : Object.values(config.decoder);
+  active.postMessage({
+    page: location.origin + config.path,
+    shell: [...config.shell, ...decoder].map((path) => new URL(path, location.origin).href),
+  });
+}
+
+void (async () => {
+  await Promise.all([display.showWaiting(live), display.showRefused()]);
+  void startCamera();
+  await installWorker().catch((error) => console.debug(error));
+  await send();
+})();

@@ -1,0 +1,204 @@
+import { Body, Controller, Get, Post, Query, Req, Res } from '@nestjs/common';
+import { CommandBus } from '@nestjs/cqrs';
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import { getNow } from '#kernel/clock.js';
+import { InvalidFieldsError, RejectedError, TakenError } from '#kernel/errors.js';
+import { TakesForm, type Form } from '#http/form-bodies.js';
+import { readBody, readQuery } from '#http/fields.pipe.js';
+import { Throttle } from '#http/throttle.js';
+import { CardsService } from '#cards/cards.service.js';
+import type { CardJson } from '#cards/card.dto.js';
+import { CreateCustomer } from '#customers/customer.commands.js';
+import type { CustomerJson } from '#customers/customer.dto.js';
+import { CustomerCreationDto, toCustomerInput } from '#customers/customer-input.dto.js';
+import { CustomerListQuery, toCustomerFilter } from '#customers/customer-list.dto.js';
+import { CustomersService } from '#customers/customers.service.js';
+import { FindOrCreateCustomer } from '#customers/find-or-create.commands.js';
+import { Pages } from '#pages/pages.service.js';
+import { RequiresOperation } from '#pages/current-user.js';
+import { loadView } from '#pages/view.js';
+import { EnrolCustomer } from '#stamping/customer-card.commands.js';
+import type { Localization } from '#translations/translations.js';
+import { MAX_CUSTOMERS, readNewCustomer } from './counter-customer.js';
+import { readId } from './counter-operation.js';
+import type { CounterVisit } from './counter-visit.js';
+import { AtCounter, CounterPages } from './counter-pages.service.js';
+
+type Choice = { id: number; text: string };
+
+type FindView = {
+  path: string;
+  q: string;
+  error: string;
+  customers: { id: number; name: string; contact: string; cards: Choice[]; others: Choice[] }[];
+  /** Whether somebody can be added by what was typed: a number or an address. */
+  canAdd: boolean;
+  newCards: Choice[];
+};
+
+const findView = loadView<FindView>(import.meta.url, './views/find.eta');
+
+const PER_ADDRESS = { default: { limit: 300, ttl: 60_000 } };
+/** More than a shop gives out at the same time. */
+const MAX_CARDS = 20;
+
+/** Finds customers at the counter, and adds those who are not there yet. */
+@Controller('counter/:account_id')
+export class CounterCustomersController {
+  constructor(
+    private readonly customers: CustomersService,
+    private readonly cards: CardsService,
+    private readonly commands: CommandBus,
+    private readonly pages: Pages,
+    private readonly counterPages: CounterPages,
+  ) {}
+
+  @Get('find')
+  @RequiresOperation('listCustomers')
+  @Throttle(PER_ADDRESS)
+  async find(
+    @AtCounter() visit: CounterVisit,
+    @Query('q') q: unknown,
+    @Req() request: FastifyRequest,
+    @Res() reply: FastifyReply,
+  ): Promise<void> {
+    await this.sendResults(visit, request, reply, typeof q === 'string' ? q : '', '');
+  }
+
+  /** Gives a card to a customer on file, or to one who is found or made by what was typed. */
+  @Post('enrol')
+  @TakesForm()
+  @RequiresOperation('createCustomer')
+  @Throttle(PER_ADDRESS)
+  async enrol(
+    @AtCounter() visit: CounterVisit,
+    @Body() form: Form,
+    @Req() request: FastifyRequest,
+    @Res() reply: FastifyReply,
+  ): Promise<void> {
+    const cardId = readId(form['card_id']);
+    const q = form['q'] ?? '';
+    try {
+      const id =
+        form['customer_id'] === undefined
+          ? await this.createCustomer(visit, form, cardId)
+          : await this.enrolCustomer(visit, readId(form['customer_id']), cardId);
+      await this.pages.redirect(reply, `${visit.path}/cards/${id}?done=new`);
+    } catch (error) {
+      if (!(error instanceof RejectedError)) throw error;
+      const { find, problems } = visit.localization.t.counter;
+      const isContact = 'email' in error.errors || 'phone' in error.errors;
+      const text =
+        error.code === 'ambiguous'
+          ? find.ambiguous
+          : isContact
+            ? find.badContact
+            : problems.invalid;
+      await this.sendResults(visit, request, reply.status(422), q, text);
+    }
+  }
+
+  private async createCustomer(
+    { context, localization: { t } }: CounterVisit,
+    form: Form,
+    cardId: number,
+  ): Promise<number> {
+    const customer = readNewCustomer(form['q'] ?? '', t.counter.find.guest);
+    if (!customer) throw new RejectedError({ phone: ['is not a phone number'] });
+    const input = readBody(CustomerCreationDto, { customer, card_id: cardId });
+    const creation = new CreateCustomer(context, toCustomerInput(input), cardId, false);
+    const result = await this.commands.execute(new FindOrCreateCustomer(creation));
+    const { customer_card: card } = result.customer;
+    if (!card) throw new Error('whoever is added gets a card');
+    return card.id;
+  }
+
+  /** Enrols a customer; one who has been enrolled meanwhile keeps their card. */
+  private async enrolCustomer(
+    { context }: CounterVisit,
+    customerId: number,
+    cardId: number,
+  ): Promise<number> {
+    try {
+      return (await this.commands.execute(new EnrolCustomer(context, customerId, cardId))).id;
+    } catch (error) {
+      if (error instanceof TakenError && error.existing) return error.existing.id;
+      throw error;
+    }
+  }
+
+  private async sendResults(
+    { context: { accountId }, path, localization }: CounterVisit,
+    request: FastifyRequest,
+    reply: FastifyReply,
+    input: string,
+    error: string,
+  ): Promise<void> {
+    const q = input.trim().slice(0, 100);
+    const [customers, cards] = await Promise.all([
+      q === '' ? [] : this.search(accountId, q),
+      this.listCards(accountId),
+    ]);
+    const { find } = localization.t.counter;
+    await this.counterPages.send(request, reply, {
+      title: find.title,
+      view: findView,
+      data: {
+        path,
+        q,
+        error,
+        customers: customers.map((customer) => toResult(customer, cards, localization)),
+        canAdd: readNewCustomer(q, find.guest) !== undefined,
+        newCards: cards.map(({ id, name }) => ({ id, text: name })),
+      },
+      back: path,
+    });
+  }
+
+  /** Searches as the list of customers does. Text that it refuses is found nowhere. */
+  private async search(accountId: number, q: string): Promise<CustomerJson[]> {
+    try {
+      const query = readQuery(CustomerListQuery, { search: q });
+      const filter = toCustomerFilter(query);
+      const page = { page: 1, items: MAX_CUSTOMERS };
+      return (await this.customers.list(accountId, filter, page)).customers;
+    } catch (error) {
+      if (error instanceof InvalidFieldsError) return [];
+      throw error;
+    }
+  }
+
+  /** Lists the cards that are given out. */
+  private async listCards(accountId: number): Promise<CardJson[]> {
+    const filter = { scope: 'active', updatedSince: null } as const;
+    const cards = await this.cards.list(accountId, filter, { after: null, limit: MAX_CARDS });
+    const now = getNow();
+    return cards.filter(({ expires_at: at }) => at === null || new Date(at) > now);
+  }
+}
+
+function toResult(
+  customer: CustomerJson,
+  cards: CardJson[],
+  { t, locale }: Localization,
+): FindView['customers'][number] {
+  const { id, first_name, last_name, email, phone, customer_cards: own } = customer;
+  const format = new Intl.NumberFormat(locale);
+  const { find } = t.counter;
+  return {
+    id,
+    name: [first_name, last_name].filter(Boolean).join(' ') || t.counter.answer.customer,
+    contact: [email, phone].filter(Boolean).join(' · '),
+    cards: own.map((card) => ({
+      id: card.id,
+      text: find.open(
+        card.card_name,
+        format.format(card.stamps_count),
+        format.format(card.stamps_count + card.stamps_remaining),
+      ),
+    })),
+    others: cards
+      .filter((card) => !own.some(({ card_id }) => card_id === card.id))
+      .map((card) => ({ id: card.id, text: card.name })),
+  };
+}

@@ -1,0 +1,386 @@
+import { Body, Controller, Get, Param, Post, Query, Req, Res } from '@nestjs/common';
+import { CommandBus } from '@nestjs/cqrs';
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import { getNow } from '#kernel/clock.js';
+import { TakesForm, type Form } from '#http/form-bodies.js';
+import { parsePathId } from '#http/path.js';
+import { Throttle } from '#http/throttle.js';
+import {
+  CurrentStore,
+  CurrentUser,
+  RequiresOperation,
+  type EnteredStore,
+  type SignedInUser,
+} from '#pages/current-user.js';
+import { Pages } from '#pages/pages.service.js';
+import { loadView } from '#pages/view.js';
+import { Stores } from '#sign-in/stores.service.js';
+import { ConfirmDecoyCard } from '#stamping/decoy-confirmation.commands.js';
+import { createProblemAnswer, type AnswerView } from './counter-answer.js';
+import { DECODER_PATHS } from './counter-files.controller.js';
+import { readFormOperation, readId, readOperations } from './counter-operation.js';
+import { SHELL_PATHS } from './counter-page.js';
+import { CounterService, createReceipt, type CounterResult } from './counter.service.js';
+import type { CounterVisit } from './counter-visit.js';
+import { RecentActions, type RecentLine } from './recent-actions.service.js';
+import { AtCounter, CounterPages, isScript } from './counter-pages.service.js';
+
+type ScannerView = {
+  store: string;
+  storeId: number;
+  path: string;
+  hasConsole: boolean;
+  receipt: string;
+  code: string;
+  problem: string;
+};
+
+const scannerView = loadView<ScannerView>(import.meta.url, './views/scanner.eta');
+const storesView = loadView<{ stores: EnteredStore[] }>(import.meta.url, './views/stores.eta');
+const answerView = loadView<AnswerView>(import.meta.url, './views/answer.eta');
+const recentView = loadView<{
+  path: string;
+  lines: RecentLine[];
+  done: string;
+  problem: string;
+}>(import.meta.url, './views/recent.eta');
+
+/** Per IP address, which all counters of a shop share. */
+const PER_ADDRESS = { default: { limit: 1_200, ttl: 60_000 } };
+const EVENT_ID = /^evt_[0-9A-Z]{26}$/;
+
+/** Serves the scanner, and what it does: each of its forms works without a script too. */
+@Controller()
+export class CounterController {
+  constructor(
+    private readonly counter: CounterService,
+    private readonly recentActions: RecentActions,
+    private readonly commands: CommandBus,
+    private readonly stores: Stores,
+    private readonly pages: Pages,
+    private readonly counterPages: CounterPages,
+  ) {}
+
+  /** Leads from the menu of the console to the counter. */
+  @Get('app/stores/:account_id/counter')
+  @RequiresOperation('counter.use')
+  async leadToCounter(@CurrentStore() { id }: EnteredStore, @Res() reply: FastifyReply) {
+    await this.pages.redirect(reply, `/counter/${id}`);
+  }
+
+  @Get('counter')
+  @Throttle(PER_ADDRESS)
+  async choose(
+    @CurrentUser() { userId, counterAccountId }: SignedInUser,
+    @Req() request: FastifyRequest,
+    @Res() reply: FastifyReply,
+  ): Promise<void> {
+    const all = await this.stores.listForUser(userId);
+    const stores = all.filter(({ id }) => counterAccountId === null || id === counterAccountId);
+    const [only] = stores;
+    if (only && stores.length === 1) return this.pages.redirect(reply, `/counter/${only.id}`);
+    const { t } = this.pages.localize(request);
+    await this.counterPages.send(request, reply, {
+      title: t.counter.title,
+      view: storesView,
+      data: { stores },
+    });
+  }
+
+  @Get('counter/:account_id')
+  @RequiresOperation('counter.use')
+  @Throttle(PER_ADDRESS)
+  async show(
+    @AtCounter() visit: CounterVisit,
+    @CurrentStore() store: EnteredStore,
+    @CurrentUser() user: SignedInUser,
+    @Req() request: FastifyRequest,
+    @Res() reply: FastifyReply,
+  ): Promise<void> {
+    await this.sendScanner(request, reply, { visit, store, user }, { problem: '', code: '' });
+  }
+
+  /** Says who is signed in, for a page that was loaded without a connection. */
+  @Get('counter/:account_id/state')
+  @RequiresOperation('counter.use')
+  @Throttle(PER_ADDRESS)
+  async showState(@AtCounter() { user }: CounterVisit, @Res() reply: FastifyReply): Promise<void> {
+    await reply.header('cache-control', 'no-store').send({ user_id: user.id, csrf: user.csrf });
+  }
+
+  /** Executes what the script of the scanner has collected, each operation once by its receipt number. */
+  @Post('counter/:account_id/batch')
+  @RequiresOperation('executeBatch')
+  @Throttle(PER_ADDRESS)
+  async executeBatch(
+    @AtCounter() visit: CounterVisit,
+    @Body() body: unknown,
+    @Res() reply: FastifyReply,
+  ): Promise<void> {
+    const operations = readOperations(body, getNow());
+    const results: CounterResult[] = operations
+      ? await this.counter.execute({ ...visit, close: '' }, operations)
+      : [];
+    await reply
+      .status(operations ? 200 : 422)
+      .header('cache-control', 'no-store')
+      .send({ results });
+  }
+
+  @Post('counter/:account_id/stamp')
+  @TakesForm()
+  @RequiresOperation('stampByCode')
+  @Throttle(PER_ADDRESS)
+  async stamp(
+    @AtCounter() visit: CounterVisit,
+    @CurrentStore() store: EnteredStore,
+    @CurrentUser() user: SignedInUser,
+    @Body() form: Form,
+    @Req() request: FastifyRequest,
+    @Res() reply: FastifyReply,
+  ): Promise<void> {
+    const operation = readFormOperation('stamp', form, createReceipt);
+    const [result] = await this.counter.execute(visit, [operation]);
+    if (!result) throw new Error('an operation has a result');
+    if (result.customer_card_id === null) {
+      const refusal = { problem: result.problem, code: form['code'] ?? '' };
+      return this.sendScanner(request, reply.status(422), { visit, store, user }, refusal);
+    }
+    await this.leadToCard(visit, reply, result, form['code']);
+  }
+
+  @Post('counter/:account_id/redeem')
+  @TakesForm()
+  @RequiresOperation('redeemByCode')
+  @Throttle(PER_ADDRESS)
+  async redeem(
+    @AtCounter() visit: CounterVisit,
+    @Body() form: Form,
+    @Req() request: FastifyRequest,
+    @Res() reply: FastifyReply,
+  ): Promise<void> {
+    const operation = readFormOperation('redeem', form, createReceipt);
+    const [result] = await this.counter.execute(visit, [operation]);
+    if (!result) throw new Error('an operation has a result');
+    if (result.customer_card_id === null) {
+      return this.sendProblem(visit, request, reply.status(404), result.problem);
+    }
+    await this.leadToCard(visit, reply, result);
+  }
+
+  @Post('counter/:account_id/undo')
+  @TakesForm()
+  @RequiresOperation('reverseCardEvent')
+  @Throttle(PER_ADDRESS)
+  async undo(
+    @AtCounter() visit: CounterVisit,
+    @Body() form: Form,
+    @Req() request: FastifyRequest,
+    @Res() reply: FastifyReply,
+  ): Promise<void> {
+    const cardId = readId(form['customer_card_id']);
+    const problem = await this.counter.undo(visit, cardId, form['event_id'] ?? '');
+    const { t } = visit.localization;
+    if (isScript(request)) {
+      const headline = problem === '' ? t.counter.answer.undone : '';
+      return this.sendAnswer(visit, reply, cardId, { headline, problem });
+    }
+    if (problem !== '') return this.sendProblem(visit, request, reply.status(422), problem);
+    await this.pages.redirect(
+      reply,
+      form['from'] === 'recent'
+        ? `${visit.path}/recent?done=undone`
+        : `${visit.path}/cards/${cardId}?done=undone`,
+    );
+  }
+
+  /** Confirms that whoever shows a second card is its customer. */
+  @Post('counter/:account_id/confirm')
+  @TakesForm()
+  @RequiresOperation('confirmCustomerCardByCode')
+  @Throttle(PER_ADDRESS)
+  async confirm(
+    @AtCounter() visit: CounterVisit,
+    @Body() form: Form,
+    @Req() request: FastifyRequest,
+    @Res() reply: FastifyReply,
+  ): Promise<void> {
+    const cardId = readId(form['customer_card_id']);
+    await this.commands.execute(new ConfirmDecoyCard(visit.context, form['code'] ?? ''));
+    if (isScript(request)) {
+      const headline = visit.localization.t.counter.answer.confirmed;
+      return this.sendAnswer(visit, reply, cardId, { headline, problem: '' });
+    }
+    await this.pages.redirect(reply, `${visit.path}/cards/${cardId}?done=confirmed`);
+  }
+
+  @Get('counter/:account_id/cards/:id')
+  @RequiresOperation('getCustomerCard')
+  @Throttle(PER_ADDRESS)
+  async showCard(
+    @AtCounter() visit: CounterVisit,
+    @Param('id') id: string,
+    @Query() query: Record<string, unknown>,
+    @Req() request: FastifyRequest,
+    @Res() reply: FastifyReply,
+  ): Promise<void> {
+    const { context, path, localization } = visit;
+    const { answer, problems } = localization.t.counter;
+    const cardId = parsePathId(id);
+    const { done, event, second, problem } = query;
+    const headlines: Record<string, string> = {
+      stamped: answer.added(new Intl.NumberFormat(localization.locale).format(1), 1),
+      redeemed: answer.handedOver,
+      undone: answer.undone,
+      confirmed: answer.confirmed,
+      new: answer.enrolled,
+    };
+    const { view, colors, name } = await this.counter.show(visit, cardId, {
+      headline: typeof done === 'string' && done in headlines ? (headlines[done] ?? '') : '',
+      eventId: typeof event === 'string' && EVENT_ID.test(event) ? event : null,
+      secondCode: await this.counter.findSecondCode(context.accountId, cardId, second),
+      recent: done === 'ask' ? await this.recentActions.findStamping(visit, cardId, '') : null,
+      qr: done === 'new' ? await this.counter.renderQrCode(context.accountId, cardId) : '',
+    });
+    const text =
+      typeof problem === 'string' && problem in problems
+        ? problems[problem as keyof typeof problems]
+        : '';
+    await this.counterPages.send(request, reply, {
+      title: name,
+      view: answerView,
+      data: { ...view, problem: text },
+      look: 'card',
+      colors,
+      back: path,
+    });
+  }
+
+  @Get('counter/:account_id/recent')
+  @RequiresOperation('counter.use')
+  @Throttle(PER_ADDRESS)
+  async showRecent(
+    @AtCounter() visit: CounterVisit,
+    @Query('done') done: unknown,
+    @Req() request: FastifyRequest,
+    @Res() reply: FastifyReply,
+  ): Promise<void> {
+    const { t } = visit.localization;
+    await this.counterPages.send(request, reply, {
+      title: t.counter.recent.title,
+      view: recentView,
+      data: {
+        path: visit.path,
+        lines: await this.recentActions.list(visit),
+        done: done === 'undone' ? t.counter.answer.undone : '',
+        problem: '',
+      },
+      back: visit.path,
+    });
+  }
+
+  /** Redirects to the card, so that reloading the page does not send the form again. */
+  private async leadToCard(
+    { path }: CounterVisit,
+    reply: FastifyReply,
+    result: CounterResult,
+    code?: string,
+  ): Promise<void> {
+    const query = new URLSearchParams();
+    if (result.status === 409) query.set('done', 'ask');
+    else if (result.status !== 200) query.set('problem', result.problem_code);
+    else {
+      query.set('done', result.is_redemption ? 'redeemed' : 'stamped');
+      if (result.event_id !== null) query.set('event', result.event_id);
+    }
+    if (result.is_second && code !== undefined) query.set('second', code.trim());
+    await this.pages.redirect(
+      reply,
+      `${path}/cards/${result.customer_card_id}?${query.toString()}`,
+    );
+  }
+
+  private async sendAnswer(
+    visit: CounterVisit,
+    reply: FastifyReply,
+    cardId: number,
+    { headline, problem }: { headline: string; problem: string },
+  ): Promise<void> {
+    const { html, colors } = await this.counter.show({ ...visit, close: '' }, cardId, {
+      headline: headline || problem,
+    });
+    await reply.header('cache-control', 'no-store').send({ html, colors });
+  }
+
+  private async sendProblem(
+    { path, localization, close }: CounterVisit,
+    request: FastifyRequest,
+    reply: FastifyReply,
+    problem: string,
+  ): Promise<void> {
+    await this.counterPages.send(request, reply, {
+      title: localization.t.counter.problems.title,
+      view: answerView,
+      data: createProblemAnswer(path, problem, close),
+      back: path,
+    });
+  }
+
+  private async sendScanner(
+    request: FastifyRequest,
+    reply: FastifyReply,
+    { visit, store, user }: { visit: CounterVisit; store: EnteredStore; user: SignedInUser },
+    { problem, code }: { problem: string; code: string },
+  ): Promise<void> {
+    const { path, localization } = visit;
+    const { t, locale } = localization;
+    const { scanner, waiting, answer, problems } = t.counter;
+    await this.counterPages.send(request, reply, {
+      title: `${t.counter.title} · ${store.name}`,
+      view: scannerView,
+      look: 'scanner',
+      data: {
+        store: store.name,
+        storeId: store.id,
+        path,
+        hasConsole: user.counterAccountId === null,
+        receipt: createReceipt(),
+        code,
+        problem,
+      },
+      config: {
+        path: this.counterPages.root + path,
+        worker: `${this.counterPages.root}/counter/worker.js`,
+        scope: `${this.counterPages.root}/counter`,
+        shell: SHELL_PATHS.map((one) => this.counterPages.root + one),
+        decoder: {
+          script: this.counterPages.root + DECODER_PATHS.script,
+          wasm: this.counterPages.root + DECODER_PATHS.wasm,
+        },
+        accountId: store.id,
+        userId: user.userId,
+        csrf: user.csrfToken,
+        locale,
+        texts: {
+          aim: scanner.aim,
+          noCamera: scanner.noCamera,
+          noCard: scanner.noCard,
+          waiting: waiting.count('{n}'),
+          others: waiting.others('{n}'),
+          saved: waiting.saved,
+          savedWhy: waiting.savedWhy,
+          again: waiting.again,
+          addAnother: answer.addAnother,
+          no: answer.no,
+          next: scanner.next,
+          refused: waiting.refused,
+          dismiss: waiting.dismiss,
+          signIn: waiting.signIn,
+          signInLink: waiting.signInLink,
+          busy: waiting.busy,
+          unavailable: problems.unavailable,
+        },
+      },
+    });
+  }
+}

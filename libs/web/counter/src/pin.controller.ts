@@ -1,0 +1,116 @@
+import { Body, Controller, Get, Post, Query, Req, Res } from '@nestjs/common';
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import { RejectedError, type FieldErrors } from '#kernel/errors.js';
+import type { AuditedWriter } from '#event-store/commands/audited-writes.service.js';
+import { TakesForm, type Form } from '#http/form-bodies.js';
+import { Throttle } from '#http/throttle.js';
+import {
+  findPinError,
+  MAX_PIN_LENGTH,
+  MIN_PIN_LENGTH,
+  normalizePin,
+} from '#identity/counter-pin.js';
+import { CounterPins, type PinState } from '#identity/counter-pins.service.js';
+import { ConsoleWriter, CurrentUser, type SignedInUser } from '#pages/current-user.js';
+import { Pages } from '#pages/pages.service.js';
+import { loadView } from '#pages/view.js';
+import { Reauthentication } from '#sign-in/reauthentication.service.js';
+import type { Translations } from '#translations/en.js';
+
+type PinView = { state: PinState; done: string; errors: FieldErrors };
+
+const pinView = loadView<PinView>(import.meta.url, './views/pin.eta');
+
+const PER_MINUTE = { default: { limit: 30, ttl: 60_000 } };
+
+/** Serves the page on which users set the PIN with which they take their turn at a counter. */
+@Controller('app/account/pin')
+export class PinController {
+  constructor(
+    private readonly pins: CounterPins,
+    private readonly reauthentication: Reauthentication,
+    private readonly pages: Pages,
+  ) {}
+
+  @Get()
+  async show(
+    @Query('done') done: unknown,
+    @CurrentUser() user: SignedInUser,
+    @Req() request: FastifyRequest,
+    @Res() reply: FastifyReply,
+  ): Promise<void> {
+    const { pin } = this.pages.localize(request).t.counter;
+    const text = done === 'set' ? pin.done : done === 'removed' ? pin.removed : '';
+    await this.sendPage(request, reply, user, { done: text, errors: {} });
+  }
+
+  /** Asks for the password, because whoever has the PIN can act under the user's name. */
+  @Post()
+  @TakesForm()
+  @Throttle(PER_MINUTE)
+  async set(
+    @Body() form: Form,
+    @CurrentUser() user: SignedInUser,
+    @ConsoleWriter() by: AuditedWriter,
+    @Req() request: FastifyRequest,
+    @Res() reply: FastifyReply,
+  ): Promise<void> {
+    const pin = normalizePin(form['pin'] ?? '');
+    const field = 'current_password';
+    try {
+      const error = findPinError(pin);
+      if (error !== undefined) throw new RejectedError({ pin: [error] });
+      await this.reauthentication.requirePassword(user, form[field], field, { request, reply });
+      await this.pins.set(by, user.userId, pin);
+    } catch (error) {
+      if (!(error instanceof RejectedError)) throw error;
+      const { t } = this.pages.localize(request);
+      const errors = describeErrors(error.errors, pin, t.counter.pin);
+      return this.sendPage(request, reply.status(422), user, { done: '', errors });
+    }
+    await this.pages.redirect(reply, '/app/account/pin?done=set');
+  }
+
+  @Post('remove')
+  @TakesForm()
+  async remove(
+    @CurrentUser() user: SignedInUser,
+    @ConsoleWriter() by: AuditedWriter,
+    @Res() reply: FastifyReply,
+  ): Promise<void> {
+    await this.pins.remove(by, user.userId);
+    await this.pages.redirect(reply, '/app/account/pin?done=removed');
+  }
+
+  private async sendPage(
+    request: FastifyRequest,
+    reply: FastifyReply,
+    { userId }: SignedInUser,
+    { done, errors }: { done: string; errors: FieldErrors },
+  ): Promise<void> {
+    await this.pages.send(request, reply, {
+      view: pinView,
+      title: this.pages.localize(request).t.counter.pin.title,
+      status: reply.statusCode,
+      width: 'form',
+      data: { state: await this.pins.findState(userId), done, errors },
+    });
+  }
+}
+
+/** Describes the errors in the language of the page. */
+function describeErrors(
+  errors: FieldErrors,
+  pin: string,
+  t: Translations['counter']['pin'],
+): FieldErrors {
+  const isLength = pin.length < MIN_PIN_LENGTH || pin.length > MAX_PIN_LENGTH || /\D/.test(pin);
+  return {
+    ...(errors['pin'] && { pin: [isLength ? t.length : t.guessable] }),
+    ...(errors['current_password'] && {
+      current_password: errors['current_password'].map((text) =>
+        text === 'is wrong' ? t.wrongPassword : text,
+      ),
+    }),
+  };
+}

@@ -1,0 +1,24 @@
+import { Injectable } from '@nestjs/common';
+import { Sessions } from '#identity/sessions.service.js';
+import { Stores } from './stores.service.js';
+
+/** Decides where people start who have just signed in. */
+@Injectable()
+export class StartPaths {
+  constructor(
+    private readonly sessions: Sessions,
+    private readonly stores: Stores,
+  ) {}
+
+  /**
+   * Finds the page to open after signing in: for those who are only staff the counter, unless they came for another one.
+   * @param session the token of the new session
+   */
+  async find(session: string, returnTo: string): Promise<string> {
+    if (returnTo !== '/app') return returnTo;
+    const signedIn = await this.sessions.find(session);
+    const stores = signedIn ? await this.stores.listForUser(signedIn.userId) : [];
+    const isStaff = stores.length > 0 && stores.every(({ role }) => role === 'staff');
+    return isStaff ? '/counter' : returnTo;
+  }
+}

@@ -1,0 +1,431 @@
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { randomUUID } from 'node:crypto';
+import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
+import type { Browser, BrowserContext, Page } from 'playwright-core';
+import { CreateUser } from '#identity/identity.commands.js';
+import { AddMember } from '#identity/member.commands.js';
+import type { CustomerCardDetailJson } from '#stamping/customer-card.dto.js';
+import type { HistoryEntryJson } from '#history/history-entry.dto.js';
+import {
+  expectAccessiblePage,
+  keepPicture,
+  SIZES,
+  startChromium,
+} from '../support/browser/chromium.js';
+import { writeFakeCamera, type Scene } from '../support/browser/fake-camera.js';
+import { readQrCode } from '../support/browser/qr-codes.js';
+import { newPoster, SignupForm } from '../support/browser/signup.js';
+import { enrol } from '../support/fixtures/enrolled-customer.js';
+import { eventually } from '../support/jest/eventually.js';
+import { cli, startService, type Client, type LocalService } from '../support/services/service.js';
+
+/** Tests the counter in a real browser, as people use it. */
+
+const PUBLIC_URL = 'http://cards.localhost';
+const PASSWORD = 'correct horse';
+const MAX_PAGE_BYTES = 30 * 1024;
+
+let service: LocalService;
+let store: Client & { email: string };
+let browser: Browser;
+const contexts: BrowserContext[] = [];
+
+beforeAll(async () => {
+  service = await startService({ PUBLIC_URL });
+  store = await service.newStore();
+  browser = await startChromium({ 'cards.localhost': service.baseUrl });
+});
+afterEach(async () => {
+  for (const context of contexts.splice(0)) await context.close();
+});
+afterAll(async () => {
+  await browser?.close();
+  await service?.stop();
+});
+
+async function newStaff(name: string): Promise<{ email: string; userId: number }> {
+  const email = `${randomUUID()}@member.example`;
+  const { userId } = await service.execute(new CreateUser(cli, email, name, PASSWORD));
+  await service.execute(new AddMember(cli, store.accountId, email, 'staff'));
+  return { email, userId };
+}
+
+/** Signs somebody in, who lands at the counter. */
+async function openCounter(
+  email: string,
+  { javaScriptEnabled = true, locale = 'en-GB', at = browser } = {},
+): Promise<Page> {
+  const context = await at.newContext({ viewport: SIZES.phone, javaScriptEnabled, locale });
+  contexts.push(context);
+  const page = await context.newPage();
+  await page.goto(`${PUBLIC_URL}/app/sign-in`);
+  await page.locator('input[name=email]').fill(email);
+  await page.locator('input[name=password]').fill(PASSWORD);
+  await page.locator('main button[type=submit]').first().click();
+  await page.waitForURL(`${PUBLIC_URL}/counter/${store.accountId}`);
+  return page;
+}
+
+async function type(page: Page, code: string): Promise<void> {
+  await page.getByLabel('Code of the card').fill(code);
+  await page.getByRole('button', { name: 'Stamp', exact: true }).click();
+}
+
+const readCard = async (path: string) => (await store.get<CustomerCardDetailJson>(path)).body;
+
+describe('the counter in a browser', () => {
+  it('stamps a typed code with one answer that fills the screen, and undoes it', async () => {
+    const page = await openCounter((await newStaff('Mira')).email);
+    const { customerCard, path } = await enrol(store, {
+      rewards: [3],
+      card: { stamps_required: 10 },
+    });
+    await type(page, customerCard.code.toLowerCase());
+    const result = page.locator('#result');
+    await result.getByText('1 of 10').waitFor();
+    expect(await result.boundingBox()).toMatchObject({ x: 0, y: 0, ...SIZES.phone });
+    await keepPicture(page, 'counter-answer');
+    const undo = result.getByRole('button', { name: 'Undo' });
+    expect((await undo.boundingBox())?.height).toBeGreaterThanOrEqual(48);
+    await undo.click();
+    await result.getByText('Undone').waitFor();
+    expect((await readCard(path)).stamps_count).toBe(0);
+  });
+
+  it('makes room for the next scan after two seconds, and takes the answer away after ten', async () => {
+    const page = await openCounter((await newStaff('Mira')).email);
+    const { customerCard } = await enrol(store);
+    await type(page, customerCard.code);
+    await page.locator('#result.small').waitFor();
+    await keepPicture(page, 'counter-small');
+    await page.locator('#result').getByRole('button', { name: 'Undo' }).waitFor();
+    await page.locator('#result').waitFor({ state: 'hidden' });
+    expect(await page.locator('#result').innerHTML()).toBe('');
+  });
+
+  it('adds another stamp and redeems a reward with one tap each', async () => {
+    const page = await openCounter((await newStaff('Mira')).email);
+    const { customerCard, path } = await enrol(store, { rewards: [2] });
+    await type(page, customerCard.code);
+    await page.getByRole('button', { name: '+1' }).click();
+    await page.locator('#result').getByText('2 of 10').waitFor();
+    const redeem = page.getByRole('button', { name: 'Redeem Reward at 2 (uses 2 stamps)' });
+    await keepPicture(page, 'counter-reward');
+    await redeem.click();
+    await page.getByText('Reward at 2: redeemed').waitFor();
+    await keepPicture(page, 'counter-redeemed');
+    expect((await readCard(path)).stamps_count).toBe(0);
+  });
+
+  it('asks before it stamps the same card again', async () => {
+    const page = await openCounter((await newStaff('Mira')).email);
+    const { customerCard, path } = await enrol(store);
+    await type(page, customerCard.code);
+    await page.locator('#result').getByText('1 of 10').waitFor();
+    await page.keyboard.press('Escape');
+    await type(page, customerCard.code);
+    await page.getByText(/Stamped by you \d+ seconds? ago: add another\?/).waitFor();
+    await keepPicture(page, 'counter-question');
+    expect((await readCard(path)).stamps_count).toBe(1);
+    await page.getByRole('button', { name: 'Add another' }).click();
+    await page.locator('#result').getByText('2 of 10').waitFor();
+    expect((await readCard(path)).stamps_count).toBe(2);
+  });
+
+  it('reads what a keyboard scanner types, wherever the focus is', async () => {
+    const page = await openCounter((await newStaff('Mira')).email);
+    const { customerCard, path } = await enrol(store);
+    await page.getByRole('link', { name: 'My last twenty' }).focus();
+    await page.keyboard.type(customerCard.code);
+    await page.keyboard.press('Enter');
+    await page.locator('#result').getByText('1 of 10').waitFor();
+    expect(page.url()).toBe(`${PUBLIC_URL}/counter/${store.accountId}`);
+    expect((await readCard(path)).stamps_count).toBe(1);
+  });
+
+  it('keeps stampings in a tunnel, over a reload, and counts each once when the network is back', async () => {
+    const staff = await newStaff('Mira');
+    const page = await openCounter(staff.email);
+    await page.evaluate('navigator.serviceWorker.ready');
+    await eventually(
+      () =>
+        page.evaluate<number>('caches.open("counter").then((c) => c.keys()).then((k) => k.length)'),
+      (count) => count >= 7,
+    );
+    const cards = [await enrol(store), await enrol(store), await enrol(store)];
+    const limited = await enrol(store, { card: { max_stamps_per_day: 1 } });
+    await store.post(`${limited.path}/stamp`, { stamps: 1 });
+    await page.context().setOffline(true);
+    for (const { customerCard } of cards) {
+      await type(page, customerCard.code);
+      await page.locator('#result').getByText(customerCard.code).waitFor();
+    }
+    await page.getByText('3 waiting').waitFor();
+    await keepPicture(page, 'counter-offline');
+    await page.reload();
+    await page.getByText('3 waiting').waitFor();
+    await type(page, limited.customerCard.code);
+    await page.getByText('4 waiting').waitFor();
+    for (const { path } of cards) expect((await readCard(path)).stamps_count).toBe(0);
+    const before = Date.now();
+    await page.context().setOffline(false);
+    await page.locator('#waiting').waitFor({ state: 'hidden' });
+    for (const { path } of cards) expect((await readCard(path)).stamps_count).toBe(1);
+    const refused = page.locator('#refused');
+    await refused.getByText('Anna').waitFor();
+    await page.keyboard.press('Escape');
+    expect(await refused.textContent()).toContain('takes no more stamps');
+    await keepPicture(page, 'counter-refused');
+    await refused.getByRole('button', { name: 'Understood' }).click();
+    await page.reload();
+    for (const { path } of cards) {
+      const { body } = await store.get<HistoryEntryJson[]>(`${path}/events`);
+      const stampings = body.filter(({ type: name }) => name === 'stamp.earned');
+      expect(stampings).toHaveLength(1);
+      // When it was scanned, and not when it was sent.
+      expect(Date.parse(stampings[0]?.occurred_at ?? '')).toBeLessThan(before);
+    }
+    expect(await refused.isHidden()).toBe(true);
+  });
+
+  it('hands over to a colleague by their PIN', async () => {
+    const [mira, jonas] = [await newStaff('Mira'), await newStaff('Jonas')];
+    const own = await openCounter(jonas.email);
+    await own.goto(`${PUBLIC_URL}/app/account/pin`);
+    await own.getByLabel('New PIN').fill('407185');
+    await own.getByLabel('Your password').fill(PASSWORD);
+    await expectAccessiblePage(own, 'account-pin');
+    await own.getByRole('button', { name: 'Save the PIN' }).click();
+    await own.getByText('Your PIN is set.').waitFor();
+    const page = await openCounter(mira.email);
+    await page.getByRole('link', { name: 'Mira: change person' }).click();
+    await page.getByLabel('Jonas').check();
+    await page.getByLabel('PIN', { exact: true }).fill('407186');
+    await page.getByRole('button', { name: 'Change' }).click();
+    await page.getByText('The PIN is wrong.').waitFor();
+    await page.getByLabel('PIN', { exact: true }).fill('407185');
+    await page.getByRole('button', { name: 'Change' }).click();
+    await page.getByRole('link', { name: 'Jonas: change person' }).waitFor();
+    const { customerCard, path } = await enrol(store);
+    await type(page, customerCard.code);
+    await page.locator('#result').getByText('1 of 10').waitFor();
+    const { body } = await store.get<HistoryEntryJson[]>(`${path}/events?limit=1`);
+    expect(body[0]?.actor).toMatchObject({ type: 'user', id: jonas.userId, name: 'Jonas' });
+    await page.goto(`${PUBLIC_URL}/app`);
+    expect(page.url()).toContain('/app/sign-in');
+  });
+
+  it('asks about a second card, and confirms it', async () => {
+    const poster = await newPoster(store);
+    const email = `${randomUUID()}@mail.example`;
+    const signUp = async (first_name: string) => {
+      const form = await SignupForm.open(service.baseUrl, PUBLIC_URL, poster);
+      const { location } = await form.send({ first_name, email });
+      return fetch(service.baseUrl + new URL(location, PUBLIC_URL).pathname);
+    };
+    await signUp('Anna');
+    const text = await (await signUp('Anni')).text();
+    const [, code = ''] = /<span class="code">(\w{8})</.exec(text) ?? [];
+    const page = await openCounter((await newStaff('Mira')).email);
+    await type(page, code);
+    await page.getByText('This is a second card of Anna. Is that them?').waitFor();
+    await keepPicture(page, 'counter-second-card');
+    await page.getByRole('button', { name: 'Yes, this is Anna' }).click();
+    await page.locator('#result').getByText('Confirmed').waitFor();
+    const { status } = await store.post(`${store.store}/customer_cards/by_code/${code}/confirm`);
+    expect(status).toBe(200);
+  });
+
+  it('finds a customer, and adds a new one whose card the guest takes by a QR code', async () => {
+    const page = await openCounter((await newStaff('Mira')).email);
+    const { customer, path } = await enrol(store, { email: 'grace.hopper@navy.example' });
+    await page.getByRole('link', { name: 'Find or add a customer' }).click();
+    await page.getByLabel('Name, phone or e-mail').fill('grace.hopper');
+    await page.getByRole('button', { name: 'Find' }).click();
+    await page.getByRole('link', { name: 'Coffee, 0 of 10' }).first().click();
+    await page.getByRole('heading', { name: String(customer.first_name) }).waitFor();
+    await page.getByRole('button', { name: '+1' }).click();
+    await page.getByText('1 of 10').waitFor();
+    expect((await readCard(path)).stamps_count).toBe(1);
+    await page.getByRole('link', { name: 'Counter' }).click();
+    await page.getByRole('link', { name: 'Find or add a customer' }).click();
+    await page.getByLabel('Name, phone or e-mail').fill('ada@lovelace.example');
+    await page.getByRole('button', { name: 'Find' }).click();
+    await page.getByRole('button', { name: 'Add with this card' }).click();
+    const picture = page.getByRole('img', { name: 'QR code with the link to the card' });
+    await picture.waitFor();
+    const link = await readQrCode(await picture.screenshot());
+    expect(link).toMatch(/^http:[/][/]cards[.]localhost[/]passes[/][0-9a-f-]{36}$/);
+    await keepPicture(page, 'counter-take-home');
+    const guest = await fetch(service.baseUrl + new URL(link ?? '').pathname);
+    expect(await guest.text()).toContain('Ada');
+  });
+
+  it('lists what one has done last, with an undo', async () => {
+    const page = await openCounter((await newStaff('Mira')).email);
+    const { customerCard, path } = await enrol(store);
+    await type(page, customerCard.code);
+    await page.locator('#result').getByText('1 of 10').waitFor();
+    await page.keyboard.press('Escape');
+    await page.getByRole('link', { name: 'My last twenty' }).click();
+    await page.getByRole('button', { name: 'Undo for Anna: 1 stamp' }).click();
+    await page.locator('.lines').getByText('Undone').waitFor();
+    expect((await readCard(path)).stamps_count).toBe(0);
+  });
+
+  it('works without a script', async () => {
+    const page = await openCounter((await newStaff('Mira')).email, { javaScriptEnabled: false });
+    const { customerCard, path } = await enrol(store, { rewards: [1] });
+    await type(page, customerCard.code);
+    await page.getByText('1 of 10').waitFor();
+    await page.getByRole('button', { name: 'Redeem Reward at 1' }).click();
+    await page.getByText('0 of 10').waitFor();
+    await page.getByRole('button', { name: 'Undo' }).click();
+    await page.getByText('1 of 10').waitFor();
+    await page.getByRole('link', { name: 'Scan the next card' }).click();
+    await page.getByLabel('Code of the card').waitFor();
+    expect((await readCard(path)).stamps_count).toBe(1);
+  });
+
+  it('speaks the language of the browser', async () => {
+    for (const [locale, text] of [
+      ['de-DE', 'Stempeln'],
+      ['fr-FR', 'Tamponner'],
+      ['es-ES', 'Sellar'],
+    ] as const) {
+      const page = await openCounter((await newStaff('Mira')).email, { locale });
+      await page.getByRole('button', { name: text, exact: true }).waitFor();
+      expect(await page.locator('html').getAttribute('lang')).toBe(locale.slice(0, 2));
+    }
+  });
+});
+
+describe('the pages of the counter', () => {
+  it('are accessible in light and dark, fit phones, desktops and 320 px, and weigh less than 30 KB', async () => {
+    const staff = await newStaff('Muhammad-Alexander Wintergrün-Featherstonehaugh');
+    const { customerCard } = await enrol(store, {
+      card: { name: 'Kaffee & Kuchen für die ganze Familie ☕', card_color: '#8D6E63' },
+      rewards: [1, 2],
+      email: 'very.long.address.of.a.customer@subdomain.of.a.long.domain.example',
+    });
+    await store.post(`${store.store}/customer_cards/by_code/${customerCard.code}/stamp`, {
+      stamps: 2,
+    });
+    const page = await openCounter(staff.email);
+    await store.post(`${store.store}/customers`, {
+      customer: { first_name: 'محمد', last_name: 'الأحمد 🎂', email: 'm@mail.example' },
+    });
+    const at = `/counter/${store.accountId}`;
+    const paths: [string, string][] = [
+      ['counter', at],
+      ['counter-card', `${at}/cards/${customerCard.id}`],
+      ['counter-card-asked', `${at}/cards/${customerCard.id}?done=ask`],
+      ['counter-new-card', `${at}/cards/${customerCard.id}?done=new`],
+      ['counter-find', `${at}/find?q=a`],
+      ['counter-find-nobody', `${at}/find?q=nobody@mail.example`],
+      ['counter-recent', `${at}/recent`],
+      ['counter-people', `${at}/people`],
+      ['account-pin', '/app/account/pin'],
+    ];
+    for (const [name, path] of paths) {
+      const response = await page.goto(PUBLIC_URL + path);
+      const bytes = (await response?.body())?.length ?? Infinity;
+      expect([name, bytes < MAX_PAGE_BYTES]).toEqual([name, true]);
+      await expectAccessiblePage(page, name);
+      await page.setViewportSize({ width: 320, height: 640 });
+      const width = await page.evaluate('document.documentElement.scrollWidth');
+      expect([name, width]).toEqual([name, 320]);
+    }
+  });
+
+  it('load less than 30 KB besides the decoder, which comes from this service', async () => {
+    const page = await openCounter((await newStaff('Mira')).email);
+    await page.reload();
+    const loaded = await page.evaluate<{ name: string; size: number }[]>(
+      `performance.getEntriesByType('resource').concat(performance.getEntriesByType('navigation'))
+         .map(({ name, encodedBodySize }) => ({ name, size: encodedBodySize }))`,
+    );
+    for (const { name } of loaded) expect(new URL(name).host).toBe('cards.localhost');
+    const bytes = loaded
+      .filter(({ name }) => !name.includes('decoder'))
+      .reduce((sum, { size }) => sum + size, 0);
+    expect(bytes).toBeLessThan(MAX_PAGE_BYTES);
+  });
+});
+
+describe('the camera', () => {
+  let folder: string;
+
+  beforeAll(() => {
+    folder = mkdtempSync(join(tmpdir(), 'inkpad-camera-'));
+  });
+  afterAll(() => rmSync(folder, { recursive: true, force: true }));
+
+  async function openWithCamera(scenes: Scene[], perSecond: number): Promise<[Browser, Page]> {
+    const film = join(folder, `${randomUUID()}.y4m`);
+    const more = await writeFakeCamera(film, scenes, perSecond);
+    const withCamera = await startChromium({ 'cards.localhost': service.baseUrl }, more);
+    const page = await openCounter((await newStaff('Mira')).email, { at: withCamera });
+    return [withCamera, page];
+  }
+
+  it('is on at once, and stamps a card that stays in view once', async () => {
+    const { customerCard, path } = await enrol(store);
+    const [withCamera, page] = await openWithCamera([{ code: customerCard.code, frames: 20 }], 4);
+    try {
+      await page.locator('#result').getByText('1 of 10').waitFor();
+      await keepPicture(page, 'counter-camera-answer');
+      await page.locator('#result').waitFor({ state: 'hidden', timeout: 20_000 });
+      await keepPicture(page, 'counter-camera');
+      expect((await readCard(path)).stamps_count).toBe(1);
+    } finally {
+      await withCamera.close();
+    }
+  });
+
+  it('stamps the 200 cards of a lunch rush, each once', async () => {
+    const { card } = await enrol(store);
+    const codes: string[] = [];
+    for (let i = 0; i < 200; i++) {
+      const { body } = await store.post<{ customer_card: CustomerCardDetailJson }>(
+        `${store.store}/customers`,
+        {
+          customer: { first_name: `Guest ${i}`, email: `rush${i}@mail.example` },
+          card_id: card.id,
+        },
+      );
+      codes.push(body.customer_card.code);
+    }
+    const [withCamera, page] = await openWithCamera(
+      [
+        { code: null, frames: 12 },
+        ...codes.flatMap((code) => [
+          { code, frames: 3 },
+          { code: null, frames: 1 },
+        ]),
+        { code: null, frames: 240 },
+      ],
+      4,
+    );
+    try {
+      const startedAt = performance.now();
+      const countStamped = async () => {
+        const { rows } = await service.database.query<{ stamped: number; maximum: number }>(
+          `select count(*) filter (where balance > 0)::int as stamped, max(balance)::int as maximum
+           from customer_cards where card_id = $1`,
+          [card.id],
+        );
+        return rows[0] ?? { stamped: 0, maximum: 0 };
+      };
+      await eventually(countStamped, ({ stamped }) => stamped === 200, 280_000);
+      const seconds = (performance.now() - startedAt) / 1000;
+      expect(await countStamped()).toEqual({ stamped: 200, maximum: 1 });
+      expect(await page.locator('#waiting').isHidden()).toBe(true);
+      expect(seconds).toBeLessThan(280);
+    } finally {
+      await withCamera.close();
+    }
+  }, 400_000);
+});
