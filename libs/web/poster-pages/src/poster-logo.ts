@@ -3,7 +3,6 @@ import type { DrawnShape } from './drawing.js';
 /** The room of the logo, in units of the layout. */
 const ROOM = { width: 50, height: 11 };
 
-/** The room of the logo, in units of the layout. */
 /** A logo to draw, in its own proportions. */
 export type PosterLogo = { png: Buffer; width: number; height: number };
 
