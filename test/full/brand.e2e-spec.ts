@@ -303,26 +303,6 @@ describe('the page of a card', () => {
     return { card, page: await open(card.page + query, { userAgent: IPHONE, ...options }) };
   };
 
-  it('keeps the button of the wallet in view until it was used or refused', async () => {
-    const { card, page } = await openCard();
-    const bar = page.locator('#stay');
-    await bar.getByText('Add to Apple Wallet').waitFor();
-    const covered = await page.evaluate(
-      `(() => { scrollTo(0, 1e6); const last = document.querySelector('.details').getBoundingClientRect(); const bar = document.querySelector('#stay').getBoundingClientRect(); return bar.height > 0 && bar.top < last.bottom - 1; })()`,
-    );
-    expect(covered).toBe(false);
-    await page.evaluate('scrollTo(0, 0)');
-    await bar.getByText('Not now').click();
-    await bar.waitFor({ state: 'hidden' });
-    await page.reload();
-    await page.locator('#card').waitFor();
-    expect(await bar.isVisible()).toBe(false);
-    const joined = await page.context().newPage();
-    await joined.goto(`${PUBLIC_URL}${card.page}?joined=1`);
-    await joined.locator('#joined .wallet').waitFor();
-    await page.context().close();
-  });
-
   it('shows the code as large as the screen, and closes it again', async () => {
     const { page } = await openCard();
     const small = await page.locator('#enlarge .qr').boundingBox();
@@ -360,67 +340,6 @@ describe('the page of a card', () => {
     );
     expect(await page.evaluate('[window.blank, window.frames_ > 5]')).toEqual([0, true]);
     await page.context().close();
-  });
-
-  it('covers nothing with its note when there is no connection', async () => {
-    const { page } = await openCard();
-    await page.evaluate('navigator.serviceWorker.ready');
-    await page.context().setOffline(true);
-    await page.locator('#offline').waitFor();
-    const overlaps = await page.evaluate(
-      `(() => { const note = document.querySelector('#offline').getBoundingClientRect(); const card = document.querySelector('.card').getBoundingClientRect(); return note.bottom > card.top; })()`,
-    );
-    expect(overlaps).toBe(false);
-    await keepPicture(page, 'card-offline');
-    await page.context().close();
-  });
-
-  it('takes less than 120 KB with a picture, and paints within a second on a slow line', async () => {
-    const card = await enrolWithPage(store, { rewards: [['Espresso', 5]] });
-    const noise = Buffer.from(
-      Uint8Array.from({ length: 1125 * 432 * 3 }, (_, i) => (i * 2654435761) >>> 24),
-    );
-    const photo = await sharp(noise, { raw: { width: 1125, height: 432, channels: 3 } })
-      .blur(3)
-      .jpeg({ quality: 80 })
-      .toBuffer();
-    await store.send(
-      'PUT',
-      `${store.store}/cards/${card.card.id}/strip_image`,
-      new Uint8Array(photo),
-      { 'content-type': 'image/jpeg' },
-    );
-    for (const deviceScaleFactor of [2, 3]) {
-      const context = await browser.newContext({
-        viewport: SIZES.phone,
-        userAgent: IPHONE,
-        deviceScaleFactor,
-        serviceWorkers: 'block',
-      });
-      const page = await context.newPage();
-      const session = await context.newCDPSession(page);
-      await session.send('Network.enable');
-      let bytes = 0;
-      session.on('Network.loadingFinished', ({ encodedDataLength }) => {
-        bytes += encodedDataLength;
-      });
-      // Slow 4G, as the developer tools of browsers have it.
-      await session.send('Network.emulateNetworkConditions', {
-        offline: false,
-        latency: 150,
-        downloadThroughput: (1.6 * 1024 * 1024) / 8,
-        uploadThroughput: (750 * 1024) / 8,
-      });
-      await page.goto(PUBLIC_URL + card.page);
-      await page.waitForLoadState('load');
-      const paint = await page.evaluate<number>(
-        `performance.getEntriesByName('first-contentful-paint')[0].startTime`,
-      );
-      console.log(`scale ${deviceScaleFactor}: ${bytes} bytes, first paint after ${paint} ms`);
-      expect(bytes).toBeLessThan(120_000);
-      expect(paint).toBeLessThan(1_000);
-      await context.close();
-    }
   });
 
   it('logs no error in the browser', () => {
