@@ -1,4 +1,5 @@
 import { writeFileSync } from 'node:fs';
+import type { Sharp } from 'sharp';
 import type { DecodingRequest, DecodingResult } from './picture-decoder.js';
 
 /**
@@ -37,7 +38,7 @@ async function decode({
       failOn: 'error',
       limitInputPixels: limits.pixels,
     }).autoOrient();
-    if (fit === 'inside') picture.trim();
+    if (fit === 'inside' && (await isTrimmable(picture))) picture.trim();
     const png = await picture
       .resize(width, height, { fit, withoutEnlargement: fit === 'inside' })
       .toColourspace('srgb')
@@ -47,6 +48,12 @@ async function decode({
   } catch (error) {
     return { error: error instanceof Error ? error.message : String(error) };
   }
+}
+
+/** Tells whether sharp can cut off an even border: it needs three pixels each way. */
+async function isTrimmable(picture: Sharp): Promise<boolean> {
+  const { width, height } = await picture.metadata();
+  return Math.min(width, height) >= 3;
 }
 
 /**

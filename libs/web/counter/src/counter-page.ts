@@ -1,7 +1,14 @@
 import { randomBytes } from 'node:crypto';
 import { readTextFile } from '#kernel/templates.js';
 import { loadAsset, STYLE, type Asset } from '#pages/assets.js';
-import { hashStyle, renderColorStyle, type Colors, type RenderedPage } from '#pages/page.js';
+import {
+  hashStyle,
+  renderBody,
+  renderColorStyle,
+  renderTitle,
+  type Colors,
+  type RenderedPage,
+} from '#pages/page.js';
 import { loadView, type PageFrame, type View } from '#pages/view.js';
 
 /** How a page looks: the scanner fills the screen, a card page has the colours of the card. */
@@ -57,10 +64,11 @@ export function renderCounterPage<D extends object>(
   const style = colors ? renderColorStyle('card', colors) : '';
   const hasScripts = config !== undefined;
   const nonce = hasScripts ? randomBytes(16).toString('base64') : '';
+  const body = renderBody(view, data, frame);
   const html = layout(
     {
-      title,
-      body: view(data, frame),
+      title: renderTitle(title, frame),
+      body,
       look,
       styles: [STYLE.path, CSS.path],
       scripts: hasScripts ? SCRIPTS.map(({ path }) => path) : [],

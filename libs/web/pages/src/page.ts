@@ -101,7 +101,7 @@ export function renderPage<D extends object>(input: PageInput<D>): RenderedPage 
 }
 
 /** Renders the inside of a page, with the errors of its form above the form. */
-function renderBody<D extends object>(view: View<D>, data: D, frame: PageFrame): string {
+export function renderBody<D extends object>(view: View<D>, data: D, frame: PageFrame): string {
   const html = view(data, frame);
   const errors = frame.parts.errors.length > 0 ? errorSummary({}, frame) : '';
   const [before = '', ...after] = html.split(ERRORS_MARK);
@@ -109,7 +109,7 @@ function renderBody<D extends object>(view: View<D>, data: D, frame: PageFrame):
 }
 
 /** Begins the title with the number of errors, which a screen reader says first. */
-function renderTitle(title: string, { parts: { errors }, t, lang }: PageFrame): string {
+export function renderTitle(title: string, { parts: { errors }, t, lang }: PageFrame): string {
   const { length } = errors;
   if (length === 0) return title;
   const text = new Intl.NumberFormat(lang).format(length);
