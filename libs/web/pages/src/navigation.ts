@@ -33,7 +33,7 @@ export type MenuGroup = {
 
 /** Lists the pages of a store in the order of the menu's parts. A lib adds an entry for each of its pages. */
 export const NAVIGATION: readonly NavigationEntry[] = [
-  { path: 'counter', group: 'customers', operation: 'counter.use' },
+  { path: 'counter', group: 'counter', operation: 'counter.use' },
   { path: 'customers', group: 'customers', operation: 'listCustomers' },
   { path: 'messages', group: 'customers', operation: 'outbox.read' },
   { path: 'transfers', group: 'customers', operation: 'listImports' },
