@@ -10,13 +10,15 @@ import { startStandby, type Standby } from '../support/database/standby.js';
 import { enrol } from '../support/fixtures/enrolled-customer.js';
 import { eventually } from '../support/jest/eventually.js';
 import { samples } from '../support/services/metrics.js';
-import { runNode } from '../support/services/program.js';
+import { runNode, type Program } from '../support/services/program.js';
 import { startService, type Client, type LocalService } from '../support/services/service.js';
+import { startDispatcher } from '../support/services/webhook-dispatcher.js';
 
 let primary: EmbeddedPostgres;
 let standby: Standby;
 let service: LocalService;
 let store: Client;
+let dispatcher: Program;
 
 beforeAll(async () => {
   const dataDir = mkdtempSync(join(tmpdir(), 'inkpad-primary-'));
@@ -43,9 +45,11 @@ beforeAll(async () => {
       close: () => pool.end(),
     },
   );
+  dispatcher = await startDispatcher(service);
   store = await service.newStore();
 });
 afterAll(async () => {
+  await dispatcher?.kill('SIGTERM');
   await service?.stop();
   await standby?.stop().catch(() => undefined);
   await primary?.remove();
@@ -73,6 +77,23 @@ it('reads statistics and exports from the standby, with everything committed bef
   expect(reads.replica).toBeGreaterThan(8);
   expect(reads.primary).toBe(0);
 });
+
+it.each(['customer_cards', 'history', 'redemptions'])(
+  'reads the export of %s from the standby',
+  async (kind) => {
+    await enrol(store);
+    const before = await countReads();
+    // The history is read from its table once the dispatcher has written it.
+    const after = await eventually(
+      async () => {
+        expect((await store.get(`${store.store}/exports/${kind}.csv`)).status).toBe(200);
+        return countReads();
+      },
+      ({ replica }) => replica > before.replica,
+    );
+    expect(after.primary).toBe(before.primary);
+  },
+);
 
 it('reads nothing else from the standby', async () => {
   const before = await countReads();

@@ -18,7 +18,7 @@ import { customerReadModel } from '#customers/customer.entity.js';
 import type { Customer } from '#customers/customer.js';
 import { toHistoryEntryJson, type DetailedEntry } from '#history/history-entry.dto.js';
 import { NO_FILTER, toCursorKey } from '#history/history-query.js';
-import { HistoryService } from '#history/history.service.js';
+import { HistoryService, type DatabaseChoice } from '#history/history.service.js';
 import { toListedRedemptionJson } from '#history/redemption.dto.js';
 import { NO_REDEMPTION_FILTER, toRedemptionKey } from '#history/redemption-query.js';
 import { RedemptionsService } from '#history/redemptions.service.js';
@@ -80,16 +80,23 @@ export class ExportedRecords {
       case 'customer_cards':
         return this.openCustomerCards(accountId);
       case 'history': {
-        const find = await this.history.list(accountId, { ...NO_FILTER, ...range }, null);
+        const find = await this.history.list(
+          accountId,
+          { ...NO_FILTER, ...range },
+          null,
+          this.readReplica,
+        );
         return readEntries(find, toHistoryEntryJson, toCursorKey);
       }
       case 'redemptions': {
         const filter = { ...NO_REDEMPTION_FILTER, ...range };
-        const find = await this.redemptions.list(accountId, filter, null);
+        const find = await this.redemptions.list(accountId, filter, null, this.readReplica);
         return readEntries(find, toListedRedemptionJson, toRedemptionKey);
       }
     }
   }
+
+  private readonly readReplica: DatabaseChoice = (work) => this.reports.read(work);
 
   private async openCustomers(accountId: number): Promise<ReadPage> {
     const moment = await this.findMoment();

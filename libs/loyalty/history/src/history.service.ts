@@ -76,7 +76,11 @@ type Listing = {
   low: number;
   /** Newest first, matching or not. */
   tail: Required<EntryWithEvent>[];
+  readFrom: DatabaseChoice;
 };
+
+/** Runs a query on the database of its choice, which has everything that the primary had when it was called. */
+export type DatabaseChoice = <R>(work: (pool: Pool) => Promise<R>) => Promise<R>;
 
 /** Reads what happened, newest first. */
 @Injectable()
@@ -93,12 +97,14 @@ export class HistoryService {
 
   /**
    * @param externalRef only entries with this receipt number
+   * @param readFrom for the pages of a report; by default the primary
    * @returns what finds the elements of one page after another
    */
   async list(
     accountId: number,
     filter: HistoryFilter,
     externalRef: string | null,
+    readFrom: DatabaseChoice = this.readPrimary,
   ): Promise<(range: PageRange) => Promise<DetailedEntry[]>> {
     const { tail, end } =
       filter.customerCardId === null
@@ -114,7 +120,7 @@ export class HistoryService {
         );
     }
     const { low, high } = await this.findBounds(filter, end);
-    const listing = { accountId, filter, low, high, end, tail };
+    const listing = { accountId, filter, low, high, end, tail, readFrom };
     return ({ after, limit }) => this.readPage(listing, after, limit);
   }
 
@@ -129,7 +135,7 @@ export class HistoryService {
   ): Promise<{ last: DetailedEntry[]; tail: HistoryEntry[] }> {
     const { tail, end } = await this.readTailOfStream(accountId, `customer_card-${id}`);
     const filter = { ...NO_FILTER, customerCardId: id };
-    const listing = { accountId, filter, low: 0, high: end, end, tail };
+    const listing = { accountId, filter, low: 0, high: end, end, tail, readFrom: this.readPrimary };
     const last = await this.readPage(listing, null, limit);
     return { last, tail: tail.map(({ entry }) => entry).toReversed() };
   }
@@ -153,7 +159,7 @@ export class HistoryService {
   }
 
   private async readPage(
-    { accountId, filter, low, high, end, tail }: Listing,
+    { accountId, filter, low, high, end, tail, readFrom }: Listing,
     after: CursorKey | null,
     limit: number,
   ): Promise<DetailedEntry[]> {
@@ -164,9 +170,8 @@ export class HistoryService {
     if (left > 0 && low <= high) {
       const upTo = after ? Math.min(high, await this.findLastBefore(after, high)) : high;
       const slice = { accountId, low, high: upTo, limit: left };
-      const rows = await query<EntryRow>(
-        this.pool,
-        createHistoryQuery(ENTRY_COLUMNS, slice, filter),
+      const rows = await readFrom((pool) =>
+        query<EntryRow>(pool, createHistoryQuery(ENTRY_COLUMNS, slice, filter)),
       );
       entries.push(...rows.map((row) => ({ entry: toEntry(row) })));
     }
@@ -275,6 +280,8 @@ export class HistoryService {
     });
     return row ? row.seq - 1 : end;
   }
+
+  private readonly readPrimary: DatabaseChoice = (work) => work(this.pool);
 
   /** Finds which of these are undone, and by which event. */
   private async findReversals(

@@ -5,7 +5,7 @@ import type { PageRange } from '#http/page.js';
 import type { EntryWithEvent } from './entry.js';
 import type { DetailedEntry } from './history-entry.dto.js';
 import { toEntry, ENTRY_COLUMNS, type EntryRow } from './history-table.service.js';
-import { HistoryService } from './history.service.js';
+import { HistoryService, type DatabaseChoice } from './history.service.js';
 import { ReceiptEntries } from './receipt-entries.service.js';
 import {
   isOlder,
@@ -24,11 +24,15 @@ export class RedemptionsService {
     private readonly receipts: ReceiptEntries,
   ) {}
 
-  /** @returns what finds the elements of one page after another */
+  /**
+   * @param readFrom for the pages of a report; by default the primary
+   * @returns what finds the elements of one page after another
+   */
   async list(
     accountId: number,
     filter: RedemptionFilter,
     externalRef: string | null,
+    readFrom: DatabaseChoice = (work) => work(this.pool),
   ): Promise<(range: PageRange) => Promise<DetailedEntry[]>> {
     const { tail, end } = await this.history.readTailOfLog(accountId);
     if (externalRef !== null) {
@@ -43,7 +47,7 @@ export class RedemptionsService {
     const late = tail.filter(({ entry }) => isRedemption(filter, entry));
     return async (range) => {
       const statement = createRedemptionQuery(ENTRY_COLUMNS, { accountId, end }, filter, range);
-      const rows = await query<EntryRow>(this.pool, statement);
+      const rows = await readFrom((pool) => query<EntryRow>(pool, statement));
       const { after, limit } = range;
       const entries: EntryWithEvent[] = [
         ...late.filter(({ entry }) => after === null || isOlder(entry, after)),
