@@ -6,8 +6,8 @@ export type PassNotice =
   | { kind: 'redeemed'; rewardName: string }
   | { kind: 'unlocked'; rewardName: string };
 
-/** Of several changes at once, the customer is notified of the one with the highest weight. */
-const WEIGHT = { stamped: 0, redeemed: 1, unlocked: 2 } as const;
+/** Of several changes at once, the customer is notified of the last one with the highest weight. */
+const WEIGHT = { stamped: 0, redeemed: 1, unlocked: 1 } as const;
 
 /** The effect of a card's events on its pass. */
 export type BalanceChange = {
