@@ -104,7 +104,7 @@ describe('the page of the brand', () => {
     await page.getByLabel('Phone').fill('call us');
     await page.getByLabel('Address').fill('Hafenstraße 1\n20095 Hamburg');
     await page.getByRole('button', { name: 'Save' }).click();
-    await page.getByText('must be a phone number').last().waitFor();
+    await page.getByText('Please enter a phone number').last().waitFor();
     expect(await page.getByLabel('Website').inputValue()).toBe('cafe.example');
     await expectAccessiblePage(page, 'brand-contact-refused');
     await page.getByLabel('Phone').fill('+49 40 123456');

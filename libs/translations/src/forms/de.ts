@@ -44,6 +44,12 @@ export const forms: FormTexts = {
     'is not an e-mail address': EMAIL,
     'must be an e-mail address': EMAIL,
     'must be a phone number': 'Das ist keine Telefonnummer. Bitte prüfen.',
+    'must be a phone number such as +49 721 123456':
+      'Bitte eine Telefonnummer eingeben, etwa +49 721 123456.',
+    'must be a web address such as https://cafe.example, without spaces and "#"':
+      'Bitte eine Webadresse eingeben, etwa https://cafe.example.',
+    'must be an e-mail address such as hello@cafe.example':
+      'Bitte eine vollständige E-Mail-Adresse eingeben, etwa name@shop.example.',
     'must be a real date such as 1990-05-31': 'Dieses Datum gibt es nicht. Bitte prüfen.',
     'must be a colour such as #6B4226': 'Bitte eine Farbe wählen.',
     'must begin with https://': HTTPS,

@@ -48,6 +48,12 @@ const texts = {
     'must be an e-mail address':
       'Please enter a complete e-mail address, such as name@shop.example.',
     'must be a phone number': 'This is not a phone number. Please check it.',
+    'must be a phone number such as +49 721 123456':
+      'Please enter a phone number, such as +49 721 123456.',
+    'must be a web address such as https://cafe.example, without spaces and "#"':
+      'Please enter a web address, such as https://cafe.example.',
+    'must be an e-mail address such as hello@cafe.example':
+      'Please enter a complete e-mail address, such as name@shop.example.',
     'must be a real date such as 1990-05-31': 'This date does not exist. Please check it.',
     'must be a colour such as #6B4226': 'Please choose a colour.',
     'must begin with https://': 'Please enter an address that begins with https://.',

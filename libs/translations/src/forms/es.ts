@@ -44,6 +44,12 @@ export const forms: FormTexts = {
     'is not an e-mail address': EMAIL,
     'must be an e-mail address': EMAIL,
     'must be a phone number': 'Esto no es un número de teléfono. Revíselo.',
+    'must be a phone number such as +49 721 123456':
+      'Introduzca un número de teléfono, por ejemplo +34 912 345 678.',
+    'must be a web address such as https://cafe.example, without spaces and "#"':
+      'Introduzca una dirección web, por ejemplo https://cafe.example.',
+    'must be an e-mail address such as hello@cafe.example':
+      'Introduzca una dirección de correo completa, por ejemplo nombre@shop.example.',
     'must be a real date such as 1990-05-31': 'Esta fecha no existe. Revísela.',
     'must be a colour such as #6B4226': 'Elija un color.',
     'must begin with https://': HTTPS,

@@ -47,6 +47,12 @@ export const forms: FormTexts = {
     'is not an e-mail address': EMAIL,
     'must be an e-mail address': EMAIL,
     'must be a phone number': 'Ce n’est pas un numéro de téléphone. Veuillez le vérifier.',
+    'must be a phone number such as +49 721 123456':
+      'Veuillez saisir un numéro de téléphone, par exemple +33 1 23 45 67 89.',
+    'must be a web address such as https://cafe.example, without spaces and "#"':
+      'Veuillez saisir une adresse web, par exemple https://cafe.example.',
+    'must be an e-mail address such as hello@cafe.example':
+      'Veuillez saisir une adresse e-mail complète, par exemple nom@shop.example.',
     'must be a real date such as 1990-05-31': 'Cette date n’existe pas. Veuillez la vérifier.',
     'must be a colour such as #6B4226': 'Veuillez choisir une couleur.',
     'must begin with https://': HTTPS,
