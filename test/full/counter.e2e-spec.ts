@@ -190,6 +190,62 @@ describe('the counter in a browser', () => {
     expect(await refused.isHidden()).toBe(true);
   });
 
+  it('asks before a second stamp while the first one waits, also where the browser sees a network', async () => {
+    const page = await openCounter((await newStaff('Mira')).email);
+    const { customerCard, path } = await enrol(store);
+    await page.context().route('**/batch', (route) => route.abort());
+    await type(page, customerCard.code);
+    await page.getByText('1 waiting').waitFor();
+    await page.reload();
+    await page.getByText('1 waiting').waitFor();
+    await type(page, customerCard.code);
+    const another = page.getByRole('button', { name: 'Add another' });
+    await another.waitFor();
+    await page.keyboard.press('Escape');
+    await page.context().unroute('**/batch');
+    await page.locator('#waiting').waitFor({ state: 'hidden' });
+    expect((await readCard(path)).stamps_count).toBe(1);
+  });
+
+  it('settles what was executed, though the service could not execute the rest', async () => {
+    const page = await openCounter((await newStaff('Mira')).email);
+    const [first, second] = [await enrol(store), await enrol(store)];
+    await page.context().setOffline(true);
+    for (const { customerCard } of [first, second]) {
+      await type(page, customerCard.code);
+      await page.locator('#result').getByText(customerCard.code).waitFor();
+    }
+    await page.getByText('2 waiting').waitFor();
+    await page.context().route('**/batch', async (route) => {
+      const url = `${service.baseUrl}/counter/${store.accountId}/batch`;
+      const response = await route.fetch({ url });
+      const { results } = (await response.json()) as { results: { status: number }[] };
+      const [lost, ...others] = results;
+      await route.fulfill({ response, json: { results: [{ ...lost, status: 503 }, ...others] } });
+    });
+    await page.context().setOffline(false);
+    await page.getByText('1 waiting').waitFor();
+    await page.context().unroute('**/batch');
+    await page.locator('#waiting').waitFor({ state: 'hidden' });
+    for (const { path } of [first, second]) expect((await readCard(path)).stamps_count).toBe(1);
+  });
+
+  it('sends the form where the browser stores nothing', async () => {
+    const page = await openCounter((await newStaff('Mira')).email);
+    const { customerCard, path } = await enrol(store);
+    const content = `indexedDB.open = () => {
+      const request = new EventTarget();
+      setTimeout(() => request.dispatchEvent(new Event('error')));
+      return request;
+    }`;
+    await page.addInitScript({ content });
+    await page.reload();
+    await type(page, customerCard.code);
+    await page.waitForURL(`${PUBLIC_URL}/counter/${store.accountId}/cards/${customerCard.id}?*`);
+    await page.getByText('1 of 10').waitFor();
+    expect((await readCard(path)).stamps_count).toBe(1);
+  });
+
   it('hands over to a colleague by their PIN', async () => {
     const [mira, jonas] = [await newStaff('Mira'), await newStaff('Jonas')];
     const own = await openCounter(jonas.email);

@@ -89,7 +89,8 @@ globalThis.CounterScreen = class {
     const button = document.createElement('button');
     button.type = 'button';
     button.textContent = this.texts.addAnother;
-    button.addEventListener('click', onYes);
+    // A second tap is not a second stamp.
+    button.addEventListener('click', onYes, { once: true });
     this.openResult([text, button], null, true);
   }
 

@@ -6,7 +6,7 @@ const [view, say, typed, result, light] = ['view', 'say', 'typed', 'result', 'li
 
 /** A card that stays in view, or comes back within this time, is the same scan. */
 const SAME_SCAN_MS = 3000;
-/** Without a connection the page itself asks before a second stamp. */
+/** While a stamping waits here, the page itself asks before a second one of its card. */
 const RECENT_MS = 120000;
 const REQUEST_MS = 10000;
 const RETRY_MS = 5000;
@@ -21,7 +21,12 @@ let sending = null;
 let lastSeen = { code: '', at: 0 };
 /** Results of operations that somebody is looking at, by receipt number. */
 const live = new Map();
-const stampedOffline = new Map();
+/** False where the browser stores nothing, as some do in private windows: then the form is sent, as without a script. */
+let hasStorage = true;
+queue.database.catch((error) => {
+  console.debug(error);
+  hasStorage = false;
+});
 
 /* Stamping */
 
@@ -36,7 +41,15 @@ async function enqueue(operation) {
     occurred_at: new Date().toISOString(),
   };
   live.set(entry.external_ref, entry.asks);
-  await queue.add({ ...entry, asks: undefined });
+  try {
+    await queue.add({ ...entry, asks: undefined });
+  } catch (error) {
+    // The disk is full: nobody may believe that it is saved.
+    console.debug(error);
+    live.delete(entry.external_ref);
+    display.showNotice(texts.unavailable, '', entry.code);
+    return display.beep(220, 0.3);
+  }
   await display.showWaiting(live);
   if (!isSignedIn) return endSession();
   if (!navigator.onLine) return saveForLater(entry);
@@ -47,9 +60,8 @@ async function enqueue(operation) {
 }
 
 /** Stamps the card with a code. */
-function scan(code) {
-  const stampedAt = stampedOffline.get(code) || 0;
-  if (!navigator.onLine && Date.now() - stampedAt < RECENT_MS) {
+async function scan(code) {
+  if (await isWaiting(code)) {
     return display.ask(code, () =>
       enqueue({ operation: 'stamp', code, external_ref: createReceipt(), asks: false }),
     );
@@ -57,9 +69,18 @@ function scan(code) {
   return enqueue({ operation: 'stamp', code, external_ref: createReceipt(), asks: true });
 }
 
+/**
+ * Finds out whether a stamping of the card waits here since a moment ago: the service does not know it and cannot ask.
+ * Browsers call a network without internet a connection, so that does not tell.
+ */
+async function isWaiting(code) {
+  const entries = await queue.list('waiting');
+  const from = Date.now() - RECENT_MS;
+  return entries.some((entry) => entry.code === code && Date.parse(entry.occurred_at) > from);
+}
+
 function saveForLater(entry) {
   live.delete(entry.external_ref);
-  if (entry.code) stampedOffline.set(entry.code, Date.now());
   display.showNotice(texts.saved, texts.savedWhy, entry.code);
   display.beep(520, 0.12);
   void display.showWaiting(live);
@@ -74,7 +95,7 @@ function send() {
 }
 
 async function sendAll() {
-  while (isSignedIn && navigator.onLine) {
+  while (hasStorage && isSignedIn && navigator.onLine) {
     const all = await queue.list('waiting');
     const entries = all.filter((entry) => entry.user_id === config.userId).slice(0, BATCH_SIZE);
     if (entries.length === 0) break;
@@ -88,11 +109,13 @@ async function sendAll() {
     if (!response) break;
     for (const outcome of response.results) {
       const entry = entries.find(({ external_ref }) => external_ref === outcome.external_ref);
-      if (outcome.status >= 500) return display.showWaiting(live);
-      await settle(entry, outcome);
+      if (outcome.status < 500) await settle(entry, outcome);
     }
     await display.showWaiting(live);
+    // The rest is tried again later. What was executed is not held up by it.
+    if (response.results.some(({ status }) => status >= 500)) return;
   }
+  if (!hasStorage) return;
   await display.showWaiting(live);
 }
 
@@ -200,15 +223,19 @@ function read(text) {
     return false;
   }
   say.textContent = texts.aim;
-  void scan(code);
+  if (hasStorage) void scan(code);
+  else {
+    element('code').value = code;
+    typed.submit();
+  }
   return true;
 }
 
 typed.addEventListener('submit', (event) => {
   event.preventDefault();
   const field = element('code');
-  if (read(field.value)) field.value = '';
-  else field.select();
+  if (!read(field.value)) field.select();
+  else if (hasStorage) field.value = '';
 });
 
 let keys = '';
@@ -303,8 +330,10 @@ async function installWorker() {
 }
 
 void (async () => {
-  await Promise.all([display.showWaiting(live), display.showRefused()]);
   void startCamera();
+  await Promise.all([display.showWaiting(live), display.showRefused()]).catch((error) =>
+    console.debug(error),
+  );
   await installWorker().catch((error) => console.debug(error));
   await send();
 })();
