@@ -213,6 +213,14 @@ describe('the counter', () => {
     expect([unknown.status, unknown.text.includes('No card of this store')]).toEqual([422, true]);
   });
 
+  it('shows no notice for names that every object has', async () => {
+    const browser = await signIn((await member('staff', 'Mira')).email);
+    const { customerCard } = await enrol(store);
+    const query = '?done=constructor&problem=toString';
+    const { status, text } = await browser.get(counter(`/cards/${customerCard.id}${query}`));
+    expect([status, text.includes('native code')]).toEqual([200, false]);
+  });
+
   it('adds a customer once by a form that is sent twice, and finds one who is there', async () => {
     const browser = await signIn((await member('staff', 'Mira')).email);
     const { card } = await enrol(store);

@@ -236,14 +236,15 @@ export class CounterController {
       new: answer.enrolled,
     };
     const { view, colors, name } = await this.counter.show(visit, cardId, {
-      headline: typeof done === 'string' && done in headlines ? (headlines[done] ?? '') : '',
+      headline:
+        typeof done === 'string' && Object.hasOwn(headlines, done) ? (headlines[done] ?? '') : '',
       eventId: typeof event === 'string' && EVENT_ID.test(event) ? event : null,
       secondCode: await this.counter.findSecondCode(context.accountId, cardId, second),
       recent: done === 'ask' ? await this.recentActions.findStamping(visit, cardId, '') : null,
       qr: done === 'new' ? await this.counter.renderQrCode(context.accountId, cardId) : '',
     });
     const text =
-      typeof problem === 'string' && problem in problems
+      typeof problem === 'string' && Object.hasOwn(problems, problem)
         ? problems[problem as keyof typeof problems]
         : '';
     await this.counterPages.send(request, reply, {
