@@ -68,6 +68,10 @@ describe('the pages of imports', () => {
     ];
     expect([one.status, two.location]).toEqual([303, one.location]);
     await waitFor(findImport(one), 'ready');
+    const other = await upload('email,first_name\nz@example.com,Z', 'receipt');
+    expect(other.status).toBe(303);
+    expect(findImport(other)).not.toBe(findImport(one));
+    await waitFor(findImport(other), 'ready');
   });
 
   it('check rows anew when columns are chosen, without the file', async () => {

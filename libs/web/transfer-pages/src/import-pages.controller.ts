@@ -1,6 +1,7 @@
 import { Body, Controller, Get, Param, Post, Query, Req, Res } from '@nestjs/common';
 import { CommandBus } from '@nestjs/cqrs';
 import type { FastifyReply, FastifyRequest } from 'fastify';
+import { createHash } from 'node:crypto';
 import type { CommandContext } from '#kernel/aggregate.js';
 import { RejectedError, type FieldErrors } from '#kernel/errors.js';
 import { detectFileType } from '#http/file-bodies.js';
@@ -68,8 +69,10 @@ export class ImportPagesController {
     const format = detectFileType(bytes) === 'text/csv' ? ('csv' as const) : ('ndjson' as const);
     const options = { card_id: toId(card), dry_run: true, mapping: null, date_order: null };
     try {
-      const action = `import into ${store.id}`;
-      const { id } = await this.forms.executeOnce<ImportJson>({ userId, action, form }, (keyed) =>
+      // Another file in the same form is another request, as when somebody has gone back in their browser.
+      const file = createHash('sha256').update(bytes).digest('hex');
+      const submitted = { userId, action: `import into ${store.id}`, form: { ...form, file } };
+      const { id } = await this.forms.executeOnce<ImportJson>(submitted, (keyed) =>
         this.commands.execute(
           new CreateImport({ ...context, keyed }, { bytes, format }, options, true),
         ),
