@@ -300,7 +300,7 @@ describe('the PIN of a member', () => {
     );
     const texts = attempts.map(({ text }) => text);
     expect(texts.filter((text) => text.includes('The PIN is wrong'))).toHaveLength(10);
-    expect((await change(browser, mira.userId, PIN)).text).toContain('wrong ten times');
+    expect((await change(browser, mira.userId, PIN)).text).toContain('wrong too often');
     const { rows } = await service.database.query<{ type: string }>(
       `select distinct type from audit_log where account_id = $1 and (subject ->> 'user_id')::bigint = $2`,
       [store.accountId, mira.userId],
@@ -312,6 +312,29 @@ describe('the PIN of a member', () => {
     expect((await change(browser, mira.userId, PIN)).location).toBe(counter());
   });
 
+  it('is not checked any more after fifty wrong attempts, though it was right in between', async () => {
+    const [mira, ben] = [await member('staff', 'Mira'), await member('staff', 'Ben')];
+    await setPin(mira.email);
+    const guess = async (count: number) => {
+      const browser = await signIn(ben.email);
+      await browser.get(counter('/people'));
+      const form = { user_id: String(mira.userId), pin: '9041' };
+      await Promise.all(
+        Array.from({ length: count }, () => browser.post(counter('/people'), form)),
+      );
+      return change(browser, mira.userId, PIN);
+    };
+    await service.database.query(
+      'update counter_pins set all_failures = 44, failures = 0 where user_id = $1',
+      [mira.userId],
+    );
+    expect((await guess(3)).location).toBe(counter());
+    expect((await guess(2)).location).toBe(counter());
+    expect((await guess(1)).text).toContain('wrong too often');
+    await setPin(mira.email);
+    expect((await guess(0)).location).toBe(counter());
+  });
+
   it('takes over no counter of a store that its user is not in', async () => {
     const stranger = await service.newStore();
     await setPin(stranger.email);
@@ -321,6 +344,6 @@ describe('the PIN of a member', () => {
     );
     const browser = await signIn(store.email);
     const { text } = await change(browser, Number(rows[0]?.id), PIN);
-    expect(text).toContain('wrong ten times');
+    expect(text).toContain('wrong too often');
   });
 });

@@ -151,6 +151,8 @@ create table counter_pins (
   pin_hash text not null,
   -- wrong attempts since it was last right: after some it is not checked any more
   failures int not null default 0,
+  -- since it was set
+  all_failures int not null default 0,
   created_at timestamptz not null
 );
 

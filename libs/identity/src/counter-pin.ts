@@ -4,6 +4,11 @@ export const MIN_PIN_LENGTH = 4;
 export const MAX_PIN_LENGTH = 6;
 /** Wrong attempts in a row. Then the PIN is not checked any more until its user sets a new one. */
 export const MAX_PIN_FAILURES = 10;
+/**
+ * Wrong attempts since it was set, however often it was right in between. A right one forgets those in a row: a colleague
+ * would have nine guesses each time.
+ */
+export const MAX_ALL_PIN_FAILURES = 50;
 
 /** Returns the PIN in ASCII digits, whatever the keyboard's script is. */
 export function normalizePin(input: string): string {

@@ -5,7 +5,12 @@ import { query } from '#database/connection.js';
 import { AuditedWrites, type AuditedWriter } from '#event-store/commands/audited-writes.service.js';
 import { RepeatedAudits } from '#event-store/commands/repeated-audits.service.js';
 import { getAddressKey } from '#http/rate-limit.js';
-import { findPinError, MAX_PIN_FAILURES, normalizePin } from './counter-pin.js';
+import {
+  findPinError,
+  MAX_ALL_PIN_FAILURES,
+  MAX_PIN_FAILURES,
+  normalizePin,
+} from './counter-pin.js';
 import { hashPassword, Passwords } from './passwords.service.js';
 import { Sessions, type SignedInUser } from './sessions.service.js';
 import type { Visitor } from './sign-ins.service.js';
@@ -32,14 +37,17 @@ const MEMBER = `from counter_pins p
 /** Counts the attempt before the PIN is checked, so that attempts at the same time all count. */
 const COUNT = {
   name: 'counter_pins_count',
-  text: `update counter_pins c set failures = c.failures + 1
+  text: `update counter_pins c set failures = c.failures + 1, all_failures = c.all_failures + 1
          where c.user_id = (select p.user_id ${MEMBER}) and c.failures < ${MAX_PIN_FAILURES}
-         returning c.pin_hash, c.failures`,
+           and c.all_failures < ${MAX_ALL_PIN_FAILURES}
+         returning c.pin_hash, c.failures, c.all_failures`,
 };
+
+type Failures = { failures: number; all_failures: number };
 
 /**
  * Lets the members of a store take turns at its counter, each by a PIN (ADR-0111). A PIN is hashed like a password, and
- * is not checked any more after ten wrong attempts in a row.
+ * is not checked any more after ten wrong attempts in a row, or fifty in all.
  */
 @Injectable()
 export class CounterPins {
@@ -52,13 +60,13 @@ export class CounterPins {
   ) {}
 
   async findState(userId: number): Promise<PinState> {
-    const [pin] = await query<{ failures: number }>(this.pool, {
+    const [pin] = await query<Failures>(this.pool, {
       name: 'counter_pins_state',
-      text: 'select failures from counter_pins where user_id = $1',
+      text: 'select failures, all_failures from counter_pins where user_id = $1',
       values: [userId],
     });
     if (!pin) return 'none';
-    return pin.failures < MAX_PIN_FAILURES ? 'set' : 'locked';
+    return isLocked(pin) ? 'locked' : 'set';
   }
 
   /** Lists the members of a store by name. */
@@ -83,7 +91,7 @@ export class CounterPins {
     await this.writes.write(by, async (transaction) => {
       await transaction.manager.query(
         `insert into counter_pins (user_id, pin_hash, created_at) values ($1, $2, now())
-         on conflict (user_id) do update set pin_hash = $2, failures = 0, created_at = now()`,
+         on conflict (user_id) do update set pin_hash = $2, failures = 0, all_failures = 0, created_at = now()`,
         [userId, hash],
       );
       await auditUser(transaction, userId, 'user.pin_set');
@@ -109,13 +117,13 @@ export class CounterPins {
     present: SignedInUser,
     { accountId, userId, pin }: { accountId: number; userId: number; pin: string },
   ): Promise<SwitchOutcome> {
-    const [attempt] = await query<{ pin_hash: string; failures: number }>(this.pool, {
+    const [attempt] = await query<{ pin_hash: string } & Failures>(this.pool, {
       ...COUNT,
       values: [userId, accountId],
     });
     if (!attempt) return { kind: 'locked' };
     if (!(await this.passwords.matches(attempt.pin_hash, normalizePin(pin)))) {
-      await this.recordFailure(visitor, userId, attempt.failures);
+      await this.recordFailure(visitor, userId, attempt);
       return { kind: 'wrong' };
     }
     return this.writes.write(createUserWriter(visitor, userId), async (transaction) => {
@@ -126,7 +134,11 @@ export class CounterPins {
       );
       // The PIN was changed, or the member left, since the attempt was counted.
       if (current?.pin_hash !== attempt.pin_hash) return { kind: 'wrong' } as const;
-      await manager.query('update counter_pins set failures = 0 where user_id = $1', [userId]);
+      await manager.query(
+        // This attempt was counted as if it were wrong.
+        'update counter_pins set failures = 0, all_failures = all_failures - 1 where user_id = $1',
+        [userId],
+      );
       await this.sessions.end(manager, present.sessionId);
       const session = await this.sessions.begin(manager, userId, {
         awaitsCode: false,
@@ -141,15 +153,19 @@ export class CounterPins {
     });
   }
 
-  private async recordFailure(visitor: Visitor, userId: number, failures: number): Promise<void> {
+  private async recordFailure(visitor: Visitor, userId: number, attempt: Failures): Promise<void> {
     const kind = ['counter pin', userId, getAddressKey(visitor.ipAddress)];
     const system = createSystemWriter(visitor);
     await this.repeatedAudits.write(system, kind, (transaction, times) =>
       auditUser(transaction, userId, 'user.sign_in_failed', { method: 'pin', times }),
     );
-    if (failures < MAX_PIN_FAILURES) return;
+    if (!isLocked(attempt)) return;
     await this.writes.write(system, (transaction) =>
-      auditUser(transaction, userId, 'user.pin_locked', { failures }),
+      auditUser(transaction, userId, 'user.pin_locked', { failures: attempt.failures }),
     );
   }
+}
+
+function isLocked({ failures, all_failures: all }: Failures): boolean {
+  return failures >= MAX_PIN_FAILURES || all >= MAX_ALL_PIN_FAILURES;
 }

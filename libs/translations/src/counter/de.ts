@@ -108,8 +108,7 @@ export const counter: typeof en = {
     none: 'Sonst hat niemand eine PIN. Jede Person legt ihre auf der Seite ihres Kontos fest.',
     why: 'Bis zur nächsten Anmeldung mit Passwort öffnet dieses Gerät danach nur noch die Theke.',
     wrong: 'Die PIN ist falsch.',
-    locked:
-      'Diese PIN war zehnmal falsch. Auf der Seite des Kontos lässt sich eine neue festlegen.',
+    locked: 'Diese PIN war zu oft falsch. Auf der Seite des Kontos lässt sich eine neue festlegen.',
     choose: 'Bitte eine Person wählen.',
   },
   pin: {
@@ -122,7 +121,7 @@ export const counter: typeof en = {
     save: 'PIN speichern',
     remove: 'PIN entfernen',
     isSet: 'Eine PIN ist festgelegt.',
-    isLocked: 'Die PIN war zehnmal falsch und gilt nicht mehr. Bitte eine neue festlegen.',
+    isLocked: 'Die PIN war zu oft falsch und gilt nicht mehr. Bitte eine neue festlegen.',
     isNone: 'Noch keine PIN festgelegt.',
     done: 'Die PIN ist festgelegt.',
     removed: 'Die PIN ist entfernt.',

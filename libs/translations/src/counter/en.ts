@@ -107,7 +107,7 @@ export const counter = {
     why: 'Until somebody signs in with a password, this phone then opens the counter only.',
     wrong: 'The PIN is wrong.',
     locked:
-      'This PIN was wrong ten times. Its owner has to set a new one on the page of their account.',
+      'This PIN was wrong too often. Its owner has to set a new one on the page of their account.',
     choose: 'Please choose a person.',
   },
   pin: {
@@ -120,7 +120,7 @@ export const counter = {
     save: 'Save the PIN',
     remove: 'Remove the PIN',
     isSet: 'You have a PIN.',
-    isLocked: 'Your PIN was wrong ten times and no longer works. Set a new one.',
+    isLocked: 'Your PIN was wrong too often and no longer works. Set a new one.',
     isNone: 'You have no PIN.',
     done: 'Your PIN is set.',
     removed: 'Your PIN is removed.',

@@ -108,7 +108,8 @@ export const counter: typeof en = {
     none: 'Nadie más tiene un PIN. Cada uno elige el suyo en la página de su cuenta.',
     why: 'Después, este dispositivo solo abre el mostrador, hasta que alguien entre con contraseña.',
     wrong: 'El PIN es incorrecto.',
-    locked: 'Este PIN fue incorrecto diez veces. Hay que elegir otro en la página de la cuenta.',
+    locked:
+      'Este PIN fue incorrecto demasiadas veces. Hay que elegir otro en la página de la cuenta.',
     choose: 'Elija una persona.',
   },
   pin: {
@@ -121,7 +122,7 @@ export const counter: typeof en = {
     save: 'Guardar el PIN',
     remove: 'Quitar el PIN',
     isSet: 'Tiene un PIN.',
-    isLocked: 'Su PIN fue incorrecto diez veces y ya no funciona. Elija otro.',
+    isLocked: 'Su PIN fue incorrecto demasiadas veces y ya no funciona. Elija otro.',
     isNone: 'No tiene PIN.',
     done: 'Su PIN está guardado.',
     removed: 'Su PIN se ha quitado.',

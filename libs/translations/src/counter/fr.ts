@@ -108,7 +108,8 @@ export const counter: typeof en = {
     none: 'Personne d’autre n’a de code PIN. Chacun choisit le sien sur la page de son compte.',
     why: 'Ensuite, cet appareil n’ouvre que le comptoir, jusqu’à une connexion avec mot de passe.',
     wrong: 'Le code PIN est faux.',
-    locked: 'Ce code PIN a été faux dix fois. Il faut en choisir un autre sur la page du compte.',
+    locked:
+      'Ce code PIN a été faux trop souvent. Il faut en choisir un autre sur la page du compte.',
     choose: 'Veuillez choisir une personne.',
   },
   pin: {
@@ -121,7 +122,8 @@ export const counter: typeof en = {
     save: 'Enregistrer le code PIN',
     remove: 'Retirer le code PIN',
     isSet: 'Vous avez un code PIN.',
-    isLocked: 'Votre code PIN a été faux dix fois et ne fonctionne plus. Choisissez-en un autre.',
+    isLocked:
+      'Votre code PIN a été faux trop souvent et ne fonctionne plus. Choisissez-en un autre.',
     isNone: 'Vous n’avez pas de code PIN.',
     done: 'Votre code PIN est enregistré.',
     removed: 'Votre code PIN est retiré.',
