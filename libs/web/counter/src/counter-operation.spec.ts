@@ -32,6 +32,12 @@ describe('the operations of a request', () => {
     expect(readOperations({ operations, sent_at }, NOW)?.[0]?.occurred_at).toBe(at);
   });
 
+  it('are of now where the two times are further apart than a time can be', () => {
+    const operations = [{ ...stamp, occurred_at: '-271821-04-20T00:00:00Z' }];
+    const read = readOperations({ operations, sent_at: '+275760-09-13T00:00:00Z' }, NOW);
+    expect(read).toEqual([{ ...stamp, asks: false }]);
+  });
+
   it('leave a value of another type to the batch, which refuses the operation', () => {
     const operations = [{ ...stamp, stamps: '1', code: 4, occurred_at: 'noon' }];
     expect(readOperations({ operations }, NOW)).toEqual([

@@ -59,7 +59,8 @@ function correctTime(
   time: unknown,
   { now, aheadMs }: { now: Date; aheadMs: number },
 ): string | undefined {
-  const at = typeof time === 'string' ? Date.parse(time) - aheadMs : NaN;
+  const at = new Date(typeof time === 'string' ? Date.parse(time) - aheadMs : NaN).getTime();
+  // Also of a time that no Date can hold.
   if (Number.isNaN(at)) return undefined;
   return new Date(Math.min(at, now.getTime())).toISOString();
 }
