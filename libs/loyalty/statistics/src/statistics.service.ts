@@ -95,13 +95,27 @@ type SeriesRow = {
   first: number;
 };
 
+/** The statistics without what there is now, for which all cards of a store are read. */
+export type StatisticsOfRange = Omit<StatisticsJson, 'totals'>;
+
 @Injectable()
 export class StatisticsService {
   constructor(private readonly reports: ReportDatabase) {}
 
   /** @throws InvalidFieldsError when the range is too long */
   get(accountId: number, filter: StatisticsFilter, now: Date): Promise<StatisticsJson> {
-    return this.reports.read((pool) => readStatistics(pool, accountId, filter, now));
+    return this.reports.read(async (pool) => {
+      const [{ by_hour, breakdown, ...others }, totals] = await Promise.all([
+        readRange(pool, accountId, filter, now),
+        readTotals(pool, accountId, filter.cardId),
+      ]);
+      return { ...others, totals, by_hour, breakdown };
+    });
+  }
+
+  /** Gets the same without the totals. @throws InvalidFieldsError when the range is too long */
+  getOfRange(accountId: number, filter: StatisticsFilter, now: Date): Promise<StatisticsOfRange> {
+    return this.reports.read((pool) => readRange(pool, accountId, filter, now));
   }
 
   /** Gets a breakdown alone. @throws InvalidFieldsError when the range is too long */
@@ -117,39 +131,44 @@ export class StatisticsService {
   }
 }
 
-async function readStatistics(
+async function readTotals(
+  pool: Pool,
+  accountId: number,
+  cardId: number | null,
+): Promise<StatisticsJson['totals']> {
+  const [totals] = await query<StatisticsJson['totals']>(
+    pool,
+    cardId === null
+      ? { ...TOTALS, values: [accountId] }
+      : { ...CARD_TOTALS, values: [accountId, cardId] },
+  );
+  const { outstanding_stamps = 0, unlocked_rewards = 0 } = totals ?? {};
+  return { outstanding_stamps, unlocked_rewards };
+}
+
+async function readRange(
   pool: Pool,
   accountId: number,
   filter: StatisticsFilter,
   now: Date,
-): Promise<StatisticsJson> {
-  const { cardId, interval, breakdown } = filter;
+): Promise<StatisticsOfRange> {
+  const { interval, breakdown } = filter;
   const timeZone = await getTimeZone(pool, accountId);
   const range = resolveRange(filter, new LocalClock(timeZone), now);
   const values = createParameters(accountId, filter, range);
-  const [series, hours, totals, groups] = await Promise.all([
+  const [series, hours, groups] = await Promise.all([
     query<SeriesRow>(pool, { ...SERIES, values: [...values, interval] }),
     query<{ weekday: number; hour: number; visits: number }>(pool, { ...BY_HOUR, values }),
-    query<StatisticsJson['totals']>(
-      pool,
-      cardId === null
-        ? { ...TOTALS, values: [accountId] }
-        : { ...CARD_TOTALS, values: [accountId, cardId] },
-    ),
     breakdown === null ? null : readGroups(pool, breakdown, values),
   ]);
   const rows = new Map(series.map((row) => [row.start, row]));
   const visits = new Map(hours.map((row) => [`${row.weekday} ${row.hour}`, row.visits]));
-  const [
-    { outstanding_stamps, unlocked_rewards } = { outstanding_stamps: 0, unlocked_rewards: 0 },
-  ] = totals;
   return {
     from: range.start,
     to: subtractDays(range.end, 1),
     interval,
     time_zone: timeZone,
     series: range.starts.map((start) => toIntervalJson(start, rows.get(start))),
-    totals: { outstanding_stamps, unlocked_rewards },
     by_hour: Array.from({ length: 7 }, (_, weekday) =>
       Array.from({ length: 24 }, (__, hour) => visits.get(`${weekday + 1} ${hour}`) ?? 0),
     ),

@@ -137,8 +137,8 @@ export class NumbersController {
     const range = { ...scope, interval: kind, from: new Date(now.getTime() - days * DAY_MS) };
     const weeks = { ...scope, interval: 'week' as const, from: new Date(now.getTime() - WEEKS_MS) };
     const [numbers, byWeek, byLocation, byCard, byUser] = await Promise.all([
-      this.statistics.get(accountId, range, now),
-      this.statistics.get(accountId, weeks, now),
+      this.statistics.getOfRange(accountId, range, now),
+      this.statistics.getOfRange(accountId, weeks, now),
       this.statistics.getBreakdown(accountId, { ...range, breakdown: 'location' }, now),
       this.statistics.getBreakdown(accountId, { ...range, breakdown: 'card' }, now),
       this.statistics.getBreakdown(accountId, { ...range, breakdown: 'user' }, now),

@@ -28,7 +28,7 @@ export class TodaysNumbers {
     const filter = { ...scope, interval: 'day' as const, breakdown: null };
     const [week, dayBefore] = await Promise.all([
       this.statistics.get(accountId, { ...filter, from: weekAgo, to: null }, now),
-      this.statistics.get(accountId, { ...filter, from: weekAgo, to: afterwards }, now),
+      this.statistics.getOfRange(accountId, { ...filter, from: weekAgo, to: afterwards }, now),
     ]);
     const [before, today] = [week.series.at(0), week.series.at(-1)];
     if (!before || !today) throw new Error('a week has days');
