@@ -206,6 +206,9 @@ describe('the customers of the console', () => {
       separated.map(() => `${page}?done=unmerged`),
     );
     expect(await readCustomer(one.customerId)).toMatchObject({ stamp_count: 2 });
+    // Refused, it offers to merge the two: by a form of its own, or it would be taken for one from before.
+    const late = await owner.submit(unmerge, unmerge, { receipt: 'another' });
+    expect([late.status, findReceipt(late.text)]).toEqual([422, expect.stringMatching(/.+/)]);
   });
 
   it('are exported and erased', async () => {

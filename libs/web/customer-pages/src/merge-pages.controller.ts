@@ -214,7 +214,9 @@ export class MergePagesController {
     } catch (error) {
       const { t } = this.pages.localize(request);
       const { text } = toPageErrors(error, t.customerPages.errors);
-      return this.sendPreview(request, reply, store, path, { error: text, receipt: '' });
+      // The page offers to merge the two, which is another form.
+      const receipt = this.forms.createReceipt();
+      return this.sendPreview(request, reply, store, path, { error: text, receipt });
     }
     await this.pages.redirect(reply, `${base}?done=unmerged`);
   }
