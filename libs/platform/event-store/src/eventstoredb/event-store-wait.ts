@@ -55,7 +55,7 @@ async function findFailure(
     return undefined;
   } catch (error) {
     if (!(error instanceof UnavailableError)) throw error;
-    const refusal = await findRefusal(error, url);
+    const refusal = await findEventStoreRefusal(error, url);
     if (refusal) throw refusal;
     const hosts = parseConnectionString(url).hosts.join(', ');
     return new UnreachableError(
@@ -66,7 +66,7 @@ async function findFailure(
 }
 
 /** Finds why a server cannot be used until somebody changes a setting or a right; undefined when waiting may help. */
-export async function findRefusal(
+export async function findEventStoreRefusal(
   error: UnavailableError,
   url: string,
 ): Promise<ConfigError | undefined> {

@@ -37,7 +37,7 @@ import {
 import { IntentGroups } from './intent-groups.js';
 import { settle, SETTLING } from './settling.js';
 import { EventStoreDbConnection } from './eventstoredb-connection.js';
-import { findRefusal } from './event-store-wait.js';
+import { findEventStoreRefusal } from './event-store-wait.js';
 import { EventStoreDbAppender } from './eventstoredb-appender.js';
 import { EventStoreDbIdentity } from './eventstoredb-identity.js';
 import { EventStoreDbReader } from './eventstoredb-reader.js';
@@ -129,7 +129,7 @@ export class EventStoreDbEventStore
       await logServerVersion(this.config.eventStoreUrl ?? '', this.log);
     } catch (error) {
       if (!(error instanceof UnavailableError)) throw error;
-      const refusal = await findRefusal(error, this.config.eventStoreUrl ?? '');
+      const refusal = await findEventStoreRefusal(error, this.config.eventStoreUrl ?? '');
       if (refusal) throw refusal;
       this.log.warn(getMessageWithCause(error));
     }

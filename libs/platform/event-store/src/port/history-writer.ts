@@ -38,6 +38,6 @@ export function continueStreams(
   return before;
 }
 
-export function toNewEvent({ id, type, version, data, meta }: StoredEvent): NewEvent {
+function toNewEvent({ id, type, version, data, meta }: StoredEvent): NewEvent {
   return { id, type, version, data, meta };
 }
