@@ -2,7 +2,7 @@ import { computeContrast, mixColors } from '#kernel/contrast.js';
 import { countColors, type RgbaPixels } from './logo-plate.js';
 
 /** Colours for a card, each as `#RRGGBB`. */
-export type CardColors = {
+export type ProposedColors = {
   cardColor: string;
   textColor: string;
   stampColor: string;
@@ -22,7 +22,7 @@ const MIN_SHARE = 0.02;
  * Proposes colours from a logo: the card in its main colour, in a light tint of it, and in a dark shade. Text and stamps
  * are readable in each.
  */
-export function proposeColors(pixels: RgbaPixels): CardColors[] {
+export function proposeColors(pixels: RgbaPixels): ProposedColors[] {
   const main = findMainColor(pixels);
   const strong = darkenUntilReadable(main, WHITE);
   const dark = mixColors(BLACK, strong, 0.35);

@@ -3,7 +3,7 @@ import { Pool } from 'pg';
 import type { OverlayOptions } from 'sharp';
 import { FairQueue } from '#kernel/fair-queue.js';
 import { query } from '#database/connection.js';
-import { proposeColors, type CardColors } from './logo-colors.js';
+import { proposeColors, type ProposedColors } from './logo-colors.js';
 import { LOGO_SIZES, type LogoDesign, type LogoSize } from './logo-design.js';
 import { choosePlate, type LogoPlate, type RgbaPixels } from './logo-plate.js';
 
@@ -37,7 +37,7 @@ export class LogoRenderer {
 
   private async draw({ logo, ground }: LogoDesign, size: LogoSize): Promise<Buffer> {
     const picture = await this.load(logo);
-    const plate = await choosePlateOf(picture, ground);
+    const plate = await findPlate(picture, ground);
     const target = LOGO_SIZES[size];
     if (target.kind === 'wide') return renderWide(picture, plate, target);
     const { side } = target;
@@ -47,7 +47,7 @@ export class LogoRenderer {
   }
 
   /** Proposes colours for a card with this logo. */
-  propose(accountId: number, logo: string): Promise<CardColors[]> {
+  propose(accountId: number, logo: string): Promise<ProposedColors[]> {
     return this.queue.run(accountId, async () =>
       proposeColors(await sample(await this.load(logo))),
     );
@@ -64,7 +64,7 @@ export class LogoRenderer {
   }
 }
 
-async function choosePlateOf(picture: Buffer, ground: string): Promise<LogoPlate> {
+async function findPlate(picture: Buffer, ground: string): Promise<LogoPlate> {
   return choosePlate(await sample(picture), ground);
 }
 

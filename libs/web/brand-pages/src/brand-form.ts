@@ -1,12 +1,8 @@
-import { NotFoundError, RejectedError, type FieldErrors } from '#kernel/errors.js';
 import type { ContactDetails } from '#accounts/account.events.js';
 import { MAX_CONTACT_LENGTHS } from '#accounts/contact-details.js';
 
 /** The fields of the form, named as the errors name them. */
 export type ContactForm = Record<'website' | 'phone' | 'email' | 'address' | 'terms_text', string>;
-
-/** Says why a form was refused: by field, and as a whole. */
-export type FormErrors = { fields: FieldErrors; text: string };
 
 /** @property label its name in `t.contact` */
 export const CONTACT_FIELDS = [
@@ -69,12 +65,4 @@ export function toContactForm({
     address: address ?? '',
     terms_text: termsText ?? '',
   };
-}
-
-/** Turns a refusal into the texts of a form. @throws every other error */
-export function toFormErrors(error: unknown): FormErrors {
-  if (error instanceof NotFoundError) return { fields: {}, text: `${error.message}.` };
-  if (!(error instanceof RejectedError)) throw error;
-  const { base = [], ...fields } = error.errors;
-  return { fields, text: [...base, error.resolution ?? ''].join(' ').trim() };
 }

@@ -15,7 +15,7 @@ import { LOGO, StripPictures } from '#cards/strip-pictures.service.js';
 import { RemoveLogo, SetLogo, UpdateAccount } from '#accounts/account.commands.js';
 import type { AccountJson } from '#accounts/account.dto.js';
 import { AccountsService } from '#accounts/accounts.service.js';
-import type { CardColors } from '#card-images/logo-colors.js';
+import type { ProposedColors } from '#card-images/logo-colors.js';
 import { LogoRenderer } from '#card-images/logo-renderer.service.js';
 import { PassImages } from '#passes/pass-images.service.js';
 import {
@@ -28,13 +28,12 @@ import {
 } from '#pages/current-user.js';
 import { Pages } from '#pages/pages.service.js';
 import { loadView } from '#pages/view.js';
+import { NO_FORM_ERRORS, toFormErrors, type FormErrors } from '#pages/form-errors.js';
 import {
   CONTACT_FIELDS,
   readContactDetails,
   toContactForm,
-  toFormErrors,
   type ContactForm,
-  type FormErrors,
 } from './brand-form.js';
 
 type BrandView = {
@@ -45,7 +44,7 @@ type BrandView = {
   /** The logo on a light and on a dark ground; null without one. */
   logos: { ground: string; src: string }[] | null;
   storeName: string;
-  proposals: CardColors[];
+  proposals: ProposedColors[];
   cards: { value: string; text: string }[];
 };
 
@@ -185,7 +184,7 @@ export class BrandPagesController {
     try {
       await execute();
     } catch (error) {
-      const errors = toFormErrors(error);
+      const errors = toFormErrors(error, this.pages.localize(request));
       return this.send(request, reply, userId, store, { errors, ...(values && { values }) });
     }
     await this.pages.redirect(reply, `/app/stores/${store.id}/brand?done=${done}`);
@@ -206,7 +205,7 @@ export class BrandPagesController {
       title: `${t.brand.title} · ${store.name}`,
       data: {
         done,
-        errors: errors ?? { fields: {}, text: '' },
+        errors: errors ?? NO_FORM_ERRORS,
         fields: CONTACT_FIELDS,
         values: values ?? toValues(account),
         logos: logo === null ? null : await this.drawLogos(store.id, logo),

@@ -8,8 +8,8 @@ import { Members } from '#identity/members.service.js';
 import { CurrentStore, RequiresOperation, type EnteredStore } from '#pages/current-user.js';
 import { Pages } from '#pages/pages.service.js';
 import { loadView } from '#pages/view.js';
+import { StoreTimes } from '#pages/store-times.service.js';
 import { getAuditLabel, describeChanges, describeDetails, describeActor } from './audit-labels.js';
-import { StoreTimes } from './store-times.service.js';
 
 type AuditView = {
   entries: {
@@ -60,7 +60,7 @@ export class AuditPageController {
     const addresses = await this.members.findInvitedAddresses(store.id, invitations);
     const localization = this.pages.localize(request);
     const { log, pageOf } = localization.t.console;
-    const { day, minute } = await this.times.forStore(store.id, localization.locale);
+    const { day, minute } = await this.times.createFormats(store.id, localization.locale);
     await this.pages.send(request, reply, {
       view,
       title: pageOf(log.title, store.name),

@@ -8,7 +8,6 @@ import { InvitationController } from './invitation.controller.js';
 import { NewStoreController } from './new-store.controller.js';
 import { StoreSettingsController } from './store-settings.controller.js';
 import { StoreTokensController } from './store-tokens.controller.js';
-import { StoreTimes } from './store-times.service.js';
 import { StoreUsersController } from './store-users.controller.js';
 
 /** Serves the pages of a store's users, API tokens, settings and audit log. */
@@ -22,6 +21,5 @@ import { StoreUsersController } from './store-users.controller.js';
     InvitationController,
     NewStoreController,
   ],
-  providers: [StoreTimes],
 })
 export class ConsoleModule {}

@@ -14,10 +14,10 @@ import { WithoutSession, type ConsoleRequest } from '#pages/current-user.js';
 import { PageError } from '#pages/page-error.js';
 import { Pages } from '#pages/pages.service.js';
 import { loadView } from '#pages/view.js';
+import { NO_FORM_ERRORS, toFormErrors, type FormErrors } from '#pages/form-errors.js';
 import type { Localization } from '#translations/translations.js';
 import { SessionCookies } from '#sign-in/session-cookies.service.js';
 import { readFormText } from '#sign-in/form-text.js';
-import { toFormErrors, NO_FORM_ERRORS, type FormErrors } from './form-errors.js';
 
 type InvitationView = InvitationPreview & {
   secret: string;

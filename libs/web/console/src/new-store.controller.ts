@@ -12,7 +12,7 @@ import { ConsoleWriter, CurrentUser, type SignedInUser } from '#pages/current-us
 import { PageError } from '#pages/page-error.js';
 import { Pages } from '#pages/pages.service.js';
 import { loadView } from '#pages/view.js';
-import { toFormErrors, NO_FORM_ERRORS, type FormErrors } from './form-errors.js';
+import { NO_FORM_ERRORS, toFormErrors, type FormErrors } from '#pages/form-errors.js';
 import {
   readStoreForm,
   listLanguages,

@@ -18,9 +18,9 @@ import {
 } from '#pages/current-user.js';
 import { Pages } from '#pages/pages.service.js';
 import { loadView } from '#pages/view.js';
+import { NO_FORM_ERRORS, toFormErrors, type FormErrors } from '#pages/form-errors.js';
 import type { Localization } from '#translations/translations.js';
 import { readFormText } from '#sign-in/form-text.js';
-import { toFormErrors, NO_FORM_ERRORS, type FormErrors } from './form-errors.js';
 import {
   toConsentForm,
   readConsentTexts,

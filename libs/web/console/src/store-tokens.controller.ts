@@ -23,8 +23,8 @@ import {
 import { Pages } from '#pages/pages.service.js';
 import { readFormText } from '#sign-in/form-text.js';
 import { loadView } from '#pages/view.js';
-import { toFormErrors, NO_FORM_ERRORS, type FormErrors } from './form-errors.js';
-import { StoreTimes } from './store-times.service.js';
+import { StoreTimes } from '#pages/store-times.service.js';
+import { NO_FORM_ERRORS, toFormErrors, type FormErrors } from '#pages/form-errors.js';
 import { describeAccess } from './token-access.js';
 
 type TokenRow = {
@@ -132,7 +132,7 @@ export class StoreTokensController {
       const restrictions = parseRestrictions(values, store);
       const command = new CreateToken(by, user.userId, values.name, expiresAt, restrictions);
       const { token } = await this.bus.execute(command);
-      const { day } = await this.times.forStore(store.id, localization.locale);
+      const { day } = await this.times.createFormats(store.id, localization.locale);
       const url = `${this.config.publicUrl}/api/v1/accounts/${store.id}`;
       // In this response, because a redirect would require storing the token.
       await this.pages.send(request, reply, {
@@ -216,7 +216,7 @@ export class StoreTokensController {
     const tokens = await this.listTokens(user, store);
     const localization = this.pages.localize(request);
     const { tokens: t, roles, pageOf } = localization.t.console;
-    const { day, minute } = await this.times.forStore(store.id, localization.locale);
+    const { day, minute } = await this.times.createFormats(store.id, localization.locale);
     const rows = tokens.map((token) => ({
       id: token.id,
       name: token.name,

@@ -29,16 +29,12 @@ import {
 } from '#pages/current-user.js';
 import { Pages } from '#pages/pages.service.js';
 import { loadView } from '#pages/view.js';
+import { StoreTimes } from '#pages/store-times.service.js';
+import { NO_FORM_ERRORS, toFormErrors, type FormErrors } from '#pages/form-errors.js';
 import { getTranslations, type Localization } from '#translations/translations.js';
-import {
-  toFormErrors,
-  NO_FORM_ERRORS,
-  createTooManyMailsErrors,
-  type FormErrors,
-} from './form-errors.js';
 import { createInvitationMail } from './invitation-mail.js';
 import { listRoleOptions } from './role-labels.js';
-import { StoreTimes } from './store-times.service.js';
+import { createTooManyMailsErrors } from './too-many-mails.js';
 
 type UsersView = {
   members: (Member & { isSelf: boolean; isLastOwner: boolean })[];
@@ -329,7 +325,7 @@ export class StoreUsersController {
     const members = await this.members.listMembers(store.id);
     const invitations = await this.members.listOpenInvitations(store.id);
     const { t, locale } = this.pages.localize(request);
-    const { day } = await this.times.forStore(store.id, locale);
+    const { day } = await this.times.createFormats(store.id, locale);
     const owners = members.filter(({ role }) => role === 'owner').length;
     await this.pages.send(request, reply, {
       view,

@@ -22,13 +22,14 @@ import {
 import { Pages } from '#pages/pages.service.js';
 import { SubmittedForms } from '#pages/submitted-forms.service.js';
 import { loadView } from '#pages/view.js';
+import { NO_FORM_ERRORS, type FormErrors } from '#pages/form-errors.js';
 import { AdjustCustomerCard, ReverseCardEvent } from '#stamping/corrections.commands.js';
 import { AdjustDto, ReverseDto } from '#stamping/customer-card.dto.js';
 import { CustomerCardsService } from '#stamping/customer-cards.service.js';
 import { formatCount } from '#translations/translations.js';
 import { PER_MINUTE, renderName } from './customer-list.controller.js';
 import { buildCustomerPath } from './customer-list-page.js';
-import { NO_PAGE_ERRORS, toPageErrors, type PageErrors } from './page-errors.js';
+import { toPageErrors } from './page-errors.js';
 import { Timeline } from './timeline.service.js';
 
 const REASONS = ['wrong_card', 'twice', 'returned', 'other'] as const;
@@ -38,7 +39,7 @@ type CorrectionView = {
   action: string;
   back: string;
   receipt: string;
-  errors: PageErrors;
+  errors: FormErrors;
 };
 
 type UndoView = CorrectionView & { reason: string; other: string; reasons: readonly string[] };
@@ -79,7 +80,7 @@ export class CorrectionPagesController {
     await this.sendUndo(request, reply, store, user, path, {
       reason: REASONS[0],
       other: '',
-      errors: NO_PAGE_ERRORS,
+      errors: NO_FORM_ERRORS,
       receipt: this.forms.createReceipt(),
     });
   }
@@ -136,7 +137,7 @@ export class CorrectionPagesController {
   ): Promise<void> {
     await this.sendForm(request, reply, store, path, {
       values: { direction: 'add', stamps: '1', reason: '' },
-      errors: NO_PAGE_ERRORS,
+      errors: NO_FORM_ERRORS,
       receipt: this.forms.createReceipt(),
     });
   }
@@ -206,7 +207,7 @@ export class CorrectionPagesController {
       view: undoView,
       title: t.title,
       width: 'form',
-      status: state.errors === NO_PAGE_ERRORS ? 200 : 422,
+      status: state.errors === NO_FORM_ERRORS ? 200 : 422,
       data: {
         about: t.about(name, what, at),
         action: `${buildCardPath(store, ids)}/events/${path.event_id}/undo`,
@@ -235,7 +236,7 @@ export class CorrectionPagesController {
       view: adjustView,
       title: t.title,
       width: 'form',
-      status: state.errors === NO_PAGE_ERRORS ? 200 : 422,
+      status: state.errors === NO_FORM_ERRORS ? 200 : 422,
       data: {
         about: t.about(name, card.card_name),
         balance: formatCount(t.now, card.stamps_count, localization),

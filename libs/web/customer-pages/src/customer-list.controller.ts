@@ -24,6 +24,8 @@ import {
 import { Pages } from '#pages/pages.service.js';
 import { SubmittedForms } from '#pages/submitted-forms.service.js';
 import { loadView } from '#pages/view.js';
+import { StoreTimes } from '#pages/store-times.service.js';
+import { NO_FORM_ERRORS, type FormErrors } from '#pages/form-errors.js';
 import { RewardsService } from '#rewards/rewards.service.js';
 import { formatCount, type Localization } from '#translations/translations.js';
 import {
@@ -44,8 +46,7 @@ import {
   renderListQuery,
   type ListFilter,
 } from './customer-list-page.js';
-import { NO_PAGE_ERRORS, toPageErrors, type PageErrors } from './page-errors.js';
-import { Timeline } from './timeline.service.js';
+import { toPageErrors } from './page-errors.js';
 
 type CustomerLine = {
   path: string;
@@ -80,7 +81,7 @@ export type FormView = {
   submit: string;
   receipt: string;
   values: CustomerFields;
-  errors: PageErrors;
+  errors: FormErrors;
   months: Choices;
   /** Of a new customer only. */
   creation: { cards: Choices; cardId: string; sendsLink: boolean } | null;
@@ -104,7 +105,7 @@ export class CustomerListController {
     private readonly customers: CustomersService,
     private readonly cards: CardsService,
     private readonly rewards: RewardsService,
-    private readonly timeline: Timeline,
+    private readonly times: StoreTimes,
   ) {}
 
   @Get()
@@ -140,7 +141,7 @@ export class CustomerListController {
       { page, items: PAGE_SIZE },
     );
     const base = `/app/stores/${store.id}/customers`;
-    const { day } = await this.timeline.createTimes(store.id, locale);
+    const { day } = await this.times.createFormats(store.id, locale);
     const numbers = new Intl.NumberFormat(locale);
     const pages = pagination.pages ?? 1;
     const linkTo = (number: number) => base + renderListQuery(filter, number);
@@ -179,7 +180,7 @@ export class CustomerListController {
       values: NO_FIELDS,
       cardId: String(cards[0]?.id ?? ''),
       sendsLink: cards.length > 0,
-      errors: NO_PAGE_ERRORS,
+      errors: NO_FORM_ERRORS,
       receipt: this.forms.createReceipt(),
     });
   }
@@ -277,7 +278,7 @@ export class CustomerListController {
       view: formView,
       title: t.addTitle,
       width: 'form',
-      status: state.errors === NO_PAGE_ERRORS ? 200 : 422,
+      status: state.errors === NO_FORM_ERRORS ? 200 : 422,
       data: {
         heading: t.addTitle,
         action: base,

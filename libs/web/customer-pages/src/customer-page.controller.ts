@@ -24,19 +24,19 @@ import {
   type EnteredStore,
   type SignedInUser,
 } from '#pages/current-user.js';
-import { addRegion } from '#pages/local-time.js';
 import { Pages } from '#pages/pages.service.js';
 import { SubmittedForms } from '#pages/submitted-forms.service.js';
 import { loadView } from '#pages/view.js';
+import { StoreTimes } from '#pages/store-times.service.js';
+import { NO_FORM_ERRORS } from '#pages/form-errors.js';
 import { EnrolCustomer } from '#stamping/customer-card.commands.js';
 import { CustomerCardsService } from '#stamping/customer-cards.service.js';
-import { formatCount } from '#translations/translations.js';
+import { formatCount, toDateLocale } from '#translations/translations.js';
 import { findChangedFields, readCustomerFields, toCustomerFields } from './customer-form.js';
 import { formView, listMonths, PER_MINUTE, renderName } from './customer-list.controller.js';
 import { buildCustomerPath, readText } from './customer-list-page.js';
 import { CustomerView, type CustomerNotice } from './customer-view.service.js';
-import { NO_PAGE_ERRORS, toPageErrors } from './page-errors.js';
-import { Timeline } from './timeline.service.js';
+import { toPageErrors } from './page-errors.js';
 
 type ExplainView = {
   name: string;
@@ -61,7 +61,7 @@ export class CustomerPageController {
     private readonly view: CustomerView,
     private readonly exports: CustomerExport,
     private readonly explanations: ExplanationService,
-    private readonly timeline: Timeline,
+    private readonly times: StoreTimes,
   ) {}
 
   @Get()
@@ -95,7 +95,7 @@ export class CustomerPageController {
     const customer = await this.customers.get(store.id, parsePathId(path));
     await this.sendForm(request, reply, store, customer, {
       values: toCustomerFields(customer),
-      errors: NO_PAGE_ERRORS,
+      errors: NO_FORM_ERRORS,
     });
   }
 
@@ -189,8 +189,8 @@ export class CustomerPageController {
     const localization = this.pages.localize(request);
     const { t: translations, locale } = localization;
     const t = translations.customerPages.explain;
-    const explanation = await this.explanations.explain(store.id, card.id, addRegion(locale));
-    const { minute } = await this.timeline.createTimes(store.id, locale);
+    const explanation = await this.explanations.explain(store.id, card.id, toDateLocale(locale));
+    const { minute } = await this.times.createFormats(store.id, locale);
     const numbers = new Intl.NumberFormat(locale);
     const changes = new Intl.NumberFormat(locale, { signDisplay: 'exceptZero' });
     await this.pages.send(request, reply, {
@@ -314,7 +314,7 @@ export class CustomerPageController {
     {
       values,
       errors,
-    }: { values: ReturnType<typeof toCustomerFields>; errors: typeof NO_PAGE_ERRORS },
+    }: { values: ReturnType<typeof toCustomerFields>; errors: typeof NO_FORM_ERRORS },
   ): Promise<void> {
     const { t: translations, locale } = this.pages.localize(request);
     const t = translations.customerPages.form;
@@ -324,7 +324,7 @@ export class CustomerPageController {
       view: formView,
       title: heading,
       width: 'form',
-      status: errors === NO_PAGE_ERRORS ? 200 : 422,
+      status: errors === NO_FORM_ERRORS ? 200 : 422,
       data: {
         heading,
         action: `${base}/edit`,

@@ -6,13 +6,13 @@ import type { CustomerJson } from '#customers/customer.dto.js';
 import { NO_FILTER } from '#history/history-query.js';
 import { isAllowed, type Operation } from '#identity/roles.js';
 import type { EnteredStore, SignedInUser } from '#pages/current-user.js';
-import { addRegion } from '#pages/local-time.js';
 import { Pages } from '#pages/pages.service.js';
 import { SubmittedForms } from '#pages/submitted-forms.service.js';
 import { loadView } from '#pages/view.js';
+import { StoreTimes } from '#pages/store-times.service.js';
 import type { CustomerCardDetailJson } from '#stamping/customer-card.dto.js';
 import { CustomerCardsService } from '#stamping/customer-cards.service.js';
-import type { Localization } from '#translations/translations.js';
+import { toDateLocale, type Localization } from '#translations/translations.js';
 import { listCards, renderName } from './customer-list.controller.js';
 import { buildCustomerPath, describeBalance } from './customer-list-page.js';
 import { Timeline, type TimelinePage, type TimelineReader } from './timeline.service.js';
@@ -82,6 +82,7 @@ export class CustomerView {
     private readonly customerCards: CustomerCardsService,
     private readonly cards: CardsService,
     private readonly timeline: Timeline,
+    private readonly times: StoreTimes,
   ) {}
 
   async send(request: FastifyRequest, reply: FastifyReply, page: CustomerPage): Promise<void> {
@@ -92,7 +93,7 @@ export class CustomerView {
     const cards = await this.loadCards(customer);
     const designs = await listCards(this.cards, store.id, 'active');
     const reader = { store, userId: user.userId, localization };
-    const { day } = await this.timeline.createTimes(store.id, localization.locale);
+    const { day } = await this.times.createFormats(store.id, localization.locale);
     const mayReadHistory = isAllowed(store.role, 'listHistory');
     await this.pages.send(request, reply, {
       view,
@@ -231,6 +232,9 @@ function toCardPanel(
 /** Renders a birthday, which is in no time zone. */
 function renderBirthday(birthday: string | null, locale: string): string {
   if (birthday === null) return '';
-  const format = new Intl.DateTimeFormat(addRegion(locale), { dateStyle: 'long', timeZone: 'UTC' });
+  const format = new Intl.DateTimeFormat(toDateLocale(locale), {
+    dateStyle: 'long',
+    timeZone: 'UTC',
+  });
   return format.format(new Date(`${birthday}T00:00:00Z`));
 }

@@ -17,6 +17,7 @@ import {
 import { isDay } from '#pages/local-time.js';
 import { Pages } from '#pages/pages.service.js';
 import { loadView } from '#pages/view.js';
+import { StoreTimes } from '#pages/store-times.service.js';
 import type { Localization } from '#translations/translations.js';
 import { listCards, renderName } from './customer-list.controller.js';
 import { readInteger, readText } from './customer-list-page.js';
@@ -77,6 +78,7 @@ export class HistoryPageController {
     private readonly locations: LocationsService,
     private readonly members: Members,
     private readonly timeline: Timeline,
+    private readonly times: StoreTimes,
   ) {}
 
   @Get()
@@ -92,7 +94,7 @@ export class HistoryPageController {
     const t = localization.t.customerPages;
     const fields = readHistoryFields(query);
     const before = readText(query['before']);
-    const timeZone = await this.timeline.getTimeZone(store.id);
+    const timeZone = await this.times.getTimeZone(store.id);
     const customerId = readInteger(fields.customer_id);
     // Of another store it is a 404, as in the API.
     const customer = customerId === null ? null : await this.customers.get(store.id, customerId);

@@ -1,12 +1,8 @@
-import { NotFoundError, RejectedError, type FieldErrors } from '#kernel/errors.js';
+import { NotFoundError, RejectedError } from '#kernel/errors.js';
+import type { FormErrors } from '#pages/form-errors.js';
 import type { Translations } from '#translations/en.js';
 
 type Texts = Translations['customerPages']['errors'];
-
-/** Says in the language of the page why a form was refused: by field, and as a whole. */
-export type PageErrors = { fields: FieldErrors; text: string };
-
-export const NO_PAGE_ERRORS: PageErrors = { fields: {}, text: '' };
 
 /** Texts of refusals by the code of the error. */
 const BY_CODE: Readonly<Record<string, keyof Omit<Texts, 'tooLong' | 'refused'>>> = {
@@ -27,7 +23,7 @@ const BY_MESSAGE: readonly [RegExp, keyof Omit<Texts, 'tooLong' | 'refused'>][] 
 ];
 
 /** Turns a refusal into the texts of a form. @throws every other error */
-export function toPageErrors(error: unknown, t: Texts): PageErrors {
+export function toPageErrors(error: unknown, t: Texts): FormErrors {
   if (error instanceof NotFoundError || !(error instanceof RejectedError)) throw error;
   const code = BY_CODE[error.code];
   if (code !== undefined) return { fields: {}, text: t[code] };

@@ -3,23 +3,21 @@ import { getNowMs } from '#kernel/clock.js';
 import type { Actor } from '#kernel/aggregate.js';
 import { toPublicEventId } from '#kernel/public-id.js';
 import { isAfter } from '#event-store/port/position.js';
-import { ReadModels } from '#event-store/read-models/read-models.js';
 import type { CursorKey } from '#http/page.js';
-import { accountReadModel } from '#accounts/account.entity.js';
 import { ActorNames } from '#history/actor-names.service.js';
 import { ExplanationService } from '#history/explanation.service.js';
 import { findNote, type DetailedEntry } from '#history/history-entry.dto.js';
 import { NO_FILTER, toCursorKey, type HistoryFilter } from '#history/history-query.js';
 import { HistoryService } from '#history/history.service.js';
 import { isAllowed } from '#identity/roles.js';
-import { createTimeFormats, type TimeFormats } from '#pages/local-time.js';
 import type { EnteredStore } from '#pages/current-user.js';
+import { StoreTimes } from '#pages/store-times.service.js';
 import type { Localization } from '#translations/translations.js';
 import {
-  describeActor,
+  describeAuthor,
   describeEntry,
   isUndoable,
-  readText,
+  findText,
   type TimelineEntry,
 } from './timeline.js';
 
@@ -59,18 +57,8 @@ export class Timeline {
     private readonly history: HistoryService,
     private readonly explanations: ExplanationService,
     private readonly names: ActorNames,
-    private readonly readModels: ReadModels,
+    private readonly times: StoreTimes,
   ) {}
-
-  /** Creates the time formats of a store in the language of the reader. */
-  async createTimes(accountId: number, locale: string): Promise<TimeFormats> {
-    return createTimeFormats(locale, await this.getTimeZone(accountId));
-  }
-
-  async getTimeZone(accountId: number): Promise<string> {
-    const store = await this.readModels.load(accountReadModel, accountId);
-    return store?.state.timeZone ?? 'UTC';
-  }
 
   /**
    * Lists entries, newest first.
@@ -117,7 +105,7 @@ export class Timeline {
     { store, localization: { t, locale } }: TimelineReader,
     entry: DetailedEntry,
   ): Promise<{ what: string; at: string }> {
-    const { minute } = await this.createTimes(store.id, locale);
+    const { minute } = await this.times.createFormats(store.id, locale);
     const numbers = new Intl.NumberFormat(locale);
     return {
       what: describeEntry(toTimelineEntry(entry), t.customerPages.timeline, (count) =>
@@ -140,7 +128,7 @@ export class Timeline {
     const [locations, names, { minute }] = await Promise.all([
       this.explanations.findLocationNames(entries.flatMap(({ entry }) => entry.locationId ?? [])),
       showsCustomers ? this.names.findNames(customers) : [],
-      this.createTimes(store.id, localization.locale),
+      this.times.createFormats(store.id, localization.locale),
     ]);
     return entries.map((detailed, i) => {
       const { entry } = detailed;
@@ -192,9 +180,9 @@ function renderLine(
       entry.stamps === null || balance === null
         ? ''
         : t.balanceAfter(numbers.format(balance), balance),
-    who: describeActor({ type: actor.type, name: actorName }, readText(event.data, 'staffRef'), t),
+    who: describeAuthor({ type: actor.type, name: actorName }, findText(event.data, 'staffRef'), t),
     note: findNote(event) ?? '',
-    receipt: readText(event.data, 'externalRef') ?? '',
+    receipt: findText(event.data, 'externalRef') ?? '',
     state:
       reversedAt !== null
         ? t.undone(minute(new Date(reversedAt)))

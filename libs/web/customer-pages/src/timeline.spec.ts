@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import { getTranslations } from '#translations/translations.js';
-import { describeActor, describeEntry, isUndoable, type TimelineEntry } from './timeline.js';
+import { describeAuthor, describeEntry, isUndoable, type TimelineEntry } from './timeline.js';
 
 const { timeline: t } = getTranslations('en').t.customerPages;
 
@@ -63,7 +63,7 @@ describe('an entry of the timeline', () => {
     [{ type: 'admin_token', name: 'billing' }, null, 'The operator'],
     [{ type: 'customer', name: 'Anna' }, null, 'The customer'],
   ])('names who did it: %j, %s', (actor, staffRef, text) => {
-    expect(describeActor(actor, staffRef, t)).toBe(text);
+    expect(describeAuthor(actor, staffRef, t)).toBe(text);
   });
 
   it('can be undone once, and not what a merge or another undoing wrote', () => {

@@ -41,7 +41,7 @@ export function describeEntry(
   const { name, stamps, source, data } = entry;
   const count = Math.abs(stamps ?? 0);
   const text = format(count);
-  const title = readText(data, 'rewardName') ?? readText(data, 'name');
+  const title = findText(data, 'rewardName') ?? findText(data, 'name');
   switch (name) {
     case 'stamp.earned':
       if (source === 'welcome_bonus') return t.names.welcome(text, count);
@@ -74,16 +74,16 @@ function describeCustomerChange(data: object, t: Texts): string {
 }
 
 /** Names who did it. Nobody at a shop knows the operator's account on the server. */
-export function describeActor(
+export function describeAuthor(
   { type, name }: TimelineActor,
   staffRef: string | null,
   t: Texts,
 ): string {
-  const actor = describeActorAlone({ type, name }, t);
+  const actor = describeAuthorAlone({ type, name }, t);
   return staffRef === null ? actor : `${staffRef}, ${actor}`;
 }
 
-function describeActorAlone({ type, name }: TimelineActor, t: Texts): string {
+function describeAuthorAlone({ type, name }: TimelineActor, t: Texts): string {
   if (type === 'token') return t.token(name ?? '');
   if (type === 'admin_token') return t.operator;
   if (type === 'system') return name === null ? t.inkpad : t.operator;
@@ -104,7 +104,7 @@ function isMerge({ name, data }: Pick<TimelineEntry, 'name' | 'data'>): boolean 
   );
 }
 
-export function readText(data: object, name: string): string | null {
+export function findText(data: object, name: string): string | null {
   const value: unknown = Reflect.get(data, name);
   return typeof value === 'string' ? value : null;
 }

@@ -54,7 +54,7 @@ export type PinData = State & {
   warning: string;
 };
 
-export function describeState(
+export function describeMapState(
   { precision, geocodeStatus }: LocationFields,
   { states, explanations }: Texts,
 ): State {
@@ -73,7 +73,7 @@ export function describeState(
 
 export function toLocationLine(location: LocationFields, base: string, t: Texts): LocationLine {
   const { id, name, address } = location;
-  return { ...describeState(location, t), name, address, path: `${base}/${id}` };
+  return { ...describeMapState(location, t), name, address, path: `${base}/${id}` };
 }
 
 export function describeAction(location: LocationFields, t: Texts): string {

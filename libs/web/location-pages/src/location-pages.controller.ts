@@ -32,7 +32,7 @@ import { formatDistance, isFar, measureDistance } from './distance.js';
 import {
   buildMapUrl,
   describeAction,
-  describeState,
+  describeMapState,
   getAttribution,
   isExact,
   toLocationLine,
@@ -341,7 +341,7 @@ export class LocationPagesController {
     const hasPin = isPinned && latitude !== null && longitude !== null;
     const distance = hasPin ? await this.measure(location, { latitude, longitude }) : null;
     return {
-      ...describeState(location, t.locationPages),
+      ...describeMapState(location, t.locationPages),
       link: '',
       latitude: isExact(location) ? String(latitude) : '',
       longitude: isExact(location) ? String(longitude) : '',

@@ -1,7 +1,8 @@
 import { describe, expect, it } from '@jest/globals';
 import type { OutboxEntry } from '#messages/card-message.js';
 import { getTranslations } from '#translations/translations.js';
-import { explainState, toOutboxLine, createTimeFormat } from './outbox-page.js';
+import { createTimeFormats } from '#pages/local-time.js';
+import { explainState, toOutboxLine } from './outbox-page.js';
 
 const entry: OutboxEntry = {
   id: '01a1ff5c-02e4-749b-9839-d72c9d71752e',
@@ -17,13 +18,13 @@ const entry: OutboxEntry = {
   customer: 'Grace Hopper',
 };
 const english = getTranslations('en');
-const time = createTimeFormat('Europe/Paris', 'en');
+const { minute } = createTimeFormats('en', 'Europe/Paris');
 const explain = (overrides: Partial<OutboxEntry>) =>
-  explainState({ ...entry, ...overrides }, time, english);
+  explainState({ ...entry, ...overrides }, minute, english);
 
 describe('a message in the outbox', () => {
   it('is listed with its time in the time zone of the store', () => {
-    expect(toOutboxLine(entry, '/app/stores/1/messages', time, english)).toEqual({
+    expect(toOutboxLine(entry, '/app/stores/1/messages', minute, english)).toEqual({
       path: '/app/stores/1/messages/01a1ff5c-02e4-749b-9839-d72c9d71752e',
       customer: 'Grace Hopper',
       channel: 'E-mail',
@@ -40,7 +41,7 @@ describe('a message in the outbox', () => {
     expect(explain(undeliveredSms)).toContain(
       'could not be delivered. Please check the customer’s number. Details for your administrator: error 30003.',
     );
-    expect(toOutboxLine({ ...entry, ...undeliveredSms }, '', time, english)).toMatchObject({
+    expect(toOutboxLine({ ...entry, ...undeliveredSms }, '', minute, english)).toMatchObject({
       state: 'Not delivered',
     });
     const deliveredSms = { channel: 'sms', arrival: { arrived: true, code: null } } as const;
@@ -72,10 +73,10 @@ describe('a message in the outbox', () => {
     };
     for (const language of ['en', 'de', 'fr', 'es']) {
       const localization = getTranslations(language);
-      const text = explainState({ ...entry, ...unsent }, time, localization);
+      const text = explainState({ ...entry, ...unsent }, minute, localization);
       expect(text).not.toMatch(/SMTP_URL/);
       expect(text === explain(unsent)).toBe(language === 'en');
-      expect(explainState({ ...entry, ...abroad }, time, localization)).toContain('Austria');
+      expect(explainState({ ...entry, ...abroad }, minute, localization)).toContain('Austria');
     }
     expect(explain({ ...unsent, reason: 'the moon is full (MOON_URL)' })).toContain(
       'because the moon is full. Once',

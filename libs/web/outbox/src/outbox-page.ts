@@ -1,5 +1,5 @@
 import type { OutboxEntry, MessagePreview } from '#messages/card-message.js';
-import { formatCount, toDateLocale, type Localization } from '#translations/translations.js';
+import { formatCount, type Localization } from '#translations/translations.js';
 
 /** A message in the list. */
 export type OutboxLine = {
@@ -33,16 +33,6 @@ const MOODS: Record<OutboxEntry['state'], OutboxLine['mood']> = {
   failed: 'bad',
   dropped: 'bad',
 };
-
-/** Creates a time format. @param timeZone of the store */
-export function createTimeFormat(timeZone: string, locale: string): (at: Date) => string {
-  const format = new Intl.DateTimeFormat(toDateLocale(locale), {
-    timeZone,
-    dateStyle: 'medium',
-    timeStyle: 'short',
-  });
-  return (at) => format.format(at);
-}
 
 export function toOutboxLine(
   entry: OutboxEntry,

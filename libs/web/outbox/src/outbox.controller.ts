@@ -1,9 +1,7 @@
 import { Controller, Get, Param, Post, Query, Req, Res } from '@nestjs/common';
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import { Pool } from 'pg';
 import type { CommandContext } from '#kernel/aggregate.js';
 import { NotFoundError } from '#kernel/errors.js';
-import { query } from '#database/connection.js';
 import { TakesForm } from '#http/form-bodies.js';
 import { Outbox } from '#messages/outbox.service.js';
 import {
@@ -14,14 +12,8 @@ import {
 } from '#pages/current-user.js';
 import { Pages } from '#pages/pages.service.js';
 import { loadView } from '#pages/view.js';
-import type { Localization } from '#translations/translations.js';
-import {
-  explainState,
-  toOutboxLine,
-  createTimeFormat,
-  type MessageData,
-  type OutboxData,
-} from './outbox-page.js';
+import { StoreTimes } from '#pages/store-times.service.js';
+import { explainState, toOutboxLine, type MessageData, type OutboxData } from './outbox-page.js';
 
 const listView = loadView<OutboxData>(import.meta.url, './views/outbox.eta');
 const messageView = loadView<MessageData>(import.meta.url, './views/message.eta');
@@ -34,7 +26,7 @@ export class OutboxController {
   constructor(
     private readonly pages: Pages,
     private readonly outbox: Outbox,
-    private readonly pool: Pool,
+    private readonly times: StoreTimes,
   ) {}
 
   @Get()
@@ -49,12 +41,12 @@ export class OutboxController {
     const base = buildMessagesPath(store);
     const localization = this.pages.localize(request);
     const { pageOf, navigation } = localization.t.console;
-    const time = await this.loadTimeFormat(store, localization);
+    const { minute } = await this.times.createFormats(store.id, localization.locale);
     await this.pages.send(request, reply, {
       view: listView,
       title: pageOf(navigation.messages.title, store.name),
       data: {
-        lines: entries.map((entry) => toOutboxLine(entry, base, time, localization)),
+        lines: entries.map((entry) => toOutboxLine(entry, base, minute, localization)),
         older: older === null ? null : `${base}?before=${older}`,
         holds: entries.some(({ state }) => state === 'held'),
       },
@@ -73,14 +65,14 @@ export class OutboxController {
     const { entry, preview, canBeSent } = await this.outbox.find(store.id, parseMessageId(path));
     const base = buildMessagesPath(store);
     const localization = this.pages.localize(request);
-    const time = await this.loadTimeFormat(store, localization);
+    const { minute } = await this.times.createFormats(store.id, localization.locale);
     await this.pages.send(request, reply, {
       view: messageView,
       title: localization.t.outbox.title(entry.customer),
       width: 'form',
       data: {
-        ...toOutboxLine(entry, base, time, localization),
-        explanation: explainState(entry, time, localization),
+        ...toOutboxLine(entry, base, minute, localization),
+        explanation: explainState(entry, minute, localization),
         providerId: entry.providerId,
         preview,
         canBeSent,
@@ -106,18 +98,6 @@ export class OutboxController {
       reply,
       `${buildMessagesPath(store)}/${id}${isSent ? '?done=sent' : ''}`,
     );
-  }
-
-  private async loadTimeFormat(
-    { id }: EnteredStore,
-    { locale }: Localization,
-  ): Promise<(at: Date) => string> {
-    const [row] = await query<{ time_zone: string }>(this.pool, {
-      name: 'outbox_time_zone',
-      text: 'select time_zone from accounts where id = $1',
-      values: [id],
-    });
-    return createTimeFormat(row?.time_zone ?? 'UTC', locale);
   }
 }
 

@@ -1,7 +1,8 @@
 import { findMomentOfDay, renderZonedTime } from '#kernel/zoned-time.js';
+import { toDateLocale } from '#translations/translations.js';
 
 const LOCAL_TIME = /^(\d{4}-\d{2}-\d{2})T(\d{2}):(\d{2})(?::\d{2})?$/;
-const DAY = /^\d{4}-\d{2}-\d{2}$/;
+const DAY = /^(?!0000)\d{4}-\d{2}-\d{2}$/;
 const MINUTE_MS = 60_000;
 const DAY_MINUTES = 24 * 60;
 
@@ -14,19 +15,14 @@ export type TimeFormats = { day: (time: Date) => string; minute: (time: Date) =>
  * @param timeZone IANA name
  */
 export function createTimeFormats(locale: string, timeZone: string): TimeFormats {
-  const region = addRegion(locale);
-  const day = new Intl.DateTimeFormat(region, { dateStyle: 'medium', timeZone });
-  const minute = new Intl.DateTimeFormat(region, {
+  const tag = toDateLocale(locale);
+  const day = new Intl.DateTimeFormat(tag, { dateStyle: 'medium', timeZone });
+  const minute = new Intl.DateTimeFormat(tag, {
     dateStyle: 'medium',
     timeStyle: 'short',
     timeZone,
   });
   return { day: (time) => day.format(time), minute: (time) => minute.format(time) };
-}
-
-/** Adds the region of which English dates are read without doubt: the day before the month, and 24 hours. */
-export function addRegion(locale: string): string {
-  return locale === 'en' ? 'en-GB' : locale;
 }
 
 /** Tells whether a text is a day of the calendar, as YYYY-MM-DD. */

@@ -5,13 +5,14 @@ import { ElementsController } from './elements.controller.js';
 import { Pages } from './pages.service.js';
 import { SecurityTxtController } from './security-txt.controller.js';
 import { StartPageController } from './start-page.controller.js';
+import { StoreTimes } from './store-times.service.js';
 import { SubmittedForms } from './submitted-forms.service.js';
 
 /** Provides what every page needs. Global, because many libs have pages. */
 @Global()
 @Module({
   controllers: [AssetsController, ElementsController, SecurityTxtController, StartPageController],
-  providers: [ConsoleGuard, Pages, SubmittedForms],
-  exports: [Pages, SubmittedForms],
+  providers: [ConsoleGuard, Pages, StoreTimes, SubmittedForms],
+  exports: [Pages, StoreTimes, SubmittedForms],
 })
 export class PagesModule {}

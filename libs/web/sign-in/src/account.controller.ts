@@ -16,8 +16,9 @@ import { SetPassword, UpdateUser } from '#identity/user.commands.js';
 import { ConsoleWriter, CurrentUser, type SignedInUser } from '#pages/current-user.js';
 import { Pages } from '#pages/pages.service.js';
 import { loadView } from '#pages/view.js';
+import { createTimeFormats } from '#pages/local-time.js';
 import type { SignInTexts } from '#translations/sign-in/en.js';
-import { toDateLocale, type Localization } from '#translations/translations.js';
+import type { Localization } from '#translations/translations.js';
 import { Addresses } from './addresses.service.js';
 import { readFormText } from './form-text.js';
 import { Reauthentication } from './reauthentication.service.js';
@@ -161,18 +162,14 @@ export class AccountController {
     user: SignedInUser,
     { t, locale }: Localization,
   ): Promise<ListedSession[]> {
-    const format = new Intl.DateTimeFormat(toDateLocale(locale), {
-      dateStyle: 'medium',
-      timeStyle: 'short',
-      timeZone: await this.sessions.findTimeZone(user.userId),
-    });
+    const { minute } = createTimeFormats(locale, await this.sessions.findTimeZone(user.userId));
     const sessions = await this.sessions.list(user);
     return sessions.map(({ id, browser, createdAt, seenAt }) => ({
       id,
       browser: describeBrowser(browser, t.signIn.account),
       isCurrent: id === user.sessionId,
-      begunOn: format.format(createdAt),
-      lastSeen: format.format(seenAt),
+      begunOn: minute(createdAt),
+      lastSeen: minute(seenAt),
     }));
   }
 

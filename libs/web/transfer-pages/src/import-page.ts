@@ -32,7 +32,7 @@ const MOODS: Record<StoredState, Mood> = {
 };
 
 /** Describes the state of an import. @param state as stored, or as the API shows it */
-export function describeState(state: StoredState, t: Texts): { state: string; mood: Mood } {
+export function describeImportState(state: StoredState, t: Texts): { state: string; mood: Mood } {
   return { state: t.states[state], mood: MOODS[state] };
 }
 
@@ -42,7 +42,7 @@ export function isMoving(state: StoredState): state is 'checking' | 'running' | 
 }
 
 /** Tells whether the rows of an import can be taken back. */
-export function isUndoable({ state, startedAt, rowsDeletedAt }: CustomerImport): boolean {
+export function canUndoImport({ state, startedAt, rowsDeletedAt }: CustomerImport): boolean {
   return rowsDeletedAt === null && (state === 'done' || (state === 'failed' && startedAt !== null));
 }
 

@@ -26,6 +26,7 @@ import {
 } from '#pages/current-user.js';
 import { Pages } from '#pages/pages.service.js';
 import { SubmittedForms } from '#pages/submitted-forms.service.js';
+import { StoreTimes } from '#pages/store-times.service.js';
 import { lacksIdentity, readMapping } from './import-page.js';
 import { ImportPages } from './import-pages.service.js';
 import { buildTransfersPath, TransferPages } from './transfer-pages.service.js';
@@ -44,6 +45,7 @@ export class ImportPagesController {
     private readonly imports: ImportsService,
     private readonly commands: CommandBus,
     private readonly forms: SubmittedForms,
+    private readonly times: StoreTimes,
   ) {}
 
   @Post()
@@ -193,11 +195,11 @@ export class ImportPagesController {
   ): Promise<void> {
     const { t, locale } = this.pages.localize(request);
     const { id, createdAt } = await this.imports.get(store.id, parsePathId(path));
-    const time = await this.transfers.createTimeFormat(store, locale);
+    const { minute } = await this.times.createFormats(store.id, locale);
     const page = `${buildTransfersPath(store)}/imports/${id}`;
     await this.pages.sendConfirmation(request, reply, {
       question: t.transfers.discardQuestion,
-      about: t.transfers.importOf(time(createdAt)),
+      about: t.transfers.importOf(minute(createdAt)),
       text: t.transfers.discardText,
       yes: t.transfers.discardYes,
       no: t.transfers.keep,
@@ -231,11 +233,11 @@ export class ImportPagesController {
     const localization = this.pages.localize(request);
     const { transfers: t } = localization.t;
     const { id, createdAt, counts } = await this.imports.get(store.id, parsePathId(path));
-    const time = await this.transfers.createTimeFormat(store, localization.locale);
+    const { minute } = await this.times.createFormats(store.id, localization.locale);
     const page = `${buildTransfersPath(store)}/imports/${id}`;
     await this.pages.sendConfirmation(request, reply, {
       question: t.undoQuestion,
-      about: t.importOf(time(createdAt)),
+      about: t.importOf(minute(createdAt)),
       text: formatCount(t.undoText, counts.created, localization),
       yes: t.undoYes,
       no: t.keep,

@@ -9,11 +9,12 @@ import { loadAsset } from '#pages/assets.js';
 import type { EnteredStore } from '#pages/current-user.js';
 import { Pages } from '#pages/pages.service.js';
 import { loadView } from '#pages/view.js';
+import { StoreTimes } from '#pages/store-times.service.js';
 import {
   describeStart,
-  describeState,
+  describeImportState,
   isMoving,
-  isUndoable,
+  canUndoImport,
   lacksIdentity,
   listColumnFields,
   listCounts,
@@ -70,6 +71,7 @@ export class ImportPages {
     private readonly pages: Pages,
     private readonly transfers: TransferPages,
     private readonly imports: ImportsService,
+    private readonly times: StoreTimes,
   ) {}
 
   async send(
@@ -87,9 +89,9 @@ export class ImportPages {
     const { t, locale } = localization;
     const { state, counts, rowsTotal } = current;
     const format = new Intl.NumberFormat(locale);
-    const time = await this.transfers.createTimeFormat(store, locale);
+    const { minute } = await this.times.createFormats(store.id, locale);
     const base = buildTransfersPath(store);
-    const at = time(current.createdAt);
+    const at = minute(current.createdAt);
     const wrong = await this.imports.listRows(current, 'failed', {
       after: null,
       limit: SHOWN_ERRORS,
@@ -104,7 +106,7 @@ export class ImportPages {
       ...(isMoving(state) && { scripts: [SCRIPT], allow: { 'connect-src': ["'self'"] } }),
       data: {
         at,
-        ...describeState(state, t.transfers),
+        ...describeImportState(state, t.transfers),
         path: `${base}/imports/${current.id}`,
         back: base,
         notice,
@@ -125,7 +127,7 @@ export class ImportPages {
           problem: describeRowErrors(row.errors ?? {}, t.transfers),
         })),
         more: more > 0 ? formatCount(t.transfers.more, more, localization) : '',
-        isUndoable: isUndoable(current),
+        isUndoable: canUndoImport(current),
         areRowsDeleted: current.rowsDeletedAt !== null,
         days: this.transfers.formatUndoDays(locale),
       },

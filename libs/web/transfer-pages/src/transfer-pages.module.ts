@@ -1,5 +1,4 @@
 import { Module } from '@nestjs/common';
-import { AccountsModule } from '#accounts/accounts.module.js';
 import { CardsModule } from '#cards/cards.module.js';
 import { ExportsModule } from '#exports/exports.module.js';
 import { ImportsModule } from '#imports/imports.module.js';
@@ -10,7 +9,7 @@ import { TransferPages } from './transfer-pages.service.js';
 
 /** Serves the pages of imports and exports in the console. */
 @Module({
-  imports: [AccountsModule, CardsModule, ExportsModule, ImportsModule],
+  imports: [CardsModule, ExportsModule, ImportsModule],
   controllers: [TransfersController, ImportPagesController],
   providers: [ImportPages, TransferPages],
 })

@@ -3,7 +3,6 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { FieldErrors } from '#kernel/errors.js';
 import { Config } from '#configuration/config.js';
 import { formatCount } from '#translations/translations.js';
-import { AccountsService } from '#accounts/accounts.service.js';
 import { CardsService } from '#cards/cards.service.js';
 import { ImportsService } from '#imports/imports.service.js';
 import { loadAsset } from '#pages/assets.js';
@@ -11,7 +10,8 @@ import type { EnteredStore } from '#pages/current-user.js';
 import { Pages } from '#pages/pages.service.js';
 import { SubmittedForms } from '#pages/submitted-forms.service.js';
 import { loadView } from '#pages/view.js';
-import { describeState, type Choice, type ImportLine } from './import-page.js';
+import { StoreTimes } from '#pages/store-times.service.js';
+import { describeImportState, type Choice, type ImportLine } from './import-page.js';
 
 const PAGE_SIZE = 20;
 const MAX_CARDS = 500;
@@ -52,7 +52,7 @@ export class TransferPages {
     private readonly pages: Pages,
     private readonly imports: ImportsService,
     private readonly cards: CardsService,
-    private readonly accounts: AccountsService,
+    private readonly times: StoreTimes,
     private readonly forms: SubmittedForms,
     private readonly config: Config,
   ) {}
@@ -67,13 +67,13 @@ export class TransferPages {
     const { transfers: t } = localization.t;
     const base = buildTransfersPath(store);
     // One more tells whether there is another page.
-    const [list, cards, time] = await Promise.all([
+    const [list, cards, { minute }] = await Promise.all([
       this.imports.list(store.id, {
         after: before === null ? null : [before],
         limit: PAGE_SIZE + 1,
       }),
       this.listCards(store, t.noCard),
-      this.createTimeFormat(store, localization.locale),
+      this.times.createFormats(store.id, localization.locale),
     ]);
     const entries = list.slice(0, PAGE_SIZE);
     const last = entries.at(-1);
@@ -89,9 +89,9 @@ export class TransferPages {
         cards,
         card,
         lines: entries.map(({ id, state, created_at: at, created, updated, failed }) => ({
-          ...describeState(state, t),
+          ...describeImportState(state, t),
           path: `${base}/imports/${id}`,
-          at: time(new Date(at)),
+          at: minute(new Date(at)),
           result:
             state === 'checking' ? '' : t.summary(format(created), format(updated), format(failed)),
         })),
@@ -123,17 +123,6 @@ export class TransferPages {
   /** Formats for how many days an import can be undone. */
   formatUndoDays(locale: string): string {
     return new Intl.NumberFormat(locale).format(this.config.importRetentionDays);
-  }
-
-  /** Creates a format for times in the time zone of the store. */
-  async createTimeFormat({ id }: EnteredStore, locale: string): Promise<(at: Date) => string> {
-    const timeZone = await this.accounts.getTimeZone(id);
-    const format = new Intl.DateTimeFormat(locale, {
-      dateStyle: 'medium',
-      timeStyle: 'short',
-      timeZone,
-    });
-    return (at) => format.format(at);
   }
 }
 

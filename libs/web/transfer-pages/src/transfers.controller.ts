@@ -5,7 +5,6 @@ import { NotFoundError, type FieldErrors } from '#kernel/errors.js';
 import { findMomentOfDay } from '#kernel/zoned-time.js';
 import type { AuthenticatedRequest } from '#http/caller.js';
 import type { Translations } from '#translations/en.js';
-import { AccountsService } from '#accounts/accounts.service.js';
 import { findExportFile } from '#exports/export-file.js';
 import { EVERYTHING, StoreExport } from '#exports/store-export.service.js';
 import {
@@ -15,6 +14,8 @@ import {
   type EnteredStore,
 } from '#pages/current-user.js';
 import { Pages } from '#pages/pages.service.js';
+import { isDay } from '#pages/local-time.js';
+import { StoreTimes } from '#pages/store-times.service.js';
 import { SAMPLE_FILE } from './import-page.js';
 import { TransferPages } from './transfer-pages.service.js';
 
@@ -29,7 +30,7 @@ export class TransfersController {
   constructor(
     private readonly transfers: TransferPages,
     private readonly exports: StoreExport,
-    private readonly accounts: AccountsService,
+    private readonly times: StoreTimes,
     private readonly pages: Pages,
   ) {}
 
@@ -89,7 +90,7 @@ export class TransfersController {
 
   /** Finds the times of whole days, in the time zone of the store. */
   private async findMoments({ id }: EnteredStore, { from, to }: { from: string; to: string }) {
-    const timeZone = await this.accounts.getTimeZone(id);
+    const timeZone = await this.times.getTimeZone(id);
     const find = (day: string, moment: 'start' | 'next') =>
       day === '' ? null : new Date(findMomentOfDay(day, moment, timeZone));
     return { from: find(from, 'start'), to: find(to, 'next') };
@@ -105,10 +106,4 @@ function findRangeErrors(
   if (to !== '' && !isDay(to)) errors['to'] = [t.rangeInvalid];
   else if (to !== '' && from > to) errors['to'] = [t.rangeReversed];
   return errors;
-}
-
-function isDay(text: string): boolean {
-  if (!/^(?!0000)\d{4}-\d\d-\d\d$/.test(text)) return false;
-  const at = Date.parse(`${text}T00:00:00Z`);
-  return !Number.isNaN(at) && new Date(at).toISOString().slice(0, 10) === text;
 }

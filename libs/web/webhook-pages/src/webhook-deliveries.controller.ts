@@ -3,12 +3,10 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { CommandContext } from '#kernel/aggregate.js';
 import { getNowMs } from '#kernel/clock.js';
 import { findMomentOfDay } from '#kernel/zoned-time.js';
-import { ReadModels } from '#event-store/read-models/read-models.js';
 import { readFields } from '#http/fields.pipe.js';
 import { TakesForm, type Form } from '#http/form-bodies.js';
 import { parsePathId } from '#http/path.js';
 import { Throttle } from '#http/throttle.js';
-import { accountReadModel } from '#accounts/account.entity.js';
 import {
   ConsoleContext,
   CurrentStore,
@@ -21,6 +19,8 @@ import { createTimeFormats, isDay, parseLocalTime, renderLocalTime } from '#page
 import { Pages } from '#pages/pages.service.js';
 import { SubmittedForms } from '#pages/submitted-forms.service.js';
 import { loadView } from '#pages/view.js';
+import { StoreTimes } from '#pages/store-times.service.js';
+import { NO_FORM_ERRORS, type FormErrors } from '#pages/form-errors.js';
 import { PUBLIC_EVENTS, type PublicEventType } from '#public-events/public-events.js';
 import { WebhookDeliveriesService } from '#subscriptions/webhook-deliveries.service.js';
 import {
@@ -31,7 +31,7 @@ import {
 } from '#subscriptions/webhook-delivery.dto.js';
 import { WebhookSubscriptionsService } from '#subscriptions/webhook-subscriptions.service.js';
 import type { Localization } from '#translations/translations.js';
-import { NO_WEBHOOK_ERRORS, toWebhookErrors, type WebhookErrors } from './webhook-errors.js';
+import { toWebhookErrors } from './webhook-errors.js';
 import { readChosen } from './webhook-form.js';
 import {
   buildWebhooksPath,
@@ -83,7 +83,7 @@ type ReplayView = {
   receipt: string;
   values: { from: string; to: string; hasEveryEvent: boolean; events: string[] };
   events: Choices;
-  errors: WebhookErrors;
+  errors: FormErrors;
 };
 
 const listView = loadView<ListView>(import.meta.url, './views/deliveries.eta');
@@ -105,7 +105,7 @@ export class WebhookDeliveriesPageController {
     private readonly forms: SubmittedForms,
     private readonly webhooks: WebhookSubscriptionsService,
     private readonly deliveries: WebhookDeliveriesService,
-    private readonly readModels: ReadModels,
+    private readonly times: StoreTimes,
   ) {}
 
   @Get('deliveries')
@@ -121,7 +121,7 @@ export class WebhookDeliveriesPageController {
     const localization = this.pages.localize(request);
     const { t: translations, locale } = localization;
     const t = translations.webhookPages.deliveries;
-    const timeZone = await this.getTimeZone(store);
+    const timeZone = await this.times.getTimeZone(store.id);
     const fields = readDeliveryFields(query);
     const last = Number(query['before']);
     const before = Number.isSafeInteger(last) && last > 0 ? last : null;
@@ -204,11 +204,11 @@ export class WebhookDeliveriesPageController {
     @Req() request: FastifyRequest,
     @Res() reply: FastifyReply,
   ): Promise<void> {
-    const timeZone = await this.getTimeZone(store);
+    const timeZone = await this.times.getTimeZone(store.id);
     const from = renderLocalTime(new Date(getNowMs() - DAY_MS), timeZone);
     await this.sendReplay(request, reply, store, path, {
       values: { from, to: '', hasEveryEvent: true, events: [] },
-      errors: NO_WEBHOOK_ERRORS,
+      errors: NO_FORM_ERRORS,
       receipt: this.forms.createReceipt(),
     });
   }
@@ -227,7 +227,7 @@ export class WebhookDeliveriesPageController {
     @Res() reply: FastifyReply,
   ): Promise<void> {
     const { id } = await this.webhooks.get(store.id, parsePathId(path));
-    const timeZone = await this.getTimeZone(store);
+    const timeZone = await this.times.getTimeZone(store.id);
     const { from = '', to = '', receipt = '' } = form;
     const values = {
       from,
@@ -257,11 +257,6 @@ export class WebhookDeliveriesPageController {
     );
   }
 
-  private async getTimeZone({ id }: EnteredStore): Promise<string> {
-    const account = await this.readModels.load(accountReadModel, id);
-    return account?.state.timeZone ?? 'UTC';
-  }
-
   private async sendDelivery(
     request: FastifyRequest,
     reply: FastifyReply,
@@ -274,7 +269,7 @@ export class WebhookDeliveriesPageController {
     const { enabled } = await this.webhooks.get(store.id, id);
     const localization = this.pages.localize(request);
     const { t, locale } = localization;
-    const { minute } = createTimeFormats(locale, await this.getTimeZone(store));
+    const { minute } = await this.times.createFormats(store.id, locale);
     const toTime = (at: string | null) => (at === null ? '' : minute(new Date(at)));
     const list = `${buildWebhooksPath(store)}/${id}/deliveries`;
     await this.pages.send(request, reply, {
@@ -313,12 +308,12 @@ export class WebhookDeliveriesPageController {
       view: replayView,
       title: t.title,
       width: 'form',
-      status: state.errors === NO_WEBHOOK_ERRORS ? 200 : 422,
+      status: state.errors === NO_FORM_ERRORS ? 200 : 422,
       data: {
         action: `${back}/replay`,
         back,
         about: webhook.target_url,
-        zone: t.zone(await this.getTimeZone(store)),
+        zone: t.zone(await this.times.getTimeZone(store.id)),
         events: listEventChoices(localization),
         ...state,
       },

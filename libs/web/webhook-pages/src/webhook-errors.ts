@@ -1,12 +1,8 @@
-import { RejectedError, UnavailableError, type FieldErrors } from '#kernel/errors.js';
+import { RejectedError, UnavailableError } from '#kernel/errors.js';
+import type { FormErrors } from '#pages/form-errors.js';
 import type { Translations } from '#translations/en.js';
 
 type Texts = Translations['webhookPages']['errors'];
-
-/** Says in the language of the page why a form was refused: by field, and as a whole. */
-export type WebhookErrors = { fields: FieldErrors; text: string };
-
-export const NO_WEBHOOK_ERRORS: WebhookErrors = { fields: {}, text: '' };
 
 /** Texts of refusals of the whole request, by what the message says. */
 const BY_MESSAGE: readonly [RegExp, keyof Omit<Texts, 'header' | 'refused'>][] = [
@@ -17,7 +13,7 @@ const BY_MESSAGE: readonly [RegExp, keyof Omit<Texts, 'header' | 'refused'>][] =
 ];
 
 /** Turns a refusal into the texts of a form. @throws every other error */
-export function toWebhookErrors(error: unknown, t: Texts): WebhookErrors {
+export function toWebhookErrors(error: unknown, t: Texts): FormErrors {
   if (error instanceof UnavailableError && /Other tests/.test(error.message)) {
     return { fields: {}, text: t.busy };
   }

@@ -55,7 +55,7 @@ export function renderEventCount({ events }: Webhook, localization: Localization
     : formatCount(localization.t.webhookPages.events, events.length, localization);
 }
 
-export function describeState(
+export function describeWebhookState(
   { enabled, disabled_reason: reason }: Webhook,
   { t: { webhookPages: t } }: Localization,
 ): WebhookState {

@@ -17,13 +17,14 @@ import {
 } from '#pages/current-user.js';
 import { Pages } from '#pages/pages.service.js';
 import { SubmittedForms } from '#pages/submitted-forms.service.js';
+import { NO_FORM_ERRORS } from '#pages/form-errors.js';
 import { RotateWebhookSecret } from '#subscriptions/webhook-subscription.commands.js';
 import {
   RotateSecretDto,
   type WebhookSubscriptionSecretJson,
 } from '#subscriptions/webhook-subscription.dto.js';
 import { WebhookSubscriptionsService } from '#subscriptions/webhook-subscriptions.service.js';
-import { NO_WEBHOOK_ERRORS, toWebhookErrors } from './webhook-errors.js';
+import { toWebhookErrors } from './webhook-errors.js';
 import { WebhookViews } from './webhook-views.service.js';
 import { PER_MINUTE } from './webhooks.controller.js';
 
@@ -47,7 +48,7 @@ export class WebhookSecretsPageController {
     @Res() reply: FastifyReply,
   ): Promise<void> {
     const webhook = await this.webhooks.get(store.id, parsePathId(path));
-    await this.views.sendRotation(request, reply, store, webhook, NO_WEBHOOK_ERRORS);
+    await this.views.sendRotation(request, reply, store, webhook, NO_FORM_ERRORS);
   }
 
   @Post()

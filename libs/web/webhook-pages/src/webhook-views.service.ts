@@ -1,14 +1,13 @@
 import { Injectable } from '@nestjs/common';
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import { ReadModels } from '#event-store/read-models/read-models.js';
-import { accountReadModel } from '#accounts/account.entity.js';
 import { CardsService } from '#cards/cards.service.js';
 import { LocationsService } from '#locations/locations.service.js';
 import type { EnteredStore } from '#pages/current-user.js';
-import { createTimeFormats } from '#pages/local-time.js';
 import { Pages } from '#pages/pages.service.js';
 import { SubmittedForms } from '#pages/submitted-forms.service.js';
 import { loadView } from '#pages/view.js';
+import { StoreTimes } from '#pages/store-times.service.js';
+import { NO_FORM_ERRORS, type FormErrors } from '#pages/form-errors.js';
 import { SIGNATURES } from '#sending/webhook-signature.js';
 import type {
   WebhookSubscriptionJson,
@@ -16,11 +15,11 @@ import type {
 } from '#subscriptions/webhook-subscription.dto.js';
 import { WebhookSubscriptionsService } from '#subscriptions/webhook-subscriptions.service.js';
 import { formatCount, type Localization } from '#translations/translations.js';
-import { NO_WEBHOOK_ERRORS, toWebhookErrors, type WebhookErrors } from './webhook-errors.js';
+import { toWebhookErrors } from './webhook-errors.js';
 import type { WebhookFields } from './webhook-form.js';
 import {
   buildWebhooksPath,
-  describeState,
+  describeWebhookState,
   listEventChoices,
   renderEventName,
   renderLast,
@@ -35,7 +34,7 @@ type FormView = {
   submit: string;
   receipt: string;
   values: WebhookFields;
-  errors: WebhookErrors;
+  errors: FormErrors;
   events: Choices;
   cards: Choices;
   locations: Choices;
@@ -81,7 +80,7 @@ type RotateView = {
   graces: Choices;
   signatures: Choices;
   signature: string;
-  errors: WebhookErrors;
+  errors: FormErrors;
 };
 
 const formView = loadView<FormView>(import.meta.url, './views/webhook-form.eta');
@@ -104,17 +103,8 @@ export class WebhookViews {
     private readonly webhooks: WebhookSubscriptionsService,
     private readonly cards: CardsService,
     private readonly locations: LocationsService,
-    private readonly readModels: ReadModels,
+    private readonly times: StoreTimes,
   ) {}
-
-  /** Creates the time format of a store in the language of the reader. */
-  async createTimeFormat(
-    store: EnteredStore,
-    { locale }: Localization,
-  ): Promise<(time: Date) => string> {
-    const account = await this.readModels.load(accountReadModel, store.id);
-    return createTimeFormats(locale, account?.state.timeZone ?? 'UTC').minute;
-  }
 
   /** Sends the page of a webhook with the reason of a refusal. @throws every other error */
   async sendRefusal(
@@ -142,7 +132,7 @@ export class WebhookViews {
   ): Promise<void> {
     const localization = this.pages.localize(request);
     const t = localization.t.webhookPages;
-    const minute = await this.createTimeFormat(store, localization);
+    const { minute } = await this.times.createFormats(store.id, localization.locale);
     const [cards, locations] = await this.listChoices(store);
     const name = (choices: Choices, ids: number[] | null) =>
       ids?.map((id) => choices.find(({ value }) => value === String(id))?.text ?? String(id)) ??
@@ -182,7 +172,7 @@ export class WebhookViews {
         publicKey: webhook.public_key ?? '',
         last: renderLast(webhook, localization, minute),
         created: minute(new Date(webhook.created_at)),
-        ...describeState(webhook, localization),
+        ...describeWebhookState(webhook, localization),
       },
     });
   }
@@ -203,7 +193,7 @@ export class WebhookViews {
       view: formView,
       title: heading,
       width: 'form',
-      status: state.errors === NO_WEBHOOK_ERRORS ? 200 : 422,
+      status: state.errors === NO_FORM_ERRORS ? 200 : 422,
       data: {
         heading,
         action: id === null ? base : `${base}/${id}/edit`,
@@ -224,14 +214,14 @@ export class WebhookViews {
     reply: FastifyReply,
     store: EnteredStore,
     webhook: WebhookSubscriptionJson,
-    errors: WebhookErrors,
+    errors: FormErrors,
   ): Promise<void> {
     const t = this.pages.localize(request).t.webhookPages;
     await this.pages.send(request, reply, {
       view: rotateView,
       title: t.rotate.title,
       width: 'form',
-      status: errors === NO_WEBHOOK_ERRORS ? 200 : 422,
+      status: errors === NO_FORM_ERRORS ? 200 : 422,
       data: {
         base: `${buildWebhooksPath(store)}/${webhook.id}`,
         about: webhook.target_url,
@@ -254,7 +244,7 @@ export class WebhookViews {
   ): Promise<void> {
     const localization = this.pages.localize(request);
     const t = localization.t.webhookPages.secret;
-    const minute = await this.createTimeFormat(store, localization);
+    const { minute } = await this.times.createFormats(store.id, localization.locale);
     const title = secret === '' ? t.publicTitle : t.title;
     await this.pages.send(request, reply, {
       view: secretView,

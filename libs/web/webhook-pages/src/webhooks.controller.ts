@@ -17,6 +17,8 @@ import {
 import { Pages } from '#pages/pages.service.js';
 import { SubmittedForms } from '#pages/submitted-forms.service.js';
 import { loadView } from '#pages/view.js';
+import { StoreTimes } from '#pages/store-times.service.js';
+import { NO_FORM_ERRORS } from '#pages/form-errors.js';
 import {
   CreateWebhookSubscription,
   DeleteWebhookSubscription,
@@ -32,7 +34,7 @@ import {
 } from '#subscriptions/webhook-subscription.dto.js';
 import { WebhookSubscriptionsService } from '#subscriptions/webhook-subscriptions.service.js';
 import { TestWebhookSubscription } from '#subscriptions/webhook-test.commands.js';
-import { NO_WEBHOOK_ERRORS, toWebhookErrors } from './webhook-errors.js';
+import { toWebhookErrors } from './webhook-errors.js';
 import {
   NO_WEBHOOK_FIELDS,
   readWebhookFields,
@@ -41,7 +43,7 @@ import {
 } from './webhook-form.js';
 import {
   buildWebhooksPath,
-  describeState,
+  describeWebhookState,
   renderEventCount,
   renderLast,
   type WebhookState,
@@ -74,6 +76,7 @@ export class WebhooksController {
     private readonly commands: CommandBus,
     private readonly webhooks: WebhookSubscriptionsService,
     private readonly views: WebhookViews,
+    private readonly times: StoreTimes,
   ) {}
 
   @Get()
@@ -94,7 +97,7 @@ export class WebhooksController {
     });
     const rowsOfPage = rows.slice(0, PAGE_SIZE);
     const base = buildWebhooksPath(store);
-    const minute = await this.views.createTimeFormat(store, localization);
+    const { minute } = await this.times.createFormats(store.id, localization.locale);
     await this.pages.send(request, reply, {
       view: listView,
       title: t.list.title,
@@ -106,7 +109,7 @@ export class WebhooksController {
           url: webhook.target_url,
           events: renderEventCount(webhook, localization),
           last: renderLast(webhook, localization, minute),
-          ...describeState(webhook, localization),
+          ...describeWebhookState(webhook, localization),
         })),
         next: rows.length > PAGE_SIZE ? `${base}?after=${rowsOfPage.at(-1)?.id}` : '',
         first: after === null ? '' : base,
@@ -124,7 +127,7 @@ export class WebhooksController {
   ): Promise<void> {
     await this.views.sendForm(request, reply, store, null, {
       values: NO_WEBHOOK_FIELDS,
-      errors: NO_WEBHOOK_ERRORS,
+      errors: NO_FORM_ERRORS,
       receipt: this.forms.createReceipt(),
     });
   }
@@ -188,7 +191,7 @@ export class WebhooksController {
     const webhook = await this.webhooks.get(store.id, parsePathId(path));
     await this.views.sendForm(request, reply, store, webhook.id, {
       values: toWebhookFields(webhook),
-      errors: NO_WEBHOOK_ERRORS,
+      errors: NO_FORM_ERRORS,
       receipt: '',
     });
   }
@@ -251,7 +254,7 @@ export class WebhooksController {
   ): Promise<void> {
     const webhook = await this.webhooks.get(store.id, parsePathId(path));
     const localization = this.pages.localize(request);
-    const minute = await this.views.createTimeFormat(store, localization);
+    const { minute } = await this.times.createFormats(store.id, localization.locale);
     const { disabled_at: disabledAt } = webhook;
     await this.pages.send(request, reply, {
       view: enableView,

@@ -1,5 +1,5 @@
 import { NotFoundError, RejectedError, type FieldErrors } from '#kernel/errors.js';
-import { formatCount, type Localization } from '#translations/translations.js';
+import type { Localization } from '#translations/translations.js';
 
 /**
  * Says why a form was refused: by field, and as a whole. The parts of the page turn messages of commands into sentences
@@ -17,11 +17,4 @@ export function toFormErrors(error: unknown, { t }: Localization): FormErrors {
   const { base = [], ...fields } = error.errors;
   const messages = [...base, ...(base.length > 0 && error.resolution ? [error.resolution] : [])];
   return { fields, text: messages.join('\n') };
-}
-
-/** Creates the error of an address with too many e-mails. @param seconds until the next one is allowed */
-export function createTooManyMailsErrors(seconds: number, localization: Localization): FormErrors {
-  const { tooManyMails } = localization.t.console.users;
-  const text = formatCount(tooManyMails, Math.ceil(seconds / 3_600), localization);
-  return { fields: { email: [text] }, text: '' };
 }
