@@ -148,7 +148,7 @@ describe('the designer of cards', () => {
     await press(page, 'Create the card');
     const errors = page.getByRole('alert');
     await errors.waitFor();
-    expect(await page.evaluate('document.activeElement.id')).toBe('errors');
+    expect(await page.evaluate('document.activeElement.getAttribute("role")')).toBe('alert');
     await expectAccessiblePage(page, 'card-errors');
     await page.getByRole('link', { name: /Please enter a name/ }).click();
     expect(new URL(page.url()).hash).toBe('#field-name');

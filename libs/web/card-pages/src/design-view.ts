@@ -3,6 +3,7 @@ import type { Translations } from '#translations/en.js';
 import type { FieldErrors } from '#kernel/errors.js';
 import { STAMP_ICONS, STRIP_PRESETS } from '#cards/card-appearance.js';
 import { loadAsset } from '#pages/assets.js';
+import type { FormErrors } from '#pages/form-errors.js';
 import { loadView } from '#pages/view.js';
 import type { DesignedCard } from './designed-card.js';
 import { withEmptyRow, type DesignForm } from './design-form.js';
@@ -18,7 +19,7 @@ export const DESIGN_SCRIPT = loadAsset(import.meta.url, './assets/card-design.js
 export type DesignState = {
   form: DesignForm;
   designed: DesignedCard | null;
-  errors: { fields: FieldErrors; text: string } | null;
+  errors: FormErrors | null;
   done: unknown;
   seen: string | undefined;
 };
@@ -69,11 +70,11 @@ export function createDesignView(
     fields: form.fields,
     rewards: listRows(form, localization),
     errors: fieldErrors,
-    errorText: errors?.text ?? '',
-    errorLinks: Object.entries(fieldErrors).map(([field, [text = '']]) => ({
-      anchor: toAnchor(field),
-      text: withLabel(field, text, t),
-    })),
+    // No part of the page shows the errors of these two.
+    errorText: [errors?.text ?? '', fieldErrors['stamp_icon'], fieldErrors['strip_type']]
+      .flat()
+      .filter(Boolean)
+      .join('\n'),
     changes:
       id === undefined
         ? ''
@@ -135,33 +136,4 @@ function wordError(field: string, { errors: t }: Texts): string {
     default:
       return field.endsWith('_color') ? t.color : t.choice;
   }
-}
-
-/** Names the field where its error does not say which it is. */
-function withLabel(field: string, text: string, t: Texts): string {
-  const labels: Record<string, string> = {
-    max_stamps_per_request: t.perRequest,
-    max_stamps_per_day: t.perDay,
-    min_seconds_between_stamps: t.minSeconds,
-    initial_stamps: t.initialStamps,
-    stamps_required: t.stampsRequired,
-    strip_opacity: t.stripOpacity,
-    header_text: t.headerText,
-    expires_at: t.expiresOn,
-  };
-  const label = labels[field];
-  return label === undefined ? text : `${label}: ${text}`;
-}
-
-/** The ids of fields whose names differ from those of their errors. */
-const ANCHORS: Record<string, string> = {
-  auxiliary_fields: 'field-aux_value_1',
-  expires_at: 'field-expires_on',
-  strip_image: 'field-picture',
-  stamp_icon: 'icons',
-  strip_type: 'strip',
-};
-
-function toAnchor(field: string): string {
-  return ANCHORS[field] ?? `field-${field}`;
 }

@@ -8,7 +8,6 @@ import type { PosterForm } from './poster-form.js';
 import type { CardChoice, ListedPoster } from './listed-poster.js';
 
 export const POSTER_STYLE = loadAsset(import.meta.url, './assets/poster-console.css');
-export const POSTER_SCRIPT = loadAsset(import.meta.url, './assets/poster-console.js');
 
 export type PosterListView = ReturnType<typeof createPosterListView>;
 export const posterListView = loadView<PosterListView>(import.meta.url, './views/posters.eta');

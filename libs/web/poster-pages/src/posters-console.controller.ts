@@ -26,7 +26,6 @@ import { PosterLists } from './poster-lists.service.js';
 import {
   createPosterFormView,
   createPosterListView,
-  POSTER_SCRIPT,
   posterFormView,
   posterListView,
   type PosterFormState,
@@ -74,7 +73,6 @@ export class PostersConsoleController {
       view: posterListView,
       title: localization.t.posterConsole.title,
       data,
-      scripts: [POSTER_SCRIPT],
     });
   }
 
@@ -295,7 +293,6 @@ export class PostersConsoleController {
       title: data.title,
       data,
       status: errors ? 422 : 200,
-      scripts: listed ? [POSTER_SCRIPT] : [],
     });
   }
 

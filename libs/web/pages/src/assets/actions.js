@@ -8,7 +8,7 @@ if (navigator.clipboard) {
     button.hidden = false;
     button.setAttribute('aria-live', 'polite');
     button.addEventListener('click', async () => {
-      const text = document.getElementById(button.dataset.copy).textContent.trim();
+      const { copy: id, text = document.getElementById(id).textContent.trim() } = button.dataset;
       try {
         await navigator.clipboard.writeText(text);
       } catch {
