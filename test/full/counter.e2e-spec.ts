@@ -178,7 +178,7 @@ describe('the counter in a browser', () => {
     await page.keyboard.press('Escape');
     expect(await refused.textContent()).toContain('takes no more stamps');
     await keepPicture(page, 'counter-refused');
-    await refused.getByRole('button', { name: 'Understood' }).click();
+    await refused.getByRole('button', { name: 'OK' }).click();
     await page.reload();
     for (const { path } of cards) {
       const { body } = await store.get<HistoryEntryJson[]>(`${path}/events`);

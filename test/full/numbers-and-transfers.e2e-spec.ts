@@ -91,7 +91,7 @@ describe('the overview', () => {
     await service.execute(new CreateUser(cli, email, 'نور', PASSWORD));
     await service.execute(new AddMember(cli, store.accountId, email, 'staff'));
     const page = await open('', { email });
-    await page.getByText('You are on the team').waitFor();
+    await page.getByText('You are staff').waitFor();
     expect(await page.locator('.figures, .steps').count()).toBe(0);
     for (const path of ['numbers', 'transfers']) {
       const response = await page.goto(`${PUBLIC_URL}/app/stores/${store.accountId}/${path}`);
@@ -241,7 +241,7 @@ describe('the exports', () => {
     await page.getByLabel('From').fill('2026-02-01');
     await page.getByLabel('To', { exact: true }).fill('2026-01-01');
     await press(page, 'Download');
-    await page.getByText('must not be before the first day').waitFor();
+    await page.getByText('The last day must not be before the first').waitFor();
     await page.getByLabel('From').fill('2026-01-01');
     const [empty] = await Promise.all([page.waitForEvent('download'), press(page, 'Download')]);
     const lines = readFileSync(await empty.path(), 'utf8')

@@ -143,7 +143,7 @@ describe('the designer of cards', () => {
     const page = await open('cards/new?template=spa');
     await page.getByLabel('Name of the card').fill(' ');
     await page.getByText('Limits and expiry').click();
-    await page.getByLabel('Most stamps a day for a customer').fill('0');
+    await page.getByLabel('Maximum stamps a day per customer').fill('0');
     await page.locator('#design').evaluate((form) => form.setAttribute('novalidate', ''));
     await press(page, 'Create the card');
     const errors = page.getByRole('alert');

@@ -79,7 +79,7 @@ export const de: Translations = {
     offline: (when) => `Keine Verbindung. Stand der Karte: ${when}.`,
     notFound: 'Diese Karte gibt es nicht',
     notFoundWhy:
-      'Vielleicht ist der Link unvollständig, oder die Karte wurde gelöscht. Bitte den Link in der Nachricht noch einmal öffnen, oder im Geschäft das Poster für eine neue Karte scannen.',
+      'Vielleicht ist der Link unvollständig, oder die Karte wurde gelöscht. Bitte den Link in der Nachricht noch einmal öffnen, oder im Geschäft das Plakat für eine neue Karte scannen.',
     noticeUnlocked: (reward) => `${reward}: jetzt einlösbar!`,
     noticeRedeemed: (reward) => `${reward}: eingelöst. Viel Freude damit!`,
   },
@@ -208,8 +208,8 @@ export const de: Translations = {
       `Gerade melden sich hier sehr viele an. Bitte in ${minutes} ${count === 1 ? 'Minute' : 'Minuten'} noch einmal versuchen.`,
     elsewhere: 'Dieses Formular kam von einer anderen Seite',
     elsewhereWhy:
-      'Zur Sicherheit wurde es nicht angenommen. Bitte den Code auf dem Poster noch einmal scannen.',
-    gone: 'Dieses Poster gilt nicht mehr',
+      'Zur Sicherheit wurde es nicht angenommen. Bitte den Code auf dem Plakat noch einmal scannen.',
+    gone: 'Dieses Plakat gilt nicht mehr',
     goneWhy:
       'Vielleicht ist auch der Link unvollständig. Bitte im Geschäft nach einem neuen fragen.',
     closed: 'Diese Karte wird gerade nicht ausgegeben',
@@ -221,7 +221,7 @@ export const de: Translations = {
     collect: (text) => `${text} Stempel sammeln`,
     scan: 'Scannen und Stempelkarte holen',
     signUp: 'Stempelkarte holen',
-    download: 'Poster zum Drucken',
+    download: 'Plakat zum Drucken',
     otherSizes: 'Andere Größen',
     paperSize: 'Papier',
     withBleed: 'PDF mit Anschnitt und Schnittmarken',

@@ -227,7 +227,7 @@ describe('renderApplePass', () => {
   it.each([
     ['de-AT', 'Stempel', 'Du hast 1.234 Stempel.'],
     ['fr', 'Tampons', 'Vous avez 1 234 tampons.'],
-    ['es-MX', 'Sellos', 'Tienes 1,234 sellos.'],
+    ['es-MX', 'Sellos', 'Tiene 1,234 sellos.'],
     ['pt-BR', 'Stamps', 'You have 1,234 stamps.'],
   ])('uses the language of the store: %s', (locale, label, news) => {
     const pass = render({ locale, stampsCount: 1234 });

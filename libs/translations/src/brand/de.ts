@@ -3,7 +3,7 @@ import type { Translations } from '../en.js';
 export const brand: Translations['brand'] = {
   title: 'Marke',
   intro:
-    'Ihr Logo und wie Kunden Sie erreichen: auf Karten, Pässen, der Anmeldeseite, Plakaten und in Nachrichten.',
+    'Ihr Logo und wie Kunden Sie erreichen: auf Karten, auch im Wallet, der Anmeldeseite, Plakaten und in Nachrichten.',
   logo: {
     title: 'Logo',
     none: 'Es gibt noch kein Logo. An seiner Stelle steht das Symbol der Stempel.',
@@ -25,7 +25,7 @@ export const brand: Translations['brand'] = {
     missing: 'Bitte einen der Vorschläge auswählen.',
   },
   contact: {
-    why: 'Auf der Rückseite der Pässe und unter der Karte im Browser. Leere Felder werden nicht gezeigt.',
+    why: 'Auf der Rückseite der Karte im Wallet und unter der Karte im Browser. Leere Felder werden nicht gezeigt.',
     optional: 'freiwillig',
     hints: {
       website: 'Zum Beispiel cafe.example',

@@ -2,7 +2,7 @@
 export const brand = {
   title: 'Brand',
   intro:
-    'Your logo and how customers reach you: on cards, passes, the signup page, posters and messages.',
+    'Your logo and how customers reach you: on cards, wallet passes, the sign-up page, posters and messages.',
   logo: {
     title: 'Logo',
     none: 'There is no logo yet. The icon of your stamps stands in its place.',
@@ -25,7 +25,7 @@ export const brand = {
     missing: 'Please choose one of the suggestions.',
   },
   contact: {
-    why: 'On the back of passes and below the card in the browser. Leave a field blank to hide it.',
+    why: 'On the back of wallet passes and below the card in the browser. Leave a field blank to hide it.',
     optional: 'optional',
     hints: {
       website: 'Such as cafe.example',

@@ -3,7 +3,7 @@ import type { Translations } from '../en.js';
 export const brand: Translations['brand'] = {
   title: 'Marca',
   intro:
-    'Su logotipo y cómo contactarle: en tarjetas, pases, la página de inscripción, carteles y mensajes.',
+    'Su logotipo y cómo contactarle: en tarjetas, pases, la página de registro, carteles y mensajes.',
   logo: {
     title: 'Logotipo',
     none: 'Todavía no hay logotipo. En su lugar aparece el icono de los sellos.',

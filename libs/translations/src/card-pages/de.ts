@@ -2,7 +2,7 @@ import type { Translations } from '../en.js';
 
 export const cardPages: Translations['cardPages'] = {
   title: 'Karten',
-  about: 'Was Ihre Kundschaft auf dem Handy hat, und wofür sie sammelt.',
+  about: 'Was Ihre Kunden auf dem Handy haben, und wofür sie sammeln.',
   newCard: 'Neue Karte',
   none: 'Noch keine Karten',
   noneWhy: 'Vorlage wählen, und in einer Minute ist die erste Karte fertig.',
@@ -103,7 +103,7 @@ export const cardPages: Translations['cardPages'] = {
   crop: { zoom: 'Zoom', across: 'Links – rechts', down: 'Oben – unten' },
   cropLabel: 'Der Teil des Bildes, den die Karte zeigt',
   rewards: 'Prämien',
-  rewardsHint: 'Eine Prämie verbraucht die Stempel bis zu ihrem Punkt auf dem Weg.',
+  rewardsHint: 'Beim Einlösen verbraucht eine Prämie die nötigen Stempel.',
   reward: (number) => `Prämie ${number}`,
   rewardName: 'Was es gibt',
   rewardStamps: 'Nötige Stempel',

@@ -4,7 +4,7 @@ const s = (count: number) => (count === 1 ? '' : 's');
 
 export const cardPages: Translations['cardPages'] = {
   title: 'Tarjetas',
-  about: 'Lo que sus clientes llevan en el móvil, y para qué coleccionan.',
+  about: 'Lo que sus clientes llevan en el teléfono, y para qué coleccionan.',
   newCard: 'Nueva tarjeta',
   none: 'Todavía no hay tarjetas',
   noneWhy: 'Elija una plantilla y su primera tarjeta estará lista en un minuto.',
@@ -105,7 +105,7 @@ export const cardPages: Translations['cardPages'] = {
   crop: { zoom: 'Zoom', across: 'De izquierda a derecha', down: 'De arriba abajo' },
   cropLabel: 'La parte de la imagen que muestra la tarjeta',
   rewards: 'Premios',
-  rewardsHint: 'Un premio gasta los sellos hasta su punto del camino.',
+  rewardsHint: 'Canjear un premio gasta los sellos necesarios.',
   reward: (number) => `Premio ${number}`,
   rewardName: 'Qué recibe el cliente',
   rewardStamps: 'Sellos necesarios',
@@ -124,7 +124,7 @@ export const cardPages: Translations['cardPages'] = {
   showToReward: 'Mostrar cuántos sellos faltan para el próximo premio',
   auxLabel: (number) => `Título ${number}`,
   auxValue: (number) => `Texto ${number}`,
-  auxHint: 'Por ejemplo, «Abierto» y «lu–sá». En un móvil solo caben las primeras palabras.',
+  auxHint: 'Por ejemplo, «Abierto» y «lu–sá». En un teléfono solo caben las primeras palabras.',
   limits: 'Límites y caducidad',
   perRequest: 'Máximo de sellos de una vez',
   perDay: 'Máximo de sellos al día por cliente',
@@ -177,9 +177,9 @@ export const cardPages: Translations['cardPages'] = {
     picture: 'Este archivo no es una imagen legible. Elija un PNG, JPEG o WebP de 2 MB como máximo',
     picturesFull: 'Su negocio ya no puede subir más imágenes. Elija un dibujo',
   },
-  tryIt: 'Pruébela en su móvil',
+  tryIt: 'Pruébela en su teléfono',
   tryItWhy:
-    'Escanee este código con el móvil para ver allí la tarjeta guardada. Funciona durante una hora.',
+    'Escanee este código con el teléfono para ver allí la tarjeta guardada. Funciona durante una hora.',
   tryItCode: 'Código QR que lleva a la vista previa',
   openPreview: 'Abrir la vista previa',
   preview: {

@@ -4,7 +4,7 @@ const s = (count: number) => (count < 2 ? '' : 's');
 
 export const cardPages: Translations['cardPages'] = {
   title: 'Cartes',
-  about: 'Ce que vos clients ont sur leur téléphone, et ce pour quoi ils collectionnent.',
+  about: 'Ce que vos clients ont sur leur téléphone, et ce qu’ils gagnent avec leurs tampons.',
   newCard: 'Nouvelle carte',
   none: 'Aucune carte pour le moment',
   noneWhy: 'Choisissez un modèle, et votre première carte est prête en une minute.',
@@ -101,7 +101,7 @@ export const cardPages: Translations['cardPages'] = {
   crop: { zoom: 'Zoom', across: 'De gauche à droite', down: 'De haut en bas' },
   cropLabel: 'La partie de l’image que la carte montre',
   rewards: 'Récompenses',
-  rewardsHint: 'Une récompense utilise les tampons jusqu’à son point du parcours.',
+  rewardsHint: 'Utiliser une récompense consomme les tampons requis.',
   reward: (number) => `Récompense ${number}`,
   rewardName: 'Ce que le client reçoit',
   rewardStamps: 'Tampons requis',
@@ -189,7 +189,7 @@ export const cardPages: Translations['cardPages'] = {
   archive: 'Archiver',
   archiveAsk: 'Archiver cette carte ?',
   archiveText:
-    'Les nouveaux clients ne peuvent plus l’obtenir. Ceux qui l’ont continuent à collectionner et à échanger.',
+    'Les nouveaux clients ne peuvent plus l’obtenir. Ceux qui l’ont continuent à collecter des tampons et à utiliser leurs récompenses.',
   archiveYes: 'Archiver',
   archiveNo: 'La garder en service',
   archiveDone: 'La carte est archivée.',

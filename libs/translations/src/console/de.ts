@@ -8,7 +8,7 @@ export const console: Translations['console'] = {
   overview: 'Überblick',
   stores: 'Ihre Geschäfte',
   groups: {
-    counter: 'Kasse',
+    counter: 'Theke',
     customers: 'Kunden',
     cards: 'Karten',
     numbers: 'Zahlen',
@@ -55,10 +55,6 @@ export const console: Translations['console'] = {
     newStore: 'Neues Geschäft',
     none: 'Noch keine Geschäfte',
     noneWhy: 'Bitten Sie die Inhaberin oder den Inhaber eines Geschäfts um eine Einladung.',
-  },
-  store: {
-    nothing: 'Hier gibt es nichts zu verwalten',
-    nothingWhy: 'Mehr Rechte vergibt die Inhaberin oder der Inhaber.',
   },
   form: {
     name: 'Name',
@@ -188,7 +184,7 @@ export const console: Translations['console'] = {
     acceptNew: 'Annehmen und anmelden',
     gone: 'Diese Einladung gilt nicht mehr',
     goneWhy:
-      'Sie wurde benutzt oder zurückgezogen oder ist abgelaufen. Bitte um eine neue Einladung bitten.',
+      'Sie wurde benutzt oder zurückgezogen oder ist abgelaufen. Bitte lassen Sie sich noch einmal einladen.',
   },
   tokens: {
     title: 'API-Tokens',
@@ -296,7 +292,7 @@ export const console: Translations['console'] = {
       'member.role_changed': 'Rolle geändert',
       'token.created': 'API-Token erstellt',
       'token.revoked': 'API-Token widerrufen',
-      'token.limited': 'Tempo des API-Tokens geändert',
+      'token.limited': 'Anfragelimit des API-Tokens geändert',
       'import.created': 'Kundendatei hochgeladen',
       'import.started': 'Import begonnen',
       'import.discarded': 'Import verworfen',
@@ -349,7 +345,7 @@ export const console: Translations['console'] = {
     change: (field, from, to) => `${field}: ${from} → ${to}`,
     quoted: (text) => `„${text}“`,
     nothing: 'nichts',
-    usualLimit: 'wie üblich',
+    usualLimit: 'der Standardwert',
     allEvents: 'alle Ereignisse',
   },
   invitationMail: {

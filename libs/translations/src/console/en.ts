@@ -59,10 +59,6 @@ export const console = {
     none: 'No stores yet',
     noneWhy: 'Ask the owner of a store to invite you.',
   },
-  store: {
-    nothing: 'Nothing to manage here',
-    nothingWhy: 'Ask an owner of the store to give you more rights.',
-  },
   form: {
     name: 'Name',
     nameHint: 'Only you and your team see this.',
@@ -297,8 +293,8 @@ export const console = {
       'member.role_changed': 'Role changed',
       'token.created': 'API token created',
       'token.revoked': 'API token revoked',
-      'token.limited': 'Speed of API token changed',
-      'import.created': 'Customers file uploaded',
+      'token.limited': 'Request limit of API token changed',
+      'import.created': 'Customer file uploaded',
       'import.started': 'Import started',
       'import.discarded': 'Import discarded',
       'import.undone': 'Import undone',
@@ -351,7 +347,7 @@ export const console = {
     change: (field: string, from: string, to: string) => `${field}: ${from} → ${to}`,
     quoted: (text: string) => `“${text}”`,
     nothing: 'nothing',
-    usualLimit: 'the usual',
+    usualLimit: 'the default',
     allEvents: 'all events',
   },
   /** The e-mail with the link of an invitation. */

@@ -8,7 +8,7 @@ export const console: Translations['console'] = {
   overview: 'Resumen',
   stores: 'Sus negocios',
   groups: {
-    counter: 'Caja',
+    counter: 'Mostrador',
     customers: 'Clientes',
     cards: 'Tarjetas',
     numbers: 'Cifras',
@@ -58,10 +58,6 @@ export const console: Translations['console'] = {
     newStore: 'Nuevo negocio',
     none: 'Todavía no hay negocios',
     noneWhy: 'Pida una invitación a la persona propietaria de un negocio.',
-  },
-  store: {
-    nothing: 'Aquí no hay nada que gestionar',
-    nothingWhy: 'Pida más permisos a un propietario del negocio.',
   },
   form: {
     name: 'Nombre',
@@ -296,7 +292,7 @@ export const console: Translations['console'] = {
       'member.role_changed': 'Rol cambiado',
       'token.created': 'Token de API creado',
       'token.revoked': 'Token de API revocado',
-      'token.limited': 'Velocidad del token de API cambiada',
+      'token.limited': 'Límite de solicitudes del token de API cambiado',
       'import.created': 'Archivo de clientes subido',
       'import.started': 'Importación iniciada',
       'import.discarded': 'Importación descartada',
@@ -349,7 +345,7 @@ export const console: Translations['console'] = {
     change: (field, from, to) => `${field}: ${from} → ${to}`,
     quoted: (text) => `«${text}»`,
     nothing: 'nada',
-    usualLimit: 'lo habitual',
+    usualLimit: 'el valor predeterminado',
     allEvents: 'todos los eventos',
   },
   invitationMail: {

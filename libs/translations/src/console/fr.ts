@@ -8,7 +8,7 @@ export const console: Translations['console'] = {
   overview: 'Vue d’ensemble',
   stores: 'Vos commerces',
   groups: {
-    counter: 'Caisse',
+    counter: 'Comptoir',
     customers: 'Clients',
     cards: 'Cartes',
     numbers: 'Chiffres',
@@ -17,8 +17,8 @@ export const console: Translations['console'] = {
   navigation: {
     cards: { title: 'Cartes', about: 'Aspect, récompenses, limites' },
     customers: { title: 'Clients', about: 'Trouver, corriger les tampons' },
-    counter: { title: 'Comptoir', about: 'Tamponner et échanger' },
-    locations: { title: 'Adresses', about: 'Vos points de vente sur la carte' },
+    counter: { title: 'Comptoir', about: 'Tamponner et remettre les récompenses' },
+    locations: { title: 'Adresses', about: 'Vos points de vente sur le plan' },
     posters: { title: 'Affiches', about: 'À imprimer et à afficher' },
     messages: { title: 'Messages', about: 'Liens envoyés aux clients' },
     numbers: { title: 'Chiffres', about: 'Comment va votre commerce' },
@@ -61,10 +61,6 @@ export const console: Translations['console'] = {
     newStore: 'Nouveau commerce',
     none: 'Aucun commerce pour l’instant',
     noneWhy: 'Demandez une invitation au propriétaire d’un commerce.',
-  },
-  store: {
-    nothing: 'Rien à gérer ici',
-    nothingWhy: 'Demandez plus de droits à un propriétaire du commerce.',
   },
   form: {
     name: 'Nom',
@@ -294,7 +290,7 @@ export const console: Translations['console'] = {
       'user.sign_in_paused': 'Connexion suspendue après des mots de passe incorrects',
       'user.pin_set': 'Code PIN du comptoir choisi',
       'user.pin_removed': 'Code PIN du comptoir retiré',
-      'user.pin_locked': 'Code PIN bloqué après des essais faux',
+      'user.pin_locked': 'Code PIN bloqué après des essais incorrects',
       'decoy_card.confirmed': 'Deuxième carte confirmée',
       'invitation.withdrawn': 'Invitation annulée',
       'member.added': 'A rejoint le commerce',
@@ -302,7 +298,7 @@ export const console: Translations['console'] = {
       'member.role_changed': 'Rôle changé',
       'token.created': 'Jeton d’API créé',
       'token.revoked': 'Jeton d’API révoqué',
-      'token.limited': 'Débit du jeton d’API changé',
+      'token.limited': 'Limite de requêtes du jeton d’API changée',
       'import.created': 'Fichier de clients envoyé',
       'import.started': 'Import commencé',
       'import.discarded': 'Import abandonné',
@@ -355,7 +351,7 @@ export const console: Translations['console'] = {
     change: (field, from, to) => `${field} : ${from} → ${to}`,
     quoted: (text) => `« ${text} »`,
     nothing: 'rien',
-    usualLimit: 'comme d’habitude',
+    usualLimit: 'la valeur par défaut',
     allEvents: 'tous les événements',
   },
   invitationMail: {

@@ -4,7 +4,7 @@ const stamps = (text: string, count: number) => `${text} ${count === 1 ? 'sello'
 
 export const counter: typeof en = {
   title: 'Mostrador',
-  chooseStore: '¿En qué tienda?',
+  chooseStore: '¿En qué negocio?',
   scanner: {
     aim: 'Ponga el código QR de la tarjeta delante de la cámara.',
     starting: 'La cámara se está iniciando…',
@@ -28,7 +28,7 @@ export const counter: typeof en = {
     refused: 'Esto no se pudo contar',
     dismiss: 'Entendido',
     again: 'Sellado hace un momento. ¿Añadir otro?',
-    signIn: 'Su sesión ha terminado. Lo que espera se conserva. Inicie sesión de nuevo.',
+    signIn: 'Su sesión ha terminado. Lo pendiente de enviar se conserva. Inicie sesión de nuevo.',
     signInLink: 'Iniciar sesión',
     busy: 'El servicio está ocupado. Se enviará en un momento.',
   },
@@ -40,7 +40,7 @@ export const counter: typeof en = {
     confirmed: 'Confirmado',
     enrolled: 'Tarjeta nueva',
     toGo: (text, reward) => `Faltan ${text} para ${reward}`,
-    toFull: (text) => `Faltan ${text} para la tarjeta llena`,
+    toFull: (text) => `Faltan ${text} para la tarjeta completa`,
     handedOver: 'Canjeado',
     plusOne: '+1',
     redeem: (reward) => `Canjear ${reward}`,
@@ -58,7 +58,7 @@ export const counter: typeof en = {
     scanNext: 'Escanear la siguiente tarjeta',
   },
   problems: {
-    unknown: 'Ninguna tarjeta de esta tienda tiene este código.',
+    unknown: 'Ninguna tarjeta de este negocio tiene este código.',
     limit: 'Esta tarjeta no admite más sellos por ahora. Ha llegado a su límite.',
     expired: 'Esta tarjeta ha caducado.',
     tooFew: 'No hay bastantes sellos en la tarjeta.',
@@ -127,7 +127,8 @@ export const counter: typeof en = {
     done: 'Su PIN está guardado.',
     removed: 'Su PIN se ha quitado.',
     length: 'Un PIN tiene de 4 a 6 cifras.',
-    guessable: 'Este PIN se adivina. Elija cifras que no se repitan ni sean consecutivas.',
+    guessable:
+      'Este PIN es fácil de adivinar. Elija cifras que no se repitan ni sean consecutivas.',
     wrongPassword: 'La contraseña es incorrecta.',
     back: 'Su cuenta',
   },

@@ -4,7 +4,7 @@ const stamps = (text: string, count: number) => `${text} ${count < 2 ? 'tampon' 
 
 export const counter: typeof en = {
   title: 'Comptoir',
-  chooseStore: 'Dans quel magasin ?',
+  chooseStore: 'Dans quel commerce ?',
   scanner: {
     aim: 'Placez le QR code de la carte devant la caméra.',
     starting: 'La caméra démarre…',
@@ -28,22 +28,23 @@ export const counter: typeof en = {
     refused: 'Ceci n’a pas pu être compté',
     dismiss: 'Compris',
     again: 'Tamponné à l’instant. En ajouter un autre ?',
-    signIn: 'Votre session est terminée. Ce qui attend est conservé. Veuillez vous reconnecter.',
+    signIn:
+      'Votre session est terminée. Les envois en attente sont conservés. Veuillez vous reconnecter.',
     signInLink: 'Se connecter',
     busy: 'Le service est occupé. L’envoi se fera dans un instant.',
   },
   answer: {
     of: (have, goal) => `${have} sur ${goal}`,
     added: (text, count) => `${stamps(text, count)} en plus`,
-    redeemed: (reward) => `${reward} : échangé`,
+    redeemed: (reward) => `Récompense utilisée : ${reward}`,
     undone: 'Annulé',
     confirmed: 'Confirmé',
     enrolled: 'Nouvelle carte',
     toGo: (text, reward) => `Encore ${text} avant ${reward}`,
     toFull: (text) => `Encore ${text} avant la carte pleine`,
-    handedOver: 'Échangé',
+    handedOver: 'Utilisée',
     plusOne: '+1',
-    redeem: (reward) => `Échanger ${reward}`,
+    redeem: (reward) => `Utiliser : ${reward}`,
     uses: (text, count) => `coûte ${stamps(text, count)}`,
     undo: 'Annuler',
     recent: (ago, who) => `Tamponné ${ago} par ${who} : en ajouter un autre ?`,
@@ -58,7 +59,7 @@ export const counter: typeof en = {
     scanNext: 'Scanner la carte suivante',
   },
   problems: {
-    unknown: 'Aucune carte de ce magasin n’a ce code.',
+    unknown: 'Aucune carte de ce commerce n’a ce code.',
     limit: 'Cette carte n’accepte plus de tampon pour le moment. Sa limite est atteinte.',
     expired: 'Cette carte a expiré.',
     tooFew: 'Il n’y a pas assez de tampons sur la carte.',
@@ -107,9 +108,9 @@ export const counter: typeof en = {
     submit: 'Changer',
     none: 'Personne d’autre n’a de code PIN. Chacun choisit le sien sur la page de son compte.',
     why: 'Ensuite, cet appareil n’ouvre que le comptoir, jusqu’à une connexion avec mot de passe.',
-    wrong: 'Le code PIN est faux.',
+    wrong: 'Le code PIN est incorrect.',
     locked:
-      'Ce code PIN a été faux trop souvent. Il faut en choisir un autre sur la page du compte.',
+      'Ce code PIN a été incorrect trop souvent. Il faut en choisir un autre sur la page du compte.',
     choose: 'Veuillez choisir une personne.',
   },
   pin: {
@@ -123,14 +124,14 @@ export const counter: typeof en = {
     remove: 'Retirer le code PIN',
     isSet: 'Vous avez un code PIN.',
     isLocked:
-      'Votre code PIN a été faux trop souvent et ne fonctionne plus. Choisissez-en un autre.',
+      'Votre code PIN a été incorrect trop souvent et ne fonctionne plus. Choisissez-en un autre.',
     isNone: 'Vous n’avez pas de code PIN.',
     done: 'Votre code PIN est enregistré.',
     removed: 'Votre code PIN est retiré.',
     length: 'Un code PIN a 4 à 6 chiffres.',
     guessable:
-      'Ce code PIN se devine. Choisissez des chiffres qui ne se répètent pas et ne se suivent pas.',
-    wrongPassword: 'Le mot de passe est faux.',
+      'Ce code PIN est facile à deviner. Choisissez des chiffres qui ne se répètent pas et ne se suivent pas.',
+    wrongPassword: 'Le mot de passe est incorrect.',
     back: 'Votre compte',
   },
 };

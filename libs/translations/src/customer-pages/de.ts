@@ -226,7 +226,7 @@ export const customerPages: Translations['customerPages'] = {
     remove: 'Stempel abziehen',
     count: 'Anzahl der Stempel',
     reason: 'Grund',
-    reasonHint: 'Für den Verlauf, etwa „An der Kasse wurde ein Stempel vergessen“.',
+    reasonHint: 'Für den Verlauf, etwa „An der Theke wurde ein Stempel vergessen“.',
     save: 'Berichtigen',
     cancel: 'Abbrechen',
   },
@@ -329,7 +329,8 @@ export const customerPages: Translations['customerPages'] = {
     erased: 'Diese Person wurde gelöscht.',
     merged: 'Dieser Eintrag wurde mit einem anderen zusammengeführt.',
     hasCard: 'Diese Karte ist schon ausgegeben.',
-    limit: 'Das Geschäft hat so viele Kunden, wie es haben darf.',
+    limit:
+      'Das Geschäft hat so viele Kunden, wie es haben darf. Bitte die Person fragen, die diesen Dienst betreibt.',
     notReversible:
       'Dieser Eintrag lässt sich nicht rückgängig machen. Die Stempel lassen sich stattdessen berichtigen.',
     tooLate:

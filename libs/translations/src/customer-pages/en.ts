@@ -53,7 +53,7 @@ export const customerPages = {
     card: 'Card',
     noCard: 'No card yet',
     sendLink: 'Send the link to the card',
-    sendLinkHint: 'By e-mail, or by SMS if there is only a phone number.',
+    sendLinkHint: 'By e-mail, or by text message if there is only a phone number.',
     consents: 'Consents',
     consentsHint: 'Tick only what the person has agreed to.',
     marketing: 'Marketing',
@@ -159,7 +159,7 @@ export const customerPages = {
       metadata: 'further data',
       external_references: 'ids in other systems',
       marketing_consent: 'marketing consent',
-      sms_consent: 'SMS consent',
+      sms_consent: 'text message consent',
     },
     kinds: {
       'customer.created': 'New customer',
@@ -331,7 +331,8 @@ export const customerPages = {
     erased: 'This person was erased.',
     merged: 'This customer was merged into another one.',
     hasCard: 'The customer has this card already.',
-    limit: 'The store has as many customers as it may have.',
+    limit:
+      'The store has as many customers as it may have. Please ask the person who runs this service.',
     notReversible: 'This entry cannot be undone. Correct the stamps instead.',
     tooLate: 'Staff can undo only what they did themselves, for ten minutes. Please ask a manager.',
     /** @param detail in English, as the API says it */

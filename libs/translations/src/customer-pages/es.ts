@@ -82,8 +82,8 @@ export const customerPages: Translations['customerPages'] = {
     expired: 'Caducada',
     ready: (rewards) => `Ya se puede canjear: ${rewards}`,
     code: 'Código de la tarjeta',
-    installed: 'En el móvil',
-    notInstalled: 'Todavía en ningún móvil',
+    installed: 'En el teléfono',
+    notInstalled: 'Todavía en ningún teléfono',
     correct: 'Corregir los sellos',
     explain: 'Explicar',
     sendLink: 'Enviar el enlace de nuevo',
@@ -226,7 +226,7 @@ export const customerPages: Translations['customerPages'] = {
     remove: 'Quitar sellos',
     count: 'Número de sellos',
     reason: 'Motivo',
-    reasonHint: 'Para el historial, por ejemplo «Se olvidó un sello en la caja».',
+    reasonHint: 'Para el historial, por ejemplo «Se olvidó un sello en el mostrador».',
     save: 'Corregir',
     cancel: 'Cancelar',
   },
@@ -327,10 +327,11 @@ export const customerPages: Translations['customerPages'] = {
     erased: 'Esta persona se ha borrado.',
     merged: 'Este cliente se unió a otro.',
     hasCard: 'El cliente ya tiene esta tarjeta.',
-    limit: 'El negocio ya tiene todos los clientes que puede tener.',
+    limit:
+      'El negocio ya tiene todos los clientes que puede tener. Consulte a quien gestiona este servicio.',
     notReversible: 'Esta entrada no se puede deshacer. Corrija los sellos en su lugar.',
     tooLate:
-      'El equipo solo puede deshacer lo que ha hecho cada uno, durante diez minutos. Pregunte a un responsable.',
+      'El equipo solo puede deshacer lo que ha hecho cada uno, durante diez minutos. Pregunte a un encargado.',
     refused: (detail) => `Se ha rechazado: ${detail}`,
   },
 };

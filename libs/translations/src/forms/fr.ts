@@ -77,7 +77,7 @@ export const forms: FormTexts = {
     'was invited a moment ago': 'Cette personne vient d’être invitée.',
     'There are {} open invitations already': (max = '') =>
       `Il y a déjà ${max} invitations en attente.`,
-    'Withdraw some of them first': 'Retirez-en d’abord quelques-unes.',
+    'Withdraw some of them first': 'Annulez-en d’abord quelques-unes.',
     'There is an account with this address: sign in':
       'Il existe déjà un compte avec cette adresse. Veuillez vous connecter.',
     'This invitation is for {}': (email = '') => `Cette invitation est destinée à ${email}.`,

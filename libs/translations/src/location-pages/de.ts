@@ -42,7 +42,7 @@ export const locationPages: Translations['locationPages'] = {
   here: 'Meinen Standort verwenden',
   locating: 'Der Standort wird bestimmt …',
   hereFailed:
-    'Dieses Gerät hat seinen Standort nicht verraten. Bitte im Browser erlauben oder den Link einer Karte einfügen.',
+    'Dieses Gerät hat seinen Standort nicht mitgeteilt. Bitte im Browser erlauben oder den Link einer Karte einfügen.',
   link: 'Link einer Karte',
   linkHint: 'Von Google Maps, Apple Karten oder OpenStreetMap. Auch „53.5503, 9.9929“ geht.',
   findOn: (map) => `Die Filiale auf ${map} suchen`,
@@ -61,7 +61,7 @@ export const locationPages: Translations['locationPages'] = {
   remove: 'Standort entfernen',
   removeAsk: 'Diesen Standort entfernen?',
   removeText:
-    'In seiner Nähe erscheinen keine Karten mehr, und Kassen können ihn nicht mehr angeben. In der Geschichte bleibt er.',
+    'In seiner Nähe erscheinen keine Karten mehr, und Kassen können ihn nicht mehr angeben. Im Verlauf bleibt er.',
   removeYes: 'Entfernen',
   keep: 'Behalten',
   removePinAsk: 'Diese Markierung entfernen?',

@@ -38,8 +38,8 @@ export const locationPages = {
   here: 'Use where I am',
   locating: 'Finding out where you are …',
   hereFailed:
-    'This device did not tell where it is. Please allow it in the browser, or paste the link of a map.',
-  link: 'Link of a map',
+    'This device did not share its location. Please allow that in the browser, or paste a link from a map.',
+  link: 'Link from a map',
   linkHint: 'From Google Maps, Apple Maps or OpenStreetMap. “53.5503, 9.9929” works too.',
   findOn: (map: string) => `Find the shop on ${map}`,
   numbers: 'More: enter the numbers',
@@ -79,7 +79,7 @@ export const locationPages = {
   errors: {
     name: 'Please enter a name with up to 255 characters',
     address: 'Please enter an address with up to 500 characters',
-    place: 'Please paste the link of a map, or two numbers such as 53.5503, 9.9929',
+    place: 'Please paste a link from a map, or two numbers such as 53.5503, 9.9929',
   },
   credits: {
     offline: 'Places: GeoNames (geonames.org), CC BY 4.0',

@@ -3,10 +3,10 @@ import type { Translations } from '../en.js';
 export const locationPages: Translations['locationPages'] = {
   title: 'Locales',
   about:
-    'Los móviles pueden mostrar la tarjeta cuando un cliente está cerca de uno de sus locales. Para eso necesitan el punto exacto en el mapa.',
+    'Los teléfonos pueden mostrar la tarjeta cuando un cliente está cerca de uno de sus locales. Para eso necesitan el punto exacto en el mapa.',
   add: 'Añadir un local',
   none: 'Todavía no hay locales',
-  noneWhy: 'Añada su local, para que los móviles muestren la tarjeta cuando alguien esté cerca.',
+  noneWhy: 'Añada su local, para que los teléfonos muestren la tarjeta cuando alguien esté cerca.',
   more: 'Más locales',
   columns: { name: 'Nombre', address: 'Dirección', map: 'En el mapa' },
   actions: 'Acciones',
@@ -21,15 +21,15 @@ export const locationPages: Translations['locationPages'] = {
   },
   explanations: {
     found: 'La dirección se ha encontrado. Mire el mapa y confirme el punto si es correcto.',
-    town: 'Solo se ha encontrado la población. Marque el punto, para que los móviles muestren la tarjeta cerca del local.',
+    town: 'Solo se ha encontrado la población. Marque el punto, para que los teléfonos muestren la tarjeta cerca del local.',
     lookingUp: 'Se está buscando la dirección. No hace falta esperar: una marca es más exacta.',
     notFound:
-      'La dirección no se ha encontrado. Marque el punto, para que los móviles muestren la tarjeta cerca del local.',
+      'La dirección no se ha encontrado. Marque el punto, para que los teléfonos muestren la tarjeta cerca del local.',
   },
   newTitle: 'Nuevo local',
   details: 'Nombre y dirección',
   name: 'Nombre',
-  nameHint: 'Por ejemplo, «Centro». Los clientes lo ven en el móvil.',
+  nameHint: 'Por ejemplo, «Centro». Los clientes lo ven en el teléfono.',
   address: 'Dirección',
   addressHint: 'Calle, código postal, población y país.',
   addressChanges: 'Con otra dirección, la marca se quita.',
@@ -64,7 +64,7 @@ export const locationPages: Translations['locationPages'] = {
   keep: 'Conservarlo',
   removePinAsk: '¿Quitar esta marca?',
   removePinText:
-    'La dirección se busca de nuevo. Si solo se encuentra la población, los móviles ya no muestran la tarjeta cerca del local.',
+    'La dirección se busca de nuevo. Si solo se encuentra la población, los teléfonos ya no muestran la tarjeta cerca del local.',
   removePinYes: 'Quitar la marca',
   back: 'Todos los locales',
   done: {

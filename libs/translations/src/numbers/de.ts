@@ -2,7 +2,8 @@ import type { Translations } from '../en.js';
 
 export const numbers: Translations['numbers'] = {
   title: 'Zahlen',
-  intro: 'Wie Ihr Geschäft läuft. Was Sie stornieren, wird am Tag abgezogen, an dem es geschah.',
+  intro:
+    'Wie Ihr Geschäft läuft. Was Sie rückgängig machen, wird an dem Tag abgezogen, an dem es geschah.',
   period: 'Zeitraum',
   periods: { days: 'Letzte 30 Tage', weeks: 'Letzte 12 Wochen', months: 'Letzte 12 Monate' },
   card: 'Karte',

@@ -2,7 +2,7 @@ import type { Translations } from '../en.js';
 
 export const numbers: Translations['numbers'] = {
   title: 'Cifras',
-  intro: 'Cómo va su negocio. Lo que usted anula se descuenta del día en que ocurrió.',
+  intro: 'Cómo va su negocio. Lo que usted deshace se descuenta del día en que ocurrió.',
   period: 'Periodo',
   periods: {
     days: 'Últimos 30 días',

@@ -1,11 +1,6 @@
 import type { Translations } from '../en.js';
 
 export const overview: Translations['overview'] = {
-  roles: {
-    owner: 'Sie sind Inhaberin oder Inhaber',
-    manager: 'Sie verwalten dieses Geschäft',
-    staff: 'Sie gehören zum Team',
-  },
   today: 'Heute',
   allNumbers: 'Alle Zahlen',
   waiting: 'Wartet auf Sie',
@@ -14,8 +9,7 @@ export const overview: Translations['overview'] = {
   messagesWhy: 'Links zu Karten, die Kunden nicht bekommen haben',
   rewards: (text, count) => `${text} ${count === 1 ? 'Prämie ist' : 'Prämien sind'} einlösbar`,
   rewardsWhy: 'Kunden können jederzeit danach fragen',
-  imports: (text, count) =>
-    `${text} ${count === 1 ? 'Import wartet auf seinen' : 'Importe warten auf ihren'} Start`,
+  imports: (text, count) => `${text} ${count === 1 ? 'Import ist' : 'Importe sind'} startbereit`,
   importsWhy: 'Geprüft, aber noch nicht importiert',
   setUp: 'Geschäft einrichten',
   progress: (done, all) => `${done} von ${all} erledigt`,
@@ -53,5 +47,5 @@ export const overview: Translations['overview'] = {
   serviceMissing: 'Nicht eingerichtet',
   pages: 'Alle Seiten',
   empty: 'Hier gibt es nichts zu verwalten',
-  emptyWhy: 'Fragen Sie eine Inhaberin oder einen Inhaber, was Sie tun können sollen.',
+  emptyWhy: 'Mehr Rechte vergibt die Inhaberin oder der Inhaber.',
 };

@@ -1,22 +1,17 @@
 /** The first page of a store. */
 export const overview = {
-  roles: {
-    owner: 'You are an owner',
-    manager: 'You are a manager',
-    staff: 'You are on the team',
-  },
   today: 'Today',
   allNumbers: 'All numbers',
   waiting: 'Waiting for you',
   /** @param count of messages to customers that were not sent */
   messages: (text: string, count: number) =>
     `${text} ${count === 1 ? 'message was' : 'messages were'} not sent`,
-  messagesWhy: 'Links to cards that customers have not got',
+  messagesWhy: 'Links to cards that did not reach customers',
   rewards: (text: string, count: number) =>
     `${text} ${count === 1 ? 'reward is' : 'rewards are'} ready to redeem`,
   rewardsWhy: 'Customers can ask for them at any time',
   imports: (text: string, count: number) =>
-    `${text} ${count === 1 ? 'import waits' : 'imports wait'} for its start`,
+    `${text} ${count === 1 ? 'import is' : 'imports are'} ready to start`,
   importsWhy: 'Checked, but not imported yet',
   setUp: 'Set up your store',
   /** @param done how many of the steps are done */
@@ -28,7 +23,7 @@ export const overview = {
       text: 'Choose colours, stamps and what they are for.',
     },
     reward: { title: 'Add a reward', text: 'What customers get for their stamps.' },
-    logo: { title: 'Add your logo', text: 'It appears on cards, posters and mails.' },
+    logo: { title: 'Add your logo', text: 'It appears on cards, posters and e-mails.' },
     location: { title: 'Add your first location', text: 'Phones show the card when it is near.' },
     poster: { title: 'Print a poster', text: 'Customers scan it and get the card on their phone.' },
     team: { title: 'Invite your team', text: 'Everyone signs in as themselves.' },
@@ -42,12 +37,12 @@ export const overview = {
   operatorWhy: 'You cannot do this yourself. Ask whoever runs Inkpad for you.',
   services: {
     mail: 'E-mails: links to cards and new passwords are sent by e-mail',
-    sms: 'SMS: links to cards are sent by SMS',
+    sms: 'Text messages: links to cards are sent by text message',
     apple: 'Apple Wallet: cards can be added to iPhones',
     google: 'Google Wallet: cards can be added to Android phones',
   },
   serviceMissing: 'Not set up',
   pages: 'All pages',
   empty: 'Nothing to manage here',
-  emptyWhy: 'Ask an owner of the store what you should be able to do.',
+  emptyWhy: 'Ask an owner of the store to give you more rights.',
 };

@@ -1,11 +1,6 @@
 import type { Translations } from '../en.js';
 
 export const overview: Translations['overview'] = {
-  roles: {
-    owner: 'Usted es propietario',
-    manager: 'Usted es responsable',
-    staff: 'Usted forma parte del equipo',
-  },
   today: 'Hoy',
   allNumbers: 'Todas las cifras',
   waiting: 'Pendiente de usted',
@@ -16,8 +11,8 @@ export const overview: Translations['overview'] = {
     `${text} ${count === 1 ? 'premio se puede canjear' : 'premios se pueden canjear'}`,
   rewardsWhy: 'Los clientes pueden pedirlos en cualquier momento',
   imports: (text, count) =>
-    `${text} ${count === 1 ? 'importación espera su inicio' : 'importaciones esperan su inicio'}`,
-  importsWhy: 'Comprobada, pero aún no importada',
+    `${text} ${count === 1 ? 'importación lista' : 'importaciones listas'} para empezar`,
+  importsWhy: 'Ya comprobado, pero aún sin importar',
   setUp: 'Preparar su negocio',
   progress: (done, all) => `${done} de ${all}`,
   done: 'Hecho',
@@ -54,5 +49,5 @@ export const overview: Translations['overview'] = {
   serviceMissing: 'Sin configurar',
   pages: 'Todas las páginas',
   empty: 'Aquí no hay nada que gestionar',
-  emptyWhy: 'Pregunte a un propietario del negocio qué debería poder hacer.',
+  emptyWhy: 'Pida más permisos a un propietario del negocio.',
 };

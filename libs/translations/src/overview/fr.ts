@@ -1,11 +1,6 @@
 import type { Translations } from '../en.js';
 
 export const overview: Translations['overview'] = {
-  roles: {
-    owner: 'Vous êtes propriétaire',
-    manager: 'Vous êtes responsable',
-    staff: 'Vous faites partie de l’équipe',
-  },
   today: 'Aujourd’hui',
   allNumbers: 'Tous les chiffres',
   waiting: 'En attente de vous',
@@ -57,5 +52,5 @@ export const overview: Translations['overview'] = {
   serviceMissing: 'Non configuré',
   pages: 'Toutes les pages',
   empty: 'Rien à gérer ici',
-  emptyWhy: 'Demandez à un propriétaire du commerce ce que vous devriez pouvoir faire.',
+  emptyWhy: 'Demandez plus de droits à un propriétaire du commerce.',
 };

@@ -67,7 +67,7 @@ export const posterConsole = {
   saved: 'Saved. Posters that are printed already keep working.',
   created: 'The poster is ready to print.',
   pause: 'Pause sign-ups',
-  pauseHint: 'Whoever scans it then reads that sign-up is closed right now.',
+  pauseHint: 'People who scan it are told that sign-up is closed right now.',
   resume: 'Open sign-ups',
   pausedNow: 'Sign-ups are paused.',
   resumedNow: 'Sign-ups are open.',

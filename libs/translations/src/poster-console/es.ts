@@ -5,7 +5,7 @@ const s = (count: number) => (count === 1 ? '' : 's');
 export const posterConsole: Translations['posterConsole'] = {
   title: 'Carteles',
   about:
-    'Imprímalos y cuélguelos. Los clientes escanean uno, se registran y tienen la tarjeta en el móvil.',
+    'Imprímalos y cuélguelos. Los clientes escanean uno, se registran y tienen la tarjeta en el teléfono.',
   add: 'Crear un cartel',
   none: 'Todavía no hay carteles',
   noneWhy: 'Con un cartel, los clientes se registran solos.',

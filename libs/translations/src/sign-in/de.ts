@@ -91,7 +91,7 @@ export const signIn: SignInTexts = {
       afresh:
         'Sie sind angemeldet. Ihre Adresse war bisher nicht bestätigt, also könnte das Konto von jemand anderem angelegt worden sein. Zur Sicherheit gelten sein Passwort, seine Codes, API-Tokens und alle anderen Anmeldungen nicht mehr. Bitte neue Tokens für Kassen und Webshops erstellen.',
       password: 'Das neue Passwort gilt. Überall sonst wurden Sie abgemeldet.',
-      session: 'Jener Browser ist abgemeldet.',
+      session: 'Der Browser ist abgemeldet.',
       sessions: 'Überall sonst wurden Sie abgemeldet.',
       second_factor_off: 'Die Anmeldung in zwei Schritten ist aus.',
     },
@@ -150,10 +150,10 @@ export const signIn: SignInTexts = {
     unreachableWhy: 'Bitte gleich noch einmal versuchen oder mit dem Passwort anmelden.',
     noAccount: 'Hier gibt es noch kein Konto für Sie',
     noAccountWhy: (email) =>
-      `Die Firma hat Sie als ${email} angemeldet. Bitte um eine Einladung für diese Adresse bitten.`,
+      `Die Firma hat Sie als ${email} angemeldet. Die Inhaberin oder der Inhaber eines Geschäfts kann diese Adresse einladen.`,
     taken: 'Dieses Konto gehört jemand anderem',
     takenWhy: (email) =>
-      `Jemand anderes in der Firma hat sich schon als ${email} angemeldet. Wenn die Adresse jetzt Ihnen gehört, kann die Person, die diesen Dienst betreibt, das Konto von jener Person trennen.`,
+      `Jemand anderes in der Firma hat sich schon als ${email} angemeldet. Wenn die Adresse jetzt Ihnen gehört, kann die Person, die diesen Dienst betreibt, das Konto von dieser Person trennen.`,
   },
   mails: {
     hello: (name) => `Guten Tag ${name},`,

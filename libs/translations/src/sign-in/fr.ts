@@ -109,7 +109,7 @@ export const signIn: SignInTexts = {
     step1: '1. Ajoutez Inkpad à votre application d’authentification',
     onThisPhone: 'Configurer sur ce téléphone',
     scan: 'Scannez ceci avec l’application :',
-    qrCode: 'Code QR pour votre application d’authentification',
+    qrCode: 'QR code pour votre application d’authentification',
     cannotScan: 'Aucun des deux ne marche ?',
     enterKey: 'Saisissez cette clé dans l’application :',
     step2: '2. Saisissez le code qu’elle affiche',

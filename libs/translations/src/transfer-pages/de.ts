@@ -86,7 +86,7 @@ export const transfers: Translations['transfers'] = {
   cardClosed: 'Diese Karte bekommen neue Kunden nicht mehr.',
   changedMeanwhile:
     'Dieser Import hat sich inzwischen geändert. Bitte sehen Sie ihn sich noch einmal an.',
-  dateOrder: 'Daten wie 03/04/2000',
+  dateOrder: 'Datumsangaben wie 03/04/2000',
   dateOrderNeeded: 'Ist 03/04/2000 der 3. April oder der 4. März? Bitte wählen Sie.',
   dateOrders: {
     auto: 'Aus der Datei erkennen',
@@ -151,7 +151,7 @@ export const transfers: Translations['transfers'] = {
     customers: 'Namen, Kontaktdaten, Einwilligungen und Stempel',
     customer_cards: 'Jede Karte mit ihren Stempeln und Prämien',
     redemptions: 'Ausgegebene Prämien mit Zeit, Standort und Person',
-    history: 'Jeder Stempel, jede Korrektur und jede Änderung',
+    history: 'Jeder Stempel, jede Berichtigung und jede Änderung',
   },
   what: 'Was',
   format: 'Format',
@@ -159,8 +159,8 @@ export const transfers: Translations['transfers'] = {
   from: 'Von',
   to: 'Bis',
   rangeHint: 'Für Einlösungen und den Verlauf. Leer lassen für alles.',
-  rangeInvalid: 'muss ein Datum wie 2026-03-01 sein',
-  rangeReversed: 'darf nicht vor dem ersten Tag liegen',
+  rangeInvalid: 'Bitte ein Datum wie 2026-03-01 eingeben.',
+  rangeReversed: 'Der letzte Tag darf nicht vor dem ersten liegen.',
   exportButton: 'Herunterladen',
   exportSome: 'Format und Zeitraum wählen',
 };

@@ -24,8 +24,7 @@ export const webhookPages: Translations['webhookPages'] = {
   reasons: {
     disabled_by_user: 'Jemand hat ihn pausiert. Ereignisse werden seitdem nicht gesendet.',
     failing: 'Er wurde abgeschaltet, weil drei Tage lang nichts zugestellt werden konnte.',
-    blocked_address:
-      'Er wurde abgeschaltet, weil seine Adresse in ein Netz führt, das nicht erreicht werden darf.',
+    blocked_address: 'Er wurde abgeschaltet, weil seine Adresse in ein privates Netz führt.',
   },
   allEvents: 'Alle Ereignisse',
   events: (text, count) => `${text} ${count === 1 ? 'Ereignis' : 'Ereignisse'}`,
@@ -232,9 +231,9 @@ export const webhookPages: Translations['webhookPages'] = {
   errors: {
     check: 'Bitte die markierten Felder prüfen.',
     url: 'Bitte eine öffentliche https-Adresse eingeben, etwa https://shop.example/webhooks.',
-    blocked: 'Diese Adresse führt in ein Netz, das nicht erreicht werden darf.',
+    blocked: 'Diese Adresse führt in ein privates Netz. Bitte eine öffentliche Adresse eingeben.',
     events: 'Bitte mindestens ein Ereignis auswählen.',
-    flat: 'Nur die Daten lassen sich bei genau einem Ereignis senden.',
+    flat: 'Das Format „Nur die Daten“ braucht genau ein Ereignis. Bitte eines oder das andere Format wählen.',
     headers: 'Bitte jeden Header als „Name: Wert“ schreiben, höchstens zehn.',
     header: (detail) => `Das wurde abgelehnt: ${detail}`,
     description: 'Bitte höchstens 255 Zeichen verwenden.',
@@ -243,9 +242,9 @@ export const webhookPages: Translations['webhookPages'] = {
     to: 'Das Ende muss nach dem Anfang liegen.',
     disabled: 'Der Webhook ist pausiert. Bitte zuerst einschalten.',
     running: 'Ein früherer Zeitraum wird noch gesendet. Bitte später noch einmal versuchen.',
-    gone: 'Das Ereignis wird nicht mehr aufbewahrt.',
+    gone: 'Das Ereignis wird nicht mehr aufbewahrt und lässt sich deshalb nicht erneut senden.',
     busy: 'Andere Tests laufen noch. Bitte gleich noch einmal versuchen.',
-    limit: 'Das Geschäft hat so viele Webhooks, wie es haben darf.',
+    limit: 'Das Geschäft hat so viele Webhooks, wie es haben darf. Bitte zuerst einen löschen.',
     refused: (detail) => `Das wurde abgelehnt: ${detail}`,
   },
 };

@@ -23,8 +23,7 @@ export const webhookPages = {
   reasons: {
     disabled_by_user: 'Somebody paused it. Events since then are not sent.',
     failing: 'It was turned off because nothing could be delivered for three days.',
-    blocked_address:
-      'It was turned off because its address leads into a network that may not be reached.',
+    blocked_address: 'It was turned off because its address leads into a private network.',
   },
   allEvents: 'All events',
   events: (text: string, count: number) => `${text} ${count === 1 ? 'event' : 'events'}`,
@@ -228,9 +227,9 @@ export const webhookPages = {
   errors: {
     check: 'Please check the marked fields.',
     url: 'Please enter a public https address, such as https://shop.example/webhooks.',
-    blocked: 'This address leads into a network that may not be reached.',
+    blocked: 'This address leads into a private network. Please enter a public address.',
     events: 'Please choose at least one event.',
-    flat: 'Only the data can be sent for exactly one event.',
+    flat: 'The format “Only the data” needs exactly one event. Please choose one, or the other format.',
     headers: 'Please write each header as “Name: value”, at most ten.',
     header: (detail: string) => `This was refused: ${detail}`,
     description: 'Please use at most 255 characters.',
@@ -239,9 +238,9 @@ export const webhookPages = {
     to: 'The end must be after the beginning.',
     disabled: 'The webhook is paused. Turn it on first.',
     running: 'An earlier period is still being sent. Please try again in a while.',
-    gone: 'The event is no longer kept.',
+    gone: 'The event is no longer kept, so it cannot be sent again.',
     busy: 'Other tests are still running. Please try again in a moment.',
-    limit: 'The store has as many webhooks as it may have.',
+    limit: 'The store has as many webhooks as it may have. Delete one first.',
     refused: (detail: string) => `This was refused: ${detail}`,
   },
 };

@@ -24,7 +24,7 @@ export const webhookPages: Translations['webhookPages'] = {
   reasons: {
     disabled_by_user: 'Alguien lo puso en pausa. Desde entonces no se envían eventos.',
     failing: 'Se apagó porque durante tres días no se pudo entregar nada.',
-    blocked_address: 'Se apagó porque su dirección lleva a una red a la que no se puede acceder.',
+    blocked_address: 'Se apagó porque su dirección lleva a una red privada.',
   },
   allEvents: 'Todos los eventos',
   events: (text, count) => `${text} evento${count === 1 ? '' : 's'}`,
@@ -230,9 +230,9 @@ export const webhookPages: Translations['webhookPages'] = {
   errors: {
     check: 'Revise los campos marcados.',
     url: 'Escriba una dirección https pública, por ejemplo https://shop.example/webhooks.',
-    blocked: 'Esta dirección lleva a una red a la que no se puede acceder.',
+    blocked: 'Esta dirección lleva a una red privada. Escriba una dirección pública.',
     events: 'Elija al menos un evento.',
-    flat: 'Solo los datos se pueden enviar con un único evento.',
+    flat: 'El formato «Solo los datos» necesita un único evento. Elija uno, o el otro formato.',
     headers: 'Escriba cada cabecera como «Nombre: valor», como mucho diez.',
     header: (detail) => `Se ha rechazado: ${detail}`,
     description: 'Use como mucho 255 caracteres.',
@@ -241,9 +241,9 @@ export const webhookPages: Translations['webhookPages'] = {
     to: 'El final debe ser posterior al principio.',
     disabled: 'El webhook está en pausa. Actívelo primero.',
     running: 'Todavía se está enviando un periodo anterior. Inténtelo más tarde.',
-    gone: 'El evento ya no se conserva.',
+    gone: 'El evento ya no se conserva, así que no se puede reenviar.',
     busy: 'Hay otras pruebas en curso. Inténtelo en un momento.',
-    limit: 'El negocio ya tiene todos los webhooks que puede tener.',
+    limit: 'El negocio ya tiene todos los webhooks que puede tener. Elimine uno primero.',
     refused: (detail) => `Se ha rechazado: ${detail}`,
   },
 };

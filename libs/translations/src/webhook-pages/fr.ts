@@ -24,8 +24,7 @@ export const webhookPages: Translations['webhookPages'] = {
   reasons: {
     disabled_by_user: 'Quelqu’un l’a mis en pause. Depuis, les événements ne sont pas envoyés.',
     failing: 'Il a été arrêté parce que rien n’a pu être livré pendant trois jours.',
-    blocked_address:
-      'Il a été arrêté parce que son adresse mène à un réseau qui ne doit pas être atteint.',
+    blocked_address: 'Il a été arrêté parce que son adresse mène à un réseau privé.',
   },
   allEvents: 'Tous les événements',
   events: (text, count) => `${text} événement${count < 2 ? '' : 's'}`,
@@ -230,9 +229,9 @@ export const webhookPages: Translations['webhookPages'] = {
   errors: {
     check: 'Vérifiez les champs marqués.',
     url: 'Saisissez une adresse https publique, par exemple https://shop.example/webhooks.',
-    blocked: 'Cette adresse mène à un réseau qui ne doit pas être atteint.',
+    blocked: 'Cette adresse mène à un réseau privé. Saisissez une adresse publique.',
     events: 'Choisissez au moins un événement.',
-    flat: 'Seules les données d’un seul événement peuvent être envoyées ainsi.',
+    flat: 'Le format « Seulement les données » demande un seul événement. Choisissez-en un, ou l’autre format.',
     headers: 'Écrivez chaque en-tête comme « Nom: valeur », dix au plus.',
     header: (detail) => `C’est refusé : ${detail}`,
     description: 'Utilisez au plus 255 caractères.',
@@ -241,9 +240,9 @@ export const webhookPages: Translations['webhookPages'] = {
     to: 'La fin doit être après le début.',
     disabled: 'Le webhook est en pause. Activez-le d’abord.',
     running: 'Une période précédente est encore en cours d’envoi. Réessayez un peu plus tard.',
-    gone: 'L’événement n’est plus conservé.',
+    gone: 'L’événement n’est plus conservé et ne peut donc pas être renvoyé.',
     busy: 'D’autres tests sont encore en cours. Réessayez dans un instant.',
-    limit: 'Le commerce a atteint son nombre maximal de webhooks.',
+    limit: 'Le commerce a atteint son nombre maximal de webhooks. Supprimez-en d’abord un.',
     refused: (detail) => `C’est refusé : ${detail}`,
   },
 };

@@ -17,7 +17,7 @@ describe('the description of an audit entry', () => {
       { events: { from: ['*'], to: ['stamp.earned', 'card.created'] } },
       ['Events: all events → stamp.earned, card.created'],
     ],
-    [{ per_minute: { from: null, to: 600 } }, ['Requests per minute: the usual → 600']],
+    [{ per_minute: { from: null, to: 600 } }, ['Requests per minute: the default → 600']],
     [{ payload_format: { from: 'envelope', to: 'flat' } }, ['Format: envelope → flat']],
     [
       { name: { from: 'A', to: 'B' }, email: { from: 'a@x.example', to: 'b@x.example' } },

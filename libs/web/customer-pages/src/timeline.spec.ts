@@ -37,7 +37,7 @@ describe('an entry of the timeline', () => {
         stamps: null,
         data: { customerId: 1, smsConsent: true, personal: { phone: '1', lastName: null } },
       }),
-      'Customer changed: phone, last name, SMS consent',
+      'Customer changed: phone, last name, text message consent',
     ],
     [entry({ name: 'customer.updated', stamps: null, data: { customerId: 1 } }), 'Customer erased'],
     [

@@ -52,7 +52,7 @@ export class OverviewController {
     @Req() request: FastifyRequest,
     @Res() reply: FastifyReply,
   ): Promise<void> {
-    const { overview: t } = this.pages.localize(request).t;
+    const { overview: t, console } = this.pages.localize(request).t;
     const maySeeNumbers = isAllowed(store.role, 'getStatistics');
     const maySetUp = isAllowed(store.role, 'store.settings');
     const [today, setup] = await Promise.all([
@@ -65,7 +65,7 @@ export class OverviewController {
       title: store.name,
       styles: [STYLE],
       data: {
-        role: t.roles[store.role],
+        role: console.roles.yours[store.role],
         today,
         setup,
         isNew: setup?.steps.some(({ page, isDone }) => page === 'customers' && !isDone) ?? false,
