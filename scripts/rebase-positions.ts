@@ -123,7 +123,7 @@ async function isHistoryElsewhere(client: pg.Client): Promise<boolean> {
   return rows[0]?.moved === true;
 }
 
-/** The trigger refuses every change but this one, which the owner of the table makes. */
+/** Rebases the audit log, whose trigger refuses every other change: only the owner of the table can disable it. */
 async function rebaseAuditLog(client: pg.Client): Promise<void> {
   await client.query(
     `alter table audit_log disable trigger audit_log_is_not_changed;

@@ -62,7 +62,7 @@ export async function finishHistory(
   });
 }
 
-/** With KurrentDB a read model may be behind its stream, and in a backup of it some are. */
+/** Catches up read models: with KurrentDB some may be behind their streams, also in a backup. */
 async function catchUp(pool: pg.Pool, config: Config, masterKeys: MasterKeys): Promise<void> {
   const store = new PostgresEventStore(pool, config);
   const { rows } = await pool.query<Head & { stream: string }>(

@@ -19,7 +19,7 @@ runScript(async () => {
   console.log(JSON.stringify({ created: true, ...(await createFirstStore()) }));
 });
 
-/** The first store begins the history, so a KurrentDB that is not there yet is waited for like the database. */
+/** Waits for KurrentDB as for the database, because the first store begins the history. */
 async function waitForEvents(): Promise<void> {
   const config = readConfig(process.env);
   if (config.eventStoreUrl === null) return;

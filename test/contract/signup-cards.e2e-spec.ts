@@ -12,7 +12,7 @@ beforeAll(async () => {
   store = await service.newStore();
 });
 
-const pathOf = ({ signup_url: url }: PosterJson) => new URL(url).pathname;
+const getSignupPath = ({ signup_url: url }: PosterJson) => new URL(url).pathname;
 
 async function get(path: string, cookie = '') {
   const response = await fetch(service.running.baseUrl + path, {
@@ -22,7 +22,7 @@ async function get(path: string, cookie = '') {
   return { status: response.status, headers: response.headers, text: await response.text() };
 }
 
-/** A browser that keeps the cookie of the page. */
+/** Acts as a browser, which keeps the cookie of the page. */
 class Phone {
   cookie = '';
 
@@ -54,7 +54,7 @@ describe('what the page shows', () => {
         reward: { card_id: poster.card_id, name, stamps_required, active },
       });
     }
-    const { text } = await get(pathOf(poster));
+    const { text } = await get(getSignupPath(poster));
     expect(text).toMatch(
       /<img src="\/img\/strip\/[0-9a-f]{32}\/2@2x\.png"[^>]* alt="2 of 10 stamps">/,
     );
@@ -69,7 +69,7 @@ describe('what the page shows', () => {
     const order = async (locale: string) => {
       const own = await service.newStore({ locale });
       const poster = await newPoster(own, { require_birthday: true });
-      const { text } = await get(pathOf(poster));
+      const { text } = await get(getSignupPath(poster));
       return [...text.matchAll(/name="birthday_(\w+)"[^>]* inputmode="numeric"/g)].map(
         ([, part]) => part,
       );
@@ -87,7 +87,7 @@ describe('what the page shows', () => {
   });
 
   it('JOIN-41 A link to the page shows a title, a description and a picture in messages', async () => {
-    const { text } = await get(pathOf(await newPoster(store)));
+    const { text } = await get(getSignupPath(await newPoster(store)));
     expect(text).toContain('og:title" content="Ten stamps, one coffee · Corner Café"');
     expect(text).toContain('og:description" content="Get the Coffee club on your phone');
     expect(text).toMatch(/og:image" content="https:\/\/cards\.example\/img\/strip\//);
@@ -99,26 +99,28 @@ describe('a browser that has signed up before', () => {
     const poster = await newPoster(store);
     const phone = new Phone();
     const page = await phone.signUp(poster, 'again@mail.example');
-    const { status, text } = await get(pathOf(poster), phone.cookie);
+    const { status, text } = await get(getSignupPath(poster), phone.cookie);
     expect(status).toBe(200);
     expect(text).toContain('You already have this card');
     expect(text).toContain(`href="${page}"`);
-    expect(text).toContain(`href="${pathOf(poster)}?new=1"`);
-    expect((await get(`${pathOf(poster)}?new=1`, phone.cookie)).text).toContain('<form');
-    expect((await get(pathOf(await newPoster(store)), phone.cookie)).text).toContain('<form');
+    expect(text).toContain(`href="${getSignupPath(poster)}?new=1"`);
+    expect((await get(`${getSignupPath(poster)}?new=1`, phone.cookie)).text).toContain('<form');
+    expect((await get(getSignupPath(await newPoster(store)), phone.cookie)).text).toContain(
+      '<form',
+    );
     for (const cookie of ['__Host-cards=x', '__Host-cards=1.2~~3.4', phone.cookie.slice(0, 30)]) {
-      expect((await get(pathOf(poster), cookie)).text).toContain('<form');
+      expect((await get(getSignupPath(poster), cookie)).text).toContain('<form');
     }
     await phone.signUp(poster, 'friend@mail.example');
     // A page that is opened later, such as from a message, takes the place of the one before.
     const opened = await get(page, phone.cookie);
     const [cookie = ''] = (opened.headers.get('set-cookie') ?? '').split(';');
-    expect((await get(pathOf(poster), cookie)).text).toContain(`href="${page}"`);
+    expect((await get(getSignupPath(poster), cookie)).text).toContain(`href="${page}"`);
     const { body } = await store.get<CustomerListJson>(
       `${store.store}/customers?search=again@mail.example`,
     );
     await store.post(`${store.store}/customers/${body.customers[0]?.id}/erase`);
-    expect((await get(pathOf(poster), cookie)).text).toContain('<form');
+    expect((await get(getSignupPath(poster), cookie)).text).toContain('<form');
   });
 
   it("JOIN-43 When it signs up the same customer again, it gets that customer's own card", async () => {

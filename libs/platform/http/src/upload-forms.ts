@@ -46,7 +46,7 @@ export function installUploadParser(server: FastifyInstance): void {
   );
 }
 
-/** The limit of the body bounds the work. @throws InvalidFieldsError */
+/** Parses a whole body, whose limit bounds the work. @throws InvalidFieldsError */
 async function parseUpload(request: FastifyRequest, body: Buffer): Promise<Form> {
   const type = request.headers['content-type'] ?? '';
   let data: FormData;

@@ -16,7 +16,7 @@ import { createCounterManifest, WORKER_SCRIPT } from './counter-page.js';
 const decompress = promisify(brotliDecompress);
 const ICON = loadAsset(import.meta.url, './assets/counter-icon.svg');
 
-/** A file of the decoder, from data, whose origin is in scripts/zxing.mjs. */
+/** Serves a file of the decoder from `data`. scripts/zxing.mjs says where it comes from. */
 class DecoderFile {
   private readonly compressed: Buffer;
   readonly version: string;
@@ -61,7 +61,7 @@ export class CounterFilesController {
 
   @Get('manifest.webmanifest')
   @WithoutSession()
-  async manifest(@Req() request: FastifyRequest, @Res() reply: FastifyReply): Promise<void> {
+  async showManifest(@Req() request: FastifyRequest, @Res() reply: FastifyReply): Promise<void> {
     const { t, locale } = getTranslations(negotiateLanguage(request, LANGUAGE_CODES));
     await reply
       .type('application/manifest+json; charset=utf-8')
@@ -71,13 +71,13 @@ export class CounterFilesController {
 
   @Get('icon.svg')
   @WithoutSession()
-  async icon(@Res() reply: FastifyReply): Promise<void> {
+  async showIcon(@Res() reply: FastifyReply): Promise<void> {
     await reply.type(ICON.type).header('cache-control', 'no-cache').send(ICON.text);
   }
 
   @Get('worker.js')
   @WithoutSession()
-  async worker(@Res() reply: FastifyReply): Promise<void> {
+  async showWorker(@Res() reply: FastifyReply): Promise<void> {
     await reply
       .type('text/javascript; charset=utf-8')
       .header('cache-control', 'no-cache')
@@ -89,13 +89,16 @@ export class CounterFilesController {
 
   @Get('decoder.js')
   @WithoutSession()
-  async decoder(@Req() request: FastifyRequest, @Res() reply: FastifyReply): Promise<void> {
+  async showDecoder(@Req() request: FastifyRequest, @Res() reply: FastifyReply): Promise<void> {
     await SCRIPT.send(request, reply);
   }
 
   @Get('decoder.wasm')
   @WithoutSession()
-  async decoderModule(@Req() request: FastifyRequest, @Res() reply: FastifyReply): Promise<void> {
+  async showDecoderModule(
+    @Req() request: FastifyRequest,
+    @Res() reply: FastifyReply,
+  ): Promise<void> {
     await WASM.send(request, reply);
   }
 }

@@ -117,7 +117,7 @@ export class CustomerView {
     });
   }
 
-  /** Staff may see what happened to the cards; managers see what happened to the customer as well. */
+  /** Lists what happened to the cards; for managers also what happened to the customer, which staff may not see. */
   private listTimeline(
     reader: TimelineReader,
     { id }: CustomerJson,

@@ -62,7 +62,7 @@ export function describeEntry(
   }
 }
 
-/** An erasure is published as a change; it says nothing about the person. */
+/** Describes a change, also an erasure: that is published as a change without anything about the person. */
 function describeCustomerChange(data: object, t: Texts): string {
   if (!('personal' in data)) return t.names.erased;
   const { personal, ...rest } = data as { personal: object | null };

@@ -32,7 +32,7 @@ export function toWebhookErrors(error: unknown, t: Texts): FormErrors {
   return { fields, text: texts.length > 0 ? texts.join(' ') : t.check };
 }
 
-/** Header names and their rules are English in every language, and so is what the API says about them. */
+/** Translates the error of a field. What the API says about headers stays English, as header names are. */
 function translateField(name: string, message: string, t: Texts): string {
   switch (name) {
     case 'target_url':

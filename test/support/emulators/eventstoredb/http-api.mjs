@@ -3,13 +3,13 @@ import { json } from 'node:stream/consumers';
 import { parseCredentials } from './access.mjs';
 
 /**
- * The parts of the HTTP API that clients and operators of one use. Nothing else is answered.
+ * Serves the parts of the HTTP API that clients and operators use. Everything else is 404.
  * @param {Record<string, string>} users name to password; new ones are added
  * @param {string} version
  * @param {import('./members.mjs').Members} members
  * @param {import('./members.mjs').Member} self
  */
-export function httpApi(users, version, members, self) {
+export function createHttpApi(users, version, members, self) {
   return createServer(async (request, response) => {
     const respond = (status, body, headers = {}) => {
       response.writeHead(status, { 'content-type': 'application/json; charset=utf-8', ...headers });
@@ -32,7 +32,7 @@ export function httpApi(users, version, members, self) {
   });
 }
 
-/** KurrentDB calls its version dbVersion, EventStoreDB esVersion. */
+/** Names the version as the server does: KurrentDB dbVersion, EventStoreDB esVersion. */
 function toInfo(version, state) {
   const name = Number.parseInt(version, 10) >= 25 ? 'dbVersion' : 'esVersion';
   return { [name]: version, state: state.toLowerCase(), features: {} };
@@ -55,8 +55,8 @@ function toGossip(members, self) {
 }
 
 /**
- * 201 for a new user, and for a known one with the same password; 409 for a known one with another password; 401 for
- * everybody but administrators.
+ * Responds with 201 for a new user, and for a known one with the same password; with 409 for a known one with another
+ * password, and with 401 to everybody but administrators.
  */
 async function createUser(users, request, respond) {
   const caller = parseCredentials(request.headers.authorization);

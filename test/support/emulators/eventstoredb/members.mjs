@@ -5,7 +5,7 @@ import { randomUUID } from 'node:crypto';
  * @typedef {'Leader' | 'Follower' | 'Unknown' | 'Shutdown'} State as `/gossip` names it
  */
 
-/** The nodes of a cluster, and which of them leads. */
+/** Keeps the nodes of a cluster, and which of them leads. */
 export class Members {
   /** @type {Member[]} */
   list = [];

@@ -5,7 +5,7 @@ import { setTimeout as wait } from 'node:timers/promises';
 import { findCaller, mayAccess } from './access.mjs';
 import { CompressingServer } from './compression.mjs';
 import { EventLog } from './event-log.mjs';
-import { httpApi } from './http-api.mjs';
+import { createHttpApi } from './http-api.mjs';
 import { pickDelay, WriteQueue } from './latency.mjs';
 import { Members } from './members.mjs';
 import {
@@ -392,7 +392,7 @@ export async function startNode(
   });
   const connections = server.createConnectionInjector(grpc.ServerCredentials.createInsecure());
   // One port serves gRPC and the HTTP API, as the real one does.
-  const http = httpApi(users ?? {}, version, members, self);
+  const http = createHttpApi(users ?? {}, version, members, self);
   const secured =
     tls &&
     createTlsServer({ ...tls, ALPNProtocols: ['h2', 'http/1.1'] }, (socket) => {

@@ -103,7 +103,7 @@ export class IntentGroups {
   }
 }
 
-/** One statement cannot tell which of two intents has a claim. */
+/** Tells whether two intents have the same claim: one statement cannot say which of them gets it. */
 function haveClaimInCommon(intents: Intent[]): boolean {
   const claims = intents.flatMap(({ content }) =>
     (JSON.parse(content.claims ?? '[]') as { a: number; k: string; v: string }[]).map(

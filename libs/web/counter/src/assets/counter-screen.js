@@ -128,7 +128,7 @@ globalThis.CounterScreen = class {
     this.result.replaceChildren();
   }
 
-  /** A short tone. Browsers allow it once somebody has touched the page. */
+  /** Plays a short tone, which browsers allow once somebody has touched the page. */
   beep(frequency, seconds) {
     if (!this.audio || this.audio.state !== 'running') return;
     const [tone, volume] = [this.audio.createOscillator(), this.audio.createGain()];
