@@ -104,7 +104,7 @@ describe('the web card in a browser', () => {
       () => readBalance(page),
       (text) => text === '6 / 10',
     );
-    expect(await page.locator('[role=status]').textContent()).toBe('6 of 10 stamps');
+    expect(await page.locator('#announcement').textContent()).toBe('6 of 10 stamps');
     expect(await page.locator('#offline').isVisible()).toBe(false);
     await page.close();
   });
@@ -157,7 +157,7 @@ describe('the web card in a browser', () => {
       'Grace Hopper',
       'img "QR code of the card',
       'heading "Rewards" [level=2]',
-      'heading "A cookie of your choice" [level=3]',
+      'heading "A cookie of your choice 3 stamps" [level=3]',
       'Ready to redeem',
       'progressbar "Free coffee"',
     ].map((text) => [text, read.indexOf(text)]);

@@ -153,8 +153,17 @@ async function keepScreenOn() {
   }
 }
 
+/** Puts the code into the button that enlarges it, which is of no use without this script. */
+function makeCodeEnlargeable() {
+  const button = byId('enlarge');
+  if (!button || !button.hidden) return;
+  button.append(button.nextElementSibling);
+  button.hidden = false;
+}
+
 function updateButtons() {
   keepWallet();
+  makeCodeEnlargeable();
   show('install', Boolean(installation));
   show('by-hand', navigator.standalone === false);
   const button = byId('notify');
