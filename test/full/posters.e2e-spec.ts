@@ -160,7 +160,8 @@ describe('the page of a poster', () => {
     const links = await page
       .locator('a[href*=".pdf"], a[href*=".png"]')
       .evaluateAll((links) => links.map((link) => link.getAttribute('href') ?? ''));
-    expect(links).toHaveLength(14);
+    // The poster as it is, and each of the seven sizes as PDF, with bleed, and as PNG.
+    expect(links).toHaveLength(23);
     const [pdf = '', png = ''] = links;
     expect(await readQrCode(await fetchFile(png))).toBe(poster.qr_code_url);
     expect(await readQrCode(await rasterizePdf(await savePdf(pdf)))).toBe(poster.qr_code_url);

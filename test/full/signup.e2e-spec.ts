@@ -130,7 +130,7 @@ describe('the sign-up page in a browser', () => {
     await fill(page, 'ada@analytical.example', '12');
     await submit(page);
     const phone = page.getByLabel('Phone');
-    await page.getByText('That doesn’t look like a phone number.').waitFor();
+    await page.getByText('That doesn’t look like a phone number.').last().waitFor();
     expect(await phone.getAttribute('aria-invalid')).toBe('true');
     expect(await page.getByLabel('E-mail').inputValue()).toBe('ada@analytical.example');
     expect(await page.getByLabel('Year').inputValue()).toBe('1990');
