@@ -167,6 +167,8 @@ function computeScore({ inTitle, inAbout, inNames, inText, kind }, words) {
       (inTitle.includes(word) ? 4 : 0) +
       (inNames.includes(word) ? 10 : 0) +
       (inNames.some((name) => name.startsWith(word)) ? 4 : 0) +
+      // A field that is also a synonym: people look for this one, not for another with such a field.
+      (inNames.indexOf(word) === inNames.lastIndexOf(word) ? 0 : 1) +
       (inAbout.includes(word) ? 3 : 0) +
       (inText.includes(word) ? 1 : 0);
     if (score === 0) return 0;
