@@ -69,7 +69,7 @@ async function expectGoodPage(page: Page, name: string): Promise<void> {
 }
 
 const press = (page: Page, name: string) => page.getByRole('button', { name, exact: true }).click();
-const countOf = (page: Page, label: string) =>
+const readNumber = (page: Page, label: string) =>
   page.locator(`dt:text-is("${label}") + dd`).first().textContent();
 
 describe('the overview', () => {
@@ -127,13 +127,13 @@ describe('the numbers', () => {
     await eventually(
       async () => {
         await page.reload();
-        return countOf(page, 'Stamps');
+        return readNumber(page, 'Stamps');
       },
       (count) => count === '6',
     );
-    expect(await countOf(page, 'Visits')).toBe('3');
-    expect(await countOf(page, 'Rewards redeemed')).toBe('1');
-    expect(await countOf(page, 'Rewards ready to redeem')).toBe('1');
+    expect(await readNumber(page, 'Visits')).toBe('3');
+    expect(await readNumber(page, 'Rewards redeemed')).toBe('1');
+    expect(await readNumber(page, 'Rewards ready to redeem')).toBe('1');
     expect(await page.getByRole('img', { name: /^Stamps: 6 in all/ }).count()).toBe(1);
     await page.getByText('Show as a table').first().click();
     const rows = page.locator('table.numbers').first().locator('tbody tr');
@@ -145,7 +145,7 @@ describe('the numbers', () => {
     await expectGoodPage(page, 'numbers');
     await page.getByRole('link', { name: 'Harbour' }).click();
     await page.getByText('Clear filters').first().waitFor();
-    expect(await countOf(page, 'Stamps')).toBe('4');
+    expect(await readNumber(page, 'Stamps')).toBe('4');
     await page.getByLabel('Period').selectOption('months');
     await press(page, 'Show');
     await page.getByRole('img', { name: /^Stamps: 4 in all/ }).waitFor();
@@ -197,7 +197,7 @@ describe.each([true, false])('an import, scripts: %s', (javaScriptEnabled) => {
     if (javaScriptEnabled) await expectGoodPage(page, 'import-ready');
     await press(page, 'Start the import');
     await waitForState(page, 'Done', javaScriptEnabled);
-    expect(await countOf(page, 'New customers')).toBe('2');
+    expect(await readNumber(page, 'New customers')).toBe('2');
     const downloading = page.waitForEvent('download');
     await page.getByRole('link', { name: 'Download them' }).click();
     expect(readFileSync(await (await downloading).path(), 'utf8')).toContain(

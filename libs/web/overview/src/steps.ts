@@ -6,7 +6,7 @@ export type StepName = keyof Translations['overview']['steps'];
 const STEPS: [StepName, string][] = [
   ['card', 'cards'],
   ['reward', 'cards'],
-  ['logo', 'settings'],
+  ['logo', 'brand'],
   ['location', 'locations'],
   ['poster', 'posters'],
   ['team', 'users'],
