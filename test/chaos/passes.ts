@@ -59,12 +59,16 @@ function checkTag(pass: Pass, page: FinalResponse): void {
 /** ERASE-08 keeps balances for the store only; the link of a merged card leads to another one (WEBCARD-08). */
 function predictPage({ card }: Pass): string {
   if (findOpenCard(card).customer.erased) return '404';
+  if (card.closedInto) return '302';
   const count = card.count.toLocaleString('en');
-  return card.closedInto ? '302' : `${count} / ${card.card.required}`;
+  // A surplus is described below the picture of the card (WEBCARD-32).
+  return card.count > card.card.required ? count : `${count} / ${card.card.required}`;
 }
 
 function readPage({ status, text }: FinalResponse): string {
-  return status === 200 ? String(/<strong>(.*?)<\/strong>/.exec(text)?.[1]) : String(status);
+  return status === 200
+    ? String(/class="count">.*?<strong>(.*?)<\/strong>/.exec(text)?.[1])
+    : String(status);
 }
 
 function readTag({ text }: FinalResponse): number {

@@ -89,7 +89,7 @@ describe('the page of the brand', () => {
     await writeFile(join(folder, 'no.png'), 'no picture');
     await page.getByLabel('Picture').setInputFiles(join(folder, 'no.png'));
     await page.getByRole('button', { name: 'Upload' }).click();
-    await page.getByText('Please choose a PNG, JPEG or WebP picture.').waitFor();
+    await page.getByText('Please choose a PNG, JPEG or WebP picture.').last().waitFor();
     await expectAccessiblePage(page, 'brand-refused');
     await page.getByLabel('Picture').setInputFiles(join(folder, 'logo.png'));
     await page.getByRole('button', { name: 'Upload' }).click();

@@ -70,6 +70,8 @@ REASONS = re.compile(
             r"must be valid Unicode text",
             # In a parameter that is JSON as text.
             r"must be valid JSON",
+            r"must be an e-mail address such as",
+            r"must be a web address such as",
             # Of a header that is to keep its value.
             r"has no value that could stay",
             r"[Aa]nother replay",
