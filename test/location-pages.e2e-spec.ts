@@ -62,7 +62,7 @@ describe('the location pages of the console', () => {
     const page = `${list}/${location.id}`;
     const wrong = await owner.submit(page, `${page}/pin`, { latitude: 'no"rth', longitude: '' });
     expect(wrong.status).toBe(422);
-    expect(wrong.text).toContain('Please paste the link of a map');
+    expect(wrong.text).toContain('Please paste a link from a map');
     expect(wrong.text).toContain('no&quot;rth');
     expect(await readLocation(location)).toEqual(location);
   });

@@ -92,7 +92,7 @@ describe.each([true, false])('the console in a browser, scripts: %s', (javaScrip
     await page.getByText('More: enter the numbers').click();
     await page.getByLabel('Latitude').fill('north');
     await press(page, 'Set the pin');
-    await page.getByRole('alert').getByText('Please paste the link of a map').waitFor();
+    await page.getByRole('alert').getByText('Please paste a link from a map').waitFor();
     await page.getByLabel('Latitude').fill('https://www.openstreetmap.org/#map=19/53.5411/9.9833');
     await press(page, 'Set the pin');
     await page.getByText('The pin is set.').waitFor();
