@@ -38,6 +38,8 @@ export function startChromium(
 
 /** A page as it stands: fits phones and desktops, and axe finds nothing that keeps people out, in light and dark. */
 export async function expectAccessiblePage(page: Page, name: string): Promise<void> {
+  // A click that sends a form returns before the next page has a document.
+  await page.waitForLoadState();
   for (const colorScheme of ['light', 'dark'] as const) {
     await page.emulateMedia({ colorScheme });
     for (const [size, viewport] of Object.entries(SIZES)) {

@@ -203,6 +203,14 @@ export class Shops {
       return;
     }
     const recordPath = `${path.replace(/\/(stamp|redeem|adjust|events\/[^/]+\/reverse|archive|unarchive|test|rotate_secret|erase)\/?$/, '')}`;
+    if (step.id === 'removeLogo') {
+      const current = await this.read(shop, recordPath.replace(/\/logo$/, ''));
+      this.expect(
+        isDeepStrictEqual(current, body),
+        'the store is shown differently from the answer',
+      );
+      return;
+    }
     if (step.id === 'updateAccount') {
       const current = await this.read(shop, recordPath);
       this.expect(
