@@ -76,7 +76,7 @@ async function type(page: Page, code: string): Promise<void> {
 const readCard = async (path: string) => (await store.get<CustomerCardDetailJson>(path)).body;
 
 describe('the counter in a browser', () => {
-  it('stamps a typed code with one answer that fills the screen, and undoes it', async () => {
+  it('stamps a typed code with one result that fills the screen, and undoes it', async () => {
     const page = await openCounter((await newStaff('Mira')).email);
     const { customerCard, path } = await enrol(store, {
       rewards: [3],
@@ -86,7 +86,7 @@ describe('the counter in a browser', () => {
     const result = page.locator('#result');
     await result.getByText('1 of 10').waitFor();
     expect(await result.boundingBox()).toMatchObject({ x: 0, y: 0, ...SIZES.phone });
-    await keepPicture(page, 'counter-answer');
+    await keepPicture(page, 'counter-outcome');
     const undo = result.getByRole('button', { name: 'Undo' });
     expect((await undo.boundingBox())?.height).toBeGreaterThanOrEqual(48);
     await undo.click();
@@ -94,7 +94,7 @@ describe('the counter in a browser', () => {
     expect((await readCard(path)).stamps_count).toBe(0);
   });
 
-  it('makes room for the next scan after two seconds, and takes the answer away after ten', async () => {
+  it('makes room for the next scan after two seconds, and takes the result away after ten', async () => {
     const page = await openCounter((await newStaff('Mira')).email);
     const { customerCard } = await enrol(store);
     await type(page, customerCard.code);
@@ -432,7 +432,7 @@ describe('the camera', () => {
     const [withCamera, page] = await openWithCamera([{ code: customerCard.code, frames: 20 }], 4);
     try {
       await page.locator('#result').getByText('1 of 10').waitFor();
-      await keepPicture(page, 'counter-camera-answer');
+      await keepPicture(page, 'counter-camera-outcome');
       await page.locator('#result').waitFor({ state: 'hidden', timeout: 20_000 });
       await keepPicture(page, 'counter-camera');
       expect((await readCard(path)).stamps_count).toBe(1);

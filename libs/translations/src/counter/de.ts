@@ -32,7 +32,7 @@ export const counter: typeof en = {
     signInLink: 'Anmelden',
     busy: 'Der Dienst ist ausgelastet. Wird gleich gesendet.',
   },
-  answer: {
+  outcome: {
     of: (have, goal) => `${have} von ${goal}`,
     added: (text, count) => `${stamps(text, count)} dazu`,
     redeemed: (reward) => `${reward}: eingelöst`,

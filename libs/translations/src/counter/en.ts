@@ -30,7 +30,7 @@ export const counter = {
     signInLink: 'Sign in',
     busy: 'The service is busy. It is sent in a moment.',
   },
-  answer: {
+  outcome: {
     of: (have: string, goal: string) => `${have} of ${goal}`,
     added: (text: string, count: number) => `${stamps(text, count)} added`,
     redeemed: (reward: string) => `${reward}: redeemed`,

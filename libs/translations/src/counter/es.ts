@@ -32,7 +32,7 @@ export const counter: typeof en = {
     signInLink: 'Iniciar sesión',
     busy: 'El servicio está ocupado. Se enviará en un momento.',
   },
-  answer: {
+  outcome: {
     of: (have, goal) => `${have} de ${goal}`,
     added: (text, count) => `${stamps(text, count)} más`,
     redeemed: (reward) => `${reward}: canjeado`,

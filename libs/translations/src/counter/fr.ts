@@ -33,7 +33,7 @@ export const counter: typeof en = {
     signInLink: 'Se connecter',
     busy: 'Le service est occupé. L’envoi se fera dans un instant.',
   },
-  answer: {
+  outcome: {
     of: (have, goal) => `${have} sur ${goal}`,
     added: (text, count) => `${stamps(text, count)} en plus`,
     redeemed: (reward) => `Récompense utilisée : ${reward}`,

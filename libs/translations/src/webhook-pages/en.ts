@@ -27,7 +27,7 @@ export const webhookPages = {
   },
   allEvents: 'All events',
   events: (text: string, count: number) => `${text} ${count === 1 ? 'event' : 'events'}`,
-  lastOk: (status: string, when: string) => `Answered with ${status} on ${when}`,
+  lastOk: (status: string, when: string) => `Responded with ${status} on ${when}`,
   lastFailed: (reason: string, when: string) => `Failed on ${when}: ${reason}`,
   never: 'None yet',
   form: {

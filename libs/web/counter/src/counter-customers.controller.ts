@@ -187,7 +187,7 @@ function toResult(
   const { find } = t.counter;
   return {
     id,
-    name: [first_name, last_name].filter(Boolean).join(' ') || t.counter.answer.customer,
+    name: [first_name, last_name].filter(Boolean).join(' ') || t.counter.outcome.customer,
     contact: [email, phone].filter(Boolean).join(' · '),
     cards: own.map((card) => ({
       id: card.id,

@@ -58,7 +58,7 @@ describe('the operation of a form', () => {
     });
   });
 
-  it('stamps a card without a question when it was answered', () => {
+  it('stamps a card without a question once somebody chose to add another', () => {
     const form = { customer_card_id: '7', again: 'yes' };
     expect(readFormOperation('stamp', form, () => 'new')).toMatchObject({
       customer_card_id: 7,

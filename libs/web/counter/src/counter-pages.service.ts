@@ -32,7 +32,7 @@ export const AtCounter = createParamDecorator(
       },
       path: `/counter/${store.id}`,
       localization,
-      close: localization.t.counter.answer.scanNext,
+      close: localization.t.counter.outcome.scanNext,
     };
   },
 );

@@ -16,7 +16,7 @@ import { Pages } from '#pages/pages.service.js';
 import { loadView } from '#pages/view.js';
 import { Stores } from '#sign-in/stores.service.js';
 import { ConfirmDecoyCard } from '#stamping/decoy-confirmation.commands.js';
-import { createProblemAnswer, type AnswerView } from './counter-answer.js';
+import { createProblemOutcome, type OutcomeView } from './counter-outcome.js';
 import { DECODER_PATHS } from './counter-files.controller.js';
 import { readFormOperation, readId, readOperations } from './counter-operation.js';
 import { SHELL_PATHS } from './counter-page.js';
@@ -37,7 +37,7 @@ type ScannerView = {
 
 const scannerView = loadView<ScannerView>(import.meta.url, './views/scanner.eta');
 const storesView = loadView<{ stores: EnteredStore[] }>(import.meta.url, './views/stores.eta');
-const answerView = loadView<AnswerView>(import.meta.url, './views/answer.eta');
+const outcomeView = loadView<OutcomeView>(import.meta.url, './views/outcome.eta');
 const recentView = loadView<{
   path: string;
   lines: RecentLine[];
@@ -182,8 +182,8 @@ export class CounterController {
     const problem = await this.counter.undo(visit, cardId, form['event_id'] ?? '');
     const { t } = visit.localization;
     if (isScript(request)) {
-      const headline = problem === '' ? t.counter.answer.undone : '';
-      return this.sendAnswer(visit, reply, cardId, { headline, problem });
+      const headline = problem === '' ? t.counter.outcome.undone : '';
+      return this.sendOutcome(visit, reply, cardId, { headline, problem });
     }
     if (problem !== '') return this.sendProblem(visit, request, reply.status(422), problem);
     await this.pages.redirect(
@@ -208,8 +208,8 @@ export class CounterController {
     const cardId = readId(form['customer_card_id']);
     await this.commands.execute(new ConfirmDecoyCard(visit.context, form['code'] ?? ''));
     if (isScript(request)) {
-      const headline = visit.localization.t.counter.answer.confirmed;
-      return this.sendAnswer(visit, reply, cardId, { headline, problem: '' });
+      const headline = visit.localization.t.counter.outcome.confirmed;
+      return this.sendOutcome(visit, reply, cardId, { headline, problem: '' });
     }
     await this.pages.redirect(reply, `${visit.path}/cards/${cardId}?done=confirmed`);
   }
@@ -225,15 +225,15 @@ export class CounterController {
     @Res() reply: FastifyReply,
   ): Promise<void> {
     const { context, path, localization } = visit;
-    const { answer, problems } = localization.t.counter;
+    const { outcome, problems } = localization.t.counter;
     const cardId = parsePathId(id);
     const { done, event, second, problem } = query;
     const headlines: Record<string, string> = {
-      stamped: answer.added(new Intl.NumberFormat(localization.locale).format(1), 1),
-      redeemed: answer.handedOver,
-      undone: answer.undone,
-      confirmed: answer.confirmed,
-      new: answer.enrolled,
+      stamped: outcome.added(new Intl.NumberFormat(localization.locale).format(1), 1),
+      redeemed: outcome.handedOver,
+      undone: outcome.undone,
+      confirmed: outcome.confirmed,
+      new: outcome.enrolled,
     };
     const { view, colors, name } = await this.counter.show(visit, cardId, {
       headline:
@@ -249,7 +249,7 @@ export class CounterController {
         : '';
     await this.counterPages.send(request, reply, {
       title: name,
-      view: answerView,
+      view: outcomeView,
       data: { ...view, problem: text },
       look: 'card',
       colors,
@@ -273,7 +273,7 @@ export class CounterController {
       data: {
         path: visit.path,
         lines: await this.recentActions.list(visit),
-        done: done === 'undone' ? t.counter.answer.undone : '',
+        done: done === 'undone' ? t.counter.outcome.undone : '',
         problem: '',
       },
       back: visit.path,
@@ -301,7 +301,7 @@ export class CounterController {
     );
   }
 
-  private async sendAnswer(
+  private async sendOutcome(
     visit: CounterVisit,
     reply: FastifyReply,
     cardId: number,
@@ -321,8 +321,8 @@ export class CounterController {
   ): Promise<void> {
     await this.counterPages.send(request, reply, {
       title: localization.t.counter.problems.title,
-      view: answerView,
-      data: createProblemAnswer(path, problem, close),
+      view: outcomeView,
+      data: createProblemOutcome(path, problem, close),
       back: path,
     });
   }
@@ -335,7 +335,7 @@ export class CounterController {
   ): Promise<void> {
     const { path, localization } = visit;
     const { t, locale } = localization;
-    const { scanner, waiting, answer, problems } = t.counter;
+    const { scanner, waiting, outcome, problems } = t.counter;
     await this.counterPages.send(request, reply, {
       title: `${t.counter.title} · ${store.name}`,
       view: scannerView,
@@ -371,8 +371,8 @@ export class CounterController {
           saved: waiting.saved,
           savedWhy: waiting.savedWhy,
           again: waiting.again,
-          addAnother: answer.addAnother,
-          no: answer.no,
+          addAnother: outcome.addAnother,
+          no: outcome.no,
           next: scanner.next,
           refused: waiting.refused,
           dismiss: waiting.dismiss,

@@ -14,12 +14,12 @@ import { CustomerCardsService, type CodeMatch } from '#stamping/customer-cards.s
 import { TemplatesService } from '#stamping/templates.service.js';
 import { formatCount } from '#translations/translations.js';
 import {
-  createAnswer,
-  createProblemAnswer,
+  createOutcome,
+  createProblemOutcome,
   findProblem,
-  type AnswerInput,
-  type AnswerView,
-} from './counter-answer.js';
+  type OutcomeInput,
+  type OutcomeView,
+} from './counter-outcome.js';
 import type { CounterOperation } from './counter-operation.js';
 import type { CounterVisit } from './counter-visit.js';
 import { RecentActions } from './recent-actions.service.js';
@@ -34,8 +34,8 @@ type ResultBody = {
 };
 
 /**
- * The result of an operation at the counter, as the script gets it. @property status that of the API; 409: a question is
- * to be answered first
+ * The result of an operation at the counter, as the script gets it. @property status that of the API; 409: somebody has to
+ * choose first
  */
 export type CounterResult = {
   external_ref: string;
@@ -54,9 +54,9 @@ export type CounterResult = {
   is_second: boolean;
 };
 
-type AnswerExtras = Pick<AnswerInput, 'headline' | 'eventId' | 'secondCode' | 'recent' | 'qr'>;
+type OutcomeExtras = Pick<OutcomeInput, 'headline' | 'eventId' | 'secondCode' | 'recent' | 'qr'>;
 
-const NOTHING: AnswerExtras = {
+const NOTHING: OutcomeExtras = {
   headline: '',
   eventId: null,
   secondCode: null,
@@ -66,7 +66,7 @@ const NOTHING: AnswerExtras = {
 
 const NO_PROBLEM = { problem: '', problem_code: '' } as const;
 
-const answerView = loadView<AnswerView>(import.meta.url, './views/answer.eta');
+const outcomeView = loadView<OutcomeView>(import.meta.url, './views/outcome.eta');
 
 /** Stamps, redeems and undoes at the counter, by the commands of the API, and renders what staff see of it. */
 @Injectable()
@@ -133,8 +133,8 @@ export class CounterService {
   async show(
     visit: CounterVisit,
     cardId: number,
-    extras: Partial<AnswerExtras> = {},
-  ): Promise<{ view: AnswerView; colors: Colors; name: string; html: string }> {
+    extras: Partial<OutcomeExtras> = {},
+  ): Promise<{ view: OutcomeView; colors: Colors; name: string; html: string }> {
     const { accountId } = visit.context;
     const path = await this.customerCards.getPath(accountId, cardId);
     const card = await this.customerCards.get(accountId, path);
@@ -146,7 +146,7 @@ export class CounterService {
     const name = names.get(path.id) ?? '';
     const { card_color: ground, text_color: text } = look;
     const colors = { ground, text: pickReadableColor(ground, text) };
-    const view = createAnswer(
+    const view = createOutcome(
       {
         path: visit.path,
         card,
@@ -163,7 +163,7 @@ export class CounterService {
       view,
       colors,
       name,
-      html: answerView(view, this.createFrame(visit)),
+      html: outcomeView(view, this.createFrame(visit)),
     };
   }
 
@@ -221,8 +221,8 @@ export class CounterService {
     const problem = problem_code === '' ? '' : t.counter.problems[problem_code];
     const is_redemption = operation.operation === 'redeem';
     if (!path) {
-      const view = createProblemAnswer(visit.path, problem, visit.close);
-      const html = answerView(view, this.createFrame(visit));
+      const view = createProblemOutcome(visit.path, problem, visit.close);
+      const html = outcomeView(view, this.createFrame(visit));
       const nothing = { event_id: null, name: '', colors: null, customer_card_id: null };
       const result = { external_ref, status, problem, problem_code, html, ...nothing };
       return { ...result, is_redemption, is_second: false };
@@ -232,13 +232,13 @@ export class CounterService {
       status !== 200
         ? ''
         : body.redemption
-          ? t.counter.answer.redeemed(body.redemption.reward_name)
-          : formatCount(t.counter.answer.added, operation.stamps ?? 1, visit.localization);
+          ? t.counter.outcome.redeemed(body.redemption.reward_name)
+          : formatCount(t.counter.outcome.added, operation.stamps ?? 1, visit.localization);
     const secondCode =
       path.decoy === 'unconfirmed' && operation.code !== undefined ? operation.code : null;
     const extras = { headline, eventId, secondCode };
     const { view, colors, name } = await this.show(visit, path.id, extras);
-    const html = answerView({ ...view, problem }, this.createFrame(visit));
+    const html = outcomeView({ ...view, problem }, this.createFrame(visit));
     return {
       external_ref,
       status,

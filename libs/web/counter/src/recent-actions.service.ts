@@ -6,7 +6,7 @@ import { query } from '#database/connection.js';
 import { HistoryService } from '#history/history.service.js';
 import { NO_FILTER } from '#history/history-query.js';
 import { formatCount, type Localization } from '#translations/translations.js';
-import type { AnswerInput } from './counter-answer.js';
+import type { OutcomeInput } from './counter-outcome.js';
 import type { CounterVisit } from './counter-visit.js';
 
 /** Within this time a second stamping of a card is questions for first: most are the same scan. */
@@ -53,7 +53,7 @@ export class RecentActions {
     { context: { accountId }, user }: CounterVisit,
     cardId: number,
     receipt: string,
-  ): Promise<AnswerInput['recent']> {
+  ): Promise<OutcomeInput['recent']> {
     const now = getNow();
     const from = new Date(now.getTime() - RECENT_SECONDS * 1000);
     const filter = { ...NO_FILTER, customerCardId: cardId, name: 'stamp.earned', from };
@@ -101,7 +101,7 @@ export class RecentActions {
       const isOpen = user.isManager || now - Date.parse(entry.recordedAt) < UNDO_MS;
       return {
         cardId,
-        name: names.get(cardId) ?? t.counter.answer.customer,
+        name: names.get(cardId) ?? t.counter.outcome.customer,
         what:
           typeof rewardName === 'string'
             ? t.counter.recent.redeemed(rewardName)
@@ -140,5 +140,5 @@ export class RecentActions {
 
 /** Returns the name of a customer; nobody knows that of one who was erased. */
 function toName({ first_name, last_name }: NameRow, { t }: Localization): string {
-  return [first_name, last_name].filter(Boolean).join(' ') || t.counter.answer.customer;
+  return [first_name, last_name].filter(Boolean).join(' ') || t.counter.outcome.customer;
 }

@@ -1,13 +1,13 @@
-/** How long an answer fills the screen, and how long it can then be undone. */
-const ANSWER_MS = 2000;
+/** How long an outcome fills the screen, and how long it can then be undone. */
+const OUTCOME_MS = 2000;
 const UNDO_MS = 10000;
 
-/** Shows answers over the whole screen, and what waits or was refused. */
+/** Shows outcomes over the whole screen, and what waits or was refused. */
 globalThis.CounterScreen = class {
   constructor({ texts, locale, userId }, queue) {
     Object.assign(this, { texts, locale, userId, queue });
     for (const id of ['result', 'waiting', 'refused']) this[id] = document.getElementById(id);
-    /** Counts what was shown, so that the timers of a former answer do nothing to the next one. */
+    /** Counts what was shown, so that the timers of a former outcome do nothing to the next one. */
     this.shown = 0;
     this.audio = null;
     // Browsers allow sound once somebody has touched the page.
@@ -57,8 +57,8 @@ globalThis.CounterScreen = class {
     this.refused.append(title, list, button);
   }
 
-  /** Shows an answer of the service, which has rendered and escaped it. */
-  showAnswer({ status, html, colors, event_id: eventId }) {
+  /** Shows an outcome of the service, which has rendered and escaped it. */
+  showOutcome({ status, html, colors, event_id: eventId }) {
     const template = document.createElement('template');
     template.innerHTML = html;
     this.openResult([template.content], colors, status === 409);
@@ -66,7 +66,7 @@ globalThis.CounterScreen = class {
       this.beep(880, 0.1);
       if (navigator.vibrate) navigator.vibrate(60);
       const hasQuestion = this.result.querySelector('.question') !== null;
-      this.shrinkLater(hasQuestion ? UNDO_MS : ANSWER_MS, eventId ? UNDO_MS : ANSWER_MS);
+      this.shrinkLater(hasQuestion ? UNDO_MS : OUTCOME_MS, eventId ? UNDO_MS : OUTCOME_MS);
     } else {
       this.beep(220, 0.3);
       if (navigator.vibrate) navigator.vibrate([120, 60, 120]);
@@ -79,7 +79,7 @@ globalThis.CounterScreen = class {
     strong.textContent = title;
     paragraph.textContent = [code, text].filter(Boolean).join('. ');
     this.openResult([strong, paragraph], null);
-    this.shrinkLater(ANSWER_MS, ANSWER_MS);
+    this.shrinkLater(OUTCOME_MS, OUTCOME_MS);
   }
 
   ask(code, onYes) {
@@ -115,7 +115,7 @@ globalThis.CounterScreen = class {
     this.result.hidden = false;
   }
 
-  /** Makes the answer small, so that the camera is in view again, and takes it away later. */
+  /** Makes the outcome small, so that the camera is in view again, and takes it away later. */
   shrinkLater(afterMs, goneMs) {
     const at = this.shown;
     setTimeout(() => at === this.shown && this.result.classList.add('small'), afterMs);

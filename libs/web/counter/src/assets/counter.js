@@ -1,4 +1,4 @@
-/** The scanner: one scan is one stamp, and the answer fills the screen. It works without a connection too. */
+/** The scanner: one scan is one stamp, and the outcome fills the screen. It works without a connection too. */
 const config = JSON.parse(document.getElementById('counter-config').textContent);
 const { texts } = config;
 const element = (id) => document.getElementById(id);
@@ -123,7 +123,7 @@ async function settle(entry, outcome) {
   const isLive = live.delete(entry.external_ref);
   if (isLive) {
     await queue.remove(entry.external_ref);
-    display.showAnswer(outcome);
+    display.showOutcome(outcome);
   } else if (outcome.status === 200) await queue.remove(entry.external_ref);
   else {
     const who = [outcome.name, entry.code].filter(Boolean).join(', ');
@@ -185,7 +185,7 @@ function endSession() {
   display.openResult([text, link], null);
 }
 
-/* The buttons of an answer */
+/* The buttons of an outcome */
 
 result.addEventListener('submit', async (event) => {
   event.preventDefault();
@@ -202,8 +202,8 @@ result.addEventListener('submit', async (event) => {
       asks: false,
     });
   }
-  const answer = await request(kind === 'undo' ? '/undo' : '/confirm', fields);
-  if (answer) return display.showAnswer({ ...answer, status: 200, event_id: null });
+  const outcome = await request(kind === 'undo' ? '/undo' : '/confirm', fields);
+  if (outcome) return display.showOutcome({ ...outcome, status: 200, event_id: null });
   display.showNotice(texts.unavailable, '', '');
 });
 result.addEventListener('click', (event) => {
@@ -261,7 +261,7 @@ function seeCode(text) {
   const isSame = text === lastSeen.code && now - lastSeen.at < SAME_SCAN_MS;
   lastSeen = { code: text, at: now };
   if (isSame) return;
-  // A question stays until somebody has answered it.
+  // A question stays until somebody chooses.
   if (!result.hidden && result.querySelector('.question') && !result.classList.contains('small')) {
     lastSeen = { code: '', at: 0 };
     return;
