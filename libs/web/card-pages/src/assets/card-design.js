@@ -27,6 +27,8 @@ async function update() {
     const response = await fetch(form.dataset.preview, {
       method: 'POST',
       body: fields,
+      // To the page for signing in, once the session has ended.
+      redirect: 'error',
       signal: request.signal,
     });
     if (!response.ok) throw new Error(`status ${response.status}`);
