@@ -7,7 +7,7 @@ import { omitIpServerName } from './ip-server-name.js';
 import {
   RESPONSE_TIMEOUT_MS,
   isCallError,
-  isSilence,
+  needsNewClient,
   NoResponseError,
   withTimeout,
 } from './eventstoredb-errors.js';
@@ -20,8 +20,9 @@ const DISPOSE_TIMEOUT_MS = 1_000;
 const KEEP_ALIVE_TIMEOUT_MS = 10_000;
 
 /**
- * Holds the client, and replaces it once a server has fallen silent. The old client would wait for that server as long
- * as its connection stays open, while a new one asks the cluster which node leads now.
+ * Holds the client, and replaces it once a server has fallen silent or no leader was found. The old client would wait
+ * for that server as long as its connection stays open, or never look for a leader again, while a new one asks the
+ * cluster which node leads now.
  */
 export class EventStoreDbConnection {
   private currentClient: EventStoreDBClient;
@@ -49,7 +50,8 @@ export class EventStoreDbConnection {
   }
 
   /**
-   * Sends one request to the server. After a silence the next one goes over a new connection.
+   * Sends one request to the server. After a silence, or when no leader was found, the next one goes over a new
+   * connection.
    * @throws errors that `classifyError` and `isSilence` tell apart
    */
   async call<T>(request: (client: EventStoreDBClient) => Promise<T>): Promise<T> {
@@ -58,7 +60,7 @@ export class EventStoreDbConnection {
     try {
       return await withTimeout(request(client), RESPONSE_TIMEOUT_MS);
     } catch (error) {
-      if (isSilence(error)) this.renew(client);
+      if (needsNewClient(error)) this.renew(client);
       throw error;
     }
   }
@@ -77,13 +79,13 @@ export class EventStoreDbConnection {
   }
 
   /**
-   * Replaces a silent client, unless that has already happened.
-   * @param silent the client that got no response
+   * Replaces a client that is of no more use, unless that has already happened.
+   * @param failed the client that got no response or found no leader
    */
-  renew(silent: EventStoreDBClient): void {
-    if (silent !== this.currentClient || this.isDisposed) return;
+  renew(failed: EventStoreDBClient): void {
+    if (failed !== this.currentClient || this.isDisposed) return;
     this.currentClient = createClient(makeUnique(this.url, ++this.renewals), this.setting);
-    this.previousEnd = this.abandon(silent);
+    this.previousEnd = this.abandon(failed);
   }
 
   async dispose(): Promise<void> {

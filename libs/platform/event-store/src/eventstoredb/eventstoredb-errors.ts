@@ -57,6 +57,14 @@ export function isSilence(error: unknown): boolean {
 }
 
 /**
+ * Tells whether a new client is needed after an error: after a silence, and after a search of the cluster that found no
+ * leader. The client keeps such a failed search as its knowledge of the server, and would fail every append after it.
+ */
+export function needsNewClient(error: unknown): boolean {
+  return isSilence(error) || getErrorMessage(error).startsWith('Failed to discover');
+}
+
+/**
  * Creates the error for the caller when nothing was written. Its cause says which setting or right is missing, if one
  * is.
  */
