@@ -20,7 +20,7 @@ const OPENAPI_GENERATOR = '7.25.0';
 const PYTHON_CLIENT = '0.29.1';
 const OAPI_CODEGEN = 'v2.8.2';
 const DOCUMENT = resolve('openapi.json');
-const PROGRAMS = resolve('test/full/generated-clients');
+const PROGRAMS = resolve('test/long/generated-clients');
 const SLOW = 600_000;
 
 type Generator = {
