@@ -417,6 +417,47 @@ describe('npm run rebuild of the history table', () => {
   );
 });
 
+describe('npm run rebuild of the statistics', () => {
+  it(
+    'reports what verify reports, changes nothing with --check, and counts the store anew without it',
+    async () => {
+      await startDispatcher();
+      const shop = await service.newStore();
+      const { path } = await enrol(shop);
+      await shop.post(`${path}/stamp`, { stamps: 3 });
+      const readHours = () =>
+        query<{ stamps: string }>(
+          `select * from statistics_hours where account_id = $1
+           order by card_id, location_id, user_id, day, hour`,
+          [shop.accountId],
+        );
+      const before = await eventually(readHours, (rows) =>
+        rows.some(({ stamps }) => Number(stamps) === 3),
+      );
+      await query('update statistics_hours set stamps = stamps + 1 where account_id = $1', [
+        shop.accountId,
+      ]);
+      const tampered = await readHours();
+
+      const difference = `statistics: account ${shop.accountId}: `;
+      for (const command of [['verify'], ['rebuild', '--check']] as const) {
+        const { code, output } = await run(...command);
+        expect([command, code, output]).toEqual([command, 1, expect.stringContaining(difference)]);
+        expect(await readHours()).toEqual(tampered);
+      }
+      const { code, output } = await run('rebuild', '--table', 'statistics');
+      expect([code, output]).toEqual([1, expect.stringContaining(difference)]);
+      expect(await readHours()).toEqual(before);
+      expect(await run('rebuild', '--table', 'statistics')).toEqual({
+        code: 0,
+        output: expect.stringContaining('no difference'),
+      });
+      expect(await run('verify')).toMatchObject({ code: 0 });
+    },
+    SLOW,
+  );
+});
+
 describe('npm run rebuild', () => {
   /** Statements that return a row once the rebuild has come so far, and fail before and afterwards. */
   const MOMENTS = {
