@@ -39,6 +39,7 @@ own.getCard();
 // @ts-expect-error without a store
 any.getCard({ path: { id: 7 } });
 for await (const { id } of own.iterate('listCustomers')) id.toFixed();
+export const find = (search?: string) => own.listCustomers({ query: { search } });
 const path = { customer_id: 1, id: 2 };
 const stamped: ApiResponse<Schemas['CustomerCardDetail']> = await own.stampCustomerCard({ path, body: { stamps: 1 }, headers: { 'x-till': '1' } }).withResponse();
 export const left: string | null = stamped.headers.get('ratelimit-remaining') ?? stamped.requestId;

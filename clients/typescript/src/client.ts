@@ -92,6 +92,9 @@ type WithoutDefaults<Ids, Default extends string> = [Ids] extends [undefined]
     ? Partial<Ids> | undefined
     : Omit<Ids, Default> & Partial<Pick<Ids, Default & keyof Ids>>;
 
+/** Lets a caller pass a value on that they may not have, also with exactOptionalPropertyTypes: it is not sent then. */
+type OrUndefined<Query> = { [Name in keyof Query]: Query[Name] | undefined };
+
 /**
  * Path ids, query and body of an operation, as far as it has them.
  * @template Default the ids that the client has a default for
@@ -100,7 +103,7 @@ export type Params<Id extends OperationId, Default extends string = never> = Opt
   'path',
   Path<Id, Default>
 > &
-  OptionalField<'query', Operation<Id>['parameters']['query']> &
+  OptionalField<'query', OrUndefined<Operation<Id>['parameters']['query']>> &
   OptionalField<'body', Body<Id>>;
 
 type Arguments<Id extends OperationId, Default extends string> =
