@@ -296,15 +296,15 @@ describe('a pass on a phone', () => {
     const mine = await owner({ card: { stamps_required: 3 }, rewards: [2] });
     await store.post(`${mine.path}/stamp`, { stamps: 1 });
     await untilShown(mine, '1/3');
-    expect(mine.phone.messages).toEqual(['You have 1 stamp.']);
+    expect(mine.phone.messages).toEqual(['1 more stamp to your reward: Reward at 2.']);
     await store.post(`${mine.path}/stamp`, { stamps: 1 });
     await untilShown(mine, '2/3');
     await store.post(`${mine.path}/redeem`, { reward_id: mine.rewards[0]?.id });
     await untilShown(mine, '0/3');
     expect(mine.phone.messages).toEqual([
-      'You have 1 stamp.',
-      'Reward unlocked: Reward at 2. You have 2 stamps.',
-      'Reward redeemed: Reward at 2. You have 0 stamps.',
+      '1 more stamp to your reward: Reward at 2.',
+      'Your reward is ready: Reward at 2. You have 2 stamps.',
+      'Reward redeemed: Reward at 2. Enjoy! You have 0 stamps.',
     ]);
     expect(mine.phone.complaints).toEqual([]);
   });
@@ -316,7 +316,7 @@ describe('a pass on a phone', () => {
     expect(mine.phone.messages).toEqual([]);
     await store.post(`${mine.path}/stamp`, { stamps: 1 });
     await untilShown(mine, '2/9');
-    expect(mine.phone.messages).toEqual(['You have 2 stamps.']);
+    expect(mine.phone.messages).toEqual(['7 more stamps to a full card.']);
   });
 
   it('APPLE-12 Changes of the card, its rewards and the store update passes without a message', async () => {
@@ -336,7 +336,7 @@ describe('a pass on a phone', () => {
       (fields) => fields.includes('Other'),
     );
     await untilQuiet();
-    expect(phone.messages).toEqual(['You have 1 stamp.']);
+    expect(phone.messages).toEqual(['3 more stamps to your reward: Reward at 4.']);
   });
 
   it('APPLE-13 A pass is void once its card has expired or was merged into another one, or its customer was erased', async () => {
@@ -395,10 +395,10 @@ describe('a pass on a phone', () => {
     const { pass } = mine.phone.shows(mine.serial);
     expect(pass.voided).toBeUndefined();
     expect(JSON.stringify(pass)).not.toContain('no longer valid');
-    expect(mine.phone.messages).toEqual(['You have 1 stamp.']);
+    expect(mine.phone.messages).toEqual(['8 more stamps to a full card.']);
     await store.post(`${store.store}/cards/${mine.card.id}/unarchive`);
     await untilQuiet();
-    expect(mine.phone.messages).toEqual(['You have 1 stamp.']);
+    expect(mine.phone.messages).toEqual(['8 more stamps to a full card.']);
   });
 
   it('APPLE-15 A tag that was never given out counts as none, and so does such a date', async () => {
@@ -446,7 +446,79 @@ describe('a pass on a phone', () => {
     await untilShown(mine, '2/9');
     await store.post(`${mine.path}/stamp`, { stamps: 1 });
     await untilShown(mine, '3/9');
-    expect(mine.phone.messages).toEqual(['You have 1 stamp.', 'You have 2 stamps.', 'You have 3 stamps.']); // prettier-ignore
+    expect(mine.phone.messages).toEqual([8, 7, 6].map((n) => `${n} more stamps to a full card.`));
     expect(mine.phone.complaints).toEqual([]);
+  });
+
+  it('APPLE-16 The names of store and card are at the top of the front', async () => {
+    const fields = [
+      { label: 'Open', value: 'Mo–Sa 8–18' },
+      { label: 'Phone', value: 'Call us on +49 721 1234567 before eight in the morning' },
+    ];
+    const { phone, serial } = await owner({
+      card: { name: 'Coffee card', auxiliary_fields: fields, header_text: 'h'.repeat(99) },
+    });
+    const { logoText, storeCard } = phone.shows(serial).pass;
+    expect(logoText).toBeTruthy();
+    expect(storeCard.headerFields).toEqual([
+      expect.objectContaining({ key: 'stamps', label: 'Coffee card' }),
+    ]);
+    const onBack = storeCard.backFields.map(({ key }) => key);
+    expect(onBack).toEqual(expect.arrayContaining(['aux_2', 'header']));
+    expect(storeCard.auxiliaryFields.map(({ key }) => key)).toEqual(['aux_1']);
+  });
+
+  it('APPLE-17 The back has a link to the web card, how to reach the store, its terms, and the rewards, of which it shows twenty at most', async () => {
+    const account = { website: 'https://cafe.example/', terms_text: 'One stamp a day.' };
+    await store.send('PATCH', store.store, { account });
+    const rewards = Array.from({ length: 22 }, (_, i) => i + 1);
+    const { phone, serial, customerCard } = await owner({ rewards });
+    const { backFields } = phone.shows(serial).pass.storeCard;
+    const values = new Map(backFields.map(({ key, value }) => [key, value]));
+    expect(values.get('page')).toBe(`https://cards.example/passes/${customerCard.uuid}`);
+    expect(values.get('website')).toBe('https://cafe.example/');
+    expect(values.get('terms')).toBe('One stamp a day.');
+    expect(values.get('rewards')).toMatch(/^Reward at 1: [^]+And 2 more rewards/);
+    await store.send('PATCH', store.store, { account: { website: null, terms_text: null } });
+  });
+
+  it("APPLE-18 The barcode has the card's `barcode_format`", async () => {
+    for (const [barcode_format, formats] of [
+      ['aztec', ['PKBarcodeFormatAztec']],
+      ['pdf417', ['PKBarcodeFormatPDF417']],
+      ['code128', ['PKBarcodeFormatCode128', 'PKBarcodeFormatQR']],
+    ] as const) {
+      const { phone, serial, customerCard } = await owner({ card: { barcode_format } });
+      const { barcodes } = phone.shows(serial).pass;
+      expect(barcodes.map(({ format, message }) => [format, message])).toEqual(
+        formats.map((format) => [format, customerCard.code]),
+      );
+    }
+  });
+
+  it('APPLE-19 With a `stamp_message`, `reward_message` or `redemption_message` that text is what the phone shows', async () => {
+    const mine = await owner({
+      card: {
+        stamps_required: 4,
+        stamp_message: '{missing} more to your free coffee',
+        reward_message: 'Come in, {reward} is on us!',
+        redemption_message: 'Enjoy',
+      },
+      rewards: [2],
+    });
+    await store.post(`${mine.path}/stamp`, { stamps: 1 });
+    await untilShown(mine, '1/4');
+    await store.send('PATCH', `${store.store}/cards/${mine.card.id}`, {
+      card: { stamp_message: null },
+    });
+    await store.post(`${mine.path}/stamp`, { stamps: 1 });
+    await untilShown(mine, '2/4');
+    await store.post(`${mine.path}/redeem`, { reward_id: mine.rewards[0]?.id });
+    await untilShown(mine, '0/4');
+    expect(mine.phone.messages).toEqual([
+      '1 more to your free coffee',
+      'Come in, Reward at 2 is on us! You have 2 stamps.',
+      'Enjoy\nYou have 0 stamps.',
+    ]);
   });
 });

@@ -38,6 +38,10 @@ const DEFAULTS = {
   max_stamps_per_request: null,
   max_stamps_per_day: null,
   min_seconds_between_stamps: null,
+  barcode_format: 'qr',
+  stamp_message: null,
+  reward_message: null,
+  redemption_message: null,
 };
 
 /** Another value than the default for every written field. */
@@ -61,6 +65,10 @@ const WRITTEN = {
   max_stamps_per_request: 3,
   max_stamps_per_day: 5,
   min_seconds_between_stamps: 60,
+  barcode_format: 'pdf417',
+  stamp_message: '{missing} more to your {reward}',
+  reward_message: 'Your {reward} is waiting',
+  redemption_message: 'Enjoy!',
 };
 const AUXILIARY = [{ label: 'Tel', value: '123' }, { value: 'open daily' }];
 const AUXILIARY_SHOWN = [
@@ -80,6 +88,8 @@ const LIMITS = [
   'max_stamps_per_day',
   'min_seconds_between_stamps',
 ] as const;
+
+const MESSAGES = ['stamp_message', 'reward_message', 'redemption_message'] as const;
 
 // prettier-ignore
 const ICONS = [
@@ -445,9 +455,10 @@ describe('writing a card', () => {
     }
   });
 
-  it('CARD-43 null in a PATCH clears `strip_color`, `strip_preset`, `header_text`, `expires_at` and the three limits', async () => {
+  it('CARD-43 null in a PATCH clears `strip_color`, `strip_preset`, `header_text`, `expires_at`, the three limits and the three messages', async () => {
     const { id } = await make(WRITTEN);
-    const nullable = ['strip_color', 'strip_preset', 'header_text', 'expires_at', ...LIMITS];
+    const texts = ['strip_color', 'strip_preset', 'header_text', 'expires_at'];
+    const nullable = [...texts, ...LIMITS, ...MESSAGES];
     for (const field of nullable) {
       const { status, body } = await patch(id, { [field]: null });
       expect([field, status, body[field as keyof CardJson]]).toEqual([field, 200, null]);
@@ -541,6 +552,38 @@ describe('warnings', () => {
     expect((await show(bad.body.id)).warnings).toEqual(bad.body.warnings);
     const changed = await patch(card.id, { text_color: '#6B4226' });
     expect([changed.status, codes(changed.body)]).toEqual([200, ['text_hard_to_read']]);
+  });
+});
+
+describe('passes of a card', () => {
+  it('CARD-60 Any other `barcode_format` is 422 `barcode_format`', async () => {
+    for (const barcode_format of ['QR', 'ean13', '', 1]) {
+      expectRefused(await post({ barcode_format }), 'barcode_format');
+    }
+    const { id } = await make({ barcode_format: 'code128' });
+    expectRefused(await patch(id, { barcode_format: 'datamatrix' }), 'barcode_format');
+    expect((await show(id)).barcode_format).toBe('code128');
+  });
+
+  it('CARD-61 A message may have `{stamps}`, `{reward}`, `{card}` and `{store}` in it, `stamp_message` also `{missing}`', async () => {
+    const all = '{stamps} {reward} {card} {store} {';
+    const messages = {
+      stamp_message: `${all} {missing}`,
+      reward_message: all,
+      redemption_message: 'x'.repeat(160),
+    };
+    expect(await make(messages)).toMatchObject(messages);
+  });
+
+  it('CARD-62 Anything else in braces, and more than 160 characters, is 422 on the field', async () => {
+    for (const field of MESSAGES) {
+      for (const text of ['{name}', '{ reward }', '{}', 'x'.repeat(161), 7]) {
+        expectRefused(await post({ [field]: text }), field);
+      }
+    }
+    expectRefused(await post({ reward_message: '{missing}' }), 'reward_message');
+    const { id } = await make();
+    expectRefused(await patch(id, { stamp_message: '{email}' }), 'stamp_message');
   });
 });
 

@@ -209,7 +209,7 @@ describe('a card in Google Wallet', () => {
       ({ length }) => length > 0,
     );
     expect(notices).toMatchObject([
-      { kind: 'message', text: 'Ready for you: Reward at 2', seen: true },
+      { kind: 'message', text: 'Your reward is ready: Reward at 2.', seen: true },
     ]);
     expect(findBalance(google, uuid)).toBe('2 / 10');
   });
@@ -269,6 +269,46 @@ describe('a card in Google Wallet', () => {
       state: 'ACTIVE',
       barcode: { type: 'QR_CODE' },
     });
+  });
+});
+
+describe('a card of a store with words and scanners of its own', () => {
+  it('GOOGLE-16 With a `stamp_message` or `redemption_message` that text is a message, in place of what Google says of the balance', async () => {
+    const { store, path, uuid, rewards } = await saved({
+      card: { stamp_message: '{missing} more to your free coffee', redemption_message: 'Enjoy!' },
+      rewards: [2],
+    });
+    await stamp(store, path);
+    await waitForBalance(google, uuid, '1 / 10');
+    await eventually(
+      () => listNotices(google, uuid),
+      ({ length }) => length === 1,
+    );
+    await stamp(store, path);
+    await waitForBalance(google, uuid, '2 / 10');
+    await store.post(`${path}/redeem`, { reward_id: rewards[0]?.id });
+    await waitForBalance(google, uuid, '0 / 10');
+    const notices = await eventually(
+      () => listNotices(google, uuid),
+      ({ length }) => length === 3,
+    );
+    expect(notices.map(({ kind, text }) => [kind, text])).toEqual([
+      ['message', '1 more to your free coffee'],
+      ['message', 'Your reward is ready: Reward at 2.'],
+      ['message', 'Enjoy!'],
+    ]);
+  });
+
+  it("GOOGLE-17 The barcode has the card's `barcode_format`", async () => {
+    for (const [barcode_format, type] of [
+      ['aztec', 'AZTEC'],
+      ['pdf417', 'PDF_417'],
+      ['code128', 'CODE_128'],
+    ] as const) {
+      const { uuid, customerCard } = await saved({ card: { barcode_format } });
+      const barcode = { type, value: customerCard.code };
+      expect(findObject(google, uuid)).toMatchObject({ barcode });
+    }
   });
 });
 

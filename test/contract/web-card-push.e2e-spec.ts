@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import type { CustomerCardDetailJson } from '#stamping/customer-card.dto.js';
+import type { PushNotice } from '#web-card/push-notice.js';
 import { useService, type ContractClient, type Failure } from '../support/http/contract.js';
 import { eventually } from '../support/jest/eventually.js';
 import type { Program } from '../support/services/program.js';
@@ -67,7 +68,7 @@ async function stored({ customerCard }: Enrolled): Promise<number> {
 }
 
 const notificationsOf = (browser: SubscribedBrowser) =>
-  browser.messages.map(({ text }) => JSON.parse(text) as Record<string, string>);
+  browser.messages.map(({ text }) => JSON.parse(text) as PushNotice);
 
 async function messages(browser: SubscribedBrowser, count: number) {
   await eventually(
@@ -99,18 +100,37 @@ describe('notifications of a web card', () => {
     await card.stamp(2);
     const expected = {
       title: 'Eck-Café',
-      body: '2 Stempel gesammelt\nKaffee: 2 von 10 Stempeln',
-      url: `${ORIGIN}${card.page}`,
+      body: 'Noch 1 Stempel bis zur Prämie: Kuchen.\nKaffee: 2 von 10 Stempeln',
+      navigate: `${ORIGIN}${card.page}`,
       lang: 'de',
     };
-    expect(await messages(one, 1)).toEqual([expected]);
-    expect(await messages(other, 1)).toEqual([expected]);
+    expect(await messages(one, 1)).toMatchObject([{ notification: expected }]);
+    expect(await messages(other, 1)).toMatchObject([{ notification: expected }]);
     expect(one.messages[0]).toMatchObject({ ttl: 86_400, topic: 'card', urgency: 'normal' });
     await card.stamp(1);
     const [, unlocked] = await messages(one, 2);
-    expect(unlocked?.['body']).toBe('Kuchen: jetzt einlösbar!\nKaffee: 3 von 10 Stempeln');
+    expect(unlocked?.notification.body).toBe(
+      'Die Prämie ist da: Kuchen.\nKaffee: 3 von 10 Stempeln',
+    );
     expect(notificationsOf(one)).toHaveLength(2);
     expect(pushes.refusals).toEqual([]);
+  });
+
+  it('WEBCARD-38 A notification is a declarative message, which browsers that know it show without the service worker', async () => {
+    const card = await enrolWithPage(store);
+    const browser = await subscribed(card);
+    await card.stamp(1);
+    expect(await messages(browser, 1)).toMatchObject([
+      {
+        web_push: 8030,
+        notification: {
+          title: expect.any(String),
+          navigate: `${ORIGIN}${card.page}`,
+          tag: card.page,
+        },
+      },
+    ]);
+    expect(browser.messages[0]?.type).toBe('application/notification+json');
   });
 
   it('WEBCARD-22 An action with `skip_notifications` sends no notification', async () => {
@@ -131,7 +151,7 @@ describe('notifications of a web card', () => {
     );
     expect(browser.messages).toEqual([]);
     await card.stamp(1);
-    expect((await messages(browser, 1))[0]?.['body']).toMatch(/^1 stamp added\n/);
+    expect((await messages(browser, 1))[0]?.notification.body).toMatch(/^8 more stamps to /);
   });
 
   it('WEBCARD-23 When the browser unsubscribes, or its push service responds with 404 or 410, it is forgotten', async () => {
@@ -222,7 +242,7 @@ describe('notifications of a web card', () => {
       ++requestCount < 3 ? { status: 503, headers: { 'retry-after': '1' } } : undefined,
     );
     await card.stamp(1);
-    expect((await messages(browser, 1))[0]?.['body']).toMatch(/^1 stamp added/);
+    expect((await messages(browser, 1))[0]?.notification.body).toMatch(/^9 more stamps to /);
     pushes.respondWith(undefined);
     expect(requestCount).toBe(3);
   });

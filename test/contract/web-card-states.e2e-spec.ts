@@ -158,4 +158,20 @@ describe('the button of the wallet', () => {
       /^WALLET_BUTTONS_DIR: .*google-en\.svg cannot be used: it is no SVG picture$/,
     );
   });
+
+  it('WEBCARD-39 With the `barcode_format` `code128` the code is a Code 128, otherwise a QR code', async () => {
+    for (const [barcode_format, expected] of [
+      [
+        'code128',
+        /<svg class="qr bars" role="img" aria-label="Barcode of the card \w{8}" viewBox="0 0 143 50"/,
+      ],
+      [
+        'pdf417',
+        /<svg class="qr" role="img" aria-label="QR code of the card \w{8}" viewBox="0 0 29 29"/,
+      ],
+    ] as const) {
+      const { page } = await enrolWithPage(store, { card: { barcode_format } });
+      expect((await get(page)).text).toMatch(expected);
+    }
+  });
 });

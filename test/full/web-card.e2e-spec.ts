@@ -215,7 +215,11 @@ describe('the web card in a browser', () => {
       });
     });
     await session.send('ServiceWorker.enable');
-    const message = { title: 'Corner Café', body: '1 stamp added', url: card.page, lang: 'en' };
+    const options = { body: '9 more stamps.', lang: 'en', tag: card.page };
+    const message = {
+      web_push: 8030,
+      notification: { title: 'Corner Café', navigate: card.page, ...options },
+    };
     await session.send('ServiceWorker.deliverPushMessage', {
       origin: service.baseUrl,
       registrationId: await registrationId,
@@ -225,10 +229,7 @@ describe('the web card in a browser', () => {
       () => worker.evaluate<[string, object] | null>('globalThis.notification ?? null'),
       (value) => value !== null,
     );
-    expect(notification).toMatchObject([
-      'Corner Café',
-      { body: '1 stamp added', lang: 'en', tag: card.page, data: { url: card.page } },
-    ]);
+    expect(notification).toMatchObject(['Corner Café', { ...options, data: { url: card.page } }]);
     await page.close();
   });
 

@@ -197,13 +197,13 @@ describe('a phone with Apple Wallet passes', () => {
 
   it('gets at most two pushes for four stamps on two passes', async () => {
     const one = await enrolWithPhone();
-    const { customerCard, path } = await enrol(store);
+    const { customerCard, path } = await enrol(store, { card: { stamps_required: 9 } });
     await one.phone.add(customerCard.apple_wallet_url);
     const before = world.apns.pushes.length;
     await Promise.all([stamp(one.path), stamp(path), stamp(one.path), stamp(path)]);
     await eventually(
       () => one.phone.messages,
-      (messages) => messages.filter((message) => message.includes('2 stamps')).length === 2,
+      (messages) => messages.filter((message) => message.startsWith('7 more stamps')).length === 2,
     );
     await waitUntilSent();
     const pushes = world.apns.pushes.slice(before).filter((push) => push.token === one.phone.pushToken); // prettier-ignore
@@ -221,7 +221,7 @@ describe('a phone with Apple Wallet passes', () => {
     expect(phone.messages).toEqual([]);
     await world.apns.restart();
     await waitForMessages(phone, 1);
-    expect(phone.messages).toEqual(['You have 2 stamps.']);
+    expect(phone.messages).toEqual(['7 more stamps to a full card.']);
     expect(await wallet()).toMatchObject({ state: 'installed', last_error: null });
   });
 
@@ -245,7 +245,7 @@ describe('a phone with Apple Wallet passes', () => {
     await world.apns.restart();
     dispatcher = startDispatcher();
     await waitForMessages(phone, 2);
-    expect(phone.messages.at(-1)).toBe('You have 2 stamps.');
+    expect(phone.messages.at(-1)).toBe('7 more stamps to a full card.');
   });
 
   it('gets a push for a stamp made between the download of the pass and its registration', async () => {

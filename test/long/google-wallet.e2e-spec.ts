@@ -303,7 +303,7 @@ describe('an update to Google Wallet', () => {
     await waitForBalance(google, uuid, '1 / 10');
     await waitUntilSent();
     expect(listNotices(google, uuid).map(({ text }) => text)).toEqual([
-      'Ready for you: Reward at 1',
+      'Your reward is ready: Reward at 1.',
     ]);
   });
 

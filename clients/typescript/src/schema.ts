@@ -2031,6 +2031,17 @@ export interface components {
        * @description How long after a stamping the next one is refused; null: not at all.
        */
       min_seconds_between_stamps: number | null;
+      /**
+       * @description What kind of barcode passes and the web card show. Till scanners without a camera read code128 only.
+       * @enum {string}
+       */
+      barcode_format: 'qr' | 'aztec' | 'pdf417' | 'code128';
+      /** @description Tells customers of new stamps. It may have {stamps}, {missing}, {reward}, {card}, {store}. Null: a text in the store’s language. */
+      stamp_message: string | null;
+      /** @description Tells customers that a reward is ready. It may have {stamps}, {reward}, {card}, {store}. Null: a text in the store’s language. */
+      reward_message: string | null;
+      /** @description Tells customers what they redeemed. It may have {stamps}, {reward}, {card}, {store}. Null: a text in the store’s language. */
+      redemption_message: string | null;
       /** @description What people cannot see or read on the card; empty if there is nothing of it. */
       warnings: components['schemas']['CardWarning'][];
       /**
@@ -2169,6 +2180,17 @@ export interface components {
        * @description How long after a stamping the next one is refused; null: not at all.
        */
       min_seconds_between_stamps?: number | null;
+      /**
+       * @description What kind of barcode passes and the web card show. Till scanners without a camera read code128 only.
+       * @enum {string}
+       */
+      barcode_format?: 'qr' | 'aztec' | 'pdf417' | 'code128';
+      /** @description Tells customers of new stamps. It may have {stamps}, {missing}, {reward}, {card}, {store}. Null: a text in the store’s language. */
+      stamp_message?: string | null;
+      /** @description Tells customers that a reward is ready. It may have {stamps}, {reward}, {card}, {store}. Null: a text in the store’s language. */
+      reward_message?: string | null;
+      /** @description Tells customers what they redeemed. It may have {stamps}, {reward}, {card}, {store}. Null: a text in the store’s language. */
+      redemption_message?: string | null;
     };
     CardCreatedEvent: {
       /** @description The same in every attempt, so that duplicates can be dropped */
@@ -2296,6 +2318,17 @@ export interface components {
        * @description How long after a stamping the next one is refused; null: not at all.
        */
       min_seconds_between_stamps?: number | null;
+      /**
+       * @description What kind of barcode passes and the web card show. Till scanners without a camera read code128 only. Default: qr.
+       * @enum {string|null}
+       */
+      barcode_format?: 'qr' | 'aztec' | 'pdf417' | 'code128' | null;
+      /** @description Tells customers of new stamps. It may have {stamps}, {missing}, {reward}, {card}, {store}. Null: a text in the store’s language. */
+      stamp_message?: string | null;
+      /** @description Tells customers that a reward is ready. It may have {stamps}, {reward}, {card}, {store}. Null: a text in the store’s language. */
+      reward_message?: string | null;
+      /** @description Tells customers what they redeemed. It may have {stamps}, {reward}, {card}, {store}. Null: a text in the store’s language. */
+      redemption_message?: string | null;
     };
     CardUnarchivedEvent: {
       /** @description The same in every attempt, so that duplicates can be dropped */

@@ -25,6 +25,8 @@ export const de: Translations = {
   wallet: {
     rewards: 'Prämien',
     reward: (name, text) => `${name}: ${text} Stempel`,
+    moreRewards: (text, count) =>
+      `Und ${text} weitere ${count === 1 ? 'Prämie' : 'Prämien'} auf der Seite der Karte.`,
   },
   contact: {
     title: 'Kontakt',
@@ -60,6 +62,7 @@ export const de: Translations = {
     rewards: 'Prämien',
     ready: 'Jetzt einlösbar',
     toGo: (text) => `Noch ${stamps(text)}`,
+    barcode: (code) => `Strichcode der Karte ${code}`,
     qrCode: (code) => `QR-Code der Karte ${code}`,
     showCode: 'Diesen Code an der Kasse zeigen',
     validUntil: (day) => `Gültig bis ${day}`,
@@ -80,16 +83,21 @@ export const de: Translations = {
     notFound: 'Diese Karte gibt es nicht',
     notFoundWhy:
       'Vielleicht ist der Link unvollständig, oder die Karte wurde gelöscht. Bitte den Link in der Nachricht noch einmal öffnen, oder im Geschäft das Plakat für eine neue Karte scannen.',
-    noticeUnlocked: (reward) => `${reward}: jetzt einlösbar!`,
-    noticeRedeemed: (reward) => `${reward}: eingelöst. Viel Freude damit!`,
+  },
+  notice: {
+    toReward: (text, _, reward) => `Noch ${stamps(text)} bis zur Prämie: ${reward}.`,
+    toFullCard: (text) => `Noch ${stamps(text)} bis zur vollen Karte.`,
+    unlocked: (reward) => `Die Prämie ist da: ${reward}.`,
+    redeemed: (reward) => `Prämie eingelöst: ${reward}. Viel Freude damit!`,
   },
   applePass: {
     member: 'Mitglied',
-    toReward: 'Bis zur Prämie',
+    toReward: 'Noch',
+    store: 'Geschäft',
+    card: 'Karte',
+    openPage: 'Karte im Browser öffnen',
     news: 'Neuigkeiten',
     balance: (text) => `Du hast ${text} Stempel.`,
-    unlocked: (reward) => `Prämie freigeschaltet: ${reward}.`,
-    redeemed: (reward) => `Prämie eingelöst: ${reward}.`,
     available: 'liegt für dich bereit',
     expires: 'Gültig bis',
     shops: 'Filialen',
@@ -101,7 +109,7 @@ export const de: Translations = {
     code: 'Kartencode',
     toReward: 'Bis zur Prämie',
     ready: 'Einlösbar',
-    unlocked: { header: 'Prämie erreicht', body: (reward) => `Jetzt einlösbar: ${reward}` },
+    unlocked: 'Prämie erreicht',
     page: 'Karte im Browser',
   },
   cardMessage: {

@@ -29,6 +29,8 @@ export const en = {
   wallet: {
     rewards: 'Rewards',
     reward: (name: string, text: string, count: number) => `${name}: ${stamps(text, count)}`,
+    moreRewards: (text: string, count: number) =>
+      `And ${text} more ${count === 1 ? 'reward' : 'rewards'} on the card’s page.`,
   },
   /** Labels of how to reach the store, on passes and pages. */
   contact: {
@@ -73,6 +75,7 @@ export const en = {
     rewards: 'Rewards',
     ready: 'Ready to redeem',
     toGo: (text: string, count: number) => `${stamps(text, count)} to go`,
+    barcode: (code: string) => `Barcode of the card ${code}`,
     qrCode: (code: string) => `QR code of the card ${code}`,
     showCode: 'Show this code at the counter',
     validUntil: (day: string) => `Valid until ${day}`,
@@ -92,18 +95,26 @@ export const en = {
     notFound: 'This card does not exist',
     notFoundWhy:
       'The link may be incomplete, or the card was deleted. Open the link in your message once more, or scan the poster at the shop for a new card.',
-    noticeUnlocked: (reward: string) => `${reward}: ready to redeem!`,
-    noticeRedeemed: (reward: string) => `${reward}: redeemed. Enjoy!`,
+  },
+  /** What the holder of a card is notified of. */
+  notice: {
+    toReward: (text: string, count: number, reward: string) =>
+      `${text} more ${count === 1 ? 'stamp' : 'stamps'} to your reward: ${reward}.`,
+    toFullCard: (text: string, count: number) =>
+      `${text} more ${count === 1 ? 'stamp' : 'stamps'} to a full card.`,
+    unlocked: (reward: string) => `Your reward is ready: ${reward}.`,
+    redeemed: (reward: string) => `Reward redeemed: ${reward}. Enjoy!`,
   },
   applePass: {
     member: 'Member',
-    /** Label of the number of stamps that are missing. */
-    toReward: 'To next reward',
+    /** Label of the number of stamps that are missing: short, because four fields share a row. */
+    toReward: 'To go',
+    store: 'Shop',
+    card: 'Card',
+    openPage: 'Open the card in the browser',
     news: 'Latest news',
     /** The value of `news` when there is no other notice. */
     balance: (text: string, count: number) => `You have ${stamps(text, count)}.`,
-    unlocked: (reward: string) => `Reward unlocked: ${reward}.`,
-    redeemed: (reward: string) => `Reward redeemed: ${reward}.`,
     available: 'ready for you',
     expires: 'Valid until',
     shops: 'Shops',
@@ -119,7 +130,7 @@ export const en = {
     toReward: 'To next reward',
     /** Heading of the rewards that the customer can redeem now. */
     ready: 'Ready for you',
-    unlocked: { header: 'Reward unlocked', body: (reward: string) => `Ready for you: ${reward}` },
+    unlocked: 'Reward unlocked',
     page: 'Card in the browser',
   },
   /**

@@ -26,6 +26,7 @@ export const es: Translations = {
   wallet: {
     rewards: 'Premios',
     reward: (name, text, count) => `${name}: ${stamps(text, count)}`,
+    moreRewards: (text, count) => `Y ${text} premio${s(count)} más en la página de la tarjeta.`,
   },
   contact: {
     title: 'Contacto',
@@ -62,6 +63,7 @@ export const es: Translations = {
     rewards: 'Premios',
     ready: 'Listo para canjear',
     toGo: (text, count) => `Falta${count === 1 ? '' : 'n'} ${stamps(text, count)}`,
+    barcode: (code) => `Código de barras de la tarjeta ${code}`,
     qrCode: (code) => `Código QR de la tarjeta ${code}`,
     showCode: 'Muestre este código en caja',
     validUntil: (day) => `Válida hasta el ${day}`,
@@ -81,16 +83,23 @@ export const es: Translations = {
     notFound: 'Esta tarjeta no existe',
     notFoundWhy:
       'Puede que el enlace esté incompleto o que la tarjeta se haya eliminado. Abra de nuevo el enlace de su mensaje, o escanee el cartel en la tienda para obtener una tarjeta nueva.',
-    noticeUnlocked: (reward) => `${reward}: ¡ya se puede canjear!`,
-    noticeRedeemed: (reward) => `${reward}: canjeado. ¡Que lo disfrute!`,
+  },
+  notice: {
+    toReward: (text, count, reward) =>
+      `${count === 1 ? 'Falta' : 'Faltan'} ${stamps(text, count)} para su premio: ${reward}.`,
+    toFullCard: (text, count) =>
+      `${count === 1 ? 'Falta' : 'Faltan'} ${stamps(text, count)} para completar la tarjeta.`,
+    unlocked: (reward) => `Su premio está listo: ${reward}.`,
+    redeemed: (reward) => `Premio canjeado: ${reward}. ¡Que lo disfrute!`,
   },
   applePass: {
     member: 'Socio',
-    toReward: 'Para el premio',
+    toReward: 'Faltan',
+    store: 'Tienda',
+    card: 'Tarjeta',
+    openPage: 'Abrir la tarjeta en el navegador',
     news: 'Novedades',
     balance: (text, count) => `Tiene ${stamps(text, count)}.`,
-    unlocked: (reward) => `Premio desbloqueado: ${reward}.`,
-    redeemed: (reward) => `Premio canjeado: ${reward}.`,
     available: 'listo para usted',
     expires: 'Válida hasta',
     shops: 'Tiendas',
@@ -102,7 +111,7 @@ export const es: Translations = {
     code: 'Código de la tarjeta',
     toReward: 'Hasta el premio',
     ready: 'Disponible para usted',
-    unlocked: { header: 'Premio conseguido', body: (reward) => `Disponible para usted: ${reward}` },
+    unlocked: 'Premio conseguido',
     page: 'Tarjeta en el navegador',
   },
   cardMessage: {

@@ -26,6 +26,8 @@ export const fr: Translations = {
   wallet: {
     rewards: 'Récompenses',
     reward: (name, text, count) => `${name} : ${stamps(text, count)}`,
+    moreRewards: (text, count) =>
+      `Et ${text} autre${s(count)} récompense${s(count)} sur la page de la carte.`,
   },
   contact: {
     title: 'Contact',
@@ -61,6 +63,7 @@ export const fr: Translations = {
     rewards: 'Récompenses',
     ready: 'Disponible',
     toGo: (text, count) => `Encore ${stamps(text, count)}`,
+    barcode: (code) => `Code-barres de la carte ${code}`,
     qrCode: (code) => `Code QR de la carte ${code}`,
     showCode: 'Présentez ce code à la caisse',
     validUntil: (day) => `Valable jusqu’au ${day}`,
@@ -81,16 +84,22 @@ export const fr: Translations = {
     notFound: 'Cette carte n’existe pas',
     notFoundWhy:
       'Le lien est peut-être incomplet, ou la carte a été supprimée. Ouvrez à nouveau le lien de votre message, ou scannez l’affiche en magasin pour obtenir une nouvelle carte.',
-    noticeUnlocked: (reward) => `${reward} : disponible !`,
-    noticeRedeemed: (reward) => `${reward} : utilisé. Profitez-en bien !`,
+  },
+  notice: {
+    toReward: (text, count, reward) =>
+      `Plus que ${stamps(text, count)} avant votre récompense : ${reward}.`,
+    toFullCard: (text, count) => `Plus que ${stamps(text, count)} avant une carte complète.`,
+    unlocked: (reward) => `Votre récompense vous attend : ${reward}.`,
+    redeemed: (reward) => `Récompense utilisée : ${reward}. Profitez-en bien !`,
   },
   applePass: {
     member: 'Membre',
-    toReward: 'Avant la récompense',
+    toReward: 'Encore',
+    store: 'Boutique',
+    card: 'Carte',
+    openPage: 'Ouvrir la carte dans le navigateur',
     news: 'Nouveautés',
     balance: (text, count) => `Vous avez ${stamps(text, count)}.`,
-    unlocked: (reward) => `Récompense débloquée : ${reward}.`,
-    redeemed: (reward) => `Récompense utilisée : ${reward}.`,
     available: 'vous attend',
     expires: 'Valable jusqu’au',
     shops: 'Boutiques',
@@ -102,7 +111,7 @@ export const fr: Translations = {
     code: 'Code de la carte',
     toReward: 'Avant la récompense',
     ready: 'Disponible',
-    unlocked: { header: 'Récompense débloquée', body: (reward) => `Disponible : ${reward}` },
+    unlocked: 'Récompense débloquée',
     page: 'Carte dans le navigateur',
   },
   cardMessage: {

@@ -60,6 +60,10 @@ const attributesOfCard = {
   maxStampsPerRequest: 5,
   maxStampsPerDay: 20,
   minSecondsBetweenStamps: 30,
+  barcodeFormat: 'code128',
+  stampMessage: '{missing} more',
+  rewardMessage: 'Come in for your {reward}',
+  redemptionMessage: 'Enjoy!',
 } as const;
 
 const attributesOfReward = {

@@ -241,6 +241,22 @@ class Card(TypedDict):
     """The number of stamps that one customer card may get in a day; null: no limit."""
     min_seconds_between_stamps: int | None
     """How long after a stamping the next one is refused; null: not at all."""
+    barcode_format: Literal["qr", "aztec", "pdf417", "code128"]
+    """What kind of barcode passes and the web card show. Till scanners without a camera read
+    code128 only.
+    """
+    stamp_message: str | None
+    """Tells customers of new stamps. It may have {stamps}, {missing}, {reward}, {card}, {store}.
+    Null: a text in the store’s language.
+    """
+    reward_message: str | None
+    """Tells customers that a reward is ready. It may have {stamps}, {reward}, {card}, {store}.
+    Null: a text in the store’s language.
+    """
+    redemption_message: str | None
+    """Tells customers what they redeemed. It may have {stamps}, {reward}, {card}, {store}. Null:
+    a text in the store’s language.
+    """
     warnings: list[CardWarning]
     """What people cannot see or read on the card; empty if there is nothing of it."""
     created_at: str
@@ -350,6 +366,22 @@ class CardChanges(TypedDict):
     """The number of stamps that one customer card may get in a day; null: no limit."""
     min_seconds_between_stamps: NotRequired[int | None]
     """How long after a stamping the next one is refused; null: not at all."""
+    barcode_format: NotRequired[Literal["qr", "aztec", "pdf417", "code128"]]
+    """What kind of barcode passes and the web card show. Till scanners without a camera read
+    code128 only.
+    """
+    stamp_message: NotRequired[str | None]
+    """Tells customers of new stamps. It may have {stamps}, {missing}, {reward}, {card}, {store}.
+    Null: a text in the store’s language.
+    """
+    reward_message: NotRequired[str | None]
+    """Tells customers that a reward is ready. It may have {stamps}, {reward}, {card}, {store}.
+    Null: a text in the store’s language.
+    """
+    redemption_message: NotRequired[str | None]
+    """Tells customers what they redeemed. It may have {stamps}, {reward}, {card}, {store}. Null:
+    a text in the store’s language.
+    """
 
 
 class CardCreatedEvent(TypedDict):
@@ -453,6 +485,22 @@ class CardInput(TypedDict):
     """The number of stamps that one customer card may get in a day; null: no limit."""
     min_seconds_between_stamps: NotRequired[int | None]
     """How long after a stamping the next one is refused; null: not at all."""
+    barcode_format: NotRequired[Literal["qr", "aztec", "pdf417", "code128"] | None]
+    """What kind of barcode passes and the web card show. Till scanners without a camera read
+    code128 only. Default: qr.
+    """
+    stamp_message: NotRequired[str | None]
+    """Tells customers of new stamps. It may have {stamps}, {missing}, {reward}, {card}, {store}.
+    Null: a text in the store’s language.
+    """
+    reward_message: NotRequired[str | None]
+    """Tells customers that a reward is ready. It may have {stamps}, {reward}, {card}, {store}.
+    Null: a text in the store’s language.
+    """
+    redemption_message: NotRequired[str | None]
+    """Tells customers what they redeemed. It may have {stamps}, {reward}, {card}, {store}. Null:
+    a text in the store’s language.
+    """
 
 
 class CardUnarchivedEvent(TypedDict):

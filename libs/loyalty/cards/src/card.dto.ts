@@ -1,4 +1,3 @@
-import { isBlank } from '#http/conversions.js';
 import {
   BooleanField,
   ColorField,
@@ -7,11 +6,6 @@ import {
   NumberField,
   OneOfField,
   TextField,
-  TimeField,
-  listKind,
-  matchingKind,
-  type FieldKind,
-  type FieldOptions,
 } from '#http/fields.js';
 import { Dto } from '#http/fields.pipe.js';
 import { AsOfPageQuery } from '#http/as-of.js';
@@ -26,14 +20,21 @@ import {
   TimestampProperty,
 } from '#http/response-fields.js';
 import type { Card } from './card.js';
-import { STAMP_ICONS, STRIP_PRESETS, type StampIcon } from './card-appearance.js';
+import { BARCODE_FORMATS } from './barcode.js';
+import { STAMP_ICONS, type StampIcon } from './card-appearance.js';
+import {
+  AUXILIARY_DESCRIPTIONS,
+  AuxiliaryFieldsField,
+  ExpiryField,
+  MessageField,
+  PresetField,
+  describeMessage,
+} from './card-fields.dto.js';
 import { CARD_WARNINGS, findCardWarnings, type CardWarning } from './card-contrast.js';
-import type { AuxiliaryField, CardAttributes } from './card.events.js';
+import type { AuxiliaryField, BarcodeFormat, CardAttributes } from './card.events.js';
 
 /** Describes the fields that several classes have. */
 const DESCRIPTIONS = {
-  label: 'The label above the value.',
-  value: 'The text.',
   name: 'The name.',
   card_color: 'The background of the card.',
   text_color: 'The colour of texts.',
@@ -54,12 +55,15 @@ const DESCRIPTIONS = {
     'The number of stamps that one customer card may get in a day; null: no limit.',
   min_seconds_between_stamps:
     'How long after a stamping the next one is refused; null: not at all.',
+  barcode_format:
+    'What kind of barcode passes and the web card show. Till scanners without a camera read code128 only.',
+  stamp_message: describeMessage('stampMessage', 'Tells customers of new stamps'),
+  reward_message: describeMessage('rewardMessage', 'Tells customers that a reward is ready'),
+  redemption_message: describeMessage('redemptionMessage', 'Tells customers what they redeemed'),
 };
 
 const STRIP_TYPES = ['color', 'image', 'preset'] as const;
 const SCOPES = ['active', 'archived', 'all'] as const;
-const MAX_AUXILIARY_FIELDS = 2;
-const PRESET = /^[a-z0-9_-]{1,64}$/;
 
 const STAMPS_REQUIRED = { min: 1, max: 21 };
 const INITIAL_STAMPS = { min: 0, max: 20 };
@@ -67,14 +71,6 @@ const OPACITY = { min: 0, max: 100 };
 const LIMIT = { min: 1 };
 
 type StripType = (typeof STRIP_TYPES)[number];
-
-@Dto('AuxiliaryFieldInput')
-class AuxiliaryFieldDto {
-  @TextField({ optional: true, description: DESCRIPTIONS.label }) declare readonly label:
-    | string
-    | null;
-  @TextField({ description: DESCRIPTIONS.value }) declare readonly value: string;
-}
 
 @Dto('CardInput', {
   wrapper: 'card',
@@ -117,6 +113,17 @@ export class CreateCardDto {
   declare readonly max_stamps_per_day: number | null;
   @IntegerField({ ...LIMIT, optional: true, description: DESCRIPTIONS.min_seconds_between_stamps })
   declare readonly min_seconds_between_stamps: number | null;
+  @OneOfField(BARCODE_FORMATS, { default: 'qr', description: DESCRIPTIONS.barcode_format })
+  declare readonly barcode_format: BarcodeFormat;
+  @MessageField('stampMessage', { optional: true, description: DESCRIPTIONS.stamp_message })
+  declare readonly stamp_message: string | null;
+  @MessageField('rewardMessage', { optional: true, description: DESCRIPTIONS.reward_message })
+  declare readonly reward_message: string | null;
+  @MessageField('redemptionMessage', {
+    optional: true,
+    description: DESCRIPTIONS.redemption_message,
+  })
+  declare readonly redemption_message: string | null;
 }
 
 @Dto('CardChanges', {
@@ -160,6 +167,17 @@ export class UpdateCardDto {
   declare readonly max_stamps_per_day?: number | null;
   @IntegerField({ ...LIMIT, clearable: true, description: DESCRIPTIONS.min_seconds_between_stamps })
   declare readonly min_seconds_between_stamps?: number | null;
+  @OneOfField(BARCODE_FORMATS, { omittable: true, description: DESCRIPTIONS.barcode_format })
+  declare readonly barcode_format?: BarcodeFormat;
+  @MessageField('stampMessage', { clearable: true, description: DESCRIPTIONS.stamp_message })
+  declare readonly stamp_message?: string | null;
+  @MessageField('rewardMessage', { clearable: true, description: DESCRIPTIONS.reward_message })
+  declare readonly reward_message?: string | null;
+  @MessageField('redemptionMessage', {
+    clearable: true,
+    description: DESCRIPTIONS.redemption_message,
+  })
+  declare readonly redemption_message?: string | null;
 }
 
 /** Maps the names in the API to those of the attributes. */
@@ -184,6 +202,10 @@ const ATTRIBUTES = {
   max_stamps_per_request: 'maxStampsPerRequest',
   max_stamps_per_day: 'maxStampsPerDay',
   min_seconds_between_stamps: 'minSecondsBetweenStamps',
+  barcode_format: 'barcodeFormat',
+  stamp_message: 'stampMessage',
+  reward_message: 'rewardMessage',
+  redemption_message: 'redemptionMessage',
 } as const satisfies Record<keyof UpdateCardDto, keyof CardAttributes>;
 
 /** Converts the fields that the request contains, and no others. */
@@ -217,9 +239,9 @@ export type CardFilter = { scope: CardListQuery['scope']; updatedSince: Date | n
 class AuxiliaryFieldJson {
   @TextProperty({ example: 'aux_1', description: 'The key of the field in the pass.' })
   declare readonly key: string;
-  @TextProperty({ nullable: true, example: 'Open', description: DESCRIPTIONS.label })
+  @TextProperty({ nullable: true, example: 'Open', description: AUXILIARY_DESCRIPTIONS.label })
   declare readonly label: string | null;
-  @TextProperty({ example: 'Mo to Sa', description: DESCRIPTIONS.value })
+  @TextProperty({ example: 'Mo to Sa', description: AUXILIARY_DESCRIPTIONS.value })
   declare readonly value: string;
 }
 
@@ -302,6 +324,26 @@ export class CardJson {
   declare readonly max_stamps_per_day: number | null;
   @IntegerProperty({ nullable: true, description: DESCRIPTIONS.min_seconds_between_stamps })
   declare readonly min_seconds_between_stamps: number | null;
+  @OneOfProperty(BARCODE_FORMATS, { description: DESCRIPTIONS.barcode_format })
+  declare readonly barcode_format: BarcodeFormat;
+  @TextProperty({
+    nullable: true,
+    example: '{missing} more to your free coffee',
+    description: DESCRIPTIONS.stamp_message,
+  })
+  declare readonly stamp_message: string | null;
+  @TextProperty({
+    nullable: true,
+    example: 'Your {reward} is waiting for you',
+    description: DESCRIPTIONS.reward_message,
+  })
+  declare readonly reward_message: string | null;
+  @TextProperty({
+    nullable: true,
+    example: 'Enjoy your {reward}!',
+    description: DESCRIPTIONS.redemption_message,
+  })
+  declare readonly redemption_message: string | null;
   @ObjectsProperty(() => CardWarningJson, {
     description: 'What people cannot see or read on the card; empty if there is nothing of it.',
   })
@@ -340,39 +382,12 @@ export function toCardJson(
     max_stamps_per_request: card.maxStampsPerRequest,
     max_stamps_per_day: card.maxStampsPerDay,
     min_seconds_between_stamps: card.minSecondsBetweenStamps,
+    barcode_format: card.barcodeFormat,
+    stamp_message: card.stampMessage,
+    reward_message: card.rewardMessage,
+    redemption_message: card.redemptionMessage,
     warnings: findCardWarnings(card).map((code) => ({ code, message: WARNINGS[code] })),
     created_at: card.createdAt,
     updated_at: card.updatedAt,
   };
-}
-
-function AuxiliaryFieldsField(options: FieldOptions): PropertyDecorator {
-  const description = 'Replaces the list; blank elements are dropped';
-  const label = (i: number) => `${i + 1}: `;
-  const kind: FieldKind = {
-    ...listKind(() => AuxiliaryFieldDto, MAX_AUXILIARY_FIELDS, label),
-    convert: (input) =>
-      Array.isArray(input) ? input.filter((element) => !isBlankField(element)) : input,
-    finish: (fields: AuxiliaryFieldDto[]) =>
-      fields.map((field, i) => ({ key: `aux_${i + 1}`, ...field })),
-  };
-  return Field(kind, { ...options, description });
-}
-
-function PresetField(options: FieldOptions): PropertyDecorator {
-  const description = `Pictures: ${STRIP_PRESETS.join(', ')}; any other value shows the colour`;
-  return Field(matchingKind(PRESET, 64), { ...options, description });
-}
-
-function ExpiryField(options: FieldOptions): PropertyDecorator {
-  const description = 'When the card expires; null: never';
-  const finish = (time: Date) => time.toISOString();
-  return TimeField({ ...options, moment: 'end', description, finish });
-}
-
-function isBlankField(element: unknown): boolean {
-  if (element === null) return true;
-  if (typeof element !== 'object' || Array.isArray(element)) return false;
-  const { label, value } = element as Record<string, unknown>;
-  return isBlank(label) && isBlank(value);
 }

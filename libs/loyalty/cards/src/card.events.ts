@@ -1,5 +1,17 @@
 export type AuxiliaryField = { key: string; label: string | null; value: string };
 
+export type BarcodeFormat = 'qr' | 'aztec' | 'pdf417' | 'code128';
+
+/**
+ * The texts that a store may write itself for what its customers are notified of (CARD-61). Null: the text of the
+ * store's language.
+ */
+export type CardMessages = {
+  stampMessage: string | null;
+  rewardMessage: string | null;
+  redemptionMessage: string | null;
+};
+
 /** The attributes of a card template that its shop can set. */
 export type CardAttributes = {
   name: string;
@@ -24,7 +36,8 @@ export type CardAttributes = {
   maxStampsPerRequest: number | null;
   maxStampsPerDay: number | null;
   minSecondsBetweenStamps: number | null;
-};
+  barcodeFormat: BarcodeFormat;
+} & CardMessages;
 
 export type CardCreated = {
   type: 'CardCreated';

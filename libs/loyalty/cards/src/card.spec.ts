@@ -136,6 +136,10 @@ describe('CreateCardDto', () => {
       maxStampsPerRequest: null,
       maxStampsPerDay: null,
       minSecondsBetweenStamps: null,
+      barcodeFormat: 'qr',
+      stampMessage: null,
+      rewardMessage: null,
+      redemptionMessage: null,
     });
   });
 

@@ -1,6 +1,7 @@
 import { isDeepStrictEqual } from 'node:util';
 import { requireState, assertNever, type Aggregate } from '#kernel/aggregate.js';
 import { NotFoundError, RejectedError } from '#kernel/errors.js';
+import { cardUpcasts } from './card-upcasts.js';
 import type { CardAttributes, CardEvent } from './card.events.js';
 
 /** A loyalty card template. */
@@ -21,7 +22,8 @@ export const card: Aggregate<Card, CardEvent> = {
     CardUnarchived: 'card.unarchived',
     CardStripImageSet: 'card.strip_image_set',
   },
-  projectionVersion: 2,
+  upcasts: cardUpcasts,
+  projectionVersion: 3,
   evolve(state, event) {
     const at = event.meta.recordedAt;
     switch (event.type) {

@@ -38,7 +38,9 @@ const content: PassContent = {
     stripPicture: null,
     headerText: 'Mon–Fri',
     expiresAt: '2027-07-31T21:59:59.000Z',
+    barcodeFormat: 'qr',
   },
+  messages: { stampMessage: null, rewardMessage: null, redemptionMessage: null },
   memberName: 'Ada Lovelace',
   stampsCount: 3,
   rewards: [
@@ -55,6 +57,8 @@ const content: PassContent = {
 };
 const silentChange: LastChange = { notice: null, balanceTag: 0, noticeTag: 0 };
 const issuer = {
+  publicUrl: 'https://cards.example',
+  logoWidth: null,
   passTypeId: 'pass.example.inkpad',
   teamId: 'A1B2C3D4E5',
   webServiceUrl: 'https://cards.example/wallet/apple',
@@ -85,13 +89,10 @@ describe('renderApplePass', () => {
       storeCard: {
         headerFields: [
           { key: 'header', value: 'Mon–Fri' },
-          { key: 'stamps', label: 'Stamps', value: '3/10' },
+          { key: 'stamps', label: 'Coffee card', value: '3/10' },
         ],
         primaryFields: [],
-        secondaryFields: [
-          { key: 'member', label: 'Member', value: 'Ada Lovelace' },
-          { key: 'to_reward', label: 'To next reward', value: 7 },
-        ],
+        secondaryFields: [{ key: 'to_reward', label: 'To go', value: 7 }],
         auxiliaryFields: [
           { key: 'aux_1', label: 'Tier', value: 'Gold' },
           { key: 'aux_2', value: 'Since 2019' },
@@ -99,6 +100,14 @@ describe('renderApplePass', () => {
       },
     });
     expect(pass.voided).toBeUndefined();
+    // Four fields have columns of 78 points, which is too narrow for the name.
+    expect(findBackField(pass, 'member')).toMatchObject({ value: 'Ada Lovelace' });
+    expect(findBackField(pass, 'page')).toEqual({
+      key: 'page',
+      label: 'Card in the browser',
+      value: `https://cards.example/passes/${content.uuid}`,
+      attributedValue: `<a href="https://cards.example/passes/${content.uuid}">Open the card in the browser</a>`,
+    });
     expect(findBackField(pass, 'expires')).toMatchObject({
       value: '2027-07-31T23:59:59+02:00',
       ignoresTimeZone: true,
@@ -116,9 +125,26 @@ describe('renderApplePass', () => {
       address: 'Main Street 1\nKarlsruhe',
       termsText: 'One stamp a day.',
     };
-    const pass = render({ logo: 'a'.repeat(64), contact });
+    const logo = 'a'.repeat(64);
+    const card = { ...content.card, headerText: null };
+    const renderWithLogo = (logoWidth: number) =>
+      renderApplePass({ ...content, logo, contact, card }, silentChange, { ...issuer, logoWidth }, NOW); // prettier-ignore
+    const pass = renderWithLogo(50);
     expect(findPassErrors(pass)).toEqual([]);
     expect(pass.logoText).toBe('Coffee card');
+    // At the top, so that the row has room for the name.
+    const toReward = { key: 'to_reward', label: 'To go', value: 7 };
+    expect(pass.storeCard.headerFields).toEqual([
+      toReward,
+      { key: 'stamps', label: 'Stamps', value: '3/10' },
+    ]);
+    const withWideLogo = renderWithLogo(160);
+    expect(findPassErrors(withWideLogo)).toEqual([]);
+    expect(withWideLogo).not.toHaveProperty('logoText');
+    expect(withWideLogo.storeCard.headerFields).toEqual([
+      toReward,
+      { key: 'stamps', label: 'Coffee card', value: '3/10' },
+    ]);
     expect(pass.storeCard.backFields.slice(-4)).toEqual([
       { key: 'website', label: 'Website', value: 'https://cafe.example/' },
       { key: 'email', label: 'E-mail', value: 'hello@cafe.example' },
@@ -142,14 +168,14 @@ describe('renderApplePass', () => {
       secondaryFields: [],
       auxiliaryFields: [],
     });
-    expect(pass.storeCard.backFields.map(({ key }) => key)).toEqual(['news']);
+    expect(pass.storeCard.backFields.map(({ key }) => key)).toEqual(['news', 'page']);
     expect(pass).not.toHaveProperty('expirationDate');
     expect(pass).not.toHaveProperty('locations');
   });
 
   it('voids the pass of an invalid card, without locations and without a change message', () => {
     const lastChange: LastChange = {
-      notice: { kind: 'stamped', stamps: 1 },
+      notice: { text: '7 more stamps.', hasCount: true },
       balanceTag: 4,
       noticeTag: 4,
     };
@@ -178,16 +204,21 @@ describe('renderApplePass', () => {
   });
 
   it.each<[string, LastChange['notice'], string]>([
-    ['stamps', { kind: 'stamped', stamps: 1 }, 'You have 3 stamps.'],
+    ['what has a number', { text: '7 more to cake', hasCount: true }, '7 more to cake'],
     [
-      'a reward that is within reach',
-      { kind: 'unlocked', rewardName: 'Cake' },
-      'Reward unlocked: Cake. You have 3 stamps.',
+      'a sentence, with the balance, so that the next one differs',
+      { text: 'Your cake is ready.', hasCount: false },
+      'Your cake is ready. You have 3 stamps.',
     ],
     [
-      'a redeemed reward',
-      { kind: 'redeemed', rewardName: 'Cake' },
-      'Reward redeemed: Cake. You have 3 stamps.',
+      'other words, with the balance below',
+      { text: 'Thanks 💛', hasCount: false },
+      'Thanks 💛\nYou have 3 stamps.',
+    ],
+    [
+      'the balance, when stamps were removed',
+      { text: null, hasCount: false },
+      'You have 3 stamps.',
     ],
   ])('announces %s', (_, notice, value) => {
     const pass = render({}, { notice, balanceTag: 9, noticeTag: 9 });
@@ -196,7 +227,7 @@ describe('renderApplePass', () => {
   });
 
   it('announces nothing once the balance has changed silently', () => {
-    const notice = { kind: 'unlocked', rewardName: 'Cake' } as const;
+    const notice = { text: 'Your cake is ready.', hasCount: false };
     const pass = render({}, { notice, balanceTag: 9, noticeTag: 8 });
     expect(findBackField(pass, 'news')).toEqual({
       key: 'news',
@@ -207,7 +238,7 @@ describe('renderApplePass', () => {
 
   it('keeps the news unchanged when anything but the balance changes', () => {
     const lastChange: LastChange = {
-      notice: { kind: 'stamped', stamps: 1 },
+      notice: { text: '7 more stamps.', hasCount: true },
       balanceTag: 4,
       noticeTag: 4,
     };
@@ -225,17 +256,43 @@ describe('renderApplePass', () => {
   });
 
   it.each([
-    ['de-AT', 'Stempel', 'Du hast 1.234 Stempel.'],
-    ['fr', 'Tampons', 'Vous avez 1 234 tampons.'],
-    ['es-MX', 'Sellos', 'Tiene 1,234 sellos.'],
-    ['pt-BR', 'Stamps', 'You have 1,234 stamps.'],
+    ['de-AT', 'Noch', 'Du hast 1.234 Stempel.'],
+    ['fr', 'Encore', 'Vous avez 1 234 tampons.'],
+    ['es-MX', 'Faltan', 'Tiene 1,234 sellos.'],
+    ['pt-BR', 'To go', 'You have 1,234 stamps.'],
   ])('uses the language of the store: %s', (locale, label, news) => {
     const pass = render({ locale, stampsCount: 1234 });
     expect(findPassErrors(pass)).toEqual([]);
-    expect(pass.storeCard.headerFields.at(-1)?.label).toBe(label);
+    expect(pass.storeCard.secondaryFields.at(-1)?.label).toBe(label);
     expect(String(findBackField(pass, 'news')?.value).replace(/[\u202f\u00a0]/g, ' ')).toBe(
       locale === 'de-AT' ? 'Du hast 1 234 Stempel.' : news,
     );
+  });
+
+  it.each([
+    ['qr', ['PKBarcodeFormatQR']],
+    ['aztec', ['PKBarcodeFormatAztec']],
+    ['pdf417', ['PKBarcodeFormatPDF417']],
+    ['code128', ['PKBarcodeFormatCode128', 'PKBarcodeFormatQR']],
+  ] as const)('has a barcode of the format %s', (barcodeFormat, formats) => {
+    const pass = render({ card: { ...content.card, barcodeFormat } });
+    expect(findPassErrors(pass)).toEqual([]);
+    expect(pass.barcodes.map(({ format }) => format)).toEqual(formats);
+  });
+
+  it('shows twenty rewards at most, with the beginning of what they are', () => {
+    const rewards = Array.from({ length: 50 }, (_, id) => ({
+      id,
+      name: 'n'.repeat(255),
+      description: 'd'.repeat(2000),
+      stampsRequired: 2,
+      available: true,
+    }));
+    const pass = render({ rewards });
+    expect(String(findBackField(pass, 'rewards')?.value)).toMatch(
+      /…\n\nAnd 30 more rewards on the card’s page\.$/,
+    );
+    expect(JSON.stringify(pass).length).toBeLessThan(16 * 1024);
   });
 
   it('renders the expiry in the time zone of the store', () => {
@@ -264,6 +321,11 @@ describe('renderApplePass', () => {
 describe('findPassErrors', () => {
   const card = render().storeCard;
   const field = { key: 'x', value: 'y' };
+  const code128 = {
+    format: 'PKBarcodeFormatCode128',
+    messageEncoding: 'iso-8859-1',
+    altText: 'code',
+  };
   it.each<[string, object, RegExp]>([
     ['an unknown key', { colour: 'red' }, /^colour: is unknown/],
     ['a deprecated key', { suppressStripShine: true }, /^suppressStripShine: is unknown/],
@@ -290,6 +352,21 @@ describe('findPassErrors', () => {
       /^locations\[0\].latitude/,
     ],
     ['an unknown barcode format', { barcodes: [{ format: 'QR' }] }, /^barcodes\[0\].format/],
+    [
+      'a code that a barcode of the format cannot hold',
+      { barcodes: [{ ...code128, message: 'Ä' }] },
+      /^barcodes\[0\].message: must be printable ASCII/,
+    ],
+    [
+      'a code that is too long for scanners',
+      { barcodes: [{ ...code128, message: 'A'.repeat(21) }] },
+      /^barcodes\[0\].message: must have at most 20/,
+    ],
+    [
+      'markup that is no link',
+      { storeCard: { ...card, backFields: [{ ...field, attributedValue: '<b>y</b>' }] } },
+      /attributedValue: must be a link/,
+    ],
     [
       'a change message without its value',
       { storeCard: { ...card, backFields: [{ ...field, changeMessage: 'New' }] } },
@@ -322,7 +399,9 @@ describe('findPassErrors', () => {
     ],
     [
       'more secondary fields than fit',
-      { storeCard: { ...card, secondaryFields: [...card.secondaryFields, field] } },
+      {
+        storeCard: { ...card, secondaryFields: ['a', 'b', 'c'].map((key) => ({ key, value: 1 })) },
+      },
       /more than 4 secondary/,
     ],
     [

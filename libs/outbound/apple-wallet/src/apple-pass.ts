@@ -1,23 +1,26 @@
 import { renderZonedTime } from '#kernel/zoned-time.js';
 import type { Translations } from '#translations/en.js';
-import { getTranslations } from '#translations/translations.js';
+import { formatCount, getTranslations } from '#translations/translations.js';
 import { isExpired } from '#cards/card.js';
 import type { PassContent } from '#passes/pass-content.js';
-import type { PassField, PassJson } from './pass-json.js';
+import type { WrittenNotice } from '#passes/pass-notice.js';
+import { renderBackFields } from './apple-back.js';
+import { arrangeFront, listRowFields, type Front } from './apple-front.js';
+import { BARCODE_TYPES, type PassBarcode, type PassField, type PassJson } from './pass-json.js';
 
 /** The last change of a pass and its notice (`Pass` of `#passes`). */
 export type LastChange = {
-  notice:
-    | { kind: 'stamped'; stamps: number }
-    | { kind: 'unlocked'; rewardName: string }
-    | { kind: 'redeemed'; rewardName: string }
-    | null;
+  notice: Pick<WrittenNotice, 'text' | 'hasCount'> | null;
   balanceTag: number;
   noticeTag: number;
 };
 
 /** The issuer of a pass, and how a phone requests it again. */
 export type Issuer = {
+  /** Of the service, without a trailing slash. */
+  publicUrl: string;
+  /** The width of the store's logo in points; null without one. */
+  logoWidth: number | null;
   passTypeId: string;
   teamId: string;
   /** The phone appends /v1/… */
@@ -26,8 +29,9 @@ export type Issuer = {
 };
 
 /**
- * Renders pass.json. The stamps are the strip image, so there are no primary fields, which would cover it. Header text
- * and balance are above it. Member, stamps to the reward and the store's two fields are below. The rest is on the back.
+ * Renders pass.json. The stamps are the strip image, so there are no primary fields, which would cover it. Names, header
+ * text and balance are above it. Member, stamps to the reward and the store's two fields are below, as far as they fit.
+ * The rest is on the back.
  */
 export function renderApplePass(
   content: PassContent,
@@ -39,6 +43,14 @@ export function renderApplePass(
   const { card, state, storeName } = content;
   const isVoid = state === 'void' || isExpired(content, now);
   const textColor = toRgb(card.textColor);
+  const front = arrangeFront({
+    storeName,
+    cardName: card.name,
+    logoWidth: content.logo === null ? null : issuer.logoWidth,
+    headerText: card.headerText,
+    count: renderCount(content, t),
+    row: listRowFields({ ...content, auxiliaryFields: card.auxiliaryFields }, t),
+  });
   return {
     formatVersion: 1,
     passTypeIdentifier: issuer.passTypeId,
@@ -46,22 +58,14 @@ export function renderApplePass(
     serialNumber: content.uuid,
     organizationName: storeName,
     description: t.applePass.description(card.name, storeName),
-    // A logo has the name of the store in it.
-    logoText: content.logo === null ? storeName : card.name,
+    ...(front.title !== null && { logoText: front.title }),
     backgroundColor: toRgb(card.cardColor),
     foregroundColor: textColor,
     labelColor: textColor,
     webServiceURL: issuer.webServiceUrl,
     authenticationToken: issuer.token,
     sharingProhibited: true,
-    barcodes: [
-      {
-        format: 'PKBarcodeFormatQR',
-        message: content.code,
-        messageEncoding: 'iso-8859-1',
-        altText: content.code,
-      },
-    ],
+    barcodes: renderBarcodes(content),
     // A card that is no longer valid does not belong on a lock screen.
     ...(!isVoid && content.locations.length > 0 && { locations: toPassPlaces(content) }),
     ...(content.expiresAt !== null && {
@@ -69,54 +73,59 @@ export function renderApplePass(
     }),
     ...(isVoid && { voided: true }),
     storeCard: {
-      headerFields: renderHeaderFields(content, t),
+      headerFields: front.header,
       primaryFields: [],
-      secondaryFields: renderSecondaryFields(content, t),
-      auxiliaryFields: renderAuxiliaryFields(content),
+      secondaryFields: front.secondary,
+      auxiliaryFields: front.auxiliary,
       backFields: [
         renderNewsField(content, lastChange, t, locale),
-        ...renderBackFields(content, t, locale),
+        ...listMovedFields(front, content, t),
+        ...renderBackFields(content, issuer.publicUrl, { t, locale }),
       ],
     },
   };
 }
 
-/** Renders at most two fields, with the balance at the edge. */
-function renderHeaderFields({ card, stampsCount }: PassContent, t: Translations): PassField[] {
-  const count = {
-    key: 'stamps',
-    label: t.stamps.label,
-    // "13/10" would look like a fault: more stamps than a card has are just a number.
-    value:
-      stampsCount > card.stampsRequired
-        ? String(stampsCount)
-        : `${stampsCount}/${card.stampsRequired}`,
-  };
-  return card.headerText ? [{ key: 'header', value: card.headerText }, count] : [count];
-}
-
-function renderSecondaryFields(
-  { memberName, stampsToReward }: PassContent,
-  t: Translations,
-): PassField[] {
+function renderBarcodes({ code, card: { barcodeFormat } }: PassContent): PassBarcode[] {
+  const renderBarcode = (format: PassBarcode['format']): PassBarcode => ({
+    format,
+    message: code,
+    messageEncoding: 'iso-8859-1',
+    altText: code,
+  });
   return [
-    ...(memberName === null
-      ? []
-      : [{ key: 'member', label: t.applePass.member, value: memberName }]),
-    ...(stampsToReward === null
-      ? []
-      : [{ key: 'to_reward', label: t.applePass.toReward, value: stampsToReward }]),
+    renderBarcode(BARCODE_TYPES[barcodeFormat]),
+    // A watch cannot show a Code 128. It shows the first one that it can.
+    ...(barcodeFormat === 'code128' ? [renderBarcode(BARCODE_TYPES.qr)] : []),
   ];
 }
 
-function renderAuxiliaryFields({ card: { auxiliaryFields: fields } }: PassContent): PassField[] {
-  // The keys are those of the API, aux_1 and aux_2 (CARD-25). No other field's key begins like them.
-  return fields.map(({ key, label, value }) => ({ key, ...(label && { label }), value }));
+/** Renders the balance. "13/10" would look like a fault: more stamps than a card has are just a number. */
+function renderCount({ card: { stampsRequired }, stampsCount }: PassContent, t: Translations) {
+  const isSurplus = stampsCount > stampsRequired;
+  return {
+    key: 'stamps',
+    label: t.stamps.label,
+    value: isSurplus ? String(stampsCount) : `${stampsCount}/${stampsRequired}`,
+  };
+}
+
+/** Lists what the front has no room for. */
+function listMovedFields(
+  { moved, isStoreShortened, isCardShortened }: Front,
+  { storeName, card }: PassContent,
+  t: Translations,
+): PassField[] {
+  return [
+    ...(isStoreShortened ? [{ key: 'store', label: t.applePass.store, value: storeName }] : []),
+    ...(isCardShortened ? [{ key: 'card', label: t.applePass.card, value: card.name }] : []),
+    ...moved,
+  ];
 }
 
 /**
- * Renders the only field that notifies. Its value depends on nothing but the balance and its last notice, so that a
- * change of the layout, a name or a colour does not notify the customer.
+ * Renders the only field that notifies. Its value depends on nothing but the balance and its last notice, whose text was
+ * written then, so that a change of the layout, a name or a colour does not notify the customer.
  */
 function renderNewsField(
   { state, stampsCount }: PassContent,
@@ -126,55 +135,18 @@ function renderNewsField(
 ): PassField {
   const field = { key: 'news', label: t.applePass.news };
   if (state === 'void') return { ...field, value: t.applePass.void };
-  const balance = t.applePass.balance(formatNumber(locale, stampsCount), stampsCount);
+  const balance = formatCount(t.applePass.balance, stampsCount, { t, locale });
   // The balance has changed silently since then.
   if (notice === null || noticeTag !== balanceTag) return { ...field, value: balance };
-  const news =
-    notice.kind === 'stamped'
-      ? balance
-      : `${t.applePass[notice.kind](notice.rewardName)} ${balance}`;
+  const { text, hasCount } = notice;
+  if (text === null) return { ...field, value: balance, changeMessage: '%@' };
+  // A phone shows no message for a value that is the same again.
+  const news = hasCount ? text : `${text}${isSentence(text) ? ' ' : '\n'}${balance}`;
   return { ...field, value: news, changeMessage: '%@' };
 }
 
-function renderBackFields(content: PassContent, t: Translations, locale: string): PassField[] {
-  const { rewards, expiresAt, timeZone, locations, state } = content;
-  const rewardLines = rewards.map(({ name, description, stampsRequired, available }) => {
-    const line = t.wallet.reward(name, formatNumber(locale, stampsRequired), stampsRequired);
-    return [available ? `${line} (${t.applePass.available})` : line, description]
-      .filter(Boolean)
-      .join('\n');
-  });
-  const shops = [...new Set(locations.map(({ name }) => name))];
-  return [
-    ...(rewardLines.length === 0
-      ? []
-      : [{ key: 'rewards', label: t.wallet.rewards, value: rewardLines.join('\n\n') }]),
-    ...(expiresAt === null
-      ? []
-      : [
-          {
-            key: 'expires',
-            label: t.applePass.expires,
-            value: renderZonedTime(expiresAt, timeZone),
-            dateStyle: 'PKDateStyleMedium' as const,
-            timeStyle: 'PKDateStyleNone' as const,
-            ignoresTimeZone: true as const,
-          },
-        ]),
-    ...(shops.length === 0 || state === 'void'
-      ? []
-      : [{ key: 'shops', label: t.applePass.shops, value: shops.join('\n') }]),
-    ...renderContactFields(content, t),
-  ];
-}
-
-/** Renders how to reach the store. Phones make links of addresses and numbers on the back by themselves. */
-function renderContactFields({ contact }: PassContent, t: Translations): PassField[] {
-  const { website, phone, email, address, termsText } = contact;
-  const fields = { website, phone, email, address, terms: termsText };
-  return Object.entries(fields).flatMap(([name, value]) =>
-    value === null ? [] : [{ key: name, label: t.contact[name as keyof typeof fields], value }],
-  );
+function isSentence(text: string): boolean {
+  return /[.!?…。！？]$/u.test(text);
 }
 
 function toPassPlaces({ locations, storeName }: PassContent) {
@@ -191,8 +163,4 @@ function toRgb(hex: string): string {
   const full = digits.length === 3 ? [...digits].map((digit) => digit + digit).join('') : digits;
   const parts = [0, 2, 4].map((index) => Number.parseInt(full.slice(index, index + 2), 16));
   return `rgb(${parts.join(', ')})`;
-}
-
-function formatNumber(locale: string, count: number): string {
-  return new Intl.NumberFormat(locale).format(count);
 }

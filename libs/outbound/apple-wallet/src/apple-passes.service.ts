@@ -12,7 +12,7 @@ import { AppleCertificate } from './apple-certificate.service.js';
 import { renderApplePass } from './apple-pass.js';
 import { findPassErrors } from './pass-json.js';
 import { createPassFile, createPassPackage } from './pass-package.js';
-import { PassPictures } from './pass-pictures.service.js';
+import { findPngWidth, PassPictures } from './pass-pictures.service.js';
 import { createPassSigner, type PassSigner } from './pass-signature.js';
 
 /** Issues passes for Apple Wallet on request, from the current read models. */
@@ -41,7 +41,10 @@ export class ApplePasses {
     }
     const { pass, content } = await this.contents.open(customerCard);
     const now = getNow();
+    const pictures = await this.passPictures.getFiles(content);
     const issuer = {
+      publicUrl: this.config.publicUrl,
+      logoWidth: findPngWidth(pictures.find(({ name }) => name === 'logo.png')?.bytes),
       passTypeId: credentials.passTypeId,
       teamId: credentials.teamId,
       webServiceUrl: `${this.config.publicUrl}/wallet/apple`,
@@ -51,10 +54,7 @@ export class ApplePasses {
     const errors = findPassErrors(json);
     // A phone would refuse it without an error message.
     if (errors.length > 0) throw new Error(`pass ${customerCard.id}: ${errors.join('; ')}`);
-    const files = [
-      createPassFile('pass.json', Buffer.from(JSON.stringify(json))),
-      ...(await this.passPictures.getFiles(content)),
-    ];
+    const files = [createPassFile('pass.json', Buffer.from(JSON.stringify(json))), ...pictures];
     return { bytes: await createPassPackage(files, this.getSigner(credentials), now), pass };
   }
 

@@ -1,3 +1,6 @@
+import { BARCODE_FORMATS, findBarcodeError } from '#cards/barcode.js';
+import type { BarcodeFormat } from '#cards/card.events.js';
+
 /**
  * pass.json of a store card, as far as this service writes it (Apple: "Wallet Passes", Pass and PassFieldContent).
  * A phone ignores unknown keys silently.
@@ -9,7 +12,8 @@ export type PassJson = {
   serialNumber: string;
   organizationName: string;
   description: string;
-  logoText: string;
+  /** Beside the logo; missing where the logo says it. */
+  logoText?: string;
   /** `rgb(r, g, b)`, like all colours. */
   backgroundColor: string;
   foregroundColor: string;
@@ -35,6 +39,8 @@ export type PassField = {
   key: string;
   value: string | number;
   label?: string;
+  /** Shown in place of `value` on phones: it may contain links. On the back only. */
+  attributedValue?: string;
   /** A phone shows it when the value has changed, with the new value in place of %@. */
   changeMessage?: string;
   dateStyle?: 'PKDateStyleMedium';
@@ -43,8 +49,19 @@ export type PassField = {
   ignoresTimeZone?: true;
 };
 
+export const BARCODE_TYPES: Record<BarcodeFormat, PassBarcode['format']> = {
+  qr: 'PKBarcodeFormatQR',
+  aztec: 'PKBarcodeFormatAztec',
+  pdf417: 'PKBarcodeFormatPDF417',
+  code128: 'PKBarcodeFormatCode128',
+};
+
 export type PassBarcode = {
-  format: 'PKBarcodeFormatQR';
+  format:
+    | 'PKBarcodeFormatQR'
+    | 'PKBarcodeFormatAztec'
+    | 'PKBarcodeFormatPDF417'
+    | 'PKBarcodeFormatCode128';
   message: string;
   messageEncoding: 'iso-8859-1';
   altText: string;
@@ -95,7 +112,7 @@ const PASS: Schema = {
   serialNumber: { rule: nonEmptyString },
   organizationName: { rule: nonEmptyString },
   description: { rule: nonEmptyString },
-  logoText: { rule: nonEmptyString },
+  logoText: { rule: nonEmptyString, optional: true },
   backgroundColor: { rule: colour },
   foregroundColor: { rule: colour },
   labelColor: { rule: colour },
@@ -129,6 +146,10 @@ const FIELD: Schema = {
         : 'must be a string or a number',
   },
   label: { rule: nonEmptyString, optional: true },
+  attributedValue: {
+    rule: matching(/^<a href="https?:[^"<>]+">[^<>]+<\/a>$/, 'must be a link'),
+    optional: true,
+  },
   changeMessage: { rule: matching(/%@/, 'must contain %@'), optional: true },
   dateStyle: { rule: exactly('PKDateStyleMedium'), optional: true },
   timeStyle: { rule: exactly('PKDateStyleNone'), optional: true },
@@ -136,8 +157,13 @@ const FIELD: Schema = {
 };
 
 const BARCODE: Schema = {
-  format: { rule: exactly('PKBarcodeFormatQR') },
-  message: { rule: matching(/^[\x20-\x7e]+$/, 'must be printable ASCII') },
+  format: {
+    rule: (value) =>
+      findFormat(value) === undefined
+        ? `must be one of ${Object.values(BARCODE_TYPES)}`
+        : undefined,
+  },
+  message: { rule: nonEmptyString },
   messageEncoding: { rule: exactly('iso-8859-1') },
   altText: { rule: nonEmptyString },
 };
@@ -173,7 +199,7 @@ export function findPassErrors(pass: unknown): string[] {
   );
   return [
     ...fields.flatMap(({ field, at }) => findSchemaErrors(field, FIELD, at)),
-    ...barcodes.flatMap((barcode, i) => findSchemaErrors(barcode, BARCODE, `barcodes[${i}].`)),
+    ...barcodes.flatMap((barcode, i) => findBarcodeErrors(barcode, `barcodes[${i}].`)),
     ...locations.flatMap((place, i) => findSchemaErrors(place, PLACE, `locations[${i}].`)),
     ...findFieldErrors(fields.map(({ field }) => field)),
     ...findOverflowErrors(storeCard),
@@ -181,6 +207,18 @@ export function findPassErrors(pass: unknown): string[] {
       ? [`locations: ${locations.length} are more than ${MAX_LOCATIONS}`]
       : []),
   ];
+}
+
+function findBarcodeErrors(barcode: PassBarcode, at: string): string[] {
+  const errors = findSchemaErrors(barcode, BARCODE, at);
+  const format = findFormat(barcode?.format);
+  if (errors.length > 0 || format === undefined) return errors;
+  const error = findBarcodeError(format, barcode.message);
+  return error === undefined ? [] : [`${at}message: ${error}`];
+}
+
+function findFormat(type: unknown): BarcodeFormat | undefined {
+  return BARCODE_FORMATS.find((format) => BARCODE_TYPES[format] === type);
 }
 
 function findFieldErrors(fields: PassField[]): string[] {

@@ -63,6 +63,11 @@ export class PassPictures {
   }
 }
 
+/** Reads the width in pixels, which are points at the first scale (PNG, 11.2.2 IHDR). */
+export function findPngWidth(png: Buffer | undefined): number | null {
+  return png && png.length >= 24 ? png.readUInt32BE(16) : null;
+}
+
 async function toPassFile(name: string, png: Promise<Buffer | undefined>): Promise<PassFile> {
   const bytes = await png;
   if (!bytes) throw new Error(`${name} of a design was not drawn`);

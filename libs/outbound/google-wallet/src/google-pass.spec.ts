@@ -1,10 +1,12 @@
 import { describe, expect, it } from '@jest/globals';
 import type { PassContent } from '#passes/pass-content.js';
+import type { NoticeText, WrittenNotice } from '#passes/pass-notice.js';
 import {
   toClassId,
   hashGoogleRecord,
   renderLoyaltyClass,
   renderLoyaltyObject,
+  renderNoticeMessage,
   toObjectId,
   parseObjectId,
   withoutNulls,
@@ -33,6 +35,7 @@ const CONTENT = {
     name: 'Coffee',
     cardColor: '#6B4226',
     stampsRequired: 10,
+    barcodeFormat: 'qr',
     headerText: 'Thanks!',
     auxiliaryFields: [{ key: 'aux_1', label: 'Wifi', value: 'latte' }],
   },
@@ -178,6 +181,15 @@ describe('the object of a customer card', () => {
     });
   });
 
+  it.each([
+    ['aztec', 'AZTEC'],
+    ['pdf417', 'PDF_417'],
+    ['code128', 'CODE_128'],
+  ] as const)('has a barcode of the format %s', (barcodeFormat, type) => {
+    const content = { ...CONTENT, card: { ...CONTENT.card, barcodeFormat } };
+    expect(renderLoyaltyObject(content, INSTALLATION, HERO, NOW).barcode?.type).toBe(type);
+  });
+
   it('names the stamps of an available reward that needs fewer than the class says', () => {
     const [cookie, coffee] = CONTENT.rewards;
     const rewards = [{ ...coffee, stampsRequired: 2, available: true }, cookie];
@@ -245,6 +257,50 @@ describe('the object of a customer card', () => {
     expect(hash({ ...CONTENT })).toBe(hash(CONTENT));
     expect(hash({ ...CONTENT, stampsCount: 4 })).not.toBe(hash(CONTENT));
     expect(hash({ ...CONTENT, storeName: 'Tea House' })).toBe(hash(CONTENT));
+  });
+});
+
+describe('the message of a notice', () => {
+  const render = (kind: 'stamped' | 'unlocked' | 'redeemed', more: Partial<NoticeText> = {}) => {
+    const notice = { kind, stamps: 1, rewardName: 'Cookie', text: 'Yes', hasCount: false, isOwn: false }; // prettier-ignore
+    return renderNoticeMessage({ ...notice, ...more } as WrittenNotice, 9, CONTENT, NOW);
+  };
+
+  it('is sent of an unlocked reward, and of what the store has words of its own for', () => {
+    expect(render('unlocked')).toEqual({
+      id: 'unlocked_9',
+      header: 'Reward unlocked',
+      body: 'Yes',
+      displayInterval: { end: { date: '2026-11-02T12:00:00.000Z' } },
+    });
+    expect(render('stamped', { isOwn: true })).toMatchObject({ id: 'stamped_9', header: 'Coffee' });
+    expect(render('redeemed', { isOwn: true })).toMatchObject({ id: 'redeemed_9', body: 'Yes' });
+  });
+
+  it('is not sent of a balance that Google itself notifies of', () => {
+    expect(render('stamped')).toBeUndefined();
+    expect(render('redeemed')).toBeUndefined();
+    expect(render('stamped', { text: null, isOwn: true })).toBeUndefined();
+  });
+});
+
+describe('the size of a pass', () => {
+  it('is limited however many rewards a card has', () => {
+    const rewards = Array.from({ length: 50 }, (_, id) => ({
+      id,
+      name: 'n'.repeat(255),
+      description: 'd'.repeat(2000),
+      stampsRequired: 2,
+      available: true,
+    }));
+    const content = { ...CONTENT, rewards, offers: rewards };
+    for (const record of [
+      renderLoyaltyClass(content, INSTALLATION, LOGO),
+      renderLoyaltyObject(content, INSTALLATION, HERO, NOW),
+    ]) {
+      expect(JSON.stringify(record)).toContain('And 30 more rewards on the card’s page.');
+      expect(JSON.stringify(record).length).toBeLessThan(16 * 1024);
+    }
   });
 });
 

@@ -4,11 +4,15 @@ import { toCanonicalJson } from '#event-store/port/canonical-json.js';
 import type { Translations } from '#translations/en.js';
 import { getTranslations } from '#translations/translations.js';
 import { toPhoneLink } from '#accounts/contact-details.js';
+import type { BarcodeFormat } from '#cards/card.events.js';
 import { isExpired } from '#cards/card.js';
+import { limitRewards } from '#passes/limited-rewards.js';
 import type { PassContent, PassLocation } from '#passes/pass-content.js';
+import type { WrittenNotice } from '#passes/pass-notice.js';
 
 /** The limit for one class and for one object. */
 export const MAX_LOCATIONS = 10;
+const MESSAGE_LIFETIME_MS = 24 * 60 * 60_000;
 const CALLBACK_PATH = '/wallet/google/callback';
 
 /** The installation that a pass belongs to: part of every id and of its links. */
@@ -47,7 +51,7 @@ export type LoyaltyObject = {
   accountName: string | null;
   loyaltyPoints: Points | null;
   secondaryLoyaltyPoints: Points | null;
-  barcode: { type: 'QR_CODE'; value: string; alternateText: string } | null;
+  barcode: { type: BarcodeType; value: string; alternateText: string } | null;
   heroImage: Image | null;
   textModulesData: TextModule[];
   linksModuleData: Links | null;
@@ -57,11 +61,26 @@ export type LoyaltyObject = {
   messages?: [];
 };
 
+type BarcodeType = 'QR_CODE' | 'AZTEC' | 'PDF_417' | 'CODE_128';
+
+const BARCODE_TYPES: Record<BarcodeFormat, BarcodeType> = {
+  qr: 'QR_CODE',
+  aztec: 'AZTEC',
+  pdf417: 'PDF_417',
+  code128: 'CODE_128',
+};
+
 type Image = {
   sourceUri: { uri: string };
   contentDescription: { defaultValue: { language: string; value: string } };
 };
 type Links = { uris: { id: string; uri: string; description: string }[] };
+export type NoticeMessage = {
+  id: string;
+  header: string;
+  body: string;
+  displayInterval: { end: { date: string } };
+};
 type TextModule = { id: string; header: string; body: string };
 type Points = { label: string; balance: { string: string } | { int: number } };
 type Location = { latitude: number; longitude: number };
@@ -136,7 +155,7 @@ export function renderLoyaltyObject(
     accountName: memberName,
     loyaltyPoints: { label: t.stamps.label, balance: { string: balance } },
     secondaryLoyaltyPoints: renderSecondaryPoints(content, t),
-    barcode: { type: 'QR_CODE', value: code, alternateText: code },
+    barcode: { type: BARCODE_TYPES[card.barcodeFormat], value: code, alternateText: code },
     heroImage: renderImage(hero, `${t.stamps.label}: ${balance}`, locale),
     textModulesData: renderAvailableTexts(content, t),
     linksModuleData: {
@@ -164,10 +183,25 @@ export function withoutNulls(record: object): object {
   return Object.fromEntries(Object.entries(record).filter(([, value]) => value !== null));
 }
 
-/** Renders the message about an unlocked reward. When sent again, it replaces itself by its id. */
-export function renderUnlockedMessage(rewardName: string, tag: number, locale: string) {
-  const { header, body } = getTranslations(locale).t.googlePass.unlocked;
-  return { id: `unlocked_${tag}`, header, body: body(rewardName) };
+/**
+ * Renders the message of a notice. When sent again, it replaces itself by its id. It goes from the pass after a day,
+ * when it may not be true any more.
+ * @returns undefined for a notice that Google words itself: an update of the balance, unless the store wrote a text
+ */
+export function renderNoticeMessage(
+  { kind, text, isOwn }: WrittenNotice,
+  tag: number,
+  { locale, card }: PassContent,
+  changedAt: Date,
+): NoticeMessage | undefined {
+  if (text === null || (kind !== 'unlocked' && !isOwn)) return undefined;
+  const end = new Date(changedAt.getTime() + MESSAGE_LIFETIME_MS);
+  return {
+    id: `${kind}_${tag}`,
+    header: kind === 'unlocked' ? getTranslations(locale).t.googlePass.unlocked : card.name,
+    body: text,
+    displayInterval: { end: { date: end.toISOString() } },
+  };
 }
 
 /** Renders the object of an erased or merged customer, without personal data. Objects cannot be deleted at Google. */
@@ -209,11 +243,13 @@ function renderClassTexts({ card, offers, contact }: PassContent, t: Translation
   }));
   if (card.headerText) texts.unshift({ id: 'header', header: card.name, body: card.headerText });
   if (offers.length > 0) {
-    const lines = offers.map(({ name, description, stampsRequired }) =>
+    const { rewards, omittedCount } = limitRewards(offers);
+    const lines = rewards.map(({ name, description, stampsRequired }) =>
       [t.wallet.reward(name, String(stampsRequired), stampsRequired), description]
         .filter(Boolean)
         .join('\n'),
     );
+    if (omittedCount > 0) lines.push(t.wallet.moreRewards(String(omittedCount), omittedCount));
     texts.push({ id: 'rewards', header: t.wallet.rewards, body: lines.join('\n') });
   }
   const { address, termsText } = contact;
@@ -236,13 +272,15 @@ function renderContactLinks({ contact }: PassContent, t: Translations): Links | 
 /** Renders the available rewards, with their stamps where these are fewer than the class says. */
 function renderAvailableTexts({ rewards, offers }: PassContent, t: Translations): TextModule[] {
   const offeredStamps = new Map(offers.map(({ id, stampsRequired }) => [id, stampsRequired]));
-  const names = rewards
-    .filter(({ available }) => available)
-    .map(({ id, name, stampsRequired }) =>
-      offeredStamps.get(id) === stampsRequired
-        ? name
-        : t.wallet.reward(name, String(stampsRequired), stampsRequired),
-    );
+  const { rewards: available, omittedCount } = limitRewards(
+    rewards.filter((reward) => reward.available),
+  );
+  const names = available.map(({ id, name, stampsRequired }) =>
+    offeredStamps.get(id) === stampsRequired
+      ? name
+      : t.wallet.reward(name, String(stampsRequired), stampsRequired),
+  );
+  if (omittedCount > 0) names.push(t.wallet.moreRewards(String(omittedCount), omittedCount));
   return names.length === 0
     ? []
     : [{ id: 'available', header: t.googlePass.ready, body: names.join('\n') }];

@@ -19,8 +19,9 @@ import {
   renderLoyaltyClass,
   renderLoyaltyObject,
   toObjectId,
-  renderUnlockedMessage,
+  renderNoticeMessage,
   type GoogleInstallation,
+  type NoticeMessage,
 } from './google-pass.js';
 import { GoogleWalletClient } from './google-wallet.client.js';
 import type { Publication } from './publication.js';
@@ -138,12 +139,9 @@ export class GooglePasses {
       return { kind: 'failed', error: response.error };
     }
     if (response.kind !== 'ok') return toOutcome(response, attempts);
-    if (isDue && pass.notice?.kind === 'unlocked') {
-      const notified = await this.notifyUnlocked(
-        { pass, content, google },
-        pass.notice.rewardName,
-        signal,
-      );
+    const message = isDue ? renderMessage(pass, content) : undefined;
+    if (message) {
+      const notified = await this.sendMessage({ pass, content, google }, message, signal);
       if (notified.kind !== 'ok') return toOutcome(notified, attempts);
     }
     if (pass.noticeTag > lease.notifiedTag)
@@ -155,7 +153,7 @@ export class GooglePasses {
   private async sendUpdate(
     {
       lease,
-      pass: { notice, noticeTag },
+      pass,
       content,
       google,
       isDue,
@@ -170,13 +168,14 @@ export class GooglePasses {
     mayBeSent: () => boolean,
   ): Promise<GoogleResponse> {
     const { customerCardId, sentHash } = lease;
+    const { noticeTag } = pass;
     const { strip } = await this.images.createLinks(content);
     const object = renderLoyaltyObject(content, this.getInstallation(google), strip.hero, getNow());
     const hash = hashGoogleRecord(object);
     if (hash === sentHash) return { kind: 'ok', body: {} };
     const isNotifying =
       isDue &&
-      notice?.kind !== 'unlocked' &&
+      renderMessage(pass, content) === undefined &&
       (await this.objects.countNotice(customerCardId, 'update', noticeTag));
     if (sentHash !== null) await this.objects.recordSentObject(lease, UNCERTAIN_HASH);
     const record = isNotifying ? { ...object, notifyPreference: 'NOTIFY_ON_UPDATE' } : object;
@@ -193,12 +192,12 @@ export class GooglePasses {
   }
 
   /**
-   * Sends the message about an unlocked reward, unless Google has it already because a process died after sending it.
+   * Sends the message of a notice, unless Google has it already because a process died after sending it.
    * The body is compared too: after a restored backup, another message may have the same id.
    */
-  private async notifyUnlocked(
+  private async sendMessage(
     { pass, content, google }: { pass: Pass; content: PassContent; google: GoogleWallet },
-    rewardName: string,
+    message: NoticeMessage,
     signal: AbortSignal,
   ): Promise<GoogleResponse> {
     const { customerCardId, noticeTag } = pass;
@@ -206,7 +205,6 @@ export class GooglePasses {
     const existing = await this.client.get('loyaltyObject', id, signal);
     if (existing.kind !== 'ok') return existing;
     const messages = parseMessages(existing.body);
-    const message = renderUnlockedMessage(rewardName, noticeTag, content.locale);
     if (
       messages.some(({ id: messageId, body }) => messageId === message.id && body === message.body)
     ) {
@@ -241,6 +239,13 @@ export class GooglePasses {
   private getInstallation({ issuerId, idSuffix }: GoogleWallet): GoogleInstallation {
     return { issuerId, idSuffix, publicUrl: this.config.publicUrl };
   }
+}
+
+function renderMessage(
+  { notice, noticeTag, changedAt }: Pass,
+  content: PassContent,
+): NoticeMessage | undefined {
+  return notice === null ? undefined : renderNoticeMessage(notice, noticeTag, content, changedAt);
 }
 
 function withDeadline(signal: AbortSignal): AbortSignal {

@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto';
 import { toCanonicalJson } from '#event-store/port/canonical-json.js';
 import type { ContactDetails } from '#accounts/account.events.js';
 import type { Card } from '#cards/card.js';
+import type { CardMessages } from '#cards/card.events.js';
 import type { CustomerCard } from '#stamping/customer-card.js';
 import { priceRewards, findTarget, type Milestone } from '#stamping/unlocked-rewards.js';
 
@@ -26,6 +27,7 @@ export type PassAppearance = Omit<
   | 'maxStampsPerRequest'
   | 'maxStampsPerDay'
   | 'minSecondsBetweenStamps'
+  | keyof CardMessages
   | 'archivedAt'
   | 'createdAt'
   | 'updatedAt'
@@ -56,6 +58,8 @@ export type PassContent = {
   locale: string;
   timeZone: string;
   card: PassAppearance;
+  /** The texts of notices, which a pass itself does not show. */
+  messages: CardMessages;
   /** Null when the card does not show the member, or the customer was erased. */
   memberName: string | null;
   stampsCount: number;
@@ -121,6 +125,11 @@ export function createPassContent(parts: PassParts): PassContent {
     locale: store.locale,
     timeZone: store.timeZone,
     card: toAppearance(card),
+    messages: {
+      stampMessage: card.stampMessage,
+      rewardMessage: card.rewardMessage,
+      redemptionMessage: card.redemptionMessage,
+    },
     memberName: card.showMemberField && named ? named : null,
     stampsCount,
     rewards,
@@ -133,7 +142,7 @@ export function createPassContent(parts: PassParts): PassContent {
 
 /** Hashes a content. The hash is equal for contents that show the same. */
 export function hashContent(content: PassContent): string {
-  const { customerId: _customerId, ...visible } = content;
+  const { customerId: _customerId, messages: _messages, ...visible } = content;
   return createHash('sha256').update(toCanonicalJson(visible)).digest('base64url');
 }
 
@@ -157,6 +166,9 @@ function toAppearance(card: Card): PassAppearance {
     maxStampsPerRequest: _maxStampsPerRequest,
     maxStampsPerDay: _maxStampsPerDay,
     minSecondsBetweenStamps: _minSecondsBetweenStamps,
+    stampMessage: _stampMessage,
+    rewardMessage: _rewardMessage,
+    redemptionMessage: _redemptionMessage,
     archivedAt: _archivedAt,
     createdAt: _createdAt,
     updatedAt: _updatedAt,

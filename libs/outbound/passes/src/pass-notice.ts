@@ -6,6 +6,18 @@ export type PassNotice =
   | { kind: 'redeemed'; rewardName: string }
   | { kind: 'unlocked'; rewardName: string };
 
+export type NoticeText = {
+  /** Null when stamps were removed: then the balance alone is shown. */
+  text: string | null;
+  /** Whether the text says how many stamps there are or are missing, so that each is different from the one before. */
+  hasCount: boolean;
+  /** Whether the store wrote it. */
+  isOwn: boolean;
+};
+
+/** A notice with its text as of that moment: later changes of a card or its rewards must not notify again. */
+export type WrittenNotice = PassNotice & NoticeText;
+
 /** Of several changes at once, the customer is notified of the last one with the highest weight. */
 const WEIGHT = { stamped: 0, redeemed: 1, unlocked: 1 } as const;
 

@@ -15,7 +15,8 @@ import { customerCardReadModel } from '#stamping/customer-card.entity.js';
 import { hashContent } from './pass-content.js';
 import { PassContents } from './pass-contents.service.js';
 import { PASS_HOLDERS } from './pass-holders.js';
-import { applyToNotice, UNCHANGED, type BalanceChange } from './pass-notice.js';
+import { writeNotice } from './notice-text.js';
+import { applyToNotice, UNCHANGED, type BalanceChange, type WrittenNotice } from './pass-notice.js';
 import { PASS_SENDERS, type PassSender, type UpdateRequest } from './pass-sender.js';
 import { isEmptyScope, findScope, type PassScope } from './pass-scope.js';
 import { PassUpdates } from './pass-updates.service.js';
@@ -86,7 +87,7 @@ const NEXT_PASSES_OF_CARD = {
 
 type OpenedRow = { customer_card_id: number; content_hash: string | null };
 type RefreshRow = { account_id: number; card_id: number; last_customer_card_id: number };
-type Change = { id: number; hash: string } & Pick<BalanceChange, 'changed' | 'notice'>;
+type Change = { id: number; hash: string; changed: boolean; notice: WrittenNotice | null };
 
 /**
  * Compares what passes show with what they showed before, and requests the updates. Holds the lock of the checkpoint's
@@ -193,12 +194,14 @@ export class PassTable {
     const contents = await this.contents.load(opened.map((row) => row.customer_card_id));
     const changes = opened.flatMap(({ customer_card_id: id, content_hash: before }): Change[] => {
       const content = contents.get(id);
-      const hash = content && hashContent(content);
-      if (hash === undefined) return [];
+      if (!content) return [];
+      const hash = hashContent(content);
       const { changed, notice } = balances.get(id) ?? UNCHANGED;
       // An earlier comparison may have read a row ahead of the log: its notice is still due.
       if (hash === before && !changed && notice === null) return [];
-      return [{ id, hash, changed, notice }];
+      return [
+        { id, hash, changed, notice: notice && { ...notice, ...writeNotice(notice, content) } },
+      ];
     });
     if (changes.length === 0) return;
     await client.query({

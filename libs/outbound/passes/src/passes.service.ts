@@ -5,7 +5,7 @@ import { query } from '#database/connection.js';
 import type { CustomerCard } from '#stamping/customer-card.js';
 import type { Installation } from './wallet-state.dto.js';
 import { PASS_HOLDERS } from './pass-holders.js';
-import type { PassNotice } from './pass-notice.js';
+import type { WrittenNotice } from './pass-notice.js';
 
 export type Pass = {
   customerCardId: number;
@@ -17,7 +17,7 @@ export type Pass = {
   /** The tags of the last change of the balance, and of the last change that the customer is notified of. */
   balanceTag: number;
   noticeTag: number;
-  notice: PassNotice | null;
+  notice: WrittenNotice | null;
   /** Whether its content has not been stored yet. */
   isNew: boolean;
 };
@@ -30,7 +30,7 @@ type PassRow = {
   changed_at: Date;
   balance_tag: string;
   notice_tag: string;
-  notice: PassNotice | null;
+  notice: WrittenNotice | null;
   is_new: boolean;
 };
 

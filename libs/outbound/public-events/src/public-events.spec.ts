@@ -150,6 +150,10 @@ const TEMPLATE_STATE: Card = {
   maxStampsPerRequest: null,
   maxStampsPerDay: null,
   minSecondsBetweenStamps: null,
+  barcodeFormat: 'qr',
+  stampMessage: null,
+  rewardMessage: null,
+  redemptionMessage: null,
   archivedAt: null,
   ...TIMES,
 };

@@ -2,6 +2,7 @@ import { formatCount, getTranslations, type Localization } from '#translations/t
 import { toPhoneLink } from '#accounts/contact-details.js';
 import { isExpired } from '#cards/card.js';
 import type { PassContent, PassReward } from '#passes/pass-content.js';
+import { findBars } from './code128-bars.js';
 import { findDarkModules } from './qr-modules.js';
 
 /** An official button as pictures, with their paths. @property dark for dark mode, if the vendor has one */
@@ -87,9 +88,9 @@ export function createCardView(input: CardViewInput) {
     ready: isEnded ? null : describeReadyRewards(content, localization),
     fields: listFields(content, isEnded, localization),
     code: {
-      ...findDarkModules(code, 'M'),
+      ...drawCode(content),
       text: code,
-      label: t.qrCode(code),
+      label: card.barcodeFormat === 'code128' ? t.barcode(code) : t.qrCode(code),
       hint: isEnded ? '' : t.showCode,
       enlarge: t.enlarge,
       close: t.close,
@@ -98,6 +99,16 @@ export function createCardView(input: CardViewInput) {
     buttons: isEnded ? null : listButtons(input, localization),
     contact: listContact(content, localization),
   };
+}
+
+/**
+ * Draws the code. Scanners that read an Aztec code or a PDF417 from a phone are cameras, which read QR codes too; those
+ * that read lines only need a Code 128.
+ */
+function drawCode({ code, card }: PassContent): { path: string; width: number; height: number } {
+  if (card.barcodeFormat === 'code128') return findBars(code);
+  const { path, side } = findDarkModules(code, 'M');
+  return { path, width: side, height: side };
 }
 
 function listFields(

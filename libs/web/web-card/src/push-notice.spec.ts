@@ -10,43 +10,47 @@ const content = {
   card: { name: 'Kaffee', stampsRequired: 10 },
 } as PassContent;
 
-const createNotice = (notice: Parameters<typeof createPushNotice>[1], passContent = content) =>
-  createPushNotice(passContent, notice, 'https://cards.example');
+const createNotice = (text: string | null, passContent = content) =>
+  createPushNotice(passContent, { text }, 'https://cards.example');
 
 describe('createPushNotice', () => {
-  it('describes the event and the balance in the language of the store', () => {
-    expect(createNotice({ kind: 'stamped', stamps: 2 })).toEqual({
-      title: 'Eck-Café',
-      body: '2 Stempel gesammelt\nKaffee: 4 von 10 Stempeln',
-      url: 'https://cards.example/passes/u',
-      lang: 'de',
+  it('is a declarative message with the notice, the balance and the way to the card', () => {
+    expect(createNotice('Noch 6 Stempel.')).toEqual({
+      web_push: 8030,
+      notification: {
+        title: 'Eck-Café',
+        body: 'Noch 6 Stempel.\nKaffee: 4 von 10 Stempeln',
+        lang: 'de',
+        dir: 'auto',
+        navigate: 'https://cards.example/passes/u',
+        icon: 'https://cards.example/passes/u/icon.svg',
+        tag: '/passes/u',
+        renotify: true,
+      },
     });
-    expect(createNotice({ kind: 'unlocked', rewardName: 'Kuchen' }).body).toMatch(
-      /^Kuchen: jetzt einlösbar!\n/,
-    );
-    expect(createNotice({ kind: 'redeemed', rewardName: 'Kuchen' }).body).toMatch(
-      /^Kuchen: eingelöst/,
-    );
   });
 
   it('counts full cards', () => {
     const describeBalance = (stampsCount: number) =>
-      createNotice({ kind: 'stamped', stamps: 0 }, { ...content, stampsCount }).body;
+      createNotice(null, { ...content, stampsCount }).notification.body;
     expect(describeBalance(10)).toBe('Kaffee: Die Karte ist voll');
     expect(describeBalance(13)).toBe('Kaffee: 1 volle Karte und 3 von 10');
     expect(describeBalance(20)).toBe('Kaffee: 2 volle Karten');
   });
 
-  it('describes only the balance when stamps were removed', () => {
-    expect(createNotice({ kind: 'stamped', stamps: -1 }).body).toBe('Kaffee: 4 von 10 Stempeln');
+  it('fits into one record of a message, however long the names are', () => {
+    const long = '🥐'.repeat(255);
+    const card = { ...content.card, name: long };
+    const notice = createNotice(long, { ...content, storeName: long, card });
+    expect(Buffer.byteLength(JSON.stringify(notice))).toBeLessThan(3_900);
   });
 
   it('falls back to English without translations', () => {
-    expect(
-      createNotice({ kind: 'stamped', stamps: 1 }, { ...content, locale: 'ja' }),
-    ).toMatchObject({
-      body: '1 stamp added\nKaffee: 4 of 10 stamps',
-      lang: 'en',
-    });
+    expect(createNotice('1 stamp added.', { ...content, locale: 'ja' }).notification).toMatchObject(
+      {
+        body: '1 stamp added.\nKaffee: 4 of 10 stamps',
+        lang: 'en',
+      },
+    );
   });
 });

@@ -1,39 +1,64 @@
-import { formatCount, getTranslations, type Localization } from '#translations/translations.js';
+import { getTranslations } from '#translations/translations.js';
 import type { PassContent } from '#passes/pass-content.js';
-import type { PassNotice } from '#passes/pass-notice.js';
+import type { WrittenNotice } from '#passes/pass-notice.js';
 import { summarize } from './card-view.js';
 
-/** The notification that the service worker of a card shows. */
-export type PushNotice = { title: string; body: string; url: string; lang: string };
+/** The media type of a message that a browser can show itself. Others ignore it, as they cannot read what is encrypted. */
+export const PUSH_NOTICE_TYPE = 'application/notification+json';
+
+/** Long enough for every phone, and short enough for one record of a message (RFC 8291, section 4). */
+const MAX_TITLE_LENGTH = 100;
+const MAX_LINE_LENGTH = 250;
+
+/**
+ * A declarative push message (Push API, "Declarative push message"): a browser that knows it shows the notification
+ * itself, without running the service worker. Any other gives it to the service worker, which shows the same.
+ */
+export type PushNotice = {
+  /** Marks the message as a declarative one: the number of the RFC of Web Push. */
+  web_push: 8030;
+  notification: {
+    title: string;
+    body: string;
+    lang: string;
+    dir: 'auto';
+    /** Where a tap on the notification leads. */
+    navigate: string;
+    icon: string;
+    /** A notification replaces an older one of the same card. */
+    tag: string;
+    renotify: true;
+  };
+};
 
 /** Creates a notification in the language of the store. @param publicUrl without a trailing slash */
 export function createPushNotice(
   content: PassContent,
-  notice: PassNotice,
+  { text }: Pick<WrittenNotice, 'text'>,
   publicUrl: string,
 ): PushNotice {
   const localization = getTranslations(content.locale);
-  const body = [
-    describeNotice(notice, localization),
-    `${content.card.name}: ${summarize(content, localization)}`,
-  ];
+  const page = `${publicUrl}/passes/${content.uuid}`;
+  const lines = [text, `${content.card.name}: ${summarize(content, localization)}`];
   return {
-    title: content.storeName,
-    body: body.filter((line) => line !== null).join('\n'),
-    url: `${publicUrl}/passes/${content.uuid}`,
-    lang: localization.locale,
+    web_push: 8030,
+    notification: {
+      title: shorten(content.storeName, MAX_TITLE_LENGTH),
+      body: lines
+        .filter((line) => line !== null)
+        .map((line) => shorten(line, MAX_LINE_LENGTH))
+        .join('\n'),
+      lang: localization.locale,
+      dir: 'auto',
+      navigate: page,
+      icon: `${page}/icon.svg`,
+      tag: new URL(page).pathname,
+      renotify: true,
+    },
   };
 }
 
-/** Describes a notice; null when stamps were removed, where the balance alone is enough. */
-function describeNotice(notice: PassNotice, localization: Localization): string | null {
-  const { card: t, stamps } = localization.t;
-  switch (notice.kind) {
-    case 'stamped':
-      return notice.stamps > 0 ? formatCount(stamps.added, notice.stamps, localization) : null;
-    case 'unlocked':
-      return t.noticeUnlocked(notice.rewardName);
-    case 'redeemed':
-      return t.noticeRedeemed(notice.rewardName);
-  }
+function shorten(text: string, max: number): string {
+  const characters = [...text];
+  return characters.length > max ? `${characters.slice(0, max - 1).join('')}…` : text;
 }

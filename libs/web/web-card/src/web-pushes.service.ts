@@ -9,7 +9,7 @@ import { PassContents } from '#passes/pass-contents.service.js';
 import type { JobOutcome } from '#database/job-queue.js';
 import { PassSender, type PassUpdate, type UpdateRequest } from '#passes/pass-sender.js';
 import { Passes } from '#passes/passes.service.js';
-import { createPushNotice } from './push-notice.js';
+import { createPushNotice, PUSH_NOTICE_TYPE } from './push-notice.js';
 import { VapidKeys } from './vapid-keys.service.js';
 import { WebPushClient } from './web-push.client.js';
 import { createAuthorization, encryptMessage, generateKeyPair } from './web-push-message.js';
@@ -82,7 +82,7 @@ export class WebPushes extends PassSender {
         this.config.publicUrl,
         getNow(),
       ),
-      'content-type': 'application/octet-stream',
+      'content-type': PUSH_NOTICE_TYPE,
       'content-encoding': 'aes128gcm',
       ttl: String(MAX_AGE_SECONDS),
       urgency: 'normal',

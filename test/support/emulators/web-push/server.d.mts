@@ -1,5 +1,7 @@
 export type PushMessage = {
   text: string;
+  /** The media type of what is encrypted. */
+  type: string | undefined;
   ttl: number;
   topic: string | undefined;
   urgency: string | undefined;

@@ -70,7 +70,7 @@ export async function startPushService() {
             auth: auth.toString('base64url'),
           },
         },
-        /** The messages that the service worker received, in order: {text, ttl, topic, urgency}. */
+        /** The messages that the service worker received, in order: {text, type, ttl, topic, urgency}. */
         messages: browser.messages,
         /** The person has taken the permission back. */
         end() {
@@ -96,7 +96,7 @@ function receive(subscriptions, { method, url, headers }, body, origin) {
   if (!browser) throw new Refused(404, 'no such subscription');
   if (browser.ended) throw new Refused(410, 'the subscription has ended');
   checkAuthorization(headers.authorization, browser, origin);
-  const { ttl, topic, urgency } = headers;
+  const { ttl, topic, urgency, 'content-type': type } = headers;
   if (!/^\d+$/.test(ttl ?? '')) throw new Refused(400, 'TTL must be a number of seconds');
   if (topic !== undefined && !/^[\w-]{1,32}$/.test(topic)) {
     throw new Refused(400, 'Topic must be at most 32 characters of base64url');
@@ -109,7 +109,7 @@ function receive(subscriptions, { method, url, headers }, body, origin) {
     throw new Refused(415, 'Content-Encoding must be aes128gcm');
   }
   const text = decrypted(body, browser);
-  browser.messages.push({ text, ttl: Number(ttl), topic, urgency });
+  browser.messages.push({ text, type, ttl: Number(ttl), topic, urgency });
   return browser;
 }
 

@@ -67,17 +67,9 @@ async function cacheOnly(texts) {
 }
 
 addEventListener('push', (event) => {
-  const { title, body, url, lang } = event.data.json();
-  event.waitUntil(
-    registration.showNotification(title, {
-      body,
-      lang,
-      icon: scope + '/icon.svg',
-      tag: scope,
-      renotify: true,
-      data: { url },
-    }),
-  );
+  // Browsers that know declarative messages show them without this.
+  const { title, navigate, ...options } = event.data.json().notification;
+  event.waitUntil(registration.showNotification(title, { ...options, data: { url: navigate } }));
 });
 addEventListener('notificationclick', (event) => {
   event.notification.close();
