@@ -101,6 +101,23 @@ describe('the pages of cards', () => {
     expect(await readRewards(id)).toMatchObject([{ name: 'Biscuit', stamps_required: 4 }]);
   });
 
+  it('set the barcode and the words of a store, and say what may be in braces', async () => {
+    const texts = { barcode_format: 'code128', stamp_message: '{missing} more to your free cup' };
+    const id = await createDesign(texts);
+    expect(await readCard(id)).toMatchObject({ ...texts, reward_message: null });
+    const path = `${list}/${id}`;
+    const page = await owner.get(path);
+    expect(page.text).toContain('value="{missing} more to your free cup"');
+    expect(page.text).toContain('<option value="code128" selected>');
+    const wrong = { ...FIELDS, ...texts, reward_message: 'Hello {name}' };
+    const refused = await owner.upload(path, path, wrong);
+    expect(refused.status).toBe(422);
+    expect(refused.text).toContain('Please enter at most 160 characters, and in braces only');
+    expect(refused.text).toMatch(/<details class="panel" id="messages" open>/);
+    expect((await owner.upload(path, path, { ...FIELDS, stamp_message: '' })).status).toBe(303);
+    expect(await readCard(id)).toMatchObject({ barcode_format: 'qr', stamp_message: null });
+  });
+
   it('deactivate a reward that was redeemed', async () => {
     const id = await createDesign({ reward_0_stamps: '1' });
     const [reward] = await readRewards(id);

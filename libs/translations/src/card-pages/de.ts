@@ -123,6 +123,23 @@ export const cardPages: Translations['cardPages'] = {
   auxLabel: (number) => `Überschrift ${number}`,
   auxValue: (number) => `Text ${number}`,
   auxHint: 'Etwa „Geöffnet“ und „Mo–Sa“. Nur die ersten Wörter passen auf ein Handy.',
+  messages: 'Nachrichten und Barcode',
+  messagesHint:
+    'Was auf den Handys Ihrer Kundschaft erscheint. Leer lassen für unseren Text. {stamps} steht für die Stempel auf der Karte, dazu gibt es {reward} für die Prämie, {card} und {store}.',
+  stampMessage: 'Nach einem Stempel',
+  stampMessageHint:
+    'Zum Beispiel „Noch {missing} bis zum Gratiskaffee“: {missing} sind die Stempel, die noch fehlen.',
+  rewardMessage: 'Wenn eine Prämie bereitliegt',
+  rewardMessageHint: 'Zum Beispiel „{reward}: Wir freuen uns auf dich!“',
+  redemptionMessage: 'Nach dem Einlösen',
+  barcode: 'Barcode',
+  barcodeHint: 'Was Ihr Scanner lesen kann. Die meisten lesen QR-Codes.',
+  barcodes: {
+    qr: 'QR-Code',
+    aztec: 'Aztec',
+    pdf417: 'PDF417',
+    code128: 'Code 128, für Scanner, die nur Striche lesen',
+  },
   limits: 'Grenzen und Ablauf',
   perRequest: 'Höchstens so viele Stempel auf einmal',
   perDay: 'Höchstens so viele Stempel am Tag je Kunde',
@@ -164,6 +181,8 @@ export const cardPages: Translations['cardPages'] = {
     initial_stamps: 'Das müssen weniger sein als die Stempel einer vollen Karte',
     strip_opacity: 'Bitte eine Zahl von 0 bis 100 eingeben',
     header_text: 'Bitte höchstens 255 Zeichen eingeben',
+    message:
+      'Bitte höchstens 160 Zeichen eingeben, in geschweiften Klammern nur {stamps}, {reward}, {card}, {store} und nach einem Stempel {missing}',
     auxiliary_fields: 'Bitte zu jeder Überschrift einen Text mit höchstens 255 Zeichen eingeben',
     expires_at: 'Bitte einen Tag wie 2027-12-31 eingeben',
     limit: 'Bitte eine ganze Zahl ab 1 eingeben oder leer lassen',

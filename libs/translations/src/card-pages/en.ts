@@ -122,6 +122,23 @@ export const cardPages = {
   auxLabel: (number: string) => `Heading ${number}`,
   auxValue: (number: string) => `Text ${number}`,
   auxHint: 'Such as “Open” and “Mo–Sa”. Only the first words fit on a phone.',
+  messages: 'Messages and barcode',
+  messagesHint:
+    'What your customers’ phones say. Leave a text blank for ours. You can use {stamps} for the stamps on the card, {reward}, {card} and {store}.',
+  stampMessage: 'After a stamp',
+  stampMessageHint:
+    'Such as “{missing} more to your free coffee”: {missing} becomes the stamps that are left.',
+  rewardMessage: 'When a reward is ready',
+  rewardMessageHint: 'Such as “Your {reward} is waiting for you!”',
+  redemptionMessage: 'After redeeming',
+  barcode: 'Barcode',
+  barcodeHint: 'Choose what your scanner can read. Most read QR codes.',
+  barcodes: {
+    qr: 'QR code',
+    aztec: 'Aztec',
+    pdf417: 'PDF417',
+    code128: 'Code 128, for scanners that read lines only',
+  },
   limits: 'Limits and expiry',
   perRequest: 'Maximum stamps at once',
   perDay: 'Maximum stamps a day per customer',
@@ -167,6 +184,8 @@ export const cardPages = {
     initial_stamps: 'This must be fewer than the stamps of a full card',
     strip_opacity: 'Please enter a number from 0 to 100',
     header_text: 'Please enter at most 255 characters',
+    message:
+      'Please enter at most 160 characters, and in braces only {stamps}, {reward}, {card}, {store}, or {missing} after a stamp',
     auxiliary_fields: 'Please enter a text with up to 255 characters for each heading',
     expires_at: 'Please enter a day such as 2027-12-31',
     limit: 'Please enter a whole number from 1, or leave it blank',

@@ -125,6 +125,23 @@ export const cardPages: Translations['cardPages'] = {
   auxLabel: (number) => `Título ${number}`,
   auxValue: (number) => `Texto ${number}`,
   auxHint: 'Por ejemplo, «Abierto» y «lu–sá». En un teléfono solo caben las primeras palabras.',
+  messages: 'Mensajes y código de barras',
+  messagesHint:
+    'Lo que dicen los teléfonos de sus clientes. Deje un texto en blanco para usar el nuestro. Puede usar {stamps} para los sellos de la tarjeta, {reward} para el premio, {card} y {store}.',
+  stampMessage: 'Después de un sello',
+  stampMessageHint:
+    'Por ejemplo, «{missing} más para su café gratis»: {missing} son los sellos que faltan.',
+  rewardMessage: 'Cuando hay un premio listo',
+  rewardMessageHint: 'Por ejemplo, «{reward}: ¡le esperamos!»',
+  redemptionMessage: 'Después de canjear',
+  barcode: 'Código de barras',
+  barcodeHint: 'Elija lo que lee su escáner. La mayoría lee códigos QR.',
+  barcodes: {
+    qr: 'Código QR',
+    aztec: 'Aztec',
+    pdf417: 'PDF417',
+    code128: 'Code 128, para escáneres que solo leen líneas',
+  },
   limits: 'Límites y caducidad',
   perRequest: 'Máximo de sellos de una vez',
   perDay: 'Máximo de sellos al día por cliente',
@@ -167,6 +184,8 @@ export const cardPages: Translations['cardPages'] = {
     initial_stamps: 'Deben ser menos que los sellos de una tarjeta completa',
     strip_opacity: 'Escriba un número del 0 al 100',
     header_text: 'Escriba 255 caracteres como máximo',
+    message:
+      'Escriba como máximo 160 caracteres, y entre llaves solo {stamps}, {reward}, {card}, {store} o, después de un sello, {missing}',
     auxiliary_fields: 'Escriba para cada título un texto de 255 caracteres como máximo',
     expires_at: 'Escriba un día como 2027-12-31',
     limit: 'Escriba un número entero desde 1, o déjelo en blanco',

@@ -122,6 +122,23 @@ export const cardPages: Translations['cardPages'] = {
   auxValue: (number) => `Texte ${number}`,
   auxHint:
     'Par exemple « Ouvert » et « lun–sam ». Seuls les premiers mots tiennent sur un téléphone.',
+  messages: 'Messages et code-barres',
+  messagesHint:
+    'Ce qu’affichent les téléphones de vos clients. Laissez vide pour notre texte. Vous pouvez utiliser {stamps} pour les tampons de la carte, {reward} pour la récompense, {card} et {store}.',
+  stampMessage: 'Après un tampon',
+  stampMessageHint:
+    'Par exemple « Plus que {missing} avant votre café offert » : {missing} devient le nombre de tampons restants.',
+  rewardMessage: 'Quand une récompense est prête',
+  rewardMessageHint: 'Par exemple « {reward} : on vous attend ! »',
+  redemptionMessage: 'Après l’utilisation',
+  barcode: 'Code-barres',
+  barcodeHint: 'Choisissez ce que lit votre lecteur. La plupart lisent les codes QR.',
+  barcodes: {
+    qr: 'Code QR',
+    aztec: 'Aztec',
+    pdf417: 'PDF417',
+    code128: 'Code 128, pour les lecteurs à une dimension',
+  },
   limits: 'Limites et expiration',
   perRequest: 'Tampons au maximum en une fois',
   perDay: 'Tampons au maximum par jour et par client',
@@ -164,6 +181,8 @@ export const cardPages: Translations['cardPages'] = {
     initial_stamps: 'Il en faut moins que les tampons d’une carte pleine',
     strip_opacity: 'Indiquez un nombre de 0 à 100',
     header_text: 'Indiquez 255 caractères au plus',
+    message:
+      'Veuillez saisir 160 caractères au plus, et entre accolades seulement {stamps}, {reward}, {card}, {store}, ou {missing} après un tampon',
     auxiliary_fields: 'Indiquez pour chaque titre un texte de 255 caractères au plus',
     expires_at: 'Indiquez un jour comme 2027-12-31',
     limit: 'Indiquez un nombre entier à partir de 1, ou laissez vide',

@@ -3,6 +3,8 @@ import { isStampIcon } from '#cards/card-appearance.js';
 import { STAMP_ICON_PATHS } from '#card-images/stamp-icons.js';
 import type { StripSize } from '#card-images/strip-design.js';
 import { findTarget } from '#stamping/unlocked-rewards.js';
+import { arrangeFront, FRONT, listRowFields } from '#apple-wallet/apple-front.js';
+import { measureText } from '#apple-wallet/text-width.js';
 import { registerAsset } from '#pages/assets.js';
 import { pickReadableColor } from '#pages/colors.js';
 import { findDarkModules } from '#web-card/qr-modules.js';
@@ -73,16 +75,7 @@ export function createFronts({ draft, storeName, store, page, toStripUrl }: Fron
     apple: {
       ground: cardColor,
       text: textColor,
-      title: cutText(storeName, draft.headerText === '' ? 215 : 120, 19),
-      header: draft.headerText === '' ? null : cutText(draft.headerText, 90, 17),
-      fields: placeFields(
-        [
-          ...(member === null ? [] : [{ label: t.applePass.member, value: member }]),
-          ...(draft.showToReward ? [{ label: t.applePass.toReward, value: null }] : []),
-          ...draft.auxiliary,
-        ],
-        { label: 11, value: 16 },
-      ),
+      ...arrangeAppleFront({ draft, storeName, name, member, t }),
     },
     google: {
       ground: cardColor,
@@ -105,6 +98,50 @@ export function createFronts({ draft, storeName, store, page, toStripUrl }: Fron
       ),
       hint: t.card.showCode,
     },
+  };
+}
+
+/** Arranges the front for an iPhone as a pass does: what does not fit there is on the back. */
+function arrangeAppleFront({
+  draft,
+  storeName,
+  name,
+  member,
+  t,
+}: Pick<FrontsInput, 'draft' | 'storeName'> & {
+  name: string;
+  member: string | null;
+  t: Localization['t'];
+}) {
+  const { stampsRequired, headerText, auxiliary } = draft;
+  const front = arrangeFront({
+    storeName,
+    cardName: name,
+    logoWidth: null,
+    headerText: headerText === '' ? null : headerText,
+    count: { key: 'stamps', label: t.stamps.label, value: `${stampsRequired}/${stampsRequired}` },
+    row: listRowFields(
+      {
+        memberName: member,
+        stampsToReward: draft.showToReward ? stampsRequired : null,
+        auxiliaryFields: auxiliary.map((field, index) => ({ ...field, key: `aux_${index + 1}` })),
+      },
+      t,
+    ),
+  });
+  const text = front.header.find(({ key }) => key === 'header');
+  const count = front.header.find(({ key }) => key === 'stamps');
+  const fields = [...front.secondary, ...front.auxiliary].map(({ key, label, value }) => ({
+    label: label ?? '',
+    value: key === 'to_reward' ? null : String(value),
+  }));
+  return {
+    title: front.title ?? '',
+    header: text === undefined ? null : String(text.value),
+    countLabel: (count?.label ?? '').toUpperCase(),
+    /** Where the header text ends. */
+    headerEnd: WIDTH - EDGE - measureText((count?.label ?? '').toUpperCase(), FRONT.label) - 10,
+    fields: placeFields(fields, { label: FRONT.label, value: FRONT.value }),
   };
 }
 

@@ -29,6 +29,10 @@ const TEXT_FIELDS = [
   'max_stamps_per_request',
   'max_stamps_per_day',
   'min_seconds_between_stamps',
+  'barcode_format',
+  'stamp_message',
+  'reward_message',
+  'redemption_message',
 ] as const;
 const BOXES = ['show_member_field', 'show_stamps_to_reward_field', 'strip_color_same'] as const;
 
@@ -96,6 +100,10 @@ export function toDesignForm(card: Card, rewards: readonly Reward[], timeZone: s
       max_stamps_per_request: toText(card.maxStampsPerRequest),
       max_stamps_per_day: toText(card.maxStampsPerDay),
       min_seconds_between_stamps: toText(card.minSecondsBetweenStamps),
+      barcode_format: card.barcodeFormat,
+      stamp_message: card.stampMessage ?? '',
+      reward_message: card.rewardMessage ?? '',
+      redemption_message: card.redemptionMessage ?? '',
     },
     rewards: rewards.map(({ id, name, stampsRequired, description }) => ({
       id: String(id),
@@ -140,6 +148,10 @@ export function createDesignForm(
       max_stamps_per_request: '',
       max_stamps_per_day: '',
       min_seconds_between_stamps: '',
+      barcode_format: 'qr',
+      stamp_message: '',
+      reward_message: '',
+      redemption_message: '',
     },
     rewards: key === null ? [] : [{ ...NEW_ROW, name: texts[key].reward, stamps: stampsRequired }],
   };

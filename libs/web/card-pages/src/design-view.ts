@@ -1,6 +1,7 @@
 import { formatCount, type Localization } from '#translations/translations.js';
 import type { Translations } from '#translations/en.js';
 import type { FieldErrors } from '#kernel/errors.js';
+import { BARCODE_FORMATS } from '#cards/barcode.js';
 import { STAMP_ICONS, STRIP_PRESETS } from '#cards/card-appearance.js';
 import { loadAsset } from '#pages/assets.js';
 import type { FormErrors } from '#pages/form-errors.js';
@@ -53,6 +54,7 @@ export function createDesignView(
     style: CARD_STYLE.path,
     iconStyle: ICON_STYLE.path,
     icons: STAMP_ICONS,
+    barcodes: BARCODE_FORMATS.map((value) => ({ value, text: t.barcodes[value] })),
     presets: listPresets(form.fields.strip_preset, t),
     base,
     path,
@@ -127,6 +129,10 @@ function wordError(field: string, { errors: t }: Texts): string {
     case 'auxiliary_fields':
     case 'expires_at':
       return t[field];
+    case 'stamp_message':
+    case 'reward_message':
+    case 'redemption_message':
+      return t.message;
     case 'strip_image':
       return t.picture;
     case 'max_stamps_per_request':

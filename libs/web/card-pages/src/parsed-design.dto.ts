@@ -64,6 +64,8 @@ function parseAttributes(fields: DesignFields, timeZone: string): CardAttributes
       ...values,
       strip_color: hasCardColor ? null : fields.strip_color,
       auxiliary_fields: auxiliary,
+      // A page from before the field existed sends none.
+      barcode_format: fields.barcode_format === '' ? null : fields.barcode_format,
       expires_at: expiresOn === '' ? null : expiresOn,
     },
   };
