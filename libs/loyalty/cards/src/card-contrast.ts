@@ -20,7 +20,7 @@ export type CardWarning = (typeof CARD_WARNINGS)[number];
 const VISIBLE = 3;
 /** Below it nobody sees which of two stamps is filled: as black and a grey of 24 per cent. */
 const DISTINCT = 1.5;
-/** Empty stamps are drawn with these opacities. */
+/** A stamp that is half there: where it looks like a whole one, the picture of the card has to use other colours. */
 const EMPTY = { disc: 0.38, icon: 0.7 };
 /** Stands for a picture, which may be light or dark behind any stamp. */
 const PICTURE = '#808080';

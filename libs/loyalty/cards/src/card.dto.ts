@@ -247,7 +247,7 @@ class AuxiliaryFieldJson {
 
 const WARNINGS: Record<CardWarning, string> = {
   stamps_look_alike:
-    'Filled and empty stamps look alike. Choose a lighter or darker stamp_background_color.',
+    'Filled and empty stamps would look alike, so pictures show other colours. Choose a lighter or darker stamp_background_color.',
   text_hard_to_read: 'The text is hard to read on the card. Choose a text_color that differs more.',
 };
 

@@ -5,7 +5,7 @@ import { isStripPreset } from '#cards/card-appearance.js';
 import type { LogoDesign } from './logo-design.js';
 
 /** Raise it when the drawing changes: the hash under which images are cached for ever covers it. */
-const DRAWING_VERSION = 3;
+const DRAWING_VERSION = 4;
 
 /** Everything that the images of a card show, except the number of filled stamps. */
 export type StripDesign = {

@@ -1,6 +1,7 @@
 import { isStampIcon, isStripPreset } from '#cards/card-appearance.js';
 import { arrangeStamps, STRIP, type Point } from './stamp-grid.js';
 import { STAMP_ICON_PATHS } from './stamp-icons.js';
+import { chooseStampColors, type StampColors } from './stamp-colors.js';
 import type { IconSize, StripDesign } from './strip-design.js';
 import { renderPreset } from './strip-presets.js';
 
@@ -9,6 +10,9 @@ type Size = { width: number; height: number };
 /** Google crops the programme logo to a circle and requires this margin on each side. */
 const LOGO_MARGIN = 0.15;
 const ICON_MARGIN = 0.08;
+/** Shares of a stamp's cell: the outline of an empty stamp, and of a filled one that would not stand out without it. */
+const RING_WIDTH = 0.034;
+const EDGE_WIDTH = 0.022;
 
 /**
  * Renders a strip. It contains no user input that needs escaping: colours and names were validated, the rest is
@@ -78,32 +82,47 @@ function fitDrawing({ width, height }: Size, chooseScale: (...scales: number[]) 
 function renderStamps(design: StripDesign, filled: number): string {
   const { cellSize, centres } = arrangeStamps(design.stamps);
   const rewards = new Set(design.rewards);
+  const colors = chooseStampColors(design);
+  const icon = getIconPath(design.icon);
   return centres
-    .map((centre, index) =>
-      renderStamp(design, centre, cellSize, {
-        filled: index < filled,
-        reward: rewards.has(index + 1),
-      }),
-    )
+    .map((centre, index) => {
+      const isReward = rewards.has(index + 1);
+      const radius = cellSize * (isReward ? 0.4 : 0.43);
+      return [
+        index < filled
+          ? renderFilledStamp(colors.filled, icon, centre, { cell: cellSize, radius })
+          : renderEmptyStamp(colors.empty, icon, centre, { cell: cellSize, radius }),
+        isReward ? renderRewardMark(centre, cellSize, colors) : '',
+      ].join('');
+    })
     .join('');
 }
 
-function renderStamp(
-  { icon, stampColor, stampBackgroundColor }: StripDesign,
+type StampSize = { cell: number; radius: number };
+
+function renderFilledStamp(
+  { disc, icon, edge }: StampColors['filled'],
+  path: string,
   { x, y }: Point,
-  cell: number,
-  { filled, reward }: { filled: boolean; reward: boolean },
+  { cell, radius }: StampSize,
 ): string {
-  const radius = cell * (reward ? 0.4 : 0.43);
-  const path = getIconPath(icon);
-  const disc = `<circle cx="${x}" cy="${y}" r="${radius}" fill="${stampBackgroundColor}"`;
-  const size = radius * 1.24;
+  const width = cell * EDGE_WIDTH;
+  const outline = edge === null ? '' : ` stroke="${edge}" stroke-width="${width}"`;
+  const r = edge === null ? radius : radius - width / 2;
+  return `<circle cx="${x}" cy="${y}" r="${r}" fill="${disc}"${outline}/>${renderGlyph(path, { x, y }, radius * 1.24, icon)}`;
+}
+
+function renderEmptyStamp(
+  { ink, iconOpacity, plate, plateOpacity }: StampColors['empty'],
+  path: string,
+  { x, y }: Point,
+  { cell, radius }: StampSize,
+): string {
+  const width = cell * RING_WIDTH;
   return [
-    filled
-      ? `${disc}/>${renderGlyph(path, { x, y }, size, stampColor)}`
-      : // The same but faded: the store's two colours contrast with each other on any background.
-        `${disc} fill-opacity=".38"/><g opacity=".7">${renderGlyph(path, { x, y }, size, stampColor)}</g>`,
-    reward ? renderRewardMark({ x, y }, cell, { stampColor, stampBackgroundColor }) : '',
+    `<circle cx="${x}" cy="${y}" r="${radius}" fill="${plate}" fill-opacity="${plateOpacity}"/>`,
+    `<circle cx="${x}" cy="${y}" r="${radius - width / 2}" fill="none" stroke="${ink}" stroke-width="${width}"/>`,
+    `<g opacity="${iconOpacity}">${renderGlyph(path, { x, y }, radius * 1.16, ink)}</g>`,
   ].join('');
 }
 
@@ -111,13 +130,13 @@ function renderStamp(
 function renderRewardMark(
   { x, y }: Point,
   cell: number,
-  { stampColor, stampBackgroundColor }: { stampColor: string; stampBackgroundColor: string },
+  { filled: { disc, icon }, empty: { ink } }: StampColors,
 ): string {
   const badge = { x: x + cell * 0.31, y: y - cell * 0.31 };
   return [
-    `<circle cx="${x}" cy="${y}" r="${cell * 0.44}" fill="none" stroke="${stampBackgroundColor}" stroke-width="${cell * 0.035}"/>`,
-    `<circle cx="${badge.x}" cy="${badge.y}" r="${cell * 0.16}" fill="${stampColor}" stroke="${stampBackgroundColor}" stroke-width="${cell * 0.025}"/>`,
-    renderGlyph(STAMP_ICON_PATHS.gift, badge, cell * 0.2, stampBackgroundColor),
+    `<circle cx="${x}" cy="${y}" r="${cell * 0.455}" fill="none" stroke="${ink}" stroke-width="${cell * 0.025}"/>`,
+    `<circle cx="${badge.x}" cy="${badge.y}" r="${cell * 0.16}" fill="${icon}" stroke="${disc}" stroke-width="${cell * 0.03}"/>`,
+    renderGlyph(STAMP_ICON_PATHS.gift, badge, cell * 0.2, disc),
   ].join('');
 }
 

@@ -157,7 +157,7 @@ export const cardPages: Translations['cardPages'] = {
   previewFailed: 'Die Vorschau ließ sich nicht aktualisieren. Bitte die Verbindung prüfen.',
   warnings: {
     stamps_look_alike:
-      'Volle und leere Stempel sehen gleich aus. Bitte hinter dem Stempel eine hellere oder dunklere Farbe wählen.',
+      'Volle und leere Stempel sähen fast gleich aus, darum zeigt das Bild andere Farben. Bitte hinter dem Stempel eine hellere oder dunklere Farbe wählen.',
     text_hard_to_read:
       'Die Schrift ist auf dieser Karte schlecht lesbar. Bitte eine Schriftfarbe wählen, die sich stärker abhebt.',
   },

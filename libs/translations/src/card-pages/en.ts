@@ -158,7 +158,7 @@ export const cardPages = {
   previewFailed: 'The preview could not be updated. Please check your connection.',
   warnings: {
     stamps_look_alike:
-      'Nobody can tell full stamps from empty ones. Please choose a lighter or darker colour behind the stamp.',
+      'Full and empty stamps would look alike, so the picture uses other colours. Please choose a lighter or darker colour behind the stamp.',
     text_hard_to_read:
       'The text is hard to read on this card. Please choose a text colour that differs more.',
   },

@@ -159,7 +159,7 @@ export const cardPages: Translations['cardPages'] = {
   previewFailed: 'No se pudo actualizar la vista previa. Compruebe su conexión.',
   warnings: {
     stamps_look_alike:
-      'Los sellos llenos y los vacíos se ven iguales. Elija detrás del sello un color más claro o más oscuro.',
+      'Los sellos llenos y los vacíos se verían iguales, por eso la imagen usa otros colores. Elija detrás del sello un color más claro o más oscuro.',
     text_hard_to_read:
       'El texto se lee mal en esta tarjeta. Elija un color de texto que contraste más.',
   },

@@ -156,7 +156,7 @@ export const cardPages: Translations['cardPages'] = {
   previewFailed: 'L’aperçu n’a pas pu être actualisé. Vérifiez votre connexion.',
   warnings: {
     stamps_look_alike:
-      'Les tampons pleins et vides se ressemblent. Choisissez une couleur plus claire ou plus foncée derrière le tampon.',
+      'Les tampons pleins et vides se ressembleraient : l’image utilise donc d’autres couleurs. Choisissez une couleur plus claire ou plus foncée derrière le tampon.',
     text_hard_to_read:
       'Le texte est difficile à lire sur cette carte. Choisissez une couleur de texte plus contrastée.',
   },
