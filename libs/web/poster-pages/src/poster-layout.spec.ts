@@ -24,11 +24,15 @@ const content: PosterContent = {
 };
 const SIZES = Object.keys(PAPERS) as PaperSize[];
 
+const REWARD = 'A whole cake of your choice, with candles and a table for eight on a Sunday';
+const OFFERS = [3, 6, 10].map((stamps) => ({ reward: REWARD, price: `for ${stamps} stamps` }));
+const LOGO = { png: Buffer.from('png'), width: 520, height: 200 };
+
 const drawPoster = (
   overrides: Partial<PosterContent> = {},
   size: PaperSize = 'a4',
-  bleed = false,
-) => layOutPoster({ ...content, ...overrides }, PAPERS[size], { bleed }, fonts);
+  { bleed = false, logo = null as typeof LOGO | null } = {},
+) => layOutPoster({ ...content, ...overrides }, PAPERS[size], { bleed }, fonts, logo);
 
 type Box = { left: number; top: number; right: number; bottom: number };
 
@@ -105,6 +109,11 @@ function expectTidy(drawing: Drawing, size: PaperSize) {
     }
   }
   for (const disc of discs) expect(within(disc, printable) && !overlap(disc, panel)).toBe(true);
+  for (const picture of drawing.shapes.filter(({ kind }) => kind === 'picture').map(getBox)) {
+    expect(within(picture, printable) && !overlap(picture, panel)).toBe(true);
+    for (const { text, box } of lines) expect([text, overlap(box, picture)]).toEqual([text, false]);
+    for (const disc of discs) expect(overlap(disc, picture)).toBe(false);
+  }
   expect(within(getCodeBox(drawing), panel) && within(panel, printable)).toBe(true);
 }
 
@@ -154,8 +163,24 @@ describe.each(SIZES)('a poster on %s', (size) => {
     expectTidy(drawPoster({ lang }, size), size);
   });
 
+  it.each([LOGO, { ...LOGO, height: 900 }])(
+    'shows a logo of $width by $height beside nothing else',
+    (logo) => {
+      for (const title of [
+        'Coffee club',
+        'Donaudampfschifffahrtsgesellschaftskapitän '.repeat(2),
+      ]) {
+        const drawing = drawPoster({ title, offers: OFFERS }, size, { logo });
+        expectTidy(drawing, size);
+        const [picture] = drawing.shapes.filter(({ kind }) => kind === 'picture');
+        if (picture?.kind !== 'picture') throw new Error('there is no logo');
+        expect(picture.width / picture.height).toBeCloseTo(logo.width / logo.height);
+      }
+    },
+  );
+
   it('extends its ground into the bleed, with crop marks outside of it', () => {
-    const drawing = drawPoster({}, size, true);
+    const drawing = drawPoster({}, size, { bleed: true });
     const { width, height } = PAPERS[size];
     const [ground] = drawing.shapes;
     expect(ground && getBox(ground)).toEqual({
@@ -188,21 +213,52 @@ describe('a table tent', () => {
 });
 
 describe('the rewards of a poster', () => {
-  const name = 'A whole cake of your choice, with candles and a table for eight on a Sunday';
-  const offers = [3, 6, 10].map((stamps) => ({ reward: name, price: `for ${stamps} stamps` }));
-
   it('take two lines where they need them', () => {
-    const lines = texts(drawPoster({ offers }, 'a6')).map(({ text }) => text);
+    const lines = texts(drawPoster({ offers: OFFERS }, 'a6')).map(({ text }) => text);
     expect(lines.filter((text) => text.includes('A whole cake')).length).toBeGreaterThan(1);
     expect(lines.some((text) => text.endsWith('for 10 stamps') && !text.startsWith('A'))).toBe(
       true,
     );
   });
 
+  it.each(SIZES.filter((size) => size !== 'sticker'))(
+    'are all shown below a larger title, and the code makes room for them, %s',
+    (size) => {
+      for (const logo of [null, LOGO]) {
+        const title = 'The very long name of a coffee and cake loyalty card for early birds';
+        const drawing = drawPoster({ title, offers: OFFERS }, size, { logo });
+        expectTidy(drawing, size);
+        const lines = texts(drawing);
+        const all = lines.map(({ text }) => text).join(' ');
+        for (const { reward, price } of OFFERS) expect(all).toContain(`${reward} ${price}`);
+        const sizeOf = (part: string) => lines.find(({ text }) => text.includes(part))?.size ?? 0;
+        expect(sizeOf('The very')).toBeGreaterThan(sizeOf('A whole cake'));
+      }
+    },
+  );
+
+  it.each(SIZES)('are shown as a whole or not at all, %s', (size) => {
+    for (const length of [60, 120, 255]) {
+      const reward = 'Ein Frühstück für zwei mit allem '.repeat(9).slice(0, length).trim();
+      for (const title of ['Coffee club', 'W'.repeat(120)]) {
+        const offers = [5, 10].map((stamps) => ({ reward, price: `für ${stamps} Stempel` }));
+        const drawing = drawPoster({ title, offers, lang: 'de' }, size);
+        expectTidy(drawing, size);
+        expect(texts(drawing).filter(({ text }) => text.endsWith('…'))).toEqual([]);
+      }
+    }
+  });
+
   it.each(SIZES)('are left out before any text is smaller than seven points, %s', (size) => {
-    const drawing = drawPoster({ title: 'W'.repeat(120), offers }, size);
-    expectTidy(drawing, size);
-    for (const { size: points } of texts(drawing)) expect(points).toBeGreaterThanOrEqual(6.99);
+    for (const lang of ['en', 'de']) {
+      for (const logo of [null, LOGO]) {
+        const drawing = drawPoster({ title: 'W'.repeat(120), offers: OFFERS, lang }, size, {
+          logo,
+        });
+        expectTidy(drawing, size);
+        for (const { size: points } of texts(drawing)) expect(points).toBeGreaterThanOrEqual(6.99);
+      }
+    }
   });
 });
 
@@ -226,8 +282,10 @@ describe('the code of a poster', () => {
 
   it('is larger than two centimetres on every paper', () => {
     for (const size of SIZES) {
-      const { left, right } = getCodeBox(drawPoster({}, size));
-      expect(inMillimetres(right - left)).toBeGreaterThan(20);
+      for (const offers of [content.offers, OFFERS]) {
+        const { left, right } = getCodeBox(drawPoster({ title: 'W'.repeat(120), offers }, size));
+        expect(inMillimetres(right - left)).toBeGreaterThan(20);
+      }
     }
   });
 });
