@@ -6,6 +6,7 @@ import {
   SIZES,
   startChromium,
 } from '../support/browser/chromium.js';
+import { measureFirstPaint, printTime, startWireBytes } from '../support/browser/wire-bytes.js';
 import { startService, type Service } from '../support/services/service.js';
 
 /** Tests the documentation in a real browser, at a host that the service does not know. */
@@ -181,6 +182,25 @@ describe('the documentation in a browser', () => {
     expect(await page.getByRole('button').filter({ visible: true }).count()).toBe(0);
     await keepPicture(page, 'docs-no-script');
     await page.context().close();
+  });
+
+  it('takes less than 300 KB for the reference at first load', async () => {
+    const wire = await startWireBytes(service.baseUrl);
+    const fresh = await startChromium({ 'elsewhere.localhost': wire.baseUrl });
+    try {
+      for (const path of ['/docs/reference', '/docs/admin-reference']) {
+        const before = wire.countReceived();
+        const page = await (await fresh.newContext({ viewport: SIZES.phone })).newPage();
+        await page.goto(HOST + path, { waitUntil: 'networkidle' });
+        const bytes = wire.countReceived() - before;
+        expect([path, bytes > 10_000 && bytes < 300_000, bytes]).toEqual([path, true, bytes]);
+        const other = await (await fresh.newContext({ viewport: SIZES.phone })).newPage();
+        printTime(path, bytes, await measureFirstPaint(other, HOST + path));
+      }
+    } finally {
+      await fresh.close();
+      await wire.close();
+    }
   });
 
   it('stores no token that is typed into the reference, and forgets it on reload', async () => {

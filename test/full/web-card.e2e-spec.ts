@@ -3,11 +3,14 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { chromium, type BrowserContext, type Page } from 'playwright-core';
+import sharp from 'sharp';
 import { expectAccessiblePage, SIZES } from '../support/browser/chromium.js';
 import { eventually } from '../support/jest/eventually.js';
 import type { Program } from '../support/services/program.js';
 import { startService, type Client, type LocalService } from '../support/services/service.js';
 import { enrolWithPage, type Enrolled } from '../support/browser/web-card.js';
+import { measureFirstPaint, printTime, startWireBytes } from '../support/browser/wire-bytes.js';
+import { PHOTOGRAPHS } from '../support/fixtures/pictures.js';
 import { startDispatcher } from '../support/services/webhook-dispatcher.js';
 
 /** Tests the web card in a real browser: Debian's Chromium, or the one at CHROMIUM_PATH. */
@@ -31,6 +34,8 @@ let dispatcher: Program;
 let browser: BrowserContext;
 let folder: string;
 let card: Enrolled;
+const LOGO =
+  '<svg xmlns="http://www.w3.org/2000/svg" width="520" height="200"><g fill="#7A2E1F"><circle cx="110" cy="100" r="70"/><path d="M230 60h240v26H230zM230 108h160v22H230z"/></g></svg>';
 /** Errors that any page has logged. */
 const consoleErrors: string[] = [];
 
@@ -91,6 +96,42 @@ async function waitUntilCached(page: Page): Promise<void> {
       ),
     (text) => text.includes('id="card"'),
   );
+}
+
+/** Loads the page in a browser that has never seen it, and waits until the page is cached for times without a connection. */
+async function expectLight({ page: path }: Enrolled, kind: string, deviceScaleFactor: number) {
+  const wire = await startWireBytes(service.baseUrl);
+  const fresh = await chromium.launch({ executablePath: CHROMIUM_PATH, args: ARGUMENTS });
+  try {
+    const options = { viewport: SIZES.phone, deviceScaleFactor };
+    const page = await (await fresh.newContext(options)).newPage();
+    await page.goto(wire.baseUrl + path);
+    await eventually(
+      () =>
+        page.evaluate<number>(
+          'caches.keys().then(async ([name]) => name ? (await (await caches.open(name)).keys()).length : 0)',
+        ),
+      (count) => count > 3,
+    );
+    await page.waitForLoadState('load');
+    const bytes = wire.countReceived();
+    expect(bytes).toBeGreaterThan(20_000);
+    expect([kind, deviceScaleFactor, bytes < 120_000, bytes]).toEqual([
+      kind,
+      deviceScaleFactor,
+      true,
+      bytes,
+    ]);
+    const other = await (await fresh.newContext(options)).newPage();
+    printTime(
+      `card with ${kind}, ${deviceScaleFactor}x`,
+      bytes,
+      await measureFirstPaint(other, wire.baseUrl + path),
+    );
+  } finally {
+    await fresh.close();
+    await wire.close();
+  }
 }
 
 const readBalance = (page: Page) => page.locator('.count strong').textContent();
@@ -243,6 +284,21 @@ describe('the web card in a browser', () => {
       expect(await page.locator('button').filter({ visible: true }).count()).toBe(0);
     } finally {
       await plain.close();
+    }
+  });
+
+  it('takes less than 120 KB in all with a picture and a logo', async () => {
+    const shop = await service.newStore();
+    const headers = { 'content-type': 'image/png' };
+    const logo = await sharp(Buffer.from(LOGO)).png().toBuffer();
+    await shop.send('PUT', `${shop.store}/logo`, new Uint8Array(logo), headers);
+    for (const [kind, paint] of Object.entries(PHOTOGRAPHS)) {
+      const card = await enrolWithPage(shop, { rewards: [['Espresso', 5]] });
+      const picture = await (await paint(1125, 432)).png().toBuffer();
+      const at = `${shop.store}/cards/${card.card.id}/strip_image`;
+      expect((await shop.send('PUT', at, new Uint8Array(picture), headers)).status).toBe(200);
+      await card.stamp(3);
+      for (const deviceScaleFactor of [2, 3]) await expectLight(card, kind, deviceScaleFactor);
     }
   });
 
