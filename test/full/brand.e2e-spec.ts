@@ -7,6 +7,7 @@ import sharp from 'sharp';
 import type { AccountJson } from '#accounts/account.dto.js';
 import type { CardJson } from '#cards/card.dto.js';
 import { PassLinks } from '#web-card/pass-links.service.js';
+import { FAKE_WAKE_LOCK, listCovered, measureGap } from '../support/browser/card-screen.js';
 import {
   expectAccessiblePage,
   keepPicture,
@@ -55,8 +56,14 @@ afterAll(async () => {
   await rm(folder, { recursive: true });
 });
 
-async function open(path: string, options: BrowserContextOptions = {}): Promise<Page> {
+/** @param scripts run before those of the page */
+async function open(
+  path: string,
+  options: BrowserContextOptions = {},
+  scripts: string[] = [],
+): Promise<Page> {
   const context = await browser.newContext({ viewport: SIZES.phone, ...options });
+  for (const content of scripts) await context.addInitScript({ content });
   const page = await context.newPage();
   page.on('console', (message) => {
     const isExpected = / (404|422) /.test(message.text());
@@ -285,6 +292,20 @@ describe.each(SHOPS)('the card in $locale', ({ locale, storeName, customer }) =>
     await page.locator('[name=birthday_month]').fill('5');
     await page.locator('button[type=submit]').click();
     await page.waitForURL(/\/passes\//);
+    // The same address from another phone gets a decoy, which must look like a new card (ADR-0051).
+    const decoy = await open(path, { locale, userAgent: IPHONE });
+    await decoy.locator('[name=first_name]').fill('Ada');
+    await decoy.locator('[name=email]').fill(`ada.${locale}@mail.example`);
+    for (const [part, number] of Object.entries({ day: '31', month: '5', year: '1990' })) {
+      await decoy.locator(`[name=birthday_${part}]`).fill(number);
+    }
+    await decoy.locator('button[type=submit]').click();
+    await decoy.waitForURL(/\/passes\//);
+    await expectAccessiblePage(decoy, `card-${locale}-decoy`);
+    await expectNarrow(decoy);
+    const readCard = (one: Page) => one.locator('#joined, .count').allTextContents();
+    expect(await readCard(decoy)).toEqual(await readCard(page));
+    await decoy.context().close();
     await page.goto(PUBLIC_URL + path);
     await page.locator('a[href*="/passes/"]').waitFor();
     await expectAccessiblePage(page, `signup-${locale}-already`);
@@ -295,12 +316,13 @@ describe.each(SHOPS)('the card in $locale', ({ locale, storeName, customer }) =>
 });
 
 describe('the page of a card', () => {
-  const openCard = async (query = '', options: BrowserContextOptions = {}) => {
+  const openCard = async (query = '', { scripts = [] as string[] } = {}) => {
     const card = await enrolWithPage(store, {
       card: { strip_type: 'preset', strip_preset: 'coffee' },
       rewards: [['Espresso', 5]],
     });
-    return { card, page: await open(card.page + query, { userAgent: IPHONE, ...options }) };
+    const path = card.page + query;
+    return { card, page: await open(path, { userAgent: IPHONE }, scripts) };
   };
 
   it('shows the code as large as the screen, and closes it again', async () => {
@@ -339,6 +361,78 @@ describe('the page of a card', () => {
       (text) => text === '2 / 10',
     );
     expect(await page.evaluate('[window.blank, window.frames_ > 5]')).toEqual([0, true]);
+    await page.context().close();
+  });
+
+  it('keeps the button of the wallet in view until it was used or refused', async () => {
+    const { card, page } = await openCard();
+    // What the bars of a browser leave of a phone.
+    await page.setViewportSize({ width: 390, height: 660 });
+    const bar = page.locator('#stay');
+    await bar.getByText('Add to Apple Wallet').waitFor();
+    expect(await measureGap(page, '#stay')).toBe(0);
+    // The page's own button comes into view at the end, and the bar goes.
+    await page.evaluate('scrollTo(0, 1e6)');
+    await bar.waitFor({ state: 'hidden' });
+    await page.evaluate('scrollTo(0, 0)');
+    await bar.waitFor();
+    await keepPicture(page, 'card-bar');
+    await bar.getByText('Not now').click();
+    await bar.waitFor({ state: 'hidden' });
+    await page.reload();
+    await page.locator('#enlarge .qr').waitFor();
+    expect(await bar.isVisible()).toBe(false);
+    // Another card of the same phone was not refused.
+    const other = await enrolWithPage(store);
+    await page.goto(PUBLIC_URL + other.page);
+    await bar.waitFor();
+    await page.route('**/apple', (route) => route.fulfill({ status: 204 }));
+    await bar.getByText('Add to Apple Wallet').click();
+    await bar.waitFor({ state: 'hidden' });
+    await page.goto(`${PUBLIC_URL}${card.page}?joined=1`);
+    await page.locator('#joined .wallet').waitFor();
+    await page.context().close();
+  });
+
+  it('covers nothing with its note when there is no connection', async () => {
+    const { page } = await openCard();
+    await page.evaluate('navigator.serviceWorker.ready');
+    // Where the reader is in the middle of the page, nothing moves.
+    for (const top of [0, 120]) {
+      await page.evaluate(`scrollTo(0, ${top})`);
+      await page.context().setOffline(true);
+      await page.locator('#offline').waitFor();
+      expect(await listCovered(page, '#offline')).toEqual([]);
+      await keepPicture(page, `card-offline-${top}`);
+      await page.context().setOffline(false);
+      await page.locator('#offline').waitFor({ state: 'hidden' });
+    }
+    await page.context().close();
+  });
+
+  it('keeps the screen on while the code is large, also after another app was in front', async () => {
+    const { page } = await openCard('', { scripts: [FAKE_WAKE_LOCK] });
+    const readLocks = () => page.evaluate<number>('window.locks.heldCount');
+    expect(await readLocks()).toBe(0);
+    await page.locator('#enlarge').click();
+    await eventually(readLocks, (lockCount) => lockCount === 1);
+    // Browsers release the lock of a page that is hidden.
+    await page.evaluate('window.locks.hide()');
+    expect(await readLocks()).toBe(0);
+    await page.evaluate('window.locks.show()');
+    await eventually(readLocks, (lockCount) => lockCount === 1);
+    await page.keyboard.press('Escape');
+    await eventually(readLocks, (lockCount) => lockCount === 0);
+    // Closed before the browser has given the lock.
+    await page.evaluate('window.locks.delayMs = 300');
+    await page.locator('#enlarge').click();
+    await page.locator('dialog').waitFor();
+    await page.keyboard.press('Escape');
+    await eventually(
+      () => page.evaluate<number>('window.locks.count'),
+      (count) => count === 3,
+    );
+    await eventually(readLocks, (lockCount) => lockCount === 0);
     await page.context().close();
   });
 

@@ -98,8 +98,10 @@ function keepWallet() {
   if (!bar || !inPage || !('IntersectionObserver' in window) || readUse())
     return show('stay', false);
   if (bar.childElementCount === 1) bar.prepend(inPage.cloneNode(true));
-  observer = new IntersectionObserver((entries) =>
-    show('stay', !entries[entries.length - 1].isIntersecting),
+  // A button of which only the edge is in view is not seen.
+  observer = new IntersectionObserver(
+    (entries) => show('stay', entries[entries.length - 1].intersectionRatio < 0.9),
+    { threshold: 0.9 },
   );
   observer.observe(inPage);
 }
@@ -146,10 +148,12 @@ function enlargeCode() {
 }
 async function keepScreenOn() {
   try {
-    screenLock = await navigator.wakeLock.request('screen');
+    const lock = await navigator.wakeLock.request('screen');
+    // The code may have been closed meanwhile, and another lock may be there already.
+    if (byId('large') && !(screenLock && !screenLock.released)) screenLock = lock;
+    else lock.release();
   } catch {
     // An old browser, or a battery that is almost empty.
-    screenLock = null;
   }
 }
 
@@ -244,6 +248,11 @@ document.addEventListener('visibilitychange', () => {
   listen();
   // Browsers release it with the page.
   if (byId('large')) keepScreenOn();
+});
+// A connection that was lost may seem to be open for minutes.
+addEventListener('offline', () => show('offline', true));
+addEventListener('online', () => {
+  if (!document.hidden) catchUp();
 });
 addEventListener('pagehide', stopListening);
 addEventListener('pageshow', (event) => {
