@@ -8,6 +8,7 @@ import { ConfigError } from '#kernel/config-error.js';
 import { describeFileError } from '#kernel/file-errors.js';
 import { getErrorMessage } from '#kernel/errors.js';
 import type { Weight } from './drawing.js';
+import { splitByDirection } from './text-direction.js';
 
 /** The files of the package @expo-google-fonts/inter, as Google Fonts publishes them. */
 const INTER: Record<Weight, string> = {
@@ -68,7 +69,18 @@ export class PosterFonts {
     return /[\p{L}\p{N}\p{S}]/u.test(legible) ? legible.trim() : '';
   }
 
-  runs(text: string, weight: Weight): Run[] {
+  /** Splits a line into parts in the order in which they are drawn, from the left. */
+  runs(line: string, weight: Weight): Run[] {
+    return splitByDirection(line).flatMap(({ text, isRightToLeft }) => {
+      const runs = this.splitByFace(text, weight);
+      return isRightToLeft ? runs.toReversed() : runs;
+    });
+  }
+
+  /** Splits a text where it needs another font. Spaces stay with the letters beside them, for these to be one run. */
+  private splitByFace(text: string, weight: Weight): Run[] {
+    const complete = this.findFace(text, weight);
+    if (complete) return [{ face: complete, text }];
     const runs: Run[] = [];
     for (const { segment } of graphemes.segment(text)) {
       const face = this.findFace(segment, weight) ?? this.getFirstFace(weight);
@@ -101,9 +113,10 @@ export class PosterFonts {
       .join('');
   }
 
-  private findFace(grapheme: string, weight: Weight): Face | undefined {
+  /** Finds the first font that has all characters of a text. */
+  private findFace(text: string, weight: Weight): Face | undefined {
     return this.faces[weight].find(({ font }) =>
-      [...grapheme].every(
+      [...text].every(
         (character) =>
           SHAPELESS.test(character) || font.hasGlyphForCodePoint(character.codePointAt(0) ?? 0),
       ),

@@ -1,5 +1,6 @@
 import type { Arrangement } from './paper.js';
 import type { PosterContent } from './poster-content.js';
+import { markLeftToRight } from './text-direction.js';
 import type { Column, Lettering, TextBlock, Typesetter } from './typesetter.js';
 
 /** Lines that the name of a reward may take before its letters shrink. A tent's column is narrow. */
@@ -57,6 +58,7 @@ function listTexts({ offers, aim }: OffersInput['content'], count: number, lette
   const texts = (count < offers.length ? selected : offers)
     .map(({ reward, price }) => ({ reward: letters.removeIllegible(reward, 'bold'), price }))
     .filter(({ reward }) => reward !== '')
-    .map(({ reward, price }) => `${reward} ${price}`);
+    // The price is in a language that is read from the left, whatever the name of the reward begins with.
+    .map(({ reward, price }) => markLeftToRight(`${reward} ${price}`));
   return texts.length > 0 ? texts : [aim];
 }

@@ -1,0 +1,39 @@
+import { describe, expect, it } from '@jest/globals';
+import { markLeftToRight, splitByDirection } from './text-direction.js';
+
+const split = (line: string) => splitByDirection(line).map(({ text }) => text);
+
+describe('splitByDirection', () => {
+  it('leaves a line alone that is read from the left', () => {
+    expect(splitByDirection('10 cafés (1 €)')).toEqual([
+      { text: '10 cafés (1 €)', isRightToLeft: false },
+    ]);
+  });
+
+  it('keeps words that are read from the right in one part', () => {
+    expect(splitByDirection('بطاقة ولاء القهوة')).toEqual([
+      { text: 'بطاقة ولاء القهوة', isRightToLeft: true },
+    ]);
+  });
+
+  it('orders parts from the right when the first letter is read from the right', () => {
+    expect(split('קפה Inkpad חינם')).toEqual([' חינם', 'Inkpad', 'קפה ']);
+    expect(split('קפה 10 חינם')).toEqual([' חינם', '10', 'קפה ']);
+    expect(split('قهوة ١٢')).toEqual(['١', '٢', 'قهوة ']);
+  });
+
+  it('orders parts from the left when the first letter is read from the left', () => {
+    expect(split('Café مقهى الميناء Hamburg')).toEqual(['Café ', 'مقهى الميناء', ' Hamburg']);
+    // A number belongs to the word before it.
+    expect(split('Café מקום 10 Hamburg')).toEqual(['Café ', '10', 'מקום ', ' Hamburg']);
+  });
+
+  it('lets a mark decide the direction of a line, and does not draw it', () => {
+    expect(split(markLeftToRight('קפה for 10 stamps'))).toEqual(['קפה', ' for 10 stamps']);
+    expect(split(markLeftToRight('Free coffee'))).toEqual(['Free coffee']);
+  });
+
+  it('mirrors brackets between words that are read from the right', () => {
+    expect(split('קפה (חינם)')).toEqual(['קפה )חינם(']);
+  });
+});
