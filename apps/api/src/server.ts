@@ -23,7 +23,7 @@ import { installBodyLimits, ANONYMOUS_BODY_LIMIT } from '#http/body-limit.js';
 import { Authenticator, type AuthenticatedRequest } from '#http/caller.js';
 import { readClientAddress } from '#http/client-address.js';
 import { ClientErrors } from '#http/client-errors.js';
-import { readDatesInAccountTime, AccountTimeZones } from '#http/date-input.js';
+import { readInput, AccountTimeZones } from '#http/input.js';
 import { AdminGuard } from '#admin-api/admin-guard.service.js';
 import { serveDocs } from '#docs/docs-pages.js';
 import { ErrorsFilter } from '#http/errors.filter.js';
@@ -47,7 +47,7 @@ import { ConsoleGuard } from '#pages/console-guard.service.js';
 import { HtmlErrorPages } from '#pages/error-pages.js';
 import { Readiness } from '#operations/readiness.js';
 import { traceRequests } from '#http/request-traces.js';
-import { reportUnknownInput, refuseUnknownInput } from '#http/unknown-input.js';
+import { reportUnknownInput } from '#http/unknown-input.js';
 import { installUploadParser } from '#http/upload-forms.js';
 import { McpEndpoint } from '#mcp/mcp-endpoint.service.js';
 import { customerRequests } from '#stamping/customer-subjects.js';
@@ -150,8 +150,7 @@ async function installHooks(
   reportUnknownInput(server);
   // Must run before compression, because it stores the uncompressed body.
   app.get(Idempotency, { strict: false }).install(server, customerRequests);
-  readDatesInAccountTime(server, app.get(AccountTimeZones, { strict: false }));
-  refuseUnknownInput(server, app.get(ModuleRef));
+  readInput(server, app.get(AccountTimeZones, { strict: false }), app.get(ModuleRef));
   await installHeaders(server, config);
   const storage = app.get<Counts>(getStorageToken(), { strict: false });
   if (storage.areShared !== undefined) {

@@ -1,5 +1,5 @@
 import { Global, Module } from '@nestjs/common';
-import { AccountTimeZones } from '#http/date-input.js';
+import { AccountTimeZones } from '#http/input.js';
 import { StoreProfiles } from '#identity/store-profiles.service.js';
 import { accountHandlers } from './account.commands.js';
 import { AccountsController } from './accounts.controller.js';

@@ -7,7 +7,7 @@ import { query } from '#database/connection.js';
 import { PastStates, type PointInTime } from '#event-store/log/past-states.service.js';
 import { PastCounts, type PastCount } from '#event-store/log/past-counts.service.js';
 import type { Caller } from '#http/caller.js';
-import type { AccountTimeZones } from '#http/date-input.js';
+import type { AccountTimeZones } from '#http/input.js';
 import type { PageRange } from '#http/page.js';
 import type { StoreProfile, StoreProfiles } from '#identity/store-profiles.service.js';
 import type { Account } from './account.js';

@@ -8,7 +8,7 @@ import {
   RejectedError,
   UnavailableError,
 } from '#kernel/errors.js';
-import { AccountTimeZones } from '#http/date-input.js';
+import { AccountTimeZones } from '#http/input.js';
 import { renderOperationError } from '#http/errors.filter.js';
 import { hasDate, readFields } from '#http/fields.pipe.js';
 import { BatchOperationDto, type BatchResultJson } from './batch.dto.js';

@@ -1,9 +1,9 @@
 import { applyDecorators, HttpCode, type Type } from '@nestjs/common';
 import type { FastifyRequest } from 'fastify';
 import { deferSwaggerDecorators } from './documentation.js';
+import { recordInputTypes } from './input.js';
 import type { RecordLookup } from './record.js';
 import { setRouteConfig } from './route-config.js';
-import { recordInputTypes } from './unknown-input.js';
 
 /** A group of operations in the documentation. */
 export type Tag = {

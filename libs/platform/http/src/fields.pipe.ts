@@ -1,4 +1,4 @@
-import { Injectable, type ArgumentMetadata, type PipeTransform, type Type } from '@nestjs/common';
+import type { Type } from '@nestjs/common';
 import { getMetadataStorage, ValidationTypes } from 'class-validator';
 import type { ValidationMetadata } from 'class-validator/types/metadata/ValidationMetadata.js';
 import { InvalidFieldsError, type FieldErrors } from '#kernel/errors.js';
@@ -34,8 +34,6 @@ const rules = new WeakMap<object, Rule[]>();
 const dtos = new WeakMap<object, DtoOptions>();
 const compiled = new WeakMap<object, CompiledFields>();
 const shapes = new WeakMap<object, Shape>();
-/** Time zones of bodies and queries that need one: Nest passes a pipe nothing else of the request. */
-const timeZones = new WeakMap<object, string>();
 
 /** Declared DTO classes by schema name, for the OpenAPI document. */
 export const dtosByName = new Map<string, DtoOptions & { dto: object }>();
@@ -66,17 +64,6 @@ export function FieldsRule<T>(
   };
 }
 
-/** Parses every body and query that a controller receives as a DTO class. */
-@Injectable()
-export class FieldsPipe implements PipeTransform {
-  transform(value: unknown, { type, metatype }: ArgumentMetadata): unknown {
-    if (metatype === undefined || metatype === Object) return value;
-    if (type === 'body') return readBody(metatype, value);
-    if (type === 'query') return readQuery(metatype, value);
-    return value;
-  }
-}
-
 /** Tells whether a date is in place of a time: which time it means depends on the time zone. */
 export function hasDate(dto: Type, input: unknown): input is object {
   if (!isObject(input)) return false;
@@ -87,25 +74,23 @@ export function hasDate(dto: Type, input: unknown): input is object {
   );
 }
 
-/** Sets the time zone of the dates in a body or query; without one they are in UTC. */
-export function setTimeZone(input: object, timeZone: string): void {
-  timeZones.set(input, timeZone);
-}
-
-/** @throws InvalidFieldsError with all errors of all fields */
-export function readBody<T extends object>(dto: Type<T>, body: unknown): T {
+/**
+ * Parses a body.
+ * @param timeZone of the dates in it; without one they are in UTC
+ * @throws InvalidFieldsError with all errors of all fields
+ */
+export function readBody<T extends object>(dto: Type<T>, body: unknown, timeZone?: string): T {
   const input = body === undefined ? {} : body;
   if (!isObject(input)) throw new InvalidFieldsError({ base: ['The body must be a JSON object'] });
-  return readFields(dto, unwrap(input, dto), timeZones.get(input));
+  return readFields(dto, unwrap(input, dto), timeZone);
 }
 
 /** Parses query parameters like fields. Of a repeated one (`?a=1&a=2`) the last value counts. */
-export function readQuery<T extends object>(dto: Type<T>, query: unknown): T {
+export function readQuery<T extends object>(dto: Type<T>, query: unknown, timeZone?: string): T {
   const single = Object.entries(isObject(query) ? query : {}).map(([key, value]) => [
     key,
     getLast(value),
   ]);
-  const timeZone = isObject(query) ? timeZones.get(query) : undefined;
   return readFields(dto, Object.fromEntries(single) as Record<string, unknown>, timeZone);
 }
 

@@ -14,7 +14,7 @@ import {
   TimeField,
   listKind,
 } from './fields.js';
-import { Dto, FieldsPipe, FieldsRule, readBody, readQuery } from './fields.pipe.js';
+import { Dto, FieldsRule, readBody, readQuery } from './fields.pipe.js';
 
 class Kinds {
   @TextField({ max: 5, optional: true }) declare readonly text: string | null;
@@ -314,23 +314,5 @@ describe('a field of nested objects', () => {
     expect(getErrors(() => readBody(Ranges, { lengths: [], range: { to: 'x' } }))).toEqual({
       range: ['from is required, to must be an integer'],
     });
-  });
-});
-
-describe('FieldsPipe', () => {
-  const pipe = new FieldsPipe();
-
-  it('parses bodies and queries of DTO classes and nothing else', () => {
-    expect(pipe.transform({ from: '1', to: '2' }, { type: 'body', metatype: Range })).toEqual({
-      from: 1,
-      to: 2,
-    });
-    expect(pipe.transform({ from: '1', to: '2' }, { type: 'query', metatype: Range })).toEqual({
-      from: 1,
-      to: 2,
-    });
-    const path = { id: '1' };
-    expect(pipe.transform(path, { type: 'param', metatype: Object })).toBe(path);
-    expect(pipe.transform('7', { type: 'param', metatype: String })).toBe('7');
   });
 });

@@ -1,8 +1,6 @@
 import { Global, Module } from '@nestjs/common';
-import { APP_PIPE } from '@nestjs/core';
 import { ThrottlerModule } from '@nestjs/throttler';
 import { PlatformConfig } from '#kernel/platform-config.js';
-import { FieldsPipe } from './fields.pipe.js';
 import { HttpMetrics } from './http-metrics.js';
 import { Idempotency } from './idempotency.js';
 import { WINDOW_SECONDS } from './rate-limit.js';
@@ -27,13 +25,7 @@ import { LocalCounts, type Counts } from './throttler-storage.js';
     }),
   ],
   controllers: [StatusController],
-  providers: [
-    HttpMetrics,
-    Idempotency,
-    LargeResponses,
-    RetirementRecord,
-    { provide: APP_PIPE, useClass: FieldsPipe },
-  ],
+  providers: [HttpMetrics, Idempotency, LargeResponses, RetirementRecord],
   exports: [HttpMetrics, LargeResponses],
 })
 export class HttpModule {}

@@ -1,5 +1,5 @@
 import { InvalidFieldsError, type FieldErrors } from '#kernel/errors.js';
-import { readBody, setTimeZone } from '#http/fields.pipe.js';
+import { readBody } from '#http/fields.pipe.js';
 import { CreateCardDto, toCardAttributes } from '#cards/card.dto.js';
 import type { CardAttributes } from '#cards/card.events.js';
 import { CreateRewardDto } from '#rewards/reward.dto.js';
@@ -69,8 +69,7 @@ function parseAttributes(fields: DesignFields, timeZone: string): CardAttributes
       expires_at: expiresOn === '' ? null : expiresOn,
     },
   };
-  setTimeZone(body, timeZone);
-  const attributes = toCardAttributes(readBody(CreateCardDto, body));
+  const attributes = toCardAttributes(readBody(CreateCardDto, body, timeZone));
   if (attributes.initialStamps >= attributes.stampsRequired) {
     throw new InvalidFieldsError({ initial_stamps: ['must be less than stamps_required'] });
   }

@@ -1,5 +1,5 @@
 import { Injectable } from '@nestjs/common';
-import { AccountTimeZones } from '#http/date-input.js';
+import { AccountTimeZones } from '#http/input.js';
 import { createTimeFormats, type TimeFormats } from './local-time.js';
 
 /** Formats times in the time zones of stores. */
