@@ -3,6 +3,7 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { CreateUser } from '#identity/identity.commands.js';
 import { AddMember } from '#identity/member.commands.js';
 import type { Role } from '#identity/roles.js';
+import { SetPassword } from '#identity/user.commands.js';
 import type { HistoryEntryJson } from '#history/history-entry.dto.js';
 import { Browser } from './support/browser/browser.js';
 import { enrol } from './support/fixtures/enrolled-customer.js';
@@ -89,7 +90,7 @@ describe('the counter', () => {
       email: store.email,
       password: PASSWORD,
     });
-    expect(location).toBe('/app');
+    expect(location).toBe(`/app/stores/${store.accountId}`);
     const led = await owner.get(`/app/stores/${store.accountId}/counter`);
     expect(led.location).toBe(counter());
   });
@@ -286,6 +287,33 @@ describe('the PIN of a member', () => {
     await browser.get(counter());
     expect((await browser.post('/app/sign-out')).location).toContain('signed_out');
     expect((await browser.get(counter())).location).toContain('/app/sign-in');
+  });
+
+  it('takes over one session, though it is sent twice', async () => {
+    const [ben, mira] = [await member('staff', 'Ben'), await member('staff', 'Mira')];
+    await setPin(mira.email);
+    const browser = await signIn(ben.email);
+    await browser.get(counter('/people'));
+    await service.database.query('delete from sessions where user_id = $1', [mira.userId]);
+    const changes = await Promise.all([
+      change(browser, mira.userId, PIN),
+      change(browser, mira.userId, PIN),
+    ]);
+    expect(changes.map(({ location }) => location)).toContain(counter());
+    const { rows } = await service.database.query<{ user_id: string }>(
+      'select user_id from sessions where user_id = any ($1)',
+      [[ben.userId, mira.userId]],
+    );
+    expect(rows.map(({ user_id: id }) => Number(id))).toEqual([mira.userId]);
+  });
+
+  it('ends with the password', async () => {
+    const [ben, mira] = [await member('staff', 'Ben'), await member('staff', 'Miranda')];
+    await setPin(mira.email);
+    await service.execute(new SetPassword(cli, mira.email, 'another battery staple'));
+    const browser = await signIn(ben.email);
+    expect((await browser.get(counter('/people'))).text).not.toContain('Miranda');
+    expect((await change(browser, mira.userId, PIN)).status).toBe(422);
   });
 
   it('is not checked any more after ten wrong attempts, and counts them at once', async () => {

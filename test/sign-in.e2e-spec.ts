@@ -103,7 +103,8 @@ describe('pages', () => {
 
 async function signIn(email = store.email): Promise<Browser> {
   const browser = new Browser(service);
-  expect(await browser.signIn(email, PASSWORD)).toMatchObject({ status: 303, location: '/app' });
+  const { status, location } = await browser.signIn(email, PASSWORD);
+  expect([status, location]).toEqual([303, expect.stringMatching(/^[/]app([/]stores[/]\d+)?$/)]);
   return browser;
 }
 
@@ -207,7 +208,7 @@ describe('sign-in', () => {
     const back = await browser.post('/app/sign-in', { ...fields, return_to: target });
     expect(back.location).toBe(target);
     const away = await browser.post('/app/sign-in', { ...fields, return_to: '//evil.example' });
-    expect(away.location).toBe('/app');
+    expect(away.location).toBe(`/app/stores/${store.accountId}`);
   });
 
   it('refuses a form from another origin with 403', async () => {
@@ -458,7 +459,8 @@ describe('the account page', () => {
       expect((await other.signIn(ownStore.email, wrong)).status).toBe(422);
     }
     for (const right of [' Café au lait １ ', ' Cafe\u0301\u3000au\u2003lait １\u00A0']) {
-      expect((await new Browser(service).signIn(ownStore.email, right)).location).toBe('/app');
+      const { location } = await new Browser(service).signIn(ownStore.email, right);
+      expect(location).toBe(`/app/stores/${ownStore.accountId}`);
     }
     const hidden = { current_password: set, password: 'battery\u200Bstaple' };
     await browser.get('/app/account');
@@ -517,7 +519,8 @@ describe('a forgotten password', () => {
     expect(responses.map(({ status }) => status).sort()).toEqual([303, 404]);
     expect((await elsewhere.get('/app')).status).toBe(303);
     expect((await browser.get(link)).text).toContain('no longer works');
-    expect((await browser.signIn(ownStore.email, password.normalize('NFD'))).location).toBe('/app');
+    const { location } = await browser.signIn(ownStore.email, password.normalize('NFD'));
+    expect(location).toBe(`/app/stores/${ownStore.accountId}`);
   });
 
   it('sends a mail into which a name cannot inject lines', async () => {
@@ -542,7 +545,8 @@ describe('a forgotten password', () => {
     expect((await browser.signIn(ownStore.email, PASSWORD)).status).toBe(429);
     const token = (await requestLink(browser, ownStore.email)).split('token=')[1] ?? '';
     await browser.post('/app/password/reset', { token, password: 'battery staple' });
-    expect((await browser.signIn(ownStore.email, 'battery staple')).location).toBe('/app');
+    const { location } = await browser.signIn(ownStore.email, 'battery staple');
+    expect(location).toBe(`/app/stores/${ownStore.accountId}`);
   });
 
   it('gets the same response for an unknown e-mail address, and three links an hour at most', async () => {
@@ -645,13 +649,13 @@ describe('a second factor', () => {
     // This code was used up by turning the second factor on.
     expect((await enter(totp.generate())).status).toBe(422);
     const next = totp.generate({ timestamp: Date.now() + 30_000 });
-    expect((await enter(next)).location).toBe('/app');
+    expect((await enter(next)).location).toBe(`/app/stores/${ownStore.accountId}`);
     await browser.get('/app');
     await browser.post('/app/sign-out');
 
     await browser.signIn(ownStore.email, PASSWORD);
     expect((await enter(next)).status).toBe(422);
-    expect((await enter(codes[3] ?? '')).location).toBe('/app');
+    expect((await enter(codes[3] ?? '')).location).toBe(`/app/stores/${ownStore.accountId}`);
     expect((await browser.get('/app/account')).text).toContain('Recovery codes left: 9');
     await browser.post('/app/sign-out');
     await browser.signIn(ownStore.email, PASSWORD);
@@ -781,7 +785,8 @@ describe('company sign-in', () => {
       second_factor_removed: true,
     });
     const { token } = await service.execute(new CreateToken(cli, ownStore.email, 'till'));
-    expect((await signInWithCompany(new Browser(service))).location).toBe('/app');
+    const { location } = await signInWithCompany(new Browser(service));
+    expect(location).toBe(`/app/stores/${ownStore.accountId}`);
     const till = new Client(service.baseUrl, ownStore.accountId, token);
     expect((await till.get('/api/v1/accounts')).status).toBe(200);
   });

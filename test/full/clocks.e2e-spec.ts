@@ -114,7 +114,8 @@ describe.each(OFF)('an api whose clock is %s', (_what, aheadMs) => {
   it('signs users in, with codes of an app whose clock is right', async () => {
     const owner = await service.newStore();
     const browser = new Browser(api);
-    expect((await browser.signIn(owner.email, PASSWORD)).location).toBe('/app');
+    const { location } = await browser.signIn(owner.email, PASSWORD);
+    expect(location).toBe(`/app/stores/${owner.accountId}`);
     await browser.get('/app/account/codes');
     await browser.post('/app/account/codes/begin', { password: PASSWORD });
     const page = await browser.get('/app/account/codes');
@@ -125,7 +126,7 @@ describe.each(OFF)('an api whose clock is %s', (_what, aheadMs) => {
     const again = new Browser(api);
     expect((await again.signIn(owner.email, PASSWORD)).location).toBe('/app/sign-in/code');
     const next = totp.generate({ timestamp: Date.now() + 30_000 });
-    expect((await again.post('/app/sign-in/code', { code: next })).location).toBe('/app');
+    expect((await again.post('/app/sign-in/code', { code: next })).location).toBe(location);
     expect((await again.get('/app/account')).status).toBe(200);
   });
 

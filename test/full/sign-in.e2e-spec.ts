@@ -123,7 +123,7 @@ describe('the console in a browser', () => {
     await page.goto(`/app/password/reset?token=${token}`);
     expect(await page.getByRole('heading').textContent()).toContain('no longer works');
     await signIn(page, ownStore.email, 'battery staple');
-    expect(new URL(page.url()).pathname).toBe('/app');
+    expect(new URL(page.url()).pathname).toBe(`/app/stores/${ownStore.accountId}`);
     await context.close();
   });
 
@@ -196,7 +196,7 @@ describe('the console in a browser', () => {
     await expectAccessiblePage(page, 'code');
     await page.getByLabel('Code', { exact: true }).fill(recoveryCode);
     await page.getByRole('button', { name: 'Continue' }).click();
-    expect(new URL(page.url()).pathname).toBe('/app');
+    expect(new URL(page.url()).pathname).toBe(`/app/stores/${store.accountId}`);
     await context.close();
   });
 

@@ -25,6 +25,8 @@ export type SwitchOutcome =
   /** @property session for the cookie */
   | { kind: 'in'; session: string }
   | { kind: 'wrong' }
+  /** The session of the present user has ended meanwhile. */
+  | { kind: 'ended' }
   /** The PIN is not checked any more, or there is none. */
   | { kind: 'locked' };
 
@@ -109,8 +111,8 @@ export class CounterPins {
   }
 
   /**
-   * Ends the session of the present user and begins one of another member, which reaches the counter of the store and
-   * nothing else.
+   * Gives the session of the present user to another member, for whom it reaches the counter of the store and nothing
+   * else.
    */
   async takeOver(
     visitor: Visitor,
@@ -139,17 +141,16 @@ export class CounterPins {
         'update counter_pins set failures = 0, all_failures = all_failures - 1 where user_id = $1',
         [userId],
       );
-      await this.sessions.end(manager, present.sessionId);
-      const session = await this.sessions.begin(manager, userId, {
-        awaitsCode: false,
-        counterAccountId: accountId,
-      });
-      await transaction.audit({
-        accountIds: [accountId],
-        type: 'user.signed_in',
-        subject: { user_id: userId, method: 'pin', after_user_id: present.userId },
-      });
-      return { kind: 'in', session } as const;
+      const handedOver = await this.sessions.handOver(manager, present, { userId, accountId });
+      if (!handedOver) return { kind: 'ended' } as const;
+      if (!handedOver.isRepeated) {
+        await transaction.audit({
+          accountIds: [accountId],
+          type: 'user.signed_in',
+          subject: { user_id: userId, method: 'pin', after_user_id: present.userId },
+        });
+      }
+      return { kind: 'in', session: handedOver.token } as const;
     });
   }
 

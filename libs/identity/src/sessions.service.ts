@@ -102,32 +102,25 @@ export class Sessions {
 
   /**
    * Begins a session, within the transaction of the sign-in.
-   * @param counterAccountId limits it to the counter of this store
    * @returns the token for the cookie
    */
   async begin(
     manager: EntityManager,
     userId: number,
-    {
-      awaitsCode,
-      userAgent,
-      counterAccountId,
-    }: { awaitsCode: boolean; userAgent?: string | undefined; counterAccountId?: number },
+    { awaitsCode, userAgent }: { awaitsCode: boolean; userAgent?: string | undefined },
   ): Promise<string> {
     const token = randomBytes(TOKEN_BYTES).toString('base64url');
     const browser = parseBrowser(userAgent);
     await manager.query(`delete from sessions s where user_id = $1 and not (${ACTIVE})`, [userId]);
     await manager.query(
-      `insert into sessions (user_id, sha256, awaits_code, browser, system, counter_account_id,
-         created_at, seen_at, expires_at)
-       values ($1, $2, $3, $4, $5, $6, now(), now(), now() + make_interval(secs => $7))`,
+      `insert into sessions (user_id, sha256, awaits_code, browser, system, created_at, seen_at, expires_at)
+       values ($1, $2, $3, $4, $5, now(), now(), now() + make_interval(secs => $6))`,
       [
         userId,
         hashToken(token),
         awaitsCode,
         browser?.name ?? null,
         browser?.system ?? null,
-        counterAccountId ?? null,
         awaitsCode ? 10 * 60 : SESSION_SECONDS,
       ],
     );
@@ -146,6 +139,34 @@ export class Sessions {
       values: [signedIn.sessionId, hashToken(token)],
     });
     return { token, signedIn: { ...signedIn, csrfToken: createCsrfToken(token) } };
+  }
+
+  /**
+   * Gives a session to another user, who then reaches only the counter of a store. Sent twice, it stays one session: the
+   * token of the second request replaces that of the first.
+   * @returns the token for the cookie, and whether an earlier request has given it to them; undefined: it has ended
+   */
+  async handOver(
+    manager: EntityManager,
+    { sessionId, userId: formerUserId }: Pick<SignedInUser, 'sessionId' | 'userId'>,
+    { userId, accountId }: { userId: number; accountId: number },
+  ): Promise<{ token: string; isRepeated: boolean } | undefined> {
+    const token = randomBytes(TOKEN_BYTES).toString('base64url');
+    const [session]: { user_id: string; counter_account_id: string | null }[] = await manager.query(
+      'select user_id, counter_account_id from sessions where id = $1 for update',
+      [sessionId],
+    );
+    if (!session) return undefined;
+    const isRepeated =
+      Number(session.user_id) === userId && Number(session.counter_account_id) === accountId;
+    if (!isRepeated && Number(session.user_id) !== formerUserId) return undefined;
+    await manager.query(
+      `update sessions set user_id = $2, counter_account_id = $3, sha256 = $4,
+         created_at = now(), seen_at = now(), expires_at = now() + make_interval(secs => $5)
+       where id = $1`,
+      [sessionId, userId, accountId, hashToken(token), SESSION_SECONDS],
+    );
+    return { token, isRepeated };
   }
 
   async end(manager: EntityManager, sessionId: number): Promise<void> {

@@ -17,7 +17,10 @@ import { Sessions } from './sessions.service.js';
 import { auditUser } from './user-audit.service.js';
 import { findUserChanges } from './user-changes.js';
 
-/** Ends all sessions of the user but one, and every link for a new password. */
+/**
+ * Ends all sessions of the user but one, every link for a new password, and the PIN: whoever knew the former password
+ * may have set it.
+ */
 export class SetPassword extends Command<{ userId: number }> {
   constructor(
     readonly by: AuditedWriter,
@@ -56,6 +59,11 @@ export class SetPasswordHandler implements ICommandHandler<SetPassword> {
         userId,
       ]);
       await endPasswordLinks(manager, userId);
+      const [, pinCount]: [unknown, number] = await manager.query(
+        'delete from counter_pins where user_id = $1',
+        [userId],
+      );
+      if (pinCount > 0) await auditUser(transaction, userId, 'user.pin_removed');
       const endedSessions = await this.sessions.endAll(manager, userId, sessionId);
       await auditUser(transaction, userId, 'user.password_changed', {
         sessions_ended: endedSessions,

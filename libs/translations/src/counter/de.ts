@@ -106,6 +106,7 @@ export const counter: typeof en = {
     pin: 'PIN',
     submit: 'Wechseln',
     none: 'Sonst hat niemand eine PIN. Jede Person legt ihre auf der Seite ihres Kontos fest.',
+    setOwn: 'Eigene PIN festlegen',
     why: 'Bis zur nächsten Anmeldung mit Passwort öffnet dieses Gerät danach nur noch die Theke.',
     wrong: 'Die PIN ist falsch.',
     locked: 'Diese PIN war zu oft falsch. Auf der Seite des Kontos lässt sich eine neue festlegen.',

@@ -104,6 +104,8 @@ export const counter = {
     pin: 'PIN',
     submit: 'Change',
     none: 'Nobody else has a PIN yet. Each person sets their own on their account page.',
+    /** A link, for whoever is at the counter. */
+    setOwn: 'Set your PIN',
     why: 'Until somebody signs in with a password, this phone then opens the counter only.',
     wrong: 'The PIN is wrong.',
     locked: 'This PIN was wrong too often. Its owner has to set a new one on their account page.',

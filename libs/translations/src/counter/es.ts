@@ -106,6 +106,7 @@ export const counter: typeof en = {
     pin: 'PIN',
     submit: 'Cambiar',
     none: 'Nadie más tiene un PIN. Cada uno elige el suyo en la página de su cuenta.',
+    setOwn: 'Elegir su PIN',
     why: 'Después, este dispositivo solo abre el mostrador, hasta que alguien entre con contraseña.',
     wrong: 'El PIN es incorrecto.',
     locked:

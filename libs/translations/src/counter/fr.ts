@@ -107,6 +107,7 @@ export const counter: typeof en = {
     pin: 'Code PIN',
     submit: 'Changer',
     none: 'Personne d’autre n’a de code PIN. Chacun choisit le sien sur la page de son compte.',
+    setOwn: 'Choisir votre code PIN',
     why: 'Ensuite, cet appareil n’ouvre que le comptoir, jusqu’à une connexion avec mot de passe.',
     wrong: 'Le code PIN est incorrect.',
     locked:

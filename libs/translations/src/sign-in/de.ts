@@ -90,7 +90,8 @@ export const signIn: SignInTexts = {
       address: 'Ihre E-Mail-Adresse ist geändert.',
       afresh:
         'Sie sind angemeldet. Ihre Adresse war bisher nicht bestätigt, also könnte das Konto von jemand anderem angelegt worden sein. Zur Sicherheit gelten sein Passwort, seine Codes, API-Tokens und alle anderen Anmeldungen nicht mehr. Bitte neue Tokens für Kassen und Webshops erstellen.',
-      password: 'Das neue Passwort gilt. Überall sonst wurden Sie abgemeldet.',
+      password:
+        'Das neue Passwort gilt. Überall sonst wurden Sie abgemeldet. Eine PIN für die Theke muss neu festgelegt werden.',
       session: 'Der Browser ist abgemeldet.',
       sessions: 'Überall sonst wurden Sie abgemeldet.',
       second_factor_off: 'Die Anmeldung in zwei Schritten ist aus.',

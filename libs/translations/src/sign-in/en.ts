@@ -93,7 +93,8 @@ export const signIn = {
       address: 'Your e-mail address has been changed.',
       afresh:
         'You are signed in. Your address was not confirmed until now, so someone else may have created this account. For your safety, its password, codes, API tokens and all other sessions have ended. Create new tokens for your tills and web shops.',
-      password: 'Your new password is set. You have been signed out everywhere else.',
+      password:
+        'Your new password is set. You have been signed out everywhere else. If you had a PIN for the counter, set a new one.',
       session: 'That browser is signed out.',
       sessions: 'You have been signed out everywhere else.',
       second_factor_off: 'Two-step sign-in is off.',

@@ -92,7 +92,8 @@ export const signIn: SignInTexts = {
       address: 'Su dirección de correo se ha cambiado.',
       afresh:
         'Ha iniciado sesión. Su dirección no estaba confirmada hasta ahora, así que otra persona puede haber creado esta cuenta. Por su seguridad, su contraseña, sus códigos, sus tokens de API y todas las demás sesiones han terminado. Cree tokens nuevos para sus cajas y tiendas en línea.',
-      password: 'Su contraseña nueva está guardada. Se ha cerrado la sesión en los demás lugares.',
+      password:
+        'Su contraseña nueva está guardada. Se ha cerrado la sesión en los demás lugares. Si tenía un PIN para el mostrador, elija uno nuevo.',
       session: 'Se ha cerrado la sesión en ese navegador.',
       sessions: 'Se ha cerrado la sesión en los demás lugares.',
       second_factor_off: 'El acceso en dos pasos está desactivado.',

@@ -93,7 +93,7 @@ export const signIn: SignInTexts = {
       afresh:
         'Vous êtes connecté. Votre adresse n’était pas encore confirmée : quelqu’un d’autre a pu créer ce compte. Par sécurité, son mot de passe, ses codes, ses jetons d’API et toutes les autres sessions ne sont plus valables. Créez de nouveaux jetons pour vos caisses et boutiques en ligne.',
       password:
-        'Votre nouveau mot de passe est enregistré. Vous avez été déconnecté partout ailleurs.',
+        'Votre nouveau mot de passe est enregistré. Vous avez été déconnecté partout ailleurs. Si vous aviez un code PIN pour le comptoir, choisissez-en un nouveau.',
       session: 'Ce navigateur-là est déconnecté.',
       sessions: 'Vous avez été déconnecté partout ailleurs.',
       second_factor_off: 'La connexion en deux étapes est désactivée.',

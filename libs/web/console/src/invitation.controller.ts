@@ -70,6 +70,7 @@ export class InvitationController {
     const acceptance: Invitee = signedIn
       ? { userId: signedIn.userId }
       : { name, password: form['password'] ?? '' };
+    const invitation = await this.members.findInvitation(secret);
     try {
       const accepted = await this.bus.execute(new AcceptInvitation(source, secret, acceptance));
       if (!signedIn) {
@@ -77,7 +78,8 @@ export class InvitationController {
         const signIn = await this.signIns.signInInvited(visitor, accepted.userId);
         this.sessionCookies.set(reply, signIn);
       }
-      await this.pages.redirect(reply, `/app/stores/${accepted.accountId}`);
+      const start = invitation?.role === 'staff' ? '/counter' : '/app/stores';
+      await this.pages.redirect(reply, `${start}/${accepted.accountId}`);
     } catch (error) {
       const localization = this.pages.localize(request);
       if (error instanceof NotFoundError) throw createLinkError(localization);

@@ -3,7 +3,12 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 import { TakesForm, type Form } from '#http/form-bodies.js';
 import { Throttle } from '#http/throttle.js';
 import { CounterPins } from '#identity/counter-pins.service.js';
-import { CurrentUser, RequiresOperation, type SignedInUser } from '#pages/current-user.js';
+import {
+  CurrentUser,
+  RequiresOperation,
+  type ConsoleRequest,
+  type SignedInUser,
+} from '#pages/current-user.js';
 import { Pages } from '#pages/pages.service.js';
 import { loadView } from '#pages/view.js';
 import { SessionCookies } from '#sign-in/session-cookies.service.js';
@@ -16,6 +21,8 @@ type PeopleView = {
   people: { id: number; label: string }[];
   chosen: number;
   error: string;
+  /** Whether the session reaches the page of the account, where a PIN is set. */
+  hasAccount: boolean;
 };
 
 const peopleView = loadView<PeopleView>(import.meta.url, './views/people.eta');
@@ -65,6 +72,8 @@ export class CounterPeopleController {
       userId,
       pin: form['pin'] ?? '',
     });
+    // The guard leads to the sign-in.
+    if (outcome.kind === 'ended') return this.pages.redirect(reply, visit.path);
     if (outcome.kind !== 'in') {
       const error = outcome.kind === 'locked' ? people.locked : people.wrong;
       return this.sendPeople(visit, request, reply.status(422), { chosen: userId, error });
@@ -90,6 +99,7 @@ export class CounterPeopleController {
           .map(({ id, name }) => ({ id, label: name })),
         chosen,
         error,
+        hasAccount: (request as ConsoleRequest).signedIn?.counterAccountId === null,
       },
       back: path,
     });

@@ -11,14 +11,17 @@ export class StartPaths {
   ) {}
 
   /**
-   * Finds the page to open after signing in: for those who are only staff the counter, unless they came for another one.
+   * Finds the page to open after signing in, unless they came for another one: for those who are only staff the counter,
+   * and for those with one store its overview.
    * @param session the token of the new session
    */
   async find(session: string, returnTo: string): Promise<string> {
     if (returnTo !== '/app') return returnTo;
     const signedIn = await this.sessions.find(session);
     const stores = signedIn ? await this.stores.listForUser(signedIn.userId) : [];
-    const isStaff = stores.length > 0 && stores.every(({ role }) => role === 'staff');
-    return isStaff ? '/counter' : returnTo;
+    const [first, ...others] = stores;
+    if (!first) return returnTo;
+    if (stores.every(({ role }) => role === 'staff')) return '/counter';
+    return others.length === 0 ? `/app/stores/${first.id}` : returnTo;
   }
 }
