@@ -10,6 +10,7 @@ import { PassUpdates } from '#passes/pass-updates.service.js';
 import { Passes } from '#passes/passes.service.js';
 import { startService, type LocalService } from '../support/services/service.js';
 import { waitUntilReadable } from '../support/database/event-store.js';
+import { newPoster, SignupForm } from '../support/browser/signup.js';
 import { enrolWithPage } from '../support/browser/web-card.js';
 
 let service: LocalService;
@@ -32,6 +33,61 @@ function createPassTable({ app }: LocalService): PassTable {
   );
 }
 
+/** Processes what was committed since the last time. */
+async function advance(table: PassTable): Promise<void> {
+  const from = await readCheckpoint(service.app.get(Pool, { strict: false }), PASS_CHANGES);
+  await waitUntilReadable(service.database);
+  const events = await service.app.get(EventStore, { strict: false }).readAll(from, 500);
+  await table.advance(from, events.at(-1)?.position ?? from, events);
+}
+
+async function finishRefreshes(table: PassTable): Promise<void> {
+  while (await table.refresh());
+}
+
+describe('the pass of a second card', () => {
+  it('shows the balance of the customer once it is confirmed, and follows it', async () => {
+    const store = await service.newStore();
+    const poster = await newPoster(store);
+    const email = 'anna@guest.example';
+    const signUp = async (first_name: string) => {
+      const form = await SignupForm.open(service.baseUrl, 'https://cards.example', poster);
+      const { location } = await form.send({ first_name, email });
+      return new URL(location, 'https://cards.example').pathname;
+    };
+    const own = await signUp('Anna');
+    const second = await signUp('Anni');
+    const text = await (await fetch(service.baseUrl + second)).text();
+    const [, code = ''] = /<span class="code">(\w{8})</.exec(text) ?? [];
+    const passes = service.app.get(Passes, { strict: false });
+    const contents = service.app.get(PassContents, { strict: false });
+    const holder = await passes.findHolder(second.split('/').at(-1) ?? '');
+    if (!holder) throw new Error('there is no second card');
+    const read = async () => (await contents.load([holder.id])).get(holder.id);
+    const table = createPassTable(service);
+    await advance(table);
+    await finishRefreshes(table);
+    const byCode = `${store.store}/customer_cards/by_code/${code}`;
+    await store.post(`${byCode}/confirm`);
+    const ownId = (await passes.findHolder(own.split('/').at(-1) ?? ''))?.id;
+    await store.post(`${byCode}/stamp`, { stamps: 3 });
+    await finishRefreshes(table);
+    expect(await read()).toMatchObject({
+      state: 'valid',
+      stampsCount: 3,
+      code,
+      memberName: 'Anna',
+    });
+    const refreshedTag = (await passes.find(holder.id))?.tag ?? 0;
+    expect(refreshedTag).toBeGreaterThan(0);
+    await advance(table);
+    const pass = await passes.find(holder.id);
+    expect(pass?.notice).toEqual({ kind: 'stamped', stamps: 3 });
+    expect(pass?.tag).toBeGreaterThan(refreshedTag);
+    expect(ownId).toBeLessThan(holder.id);
+  });
+});
+
 describe('the notice of a stamp', () => {
   it('is written even when a refresh has already shown the new balance on the pass', async () => {
     const store = await service.newStore();
@@ -48,10 +104,7 @@ describe('the notice of a stamp', () => {
     const passes = service.app.get(Passes, { strict: false });
     const refreshedPass = await passes.find(customerCard.id);
     expect([refreshedPass?.tag === 0, refreshedPass?.notice]).toEqual([false, null]);
-    const from = await readCheckpoint(pool, PASS_CHANGES);
-    await waitUntilReadable(service.database);
-    const events = await service.app.get(EventStore, { strict: false }).readAll(from, 500);
-    await table.advance(from, events.at(-1)?.position ?? from, events);
+    await advance(table);
     const pass = await passes.find(customerCard.id);
     expect(pass?.notice).toEqual({ kind: 'stamped', stamps: 2 });
     expect(pass?.noticeTag).toBeGreaterThan(refreshedPass?.tag ?? 0);

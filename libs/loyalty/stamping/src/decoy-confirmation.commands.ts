@@ -5,6 +5,16 @@ import { normalizeCardCode } from './card-code.js';
 import { CustomerCardsService, type CodeMatch } from './customer-cards.service.js';
 import { createStampingError } from './stamping-errors.js';
 
+/**
+ * Has the wallets updated that have the decoy card: from now on it shows the customer's own balance. Decoy cards have ids
+ * above those of customer cards, so no others are compared than those of this card that were issued later.
+ */
+const REFRESH_PASS = `
+  insert into pass_refreshes as r (account_id, card_id, last_customer_card_id)
+  select account_id, card_id, id - 1 from decoy_cards where account_id = $1 and code = $2
+  on conflict (account_id, card_id) do update
+  set last_customer_card_id = least(r.last_customer_card_id, excluded.last_customer_card_id)`;
+
 /** Confirms that whoever shows a decoy card is its customer: from now on it leads to their own card (ADR-0051). */
 export class ConfirmDecoyCard extends Command<void> {
   constructor(
@@ -37,6 +47,7 @@ export class ConfirmDecoyCardHandler implements ICommandHandler<ConfirmDecoyCard
         [accountId, normalizeCardCode(code)],
       );
       if (count === 0) return;
+      await transaction.manager.query(REFRESH_PASS, [accountId, normalizeCardCode(code)]);
       const subject = { customer_id: customerId, customer_card_id: id };
       await transaction.audit({ accountIds: [accountId], type: 'decoy_card.confirmed', subject });
     });

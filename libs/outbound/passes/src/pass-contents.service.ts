@@ -33,6 +33,8 @@ type PartsRow = {
   last_name: string | null;
   customer_id: number;
   sealed: Buffer | null;
+  /** The customer's own card, which a confirmed decoy card leads to. */
+  own_card: CustomerCard | null;
   erased: boolean;
   last_location_id: number | null;
 };
@@ -43,6 +45,7 @@ const PARTS = {
     select r.state as customer_card, c.state as card, a.state as account, a.display_name as store_name, a.locale, a.time_zone,
       coalesce((select jsonb_agg(w.state) from rewards w where w.card_id = c.id), '[]') as rewards,
       n.first_name, n.last_name, r.customer_id, r.sealed,
+      o.state as own_card,
       not exists (select from personal_keys k where k.subject_id = r.customer_id) as erased,
       (select h.location_id from history h
        where h.customer_card_id = r.id and h.location_id is not null
@@ -51,6 +54,7 @@ const PARTS = {
     join cards c on c.id = r.card_id
     join accounts a on a.id = r.account_id
     left join customer_names n on n.id = r.customer_id
+    left join customer_cards o on r.confirmed and o.customer_id = r.customer_id and o.card_id = r.card_id
     where r.id = any ($1)`,
 };
 
@@ -78,7 +82,8 @@ export class PassContents {
     const members = await this.openMembers(parts);
     return new Map(
       parts.map((row, i) => {
-        const { customer_card: customerCard, card } = row;
+        const { card } = row;
+        const customerCard = findShownCard(row);
         const content = createPassContent({
           customerCard,
           card,
@@ -114,9 +119,12 @@ export class PassContents {
     return { pass, content };
   }
 
-  /** Decrypts the names of members; undefined for an erased one. A decoy card has the name that was typed for it. */
+  /**
+   * Decrypts the names of members; undefined for an erased one. A decoy card has the name that was typed for it, until it
+   * is confirmed.
+   */
   private async openMembers(parts: PartsRow[]): Promise<(PassParts['member'] | undefined)[]> {
-    const decoys = parts.filter(({ sealed }) => sealed !== null);
+    const decoys = parts.filter(({ sealed, own_card }) => sealed !== null && own_card === null);
     const names = await this.keys.openAll(
       decoys.map(({ customer_id: subjectId, sealed, customer_card: { uuid } }) => ({
         subjectId,
@@ -126,7 +134,7 @@ export class PassContents {
     );
     return parts.map((row) => {
       if (row.erased) return undefined;
-      if (row.sealed !== null) {
+      if (row.sealed !== null && row.own_card === null) {
         const name = names[decoys.indexOf(row)];
         return name && (JSON.parse(name.toString()) as PassParts['member']);
       }
@@ -148,6 +156,12 @@ export class PassContents {
     }
     return byAccount;
   }
+}
+
+/** Finds the card whose balance a pass shows: for a confirmed decoy card the customer's own, which it stamps. */
+function findShownCard({ customer_card: holder, own_card: own }: PartsRow): CustomerCard {
+  const { id, uuid, code } = holder;
+  return own ? { ...own, id, uuid, code } : holder;
 }
 
 /** Sorts locations: the one where the card was last stamped first, the others by their distance from it. */

@@ -35,6 +35,16 @@ const OPENED = {
          where r.customer_id = any ($2)`,
 };
 
+/** Finds the confirmed decoy cards that show the balance of a customer card, and were opened as a pass. */
+const FOLLOWERS = {
+  name: 'passes_followers',
+  text: `select d.id as follower_id, c.id as customer_card_id
+         from customer_cards c
+         join decoy_cards d on d.customer_id = c.customer_id and d.card_id = c.card_id and d.confirmed_at is not null
+         join passes p on p.customer_card_id = d.id
+         where c.id = any ($1)`,
+};
+
 /** Tags follow the order of the log, since only the holder of the checkpoint takes them. */
 const CHANGE = {
   name: 'passes_change',
@@ -86,6 +96,7 @@ const NEXT_PASSES_OF_CARD = {
 };
 
 type OpenedRow = { customer_card_id: number; content_hash: string | null };
+type FollowerRow = { follower_id: number; customer_card_id: number };
 type RefreshRow = { account_id: number; card_id: number; last_customer_card_id: number };
 type Change = { id: number; hash: string; changed: boolean; notice: WrittenNotice | null };
 
@@ -131,7 +142,7 @@ export class PassTable {
   }
 
   /**
-   * Keeps the cards that were opened as a pass: most never are. One that is opened later shows what these events have
+   * Keeps the cards that were opened as a pass, or that such a pass shows: most never are. One that is opened later shows what these events have
    * changed, since it is read from its stream then.
    */
   private async keepOpened(scope: PassScope): Promise<PassScope> {
@@ -139,8 +150,17 @@ export class PassTable {
     const { rows } = await this.pool.query<OpenedRow>(
       createOpenedQuery({ ...scope, customers: new Set() }),
     );
+    const followers = await this.pool.query<FollowerRow>({
+      ...FOLLOWERS,
+      values: [[...scope.customerCards.keys()]],
+    });
     const customerCards = new Map(
-      rows.map(({ customer_card_id: id }) => [id, scope.customerCards.get(id) ?? []]),
+      [
+        ...rows.map(({ customer_card_id: id }) => [id, id] as const),
+        ...followers.rows.map(
+          ({ follower_id, customer_card_id }) => [follower_id, customer_card_id] as const,
+        ),
+      ].map(([id, changedId]) => [id, scope.customerCards.get(changedId) ?? []] as const),
     );
     return { ...scope, customerCards };
   }
