@@ -9,6 +9,8 @@ import { setRouteConfig } from './route-config.js';
 const TYPE = 'multipart/form-data';
 /** The limit of the fields in addition to the file. */
 const MAX_FIELDS_BYTES = 64 * 1024;
+/** Far more than any form has. Without it a small body could hold a hundred thousand parts, each an object. */
+const MAX_PARTS = 200;
 
 type BodyConfig = { takesUpload?: true; bodyLimit?: number };
 
@@ -49,6 +51,9 @@ export function installUploadParser(server: FastifyInstance): void {
 /** Parses a whole body, whose limit bounds the work. @throws InvalidFieldsError */
 async function parseUpload(request: FastifyRequest, body: Buffer): Promise<Form> {
   const type = request.headers['content-type'] ?? '';
+  if (countParts(body, type) > MAX_PARTS) {
+    throw new InvalidFieldsError({ base: [`The form has more than ${MAX_PARTS} fields`] });
+  }
   let data: FormData;
   try {
     data = await new Response(new Uint8Array(body), {
@@ -59,12 +64,33 @@ async function parseUpload(request: FastifyRequest, body: Buffer): Promise<Form>
   }
   const uploaded = new Map<string, Buffer>();
   const fields: [string, string][] = [];
+  let fieldBytes = 0;
   for (const [name, value] of data) {
-    if (typeof value === 'string') fields.push([name, value]);
-    else uploaded.set(name, Buffer.from(await value.arrayBuffer()));
+    fieldBytes += name.length;
+    if (typeof value === 'string') {
+      fieldBytes += Buffer.byteLength(value);
+      fields.push([name, value]);
+    } else uploaded.set(name, Buffer.from(await value.arrayBuffer()));
+  }
+  if (fieldBytes > MAX_FIELDS_BYTES) {
+    throw new InvalidFieldsError({
+      base: [`The texts of the form have more than ${MAX_FIELDS_BYTES / 1024} KiB`],
+    });
   }
   files.set(request, uploaded);
   return createForm(fields);
+}
+
+/** Counts the parts of a body before it is parsed, by what separates them. */
+export function countParts(body: Buffer, type: string): number {
+  const [, quoted, plain] = /boundary=(?:"([^"]*)"|([^;\s]*))/i.exec(type) ?? [];
+  const separator = Buffer.from(`--${quoted ?? plain ?? ''}`);
+  let count = 0;
+  for (let at = body.indexOf(separator); at !== -1 && count <= MAX_PARTS; count++) {
+    at = body.indexOf(separator, at + separator.length);
+  }
+  // The last one ends the body.
+  return Math.max(0, count - 1);
 }
 
 function takesUpload({ routeOptions }: FastifyRequest): boolean {

@@ -1,0 +1,32 @@
+import { describe, expect, it } from '@jest/globals';
+import { countParts } from './upload-forms.js';
+
+async function createBody(count: number): Promise<{ body: Buffer; type: string }> {
+  const form = new FormData();
+  for (let i = 0; i < count; i++) form.append(`field${i}`, 'value -- of a field');
+  const response = new Response(form);
+  return {
+    body: Buffer.from(await response.arrayBuffer()),
+    type: response.headers.get('content-type') ?? '',
+  };
+}
+
+describe('countParts', () => {
+  it.each([0, 1, 7])('counts %d parts', async (count) => {
+    const { body, type } = await createBody(count);
+    expect(countParts(body, type)).toBe(count);
+    expect(countParts(body, type.replace(/boundary=(.*)/, 'boundary="$1"; charset=utf-8'))).toBe(
+      count,
+    );
+  });
+
+  it('stops counting once there are too many', async () => {
+    const { body, type } = await createBody(5_000);
+    expect(countParts(body, type)).toBeLessThan(300);
+    expect(countParts(body, type)).toBeGreaterThan(199);
+  });
+
+  it('takes a body without a separator for one without parts', () => {
+    expect(countParts(Buffer.from('nothing'), 'multipart/form-data; boundary=x')).toBe(0);
+  });
+});
