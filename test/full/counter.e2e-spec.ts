@@ -105,6 +105,22 @@ describe('the counter in a browser', () => {
     expect(await page.locator('#result').innerHTML()).toBe('');
   });
 
+  it('says with another sound and vibration that something could not be undone', async () => {
+    const page = await openCounter((await newStaff('Mira')).email);
+    await page.addInitScript({
+      content: `globalThis.vibrations = [];
+        navigator.vibrate = (pattern) => vibrations.push([pattern].flat().length);`,
+    });
+    await page.reload();
+    const { customerCard, rewards, path } = await enrol(store, { rewards: [1] });
+    await type(page, customerCard.code);
+    await page.locator('#result').getByText('1 of 10').waitFor();
+    await store.post(`${path}/redeem`, { reward_id: rewards[0]?.id });
+    await page.locator('#result').getByRole('button', { name: 'Undo' }).click();
+    await page.getByText('These stamps have been spent.').waitFor();
+    expect(await page.evaluate('vibrations')).toEqual([1, 3]);
+  });
+
   it('adds another stamp and redeems a reward with one tap each', async () => {
     const page = await openCounter((await newStaff('Mira')).email);
     const { customerCard, path } = await enrol(store, { rewards: [2] });
@@ -188,6 +204,46 @@ describe('the counter in a browser', () => {
       expect(Date.parse(stampings[0]?.occurred_at ?? '')).toBeLessThan(before);
     }
     expect(await refused.isHidden()).toBe(true);
+  });
+
+  it('keeps the name in a refusal for a day, and no longer than until somebody signs out', async () => {
+    const limited = await enrol(store, { card: { max_stamps_per_day: 1 } });
+    await store.post(`${limited.path}/stamp`, { stamps: 1 });
+    const page = await openCounter((await newStaff('Mira')).email);
+    const refused = page.locator('#refused');
+    const refuse = async () => {
+      await page.context().setOffline(true);
+      await type(page, limited.customerCard.code);
+      await page.locator('#result').getByText(limited.customerCard.code).waitFor();
+      await page.context().setOffline(false);
+      await refused.getByText('Anna').waitFor();
+    };
+    const run = (act: string) =>
+      page.evaluate<unknown>(
+        `new CounterQueue(${store.accountId}).run('refused', 'readwrite', (store) => ${act})`,
+      );
+    await refuse();
+    await page.reload();
+    await refused.getByText('Anna').waitFor();
+    await run(`store.openCursor().onsuccess = ({ target: { result } }) =>
+      result.update({ ...result.value, refused_at: Date.now() - 25 * 3600000 })`);
+    await page.reload();
+    await page.waitForFunction(
+      `new CounterQueue(0).run('refused', 'readonly', (store) => store.count()).then((n) => n === 0)`,
+    );
+    expect(await refused.isHidden()).toBe(true);
+    await refuse();
+    await page.goto(`${PUBLIC_URL}/app`);
+    await page.getByRole('button', { name: 'Sign out' }).click();
+    await page.goto(`${PUBLIC_URL}/counter/${store.accountId}`);
+    await page.waitForURL('**/app/sign-in**');
+    const count = await page.evaluate(`new Promise((resolve) => {
+      indexedDB.open('inkpad-counter').onsuccess = ({ target: { result } }) => {
+        result.transaction('refused').objectStore('refused').count().onsuccess = (event) =>
+          resolve(event.target.result);
+      };
+    })`);
+    expect(count).toBe(0);
   });
 
   it('asks before a second stamp while the first one waits, also where the browser sees a network', async () => {

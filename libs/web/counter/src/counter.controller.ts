@@ -183,7 +183,8 @@ export class CounterController {
     const { t } = visit.localization;
     if (isScript(request)) {
       const headline = problem === '' ? t.counter.outcome.undone : '';
-      return this.sendOutcome(visit, reply, cardId, { headline, problem });
+      const status = problem === '' ? 200 : 422;
+      return this.sendOutcome(visit, reply, cardId, { headline, problem, status });
     }
     if (problem !== '') return this.sendProblem(visit, request, reply.status(422), problem);
     await this.pages.redirect(
@@ -209,7 +210,7 @@ export class CounterController {
     await this.commands.execute(new ConfirmDecoyCard(visit.context, form['code'] ?? ''));
     if (isScript(request)) {
       const headline = visit.localization.t.counter.outcome.confirmed;
-      return this.sendOutcome(visit, reply, cardId, { headline, problem: '' });
+      return this.sendOutcome(visit, reply, cardId, { headline, problem: '', status: 200 });
     }
     await this.pages.redirect(reply, `${visit.path}/cards/${cardId}?done=confirmed`);
   }
@@ -301,16 +302,17 @@ export class CounterController {
     );
   }
 
+  /** Sends an outcome to the script. @property status as in a batch: the response itself is 200 */
   private async sendOutcome(
     visit: CounterVisit,
     reply: FastifyReply,
     cardId: number,
-    { headline, problem }: { headline: string; problem: string },
+    { headline, problem, status }: { headline: string; problem: string; status: number },
   ): Promise<void> {
     const { html, colors } = await this.counter.show({ ...visit, close: '' }, cardId, {
       headline: headline || problem,
     });
-    await reply.header('cache-control', 'no-store').send({ html, colors });
+    await reply.header('cache-control', 'no-store').send({ status, html, colors });
   }
 
   private async sendProblem(

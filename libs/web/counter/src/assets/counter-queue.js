@@ -1,3 +1,6 @@
+/** How long a refusal is kept that nobody has read: it names a customer. */
+const REFUSED_MS = 24 * 3600000;
+
 /**
  * Keeps stampings and redemptions until the service has them: each with its receipt number, so that it counts once
  * however often it is sent, and with the time at which it happened. They survive a reload, a crash and a flat battery.
@@ -42,10 +45,26 @@ globalThis.CounterQueue = class {
     await new Promise((resolve, reject) => {
       const transaction = database.transaction(['waiting', 'refused'], 'readwrite');
       transaction.objectStore('waiting').delete(entry.external_ref);
-      transaction.objectStore('refused').put({ ...entry, account_id: this.accountId, text });
+      const refusal = { ...entry, account_id: this.accountId, text, refused_at: Date.now() };
+      transaction.objectStore('refused').put(refusal);
       transaction.addEventListener('complete', resolve);
       transaction.addEventListener('abort', () => reject(transaction.error));
     });
+  }
+
+  /** @returns the refusals of a day, after deleting the older ones of every store */
+  async listRefused() {
+    const from = Date.now() - REFUSED_MS;
+    const all = await this.run('refused', 'readonly', (store) => store.getAll());
+    for (const { external_ref, refused_at } of all) {
+      if (!(refused_at > from)) await this.dismiss(external_ref);
+    }
+    return this.list('refused');
+  }
+
+  /** Deletes the refusals of every store. */
+  forgetRefused() {
+    return this.run('refused', 'readwrite', (store) => store.clear());
   }
 
   dismiss(externalRef) {

@@ -34,7 +34,7 @@ globalThis.CounterScreen = class {
   }
 
   async showRefused() {
-    const entries = await this.queue.list('refused');
+    const entries = await this.queue.listRefused();
     this.refused.hidden = entries.length === 0;
     this.refused.replaceChildren();
     if (entries.length === 0) return;

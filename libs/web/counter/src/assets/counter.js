@@ -10,6 +10,7 @@ const SAME_SCAN_MS = 3000;
 const RECENT_MS = 120000;
 const REQUEST_MS = 10000;
 const RETRY_MS = 5000;
+const HOUR_MS = 3600000;
 const BATCH_SIZE = 50;
 const CODE = /^[0-9A-Z]{8}$/;
 
@@ -203,7 +204,7 @@ result.addEventListener('submit', async (event) => {
     });
   }
   const outcome = await request(kind === 'undo' ? '/undo' : '/confirm', fields);
-  if (outcome) return display.showOutcome({ ...outcome, status: 200, event_id: null });
+  if (outcome) return display.showOutcome({ ...outcome, event_id: null });
   display.showNotice(texts.unavailable, '', '');
 });
 result.addEventListener('click', (event) => {
@@ -317,6 +318,16 @@ document.addEventListener('visibilitychange', () => {
 
 addEventListener('online', () => void send());
 setInterval(() => void send(), RETRY_MS);
+setInterval(() => void display.showRefused(), HOUR_MS);
+
+// The next person at this phone need not know who was refused.
+for (const form of document.querySelectorAll('form[action$="/app/sign-out"]')) {
+  form.addEventListener('submit', async (event) => {
+    event.preventDefault();
+    await queue.forgetRefused().catch((error) => console.debug(error));
+    form.submit();
+  });
+}
 
 async function installWorker() {
   if (!('serviceWorker' in navigator)) return;

@@ -52,7 +52,10 @@ async function showPage(request, url) {
       await cache.put(key, response.clone());
     }
     // Signed out: the page shows a name, and the next one is somebody else's.
-    if (isCounter && response.type === 'opaqueredirect') await cache.delete(key);
+    if (isCounter && response.type === 'opaqueredirect') {
+      await cache.delete(key);
+      await forgetRefused();
+    }
     if (response.status < 500) return response;
     return (await findPage(url)) || response;
   } catch (error) {
@@ -60,6 +63,21 @@ async function showPage(request, url) {
     if (cached) return cached;
     throw error;
   }
+}
+
+/** Deletes the refusals that nobody has read, which name customers. What waits to be sent names none. */
+function forgetRefused() {
+  return new Promise((resolve) => {
+    const request = indexedDB.open('inkpad-counter');
+    // Nothing was ever kept.
+    request.addEventListener('upgradeneeded', () => request.transaction.abort());
+    request.addEventListener('error', resolve);
+    request.addEventListener('success', () => {
+      const transaction = request.result.transaction('refused', 'readwrite');
+      transaction.objectStore('refused').clear();
+      for (const end of ['complete', 'abort']) transaction.addEventListener(end, resolve);
+    });
+  });
 }
 
 /** Finds the page of the store, or for the start page of an installed counter that of the last store. */
