@@ -5,6 +5,7 @@ import { toPublicEventId } from '#kernel/public-id.js';
 import { query } from '#database/connection.js';
 import { HistoryService } from '#history/history.service.js';
 import { NO_FILTER } from '#history/history-query.js';
+import { StoreTimes } from '#pages/store-times.service.js';
 import { formatCount, type Localization } from '#translations/translations.js';
 import type { OutcomeInput } from './counter-outcome.js';
 import type { CounterVisit } from './counter-visit.js';
@@ -46,6 +47,7 @@ export class RecentActions {
   constructor(
     private readonly pool: Pool,
     private readonly history: HistoryService,
+    private readonly storeTimes: StoreTimes,
   ) {}
 
   /** Finds the last stamping of a card, if it was a moment ago and is not the one with this receipt number. */
@@ -93,7 +95,7 @@ export class RecentActions {
     const ids = entries.flatMap(({ entry }) => entry.customerCardId ?? []);
     const names = await this.findNames(accountId, ids, localization);
     const { t, locale } = localization;
-    const format = new Intl.DateTimeFormat(locale, { timeStyle: 'short', dateStyle: 'short' });
+    const times = await this.storeTimes.createFormats(accountId, locale);
     const now = getNow().getTime();
     return entries.map(({ entry, event, reversedBy }) => {
       const { rewardName } = event.data as { rewardName?: unknown };
@@ -107,7 +109,7 @@ export class RecentActions {
             ? t.counter.recent.redeemed(rewardName)
             : formatCount(t.counter.recent.stamped, entry.stamps ?? 0, localization),
         at: entry.occurredAt,
-        when: format.format(new Date(entry.occurredAt)),
+        when: times.minute(new Date(entry.occurredAt)),
         isUndone: reversedBy !== null,
         eventId: isOpen ? toPublicEventId(entry.eventId) : null,
       };

@@ -1,4 +1,4 @@
-import { getTranslations } from '#translations/translations.js';
+import { getTranslations, toDateLocale } from '#translations/translations.js';
 import type { Translations } from '#translations/en.js';
 import { drawBars, type BarPaths } from './bar-chart.js';
 
@@ -94,15 +94,19 @@ export class NumbersFormat {
   }
 
   hour(hour: number): string {
-    return new Intl.DateTimeFormat(this.locale, { hour: 'numeric', timeZone: 'UTC' }).format(
-      Date.UTC(2026, 0, 1, hour),
-    );
+    return new Intl.DateTimeFormat(toDateLocale(this.locale), {
+      hour: 'numeric',
+      // Languages with a word for it, such as "09 Uhr", need no minutes.
+      ...(this.locale === 'en' && { minute: '2-digit' }),
+      timeZone: 'UTC',
+    }).format(Date.UTC(2026, 0, 1, hour));
   }
 
   private format(day: string, options: Intl.DateTimeFormatOptions): string {
-    return new Intl.DateTimeFormat(this.locale, { ...options, timeZone: 'UTC' }).format(
-      Date.parse(`${day}T00:00:00Z`),
-    );
+    return new Intl.DateTimeFormat(toDateLocale(this.locale), {
+      ...options,
+      timeZone: 'UTC',
+    }).format(Date.parse(`${day}T00:00:00Z`));
   }
 }
 

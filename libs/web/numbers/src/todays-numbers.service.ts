@@ -46,6 +46,10 @@ export class TodaysNumbers {
       value: format.count(value),
       note: t.lastWeek(name, format.count(former)),
     });
+    const compareByNow = (byNow: number, all: number) =>
+      byNow === all
+        ? t.lastWeek(name, format.count(all))
+        : t.lastWeekByNow(name, format.count(byNow), format.count(all));
     return {
       timeZone,
       totals,
@@ -53,11 +57,7 @@ export class TodaysNumbers {
         {
           label: t.visits,
           value: format.count(visits),
-          note: t.lastWeekByNow(
-            name,
-            format.count(sumHours(hoursBefore, hour)),
-            format.count(sumHours(hoursBefore)),
-          ),
+          note: compareByNow(sumHours(hoursBefore, hour), sumHours(hoursBefore)),
         },
         compare(t.stamps, today.stamps, before.stamps),
         compare(t.redemptions, today.redemptions, before.redemptions),
