@@ -402,6 +402,24 @@ describe('the console', () => {
     expect((await store.get(store.store)).body).toMatchObject({ country: null });
   });
 
+  it('saves how customers are addressed', async () => {
+    const settings = { name: 'Bakery', time_zone: 'Europe/Berlin', locale: 'de' };
+    await owner.get(`${page}/settings`);
+    const wrong = await owner.post(`${page}/settings`, { ...settings, address_form: 'thou' });
+    expect(wrong.status).toBe(422);
+    expect(wrong.text).toContain('Please choose one of the forms of address.');
+    for (const [address_form, saved] of [
+      ['formal', 'formal'],
+      ['', null],
+    ] as const) {
+      const response = await owner.post(`${page}/settings`, { ...settings, address_form });
+      expect(response.status).toBe(303);
+      expect((await store.get(store.store)).body).toMatchObject({ address_form: saved });
+      const { text } = await owner.get(`${page}/settings`);
+      expect(text).toContain(`<option value="${address_form}" selected>`);
+    }
+  });
+
   it('offers a locale that has no name, and refuses an invalid one with 422', async () => {
     const odd = await service.newStore();
     const locale = 'de-DE-u-co-phonebk';

@@ -5,6 +5,8 @@ import { AddMember } from '#identity/member.commands.js';
 import { expectRefused, useSharedService, type ContractClient } from '../support/http/contract.js';
 import { eventually } from '../support/jest/eventually.js';
 import { cli } from '../support/services/service.js';
+import { enrolWithPage } from '../support/browser/web-card.js';
+import { newPoster } from '../support/browser/signup.js';
 import { enrol } from '../support/fixtures/enrolled-customer.js';
 
 const service = useSharedService();
@@ -16,6 +18,7 @@ beforeAll(async () => {
 
 const FIELDS = [
   'address',
+  'address_form',
   'cards_count',
   'country',
   'created_at',
@@ -353,5 +356,54 @@ describe('stores', () => {
     const own = await service.newStore();
     await change(own, { locale: 'de-AT' });
     expect((await show(own)).country).toBeNull();
+  });
+
+  it('STORE-36 `address_form` decides how passes, cards, signup pages, posters, e-mails and SMS address customers: `informal` as "du", "tu" and "tú", `formal` as "Sie", "vous" and "usted"', async () => {
+    const own = await service.newStore();
+    const poster = await newPoster(own);
+    const join = new URL(poster.signup_url).pathname;
+    const { page } = await enrolWithPage(own, { rewards: [['Espresso', 5]] });
+    const readPage = async (path: string) => (await fetch(service.running.baseUrl + path)).text();
+    for (const [locale, address_form, expected] of [
+      [
+        'es',
+        'informal',
+        ['Muestra este código en caja', /Lleva «.*» en tu teléfono/, 'Escanea y consigue tu'],
+      ],
+      [
+        'es',
+        'formal',
+        ['Muestre este código en caja', /Lleve «.*» en su teléfono/, 'Escanee y consiga su'],
+      ],
+      [
+        'fr-CA',
+        'informal',
+        [
+          'Présente ce code à la caisse',
+          /Reçois « .* » sur ton téléphone/,
+          'Scanne pour obtenir ta',
+        ],
+      ],
+    ] as const) {
+      const { body } = await change(own, { locale, address_form });
+      expect(body.address_form).toBe(address_form);
+      const [onCard, onSignup, onPoster] = expected;
+      expect(await readPage(page)).toContain(onCard);
+      expect(await readPage(join)).toMatch(onSignup);
+      expect(await readPage(join.replace('/join/', '/posters/'))).toContain(onPoster);
+    }
+  });
+
+  it('STORE-37 null, the default, or a blank string is what is usual in the language: informal in German, formal in French and Spanish', async () => {
+    const own = await service.newStore();
+    expect((await show(own)).address_form).toBeNull();
+    await change(own, { address_form: 'formal' });
+    expect((await change(own, { address_form: '' })).body.address_form).toBeNull();
+  });
+
+  it('STORE-38 Any other `address_form` is 422 `address_form`', async () => {
+    for (const address_form of ['du', 'Formal', 7, ['formal']]) {
+      expectRefused(await change(store, { address_form }), 'address_form');
+    }
   });
 });

@@ -39,6 +39,7 @@ create table accounts (
   name text generated always as (state ->> 'name') stored,
   display_name text generated always as (coalesce(state ->> 'storeName', state ->> 'name')) stored,
   locale text generated always as (state ->> 'locale') stored,
+  address_form text generated always as (state ->> 'addressForm') stored,
   time_zone text generated always as (state ->> 'timeZone') stored,
   country text generated always as (state ->> 'country') stored
 ) with (fillfactor = 70);

@@ -5055,6 +5055,11 @@ export interface components {
       time_zone: string;
       /** @description The language of the store, for texts to its customers. */
       locale: string;
+      /**
+       * @description How customers are addressed in texts from this service; null: as is usual in the language
+       * @enum {string|null}
+       */
+      address_form: 'informal' | 'formal' | null;
       /** @description ISO 3166-1 alpha-2; null: phone numbers without a country code stay as digits */
       country: string | null;
       /** @description The logo as a PNG; null: the stamp icon stands in its place */
@@ -5089,6 +5094,11 @@ export interface components {
       time_zone?: string;
       /** @description BCP 47 language tag */
       locale?: string;
+      /**
+       * @description How customers are addressed in texts from this service: `informal` is "du", "tu" and "tú", `formal` is "Sie", "vous" and "usted". null: as is usual in the language, informal in German and formal in French and Spanish
+       * @enum {string|null}
+       */
+      address_form?: 'informal' | 'formal' | null;
       /** @description ISO 3166-1 alpha-2, in any case; phone numbers without a country code are read as numbers of this country */
       country?: string | null;
       /** @description Web address of the store, on passes and on the card in the browser */

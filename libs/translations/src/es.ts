@@ -130,7 +130,7 @@ export const es: Translations = {
   signup: {
     intro: (card) => `Lleve «${card}» en su teléfono, sin aplicación.`,
     offer: (text, count) => `por ${stamps(text, count)}`,
-    welcome: (text, count) => `Empieza con ${stamps(text, count)}.`,
+    welcome: (text, count) => `Comienza con ${stamps(text, count)}.`,
     preview: (card) => `Su tarjeta «${card}»`,
     day: 'Día',
     month: 'Mes',

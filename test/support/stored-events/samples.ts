@@ -126,6 +126,7 @@ export const SAMPLES: Samples[] = [
         privacy: 'We keep your name and address for the card.',
         privacyUrl: 'https://bakery.example/privacy',
       },
+      addressForm: 'informal',
       smsCountries: ['AT', 'CH'],
       website: 'https://bakery.example/',
       phone: '+33 1 23 45 67 89',

@@ -2202,6 +2202,8 @@ class Store(TypedDict):
     """The time zone of days and birthdays, by its IANA name."""
     locale: str
     """The language of the store, for texts to its customers."""
+    address_form: Literal["informal", "formal"] | None
+    """How customers are addressed in texts from this service; null: as is usual in the language"""
     country: str | None
     """ISO 3166-1 alpha-2; null: phone numbers without a country code stay as digits"""
     logo_url: str | None
@@ -2231,6 +2233,11 @@ class StoreChanges(TypedDict):
     """IANA name; days and birthdays are counted in this time zone"""
     locale: NotRequired[str]
     """BCP 47 language tag"""
+    address_form: NotRequired[Literal["informal", "formal"] | None]
+    """How customers are addressed in texts from this service: `informal` is "du", "tu" and "tú",
+    `formal` is "Sie", "vous" and "usted". null: as is usual in the language, informal in
+    German and formal in French and Spanish
+    """
     country: NotRequired[str | None]
     """ISO 3166-1 alpha-2, in any case; phone numbers without a country code are read as numbers
     of this country

@@ -1,11 +1,13 @@
-import { Field, TextField, parsedTextKind } from '#http/fields.js';
+import { Field, OneOfField, TextField, parsedTextKind } from '#http/fields.js';
 import { Dto } from '#http/fields.pipe.js';
 import {
   BooleanProperty,
   IntegerProperty,
+  OneOfProperty,
   TextProperty,
   TimestampProperty,
 } from '#http/response-fields.js';
+import { ADDRESS_FORMS, type AddressForm } from '#translations/customer-texts.js';
 import { parseLocale, parseTimeZone, type Account } from './account.js';
 import { MAX_CONTACT_LENGTHS, pickContactDetails } from './contact-details.js';
 import { parseCountry } from './country.js';
@@ -63,6 +65,14 @@ export class UpdateAccountDto {
     example: 'pt-BR',
   })
   declare readonly locale?: string;
+
+  @OneOfField(ADDRESS_FORMS, {
+    clearable: true,
+    description:
+      'How customers are addressed in texts from this service: `informal` is "du", "tu" and "tú", `formal` is "Sie", "vous" and "usted". null: as is usual in the language, informal in German and formal in French and Spanish',
+    example: 'formal',
+  })
+  declare readonly address_form?: AddressForm | null;
 
   @Field(STORE_KINDS.country, {
     clearable: true,
@@ -149,6 +159,13 @@ export class AccountJson {
     description: 'The language of the store, for texts to its customers.',
   })
   declare readonly locale: string;
+  @OneOfProperty(ADDRESS_FORMS, {
+    nullable: true,
+    example: 'formal',
+    description:
+      'How customers are addressed in texts from this service; null: as is usual in the language',
+  })
+  declare readonly address_form: AddressForm | null;
   @TextProperty({
     nullable: true,
     example: 'DE',
@@ -236,6 +253,7 @@ export function toAccountJson(
     posters_count: counts.posters,
     time_zone: account.timeZone,
     locale: account.locale,
+    address_form: account.addressForm,
     country: account.country,
     logo_url: account.logo && toStoreLogoUrl(publicUrl, account.logo),
     website: account.website,
@@ -251,11 +269,13 @@ export function toAccountJson(
 /** Converts the fields that the request contains, and no others. */
 export function toAccountSettings(input: UpdateAccountDto): Partial<AccountSettings> {
   const { name, store_name, time_zone, locale: tag, country, terms_text: termsText } = input;
+  const { address_form: addressForm } = input;
   return {
     ...(name !== undefined && { name }),
     ...(store_name !== undefined && { storeName: store_name }),
     ...(time_zone !== undefined && { timeZone: time_zone }),
     ...(tag !== undefined && { locale: tag }),
+    ...(addressForm !== undefined && { addressForm }),
     ...(country !== undefined && { country }),
     ...pickContactDetails({ ...input, ...(termsText !== undefined && { termsText }) }),
   };

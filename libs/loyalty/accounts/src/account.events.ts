@@ -41,6 +41,8 @@ export type ContactDetails = {
 export type AccountSettings = Omit<AccountAttributes, 'personal'> &
   ContactDetails & {
     consentTexts: ConsentTexts;
+    /** How customers are addressed in texts from us; null: as is usual in the language of the store. */
+    addressForm: 'informal' | 'formal' | null;
     /** ISO 3166-1 alpha-2; countries besides its own whose numbers it sends SMS to. */
     smsCountries: string[];
   };

@@ -20,7 +20,7 @@ import type {
 
 /** A store: the tenant that owns everything else. */
 export type Account = { id: number; accountId: number } & AccountAttributes &
-  Pick<AccountSettings, 'consentTexts' | 'smsCountries' | keyof ContactDetails> & {
+  Pick<AccountSettings, 'consentTexts' | 'addressForm' | 'smsCountries' | keyof ContactDetails> & {
     /** SHA-256 of the logo, in hex. */
     logo: string | null;
     createdAt: string;
@@ -44,7 +44,7 @@ export const account: Aggregate<Account, AccountEvent> = {
     AccountLogoSet: 'account.logo_set',
     AccountLogoRemoved: 'account.logo_removed',
   },
-  projectionVersion: 4,
+  projectionVersion: 5,
   evolve(state, event) {
     const at = event.meta.recordedAt;
     switch (event.type) {
@@ -54,6 +54,7 @@ export const account: Aggregate<Account, AccountEvent> = {
           accountId: event.data.id,
           ...NO_CONTACT_DETAILS,
           consentTexts: NO_CONSENT_TEXTS,
+          addressForm: null,
           smsCountries: [],
           logo: null,
           createdAt: at,

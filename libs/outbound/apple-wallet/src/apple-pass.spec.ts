@@ -16,6 +16,7 @@ const content: PassContent = {
   logo: null,
   contact: { website: null, phone: null, email: null, address: null, termsText: null },
   locale: 'en',
+  addressForm: null,
   timeZone: 'Europe/Berlin',
   card: {
     name: 'Coffee card',

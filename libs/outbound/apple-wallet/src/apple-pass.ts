@@ -1,6 +1,6 @@
 import { renderZonedTime } from '#kernel/zoned-time.js';
 import type { Translations } from '#translations/en.js';
-import { formatCount, getTranslations } from '#translations/translations.js';
+import { formatCount, getCustomerTranslations } from '#translations/translations.js';
 import { isExpired } from '#cards/card.js';
 import type { PassContent } from '#passes/pass-content.js';
 import type { WrittenNotice } from '#passes/pass-notice.js';
@@ -39,7 +39,7 @@ export function renderApplePass(
   issuer: Issuer,
   now: Date,
 ): PassJson {
-  const { t, locale } = getTranslations(content.locale);
+  const { t, locale } = getCustomerTranslations(content);
   const { card, state, storeName } = content;
   const isVoid = state === 'void' || isExpired(content, now);
   const textColor = toRgb(card.textColor);

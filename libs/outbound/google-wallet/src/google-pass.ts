@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { renderZonedTime } from '#kernel/zoned-time.js';
 import { toCanonicalJson } from '#event-store/port/canonical-json.js';
 import type { Translations } from '#translations/en.js';
-import { getTranslations } from '#translations/translations.js';
+import { getCustomerTranslations, type CustomerLanguage } from '#translations/translations.js';
 import { toPhoneLink } from '#accounts/contact-details.js';
 import type { BarcodeFormat } from '#cards/card.events.js';
 import { isExpired } from '#cards/card.js';
@@ -114,7 +114,7 @@ export function renderLoyaltyClass(
   logo: string,
 ): LoyaltyClass {
   const { card, storeName, locale } = content;
-  const { t } = getTranslations(locale);
+  const { t } = getCustomerTranslations(content);
   return {
     id: toClassId(content.cardId, installation),
     issuerName: storeName,
@@ -142,7 +142,7 @@ export function renderLoyaltyObject(
   const ids = { id: toObjectId(content.uuid, place), classId: toClassId(content.cardId, place) };
   if (content.state === 'void') return renderVoidObject(ids);
   const { code, locale, stampsCount, card, memberName, expiresAt } = content;
-  const { t } = getTranslations(locale);
+  const { t } = getCustomerTranslations(content);
   // "13 / 10" would look like a fault: more stamps than a card has are just a number.
   const balance =
     stampsCount > card.stampsRequired
@@ -191,14 +191,14 @@ export function withoutNulls(record: object): object {
 export function renderNoticeMessage(
   { kind, text, isOwn }: WrittenNotice,
   tag: number,
-  { locale, card }: PassContent,
+  content: PassContent,
   changedAt: Date,
 ): NoticeMessage | undefined {
   if (text === null || (kind !== 'unlocked' && !isOwn)) return undefined;
   const end = new Date(changedAt.getTime() + MESSAGE_LIFETIME_MS);
   return {
     id: `${kind}_${tag}`,
-    header: kind === 'unlocked' ? getTranslations(locale).t.googlePass.unlocked : card.name,
+    header: kind === 'unlocked' ? getCustomerTranslations(content).t.googlePass.unlocked : content.card.name,
     body: text,
     displayInterval: { end: { date: end.toISOString() } },
   };

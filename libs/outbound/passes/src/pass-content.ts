@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto';
 import { toCanonicalJson } from '#event-store/port/canonical-json.js';
+import type { AddressForm } from '#translations/customer-texts.js';
 import type { ContactDetails } from '#accounts/account.events.js';
 import type { Card } from '#cards/card.js';
 import type { CardMessages } from '#cards/card.events.js';
@@ -56,6 +57,7 @@ export type PassContent = {
   contact: ContactDetails;
   /** BCP 47. */
   locale: string;
+  addressForm: AddressForm | null;
   timeZone: string;
   card: PassAppearance;
   /** The texts of notices, which a pass itself does not show. */
@@ -90,6 +92,7 @@ export type PassParts = {
   store: {
     name: string;
     locale: string;
+    addressForm: AddressForm | null;
     timeZone: string;
     logo: string | null;
     contact: ContactDetails;
@@ -123,6 +126,7 @@ export function createPassContent(parts: PassParts): PassContent {
     logo: store.logo,
     contact: store.contact,
     locale: store.locale,
+    addressForm: store.addressForm,
     timeZone: store.timeZone,
     card: toAppearance(card),
     messages: {

@@ -91,6 +91,7 @@ export class PassContents {
           store: {
             name: row.store_name,
             locale: row.locale,
+            addressForm: row.account.addressForm,
             timeZone: row.time_zone,
             logo: row.account.logo,
             contact: toContactDetails(row.account),

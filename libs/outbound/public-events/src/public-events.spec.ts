@@ -208,6 +208,7 @@ const ACCOUNT: Account = {
   personal: true,
   timeZone: 'Europe/Berlin',
   locale: 'de',
+  addressForm: null,
   country: 'DE',
   consentTexts: { marketing: 'Mail', sms: null, privacy: null, privacyUrl: null },
   smsCountries: [],

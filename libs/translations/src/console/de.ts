@@ -78,6 +78,14 @@ export const console: Translations['console'] = {
   settings: {
     title: 'Einstellungen',
     store: 'Das Geschäft',
+    addressForm: 'Anrede der Kunden',
+    addressFormHint:
+      'Auf Karten und Seiten und in unseren Nachrichten. Eigene Texte bleiben, wie Sie sie schreiben.',
+    addressForms: {
+      usual: 'Wie in der Sprache üblich',
+      informal: 'Vertraut: „du“, „tu“, „tú“',
+      formal: 'Förmlich: „Sie“, „vous“, „usted“',
+    },
     sms: 'SMS',
     smsAbout: 'Links zu Karten, für Kunden ohne E-Mail-Adresse.',
     smsCountries: 'Weitere Länder',

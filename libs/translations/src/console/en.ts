@@ -81,6 +81,14 @@ export const console = {
   settings: {
     title: 'Settings',
     store: 'The store',
+    addressForm: 'How to address customers',
+    addressFormHint:
+      'On cards and pages and in messages from us. Texts of your own stay as you write them.',
+    addressForms: {
+      usual: 'As is usual in the language',
+      informal: 'Informal: “du”, “tu”, “tú”',
+      formal: 'Formal: “Sie”, “vous”, “usted”',
+    },
     sms: 'Text messages',
     smsAbout: 'Links to cards, for customers without an e-mail address.',
     smsCountries: 'Other countries',

@@ -81,6 +81,14 @@ export const console: Translations['console'] = {
   settings: {
     title: 'Ajustes',
     store: 'El negocio',
+    addressForm: 'Tratamiento de los clientes',
+    addressFormHint:
+      'En las tarjetas, las páginas y nuestros mensajes. Sus propios textos quedan tal como los escribe.',
+    addressForms: {
+      usual: 'El habitual en el idioma',
+      informal: 'De confianza: «du», «tu», «tú»',
+      formal: 'De cortesía: «Sie», «vous», «usted»',
+    },
     sms: 'SMS',
     smsAbout: 'Enlaces a tarjetas, para clientes sin correo electrónico.',
     smsCountries: 'Otros países',

@@ -84,6 +84,14 @@ export const console: Translations['console'] = {
   settings: {
     title: 'Réglages',
     store: 'Le commerce',
+    addressForm: 'Comment s’adresser aux clients',
+    addressFormHint:
+      'Sur les cartes, les pages et dans nos messages. Vos propres textes restent tels que vous les écrivez.',
+    addressForms: {
+      usual: 'Selon l’usage de la langue',
+      informal: 'Tutoiement : « du », « tu », « tú »',
+      formal: 'Vouvoiement : « Sie », « vous », « usted »',
+    },
     sms: 'SMS',
     smsAbout: 'Liens vers les cartes, pour les clients sans adresse e-mail.',
     smsCountries: 'Autres pays',

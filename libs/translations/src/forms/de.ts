@@ -98,6 +98,7 @@ export const forms: FormTexts = {
     'must be a language': LANGUAGE,
     'is not a language tag': LANGUAGE,
     'must be a country': COUNTRY,
+    'must be a form of address': 'Bitte eine der Anreden wählen.',
     'is not an ISO 3166-1 country code such as DE': COUNTRY,
     'has {}, which is not a country code such as AT': (code = '') =>
       `${code} ist kein Land. Bitte je zwei Buchstaben, zum Beispiel AT.`,

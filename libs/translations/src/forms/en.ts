@@ -99,6 +99,7 @@ const texts = {
     'must be a language': 'Please choose a language.',
     'is not a language tag': 'Please choose a language.',
     'must be a country': 'Please choose a country.',
+    'must be a form of address': 'Please choose one of the forms of address.',
     'is not an ISO 3166-1 country code such as DE': 'Please choose a country.',
     'has {}, which is not a country code such as AT': (code: string) =>
       `${code} is not a country. Please use two letters for each, such as AT.`,

@@ -94,6 +94,7 @@ export const forms: FormTexts = {
     'must be a language': LANGUAGE,
     'is not a language tag': LANGUAGE,
     'must be a country': COUNTRY,
+    'must be a form of address': 'Elija uno de los tratamientos.',
     'is not an ISO 3166-1 country code such as DE': COUNTRY,
     'has {}, which is not a country code such as AT': (code = '') =>
       `${code} no es un país. Dos letras para cada uno, por ejemplo AT.`,

@@ -98,6 +98,7 @@ export const forms: FormTexts = {
     'must be a language': LANGUAGE,
     'is not a language tag': LANGUAGE,
     'must be a country': COUNTRY,
+    'must be a form of address': 'Veuillez choisir l’une des formes d’adresse.',
     'is not an ISO 3166-1 country code such as DE': COUNTRY,
     'has {}, which is not a country code such as AT': (code = '') =>
       `${code} n’est pas un pays. Deux lettres pour chacun, par exemple AT.`,

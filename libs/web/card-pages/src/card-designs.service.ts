@@ -6,6 +6,7 @@ import { NotFoundError, RejectedError } from '#kernel/errors.js';
 import { query } from '#database/connection.js';
 import type { Form } from '#http/form-bodies.js';
 import { findPictureType } from '#http/picture-bodies.js';
+import type { CustomerLanguage } from '#translations/translations.js';
 import { CreateCard, SetStripImage, UpdateCard } from '#cards/card.commands.js';
 import { StripPictures } from '#cards/strip-pictures.service.js';
 import { CreateReward, DeleteReward, UpdateReward } from '#rewards/reward.commands.js';
@@ -15,7 +16,7 @@ import { SubmittedForms } from '#pages/submitted-forms.service.js';
 import type { DesignedCard } from './designed-card.js';
 import type { ParsedDesign, RewardInput } from './parsed-design.dto.js';
 
-export type StoreLook = { name: string; locale: string; timeZone: string };
+export type StoreLook = CustomerLanguage & { name: string; timeZone: string };
 
 /** Saves what a design form says. @property form what was sent, of which each command happens once */
 export type DesignSaving = {
@@ -49,7 +50,8 @@ const FIND_CARD = {
 
 const FIND_STORE = {
   name: 'design_store',
-  text: `select display_name as name, locale, time_zone as "timeZone" from accounts where id = $1`,
+  text: `select display_name as name, locale, address_form as "addressForm",
+         time_zone as "timeZone" from accounts where id = $1`,
 };
 
 /** Loads and saves cards with their rewards, as the designer shows them. */

@@ -9,7 +9,7 @@ import { TakesForm, type Form } from '#http/form-bodies.js';
 import { parsePathId } from '#http/path.js';
 import { Throttle } from '#http/throttle.js';
 import { findUploadedFile, TakesUpload } from '#http/upload-forms.js';
-import { getTranslations } from '#translations/translations.js';
+import { getCustomerTranslations, getTranslations } from '#translations/translations.js';
 import { ArchiveCard, UnarchiveCard } from '#cards/card.commands.js';
 import { isAllowed } from '#identity/roles.js';
 import {
@@ -348,7 +348,7 @@ export class CardPagesController {
     form: DesignForm,
     designed: DesignedCard | null,
   ) {
-    const { name, locale } = await this.designs.getStore(id);
+    const store = await this.designs.getStore(id);
     const page = this.pages.localize(request);
     const draft = createDraft(form, designed?.card.stripPicture ?? null);
     const { design } = draft;
@@ -357,8 +357,8 @@ export class CardPagesController {
       root: getRootPath(this.config),
       fronts: createFronts({
         draft,
-        storeName: name,
-        store: getTranslations(locale),
+        storeName: store.name,
+        store: getCustomerTranslations(store),
         page,
         toStripUrl: (filled, size) => `${strips}?${renderStripQuery({ design, filled, size })}`,
       }),

@@ -5,7 +5,11 @@ import { NotFoundError } from '#kernel/errors.js';
 import { parsePathId } from '#http/path.js';
 import { negotiateLanguage } from '#http/negotiation.js';
 import { Throttle } from '#http/throttle.js';
-import { getTranslations, LANGUAGE_CODES } from '#translations/translations.js';
+import {
+  getCustomerTranslations,
+  getTranslations,
+  LANGUAGE_CODES,
+} from '#translations/translations.js';
 import { createStripDesign, toStripUrl } from '#card-images/strip-design.js';
 import { StripImages } from '#card-images/strip-images.service.js';
 import { StripRenderer } from '#card-images/strip-renderer.service.js';
@@ -124,7 +128,7 @@ export class CardPreviewsController {
       this.designs.get(accountId, cardId),
     ]);
     const { card, rewards } = designed;
-    const localization = getTranslations(store.locale);
+    const localization = getCustomerTranslations(store);
     const t = localization.t.cardPages;
     const form = toDesignForm(card, rewards, store.timeZone);
     const draft = createDraft(form, card.stripPicture);

@@ -1,4 +1,5 @@
 import { RejectedError, type FieldErrors } from '#kernel/errors.js';
+import { ADDRESS_FORMS } from '#translations/customer-texts.js';
 import { LANGUAGE_CODES, type Localization } from '#translations/translations.js';
 import { parseLocale, parseTimeZone } from '#accounts/account.js';
 import { listCountries, parseCountry } from '#accounts/country.js';
@@ -24,6 +25,9 @@ export type ConsentForm = {
 };
 
 export type SmsForm = { sms_countries: string };
+
+/** Blank: as is usual in the language. */
+export type AddressFormField = { address_form: string };
 
 export type StoreSettings = {
   name: string;
@@ -62,6 +66,21 @@ export function toSmsForm(countries: string[]): SmsForm {
 /** Parses country codes separated by spaces, commas or semicolons. */
 export function parseSmsCountries({ sms_countries: text }: SmsForm): string[] {
   return text.split(/[\s,;]+/u).filter((code) => code !== '');
+}
+
+/** Parses the form of address. @returns undefined if it is none of those offered */
+export function parseAddressForm({ address_form: value }: AddressFormField) {
+  return value === '' ? null : ADDRESS_FORMS.find((form) => form === value);
+}
+
+/** Lists the forms of address, with the words of the languages that have them. */
+export function listAddressForms({ t: { console: texts } }: Localization): Option[] {
+  const { usual, informal, formal } = texts.settings.addressForms;
+  return [
+    { value: '', text: usual },
+    { value: 'informal', text: informal },
+    { value: 'formal', text: formal },
+  ];
 }
 
 /** Explains to which countries a store sends SMS. */

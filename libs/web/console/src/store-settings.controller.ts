@@ -26,12 +26,15 @@ import {
   readConsentTexts,
   describeSmsCountries,
   readStoreForm,
+  listAddressForms,
   listLanguages,
   listCountryChoices,
+  parseAddressForm,
   parseStoreSettings,
   parseSmsCountries,
   toSmsForm,
   listTimeZones,
+  type AddressFormField,
   type ConsentForm,
   type Option,
   type OptionGroup,
@@ -40,8 +43,9 @@ import {
 } from './store-form.js';
 
 type SettingsView = {
-  values: StoreForm & ConsentForm & SmsForm;
+  values: StoreForm & AddressFormField & ConsentForm & SmsForm;
   languages: Option[];
+  addressForms: Option[];
   timeZones: OptionGroup[];
   countries: Option[];
   smsHint: string;
@@ -74,13 +78,14 @@ export class StoreSettingsController {
     @CurrentStore() store: EnteredStore,
   ): Promise<void> {
     const account = await this.accounts.get(userId, store.id);
-    const { name, store_name, time_zone, locale, country } = account;
+    const { name, store_name, time_zone, locale, address_form, country } = account;
     const { consentTexts, smsCountries } = await this.accounts.getConsoleSettings(store.id);
     const values = {
       name,
       store_name: store_name ?? '',
       time_zone,
       locale,
+      address_form: address_form ?? '',
       country: country ?? '',
       ...toConsentForm(consentTexts),
       ...toSmsForm(smsCountries),
@@ -108,13 +113,23 @@ export class StoreSettingsController {
     const consentTexts = readConsentTexts(form);
     const values = {
       ...readStoreForm(form),
+      address_form: readFormText(form, 'address_form'),
       ...toConsentForm(consentTexts),
       sms_countries: readFormText(form, 'sms_countries'),
     };
     try {
       const smsCountries = parseSmsCountries(values);
-      const otherErrors = findConsentTextErrors(tidyConsentTexts(consentTexts));
-      const settings = { ...parseStoreSettings(values, otherErrors), consentTexts, smsCountries };
+      const addressForm = parseAddressForm(values);
+      const otherErrors = {
+        ...findConsentTextErrors(tidyConsentTexts(consentTexts)),
+        ...(addressForm === undefined && { address_form: ['must be a form of address'] }),
+      };
+      const settings = {
+        ...parseStoreSettings(values, otherErrors),
+        consentTexts,
+        smsCountries,
+        addressForm: addressForm ?? null,
+      };
       await this.bus.execute(new UpdateAccount(context, userId, settings));
     } catch (error) {
       return this.send(request, reply, store, {
@@ -150,6 +165,7 @@ export class StoreSettingsController {
       data: {
         ...formState,
         languages: listLanguages(formState.values.locale, locale),
+        addressForms: listAddressForms(localization),
         timeZones: listTimeZones(formState.values.time_zone, form.otherTimeZones, locale),
         countries: listCountryChoices(form.noCountry, locale),
         smsHint: describeSmsCountries(country, localization),

@@ -1,6 +1,11 @@
 import { createHash } from 'node:crypto';
 import { toCanonicalJson } from '#event-store/port/canonical-json.js';
-import { formatCount, getTranslations } from '#translations/translations.js';
+import type { AddressForm } from '#translations/customer-texts.js';
+import {
+  formatCount,
+  getCustomerTranslations,
+  type CustomerLanguage,
+} from '#translations/translations.js';
 import type { Card } from '#cards/card.js';
 import type { Poster } from '#posters/poster.js';
 import type { Reward } from '#rewards/reward.js';
@@ -17,7 +22,8 @@ export type PosterContent = {
   /** The hash of the logo's design on the poster's ground; null without one. */
   logo: string | null;
   /** BCP 47. */
-  lang: string;
+  locale: string;
+  addressForm: AddressForm | null;
   offers: Offer[];
   /** The call to action of a card without rewards. */
   aim: string;
@@ -35,7 +41,7 @@ export type PosterParts = {
   card: Card;
   /** All rewards of the card. */
   rewards: Reward[];
-  store: { name: string; locale: string };
+  store: CustomerLanguage & { name: string };
   logo: string | null;
   urls: { signup: string; code: string };
 };
@@ -48,7 +54,7 @@ export function createPosterContent({
   logo,
   urls,
 }: PosterParts): PosterContent {
-  const localization = getTranslations(store.locale);
+  const localization = getCustomerTranslations(store);
   const offered = rewards
     .filter(
       ({ active, deletedAt, stampsRequired }) =>
@@ -59,7 +65,8 @@ export function createPosterContent({
     title: poster.title,
     storeName: store.name,
     logo,
-    lang: localization.locale,
+    locale: localization.locale,
+    addressForm: store.addressForm,
     offers: selectOffers(offered).map(({ name, stampsRequired }) => ({
       reward: name,
       price: formatCount(localization.t.poster.offer, stampsRequired, localization),

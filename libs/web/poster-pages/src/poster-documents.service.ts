@@ -87,7 +87,7 @@ export class PosterDocuments {
       poster,
       card,
       rewards,
-      store: { name, locale },
+      store: { name, locale, addressForm: account.addressForm },
       logo,
       urls,
     });

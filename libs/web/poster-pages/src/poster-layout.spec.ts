@@ -13,7 +13,8 @@ const content: PosterContent = {
   title: 'Coffee club',
   storeName: 'Corner Café',
   logo: null,
-  lang: 'en',
+  locale: 'en',
+  addressForm: null,
   offers: [{ reward: 'Free coffee', price: 'for 10 stamps' }],
   aim: 'Collect 10 stamps',
   stamps: { count: 10, icon: 'coffee', rewards: [10] },
@@ -148,7 +149,7 @@ describe.each(SIZES)('a poster on %s', (size) => {
           title: 'W'.repeat(255),
           storeName: long,
           offers,
-          lang: 'de',
+          locale: 'de',
           stamps: { count: 21, icon: 'star', rewards: [3, 7, 21] },
           address: `${'long.'.repeat(20)}example/join/3kTMd9QwXzR7vB2nLc`,
           code: `https://${'long.'.repeat(20)}example/join/3kTMd9QwXzR7vB2nLc?src=qr`,
@@ -159,8 +160,8 @@ describe.each(SIZES)('a poster on %s', (size) => {
     );
   });
 
-  it.each(['en', 'de', 'fr', 'es', 'pl'])('fits the texts in %s', (lang) => {
-    expectTidy(drawPoster({ lang }, size), size);
+  it.each(['en', 'de', 'fr', 'es', 'pl'])('fits the texts in %s', (locale) => {
+    expectTidy(drawPoster({ locale }, size), size);
   });
 
   it.each([LOGO, { ...LOGO, height: 900 }])(
@@ -322,7 +323,7 @@ describe('the texts of a poster', () => {
 
   it('include a default title when no character of the title is left', () => {
     for (const title of ['🍣', '寿司', '– …', '\u202E\u0000']) {
-      expect(drawPoster({ title, lang: 'de' }).title).toBe('Stempelkarte');
+      expect(drawPoster({ title, locale: 'de' }).title).toBe('Stempelkarte');
     }
   });
 });

@@ -1,4 +1,4 @@
-import { getTranslations } from '#translations/translations.js';
+import { getCustomerTranslations } from '#translations/translations.js';
 import { pickReadableColor } from '#pages/colors.js';
 import type { Drawing, DrawnShape } from './drawing.js';
 import { BLEED, MARKS, type Arrangement, type Paper } from './paper.js';
@@ -76,7 +76,7 @@ export function layOutPoster(
     bleed: over,
     title: layout.title(),
     author: content.storeName,
-    lang: content.lang,
+    lang: content.locale,
     createdAt: content.createdAt,
     shapes: [
       ground,
@@ -126,7 +126,7 @@ class PosterLayout {
     this.unit = chooseUnit(paper, arrangement);
     this.typesetter = new Typesetter(letters, this.unit);
     this.ink = pickReadableColor(content.colors.ground, content.colors.text);
-    this.t = getTranslations(content.lang).t.poster;
+    this.t = getCustomerTranslations(content).t.poster;
     const wide = WIDE * this.unit;
     const edge = EDGE * this.unit;
     if (arrangement === 'folded') {

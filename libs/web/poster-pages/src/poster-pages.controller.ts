@@ -40,7 +40,7 @@ export class PosterPagesController {
     await this.pages.sendPublic(reply, {
       view,
       title: `${content.title} · ${content.storeName}`,
-      lang: content.lang,
+      lang: content.locale,
       preview: {
         title: `${content.title} · ${content.storeName}`,
         description: data.text,

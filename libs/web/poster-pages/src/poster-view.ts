@@ -1,5 +1,5 @@
 import type { Translations } from '#translations/en.js';
-import { getTranslations } from '#translations/translations.js';
+import { getCustomerTranslations } from '#translations/translations.js';
 import type { Poster } from '#posters/poster.js';
 import { PAPERS, type PaperSize } from './paper.js';
 import type { PosterContent } from './poster-content.js';
@@ -33,8 +33,8 @@ export function createPosterView({
   svg: string;
   root: string;
 }): PosterView {
-  const { title, storeName, offers, aim, lang } = content;
-  const { poster: t, posterConsole } = getTranslations(lang).t;
+  const { title, storeName, offers, aim } = content;
+  const { poster: t, posterConsole } = getCustomerTranslations(content).t;
   const sizes = Object.keys(PAPERS) as PaperSize[];
   const offerTexts = offers.map(({ reward, price }) => `${reward} ${price}`);
   return {

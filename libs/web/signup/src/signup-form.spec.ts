@@ -23,6 +23,7 @@ function createSpec(
     store: {
       timeZone: 'UTC',
       locale: 'en',
+      addressForm: null,
       country: null,
       consentTexts: NO_CONSENT_TEXTS,
       ...store,

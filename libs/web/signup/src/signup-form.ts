@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
 import { getLocalDay } from '#kernel/day.js';
 import { normalizeIdentifier, normalizeNumber, normalizeText } from '#kernel/text.js';
+import type { CustomerLanguage } from '#translations/translations.js';
 import type { ConsentTexts } from '#accounts/account.events.js';
 import { isDiallable, isEmail, normalizePhone } from '#customers/contact.js';
 import { collectsEmail, collectsPhone } from '#posters/poster.js';
@@ -12,7 +13,11 @@ export type FormSpec = {
     PosterAttributes,
     'contactCollectionMode' | 'requireEmail' | 'requirePhone' | 'requireBirthday' | 'minimumAge'
   >;
-  store: { timeZone: string; locale: string; country: string | null; consentTexts: ConsentTexts };
+  store: CustomerLanguage & {
+    timeZone: string;
+    country: string | null;
+    consentTexts: ConsentTexts;
+  };
 };
 
 const FIELDS = ['first_name', 'last_name', 'email', 'phone', 'birthday'] as const;

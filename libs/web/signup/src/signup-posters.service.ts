@@ -37,7 +37,7 @@ export class SignupPosters {
     });
     if (!row) return undefined;
     const { poster, card, rewards, account, store_name: name } = row;
-    const { id, timeZone, locale, country, consentTexts, logo } = account;
+    const { id, timeZone, locale, addressForm, country, consentTexts, logo } = account;
     return {
       poster,
       card,
@@ -47,6 +47,7 @@ export class SignupPosters {
         name,
         timeZone,
         locale,
+        addressForm,
         country,
         consentTexts,
         logo,

@@ -9,7 +9,11 @@ import type { AuthenticatedRequest } from '#http/caller.js';
 import { TakesForm, type Form } from '#http/form-bodies.js';
 import { negotiateLanguage } from '#http/negotiation.js';
 import type { Translations } from '#translations/en.js';
-import { getTranslations, LANGUAGE_CODES } from '#translations/translations.js';
+import {
+  getCustomerTranslations,
+  getTranslations,
+  LANGUAGE_CODES,
+} from '#translations/translations.js';
 import { chooseRoute, type Route } from '#messages/card-message.js';
 import { assertOwnSite } from '#pages/own-site.js';
 import { PageError } from '#pages/page-error.js';
@@ -175,7 +179,7 @@ export class SignupController {
     state: Partial<FormState>,
   ): Promise<void> {
     const { poster, store } = signupPoster;
-    const localization = getTranslations(store.locale);
+    const localization = getCustomerTranslations(store);
     const { pictures, preview, icon } = await this.findPictures(signupPoster);
     const data = createSignupView(
       signupPoster,
@@ -213,7 +217,7 @@ export class SignupController {
     uuid: string,
   ): Promise<void> {
     const { poster, card, store } = signupPoster;
-    const { t, locale: lang } = getTranslations(store.locale);
+    const { t, locale: lang } = getCustomerTranslations(store);
     const { pictures, icon } = await this.findPictures(signupPoster);
     const title = t.signup.already;
     await this.pages.sendPublic(reply, {
@@ -277,8 +281,9 @@ export class SignupController {
     of: SignupPoster | string,
     select: (t: Translations['signup']) => [title: string, text: string],
   ): Promise<void> {
-    const [signupPoster, locale] = typeof of === 'string' ? [undefined, of] : [of, of.store.locale];
-    const localization = getTranslations(locale);
+    const signupPoster = typeof of === 'string' ? undefined : of;
+    const localization =
+      typeof of === 'string' ? getTranslations(of) : getCustomerTranslations(of.store);
     const [title, text] = select(localization.t.signup);
     await this.pages.sendPublic(reply, {
       view: NOTICE,

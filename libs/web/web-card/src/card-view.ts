@@ -1,4 +1,8 @@
-import { formatCount, getTranslations, type Localization } from '#translations/translations.js';
+import {
+  formatCount,
+  getCustomerTranslations,
+  type Localization,
+} from '#translations/translations.js';
 import { toPhoneLink } from '#accounts/contact-details.js';
 import { isExpired } from '#cards/card.js';
 import type { PassContent, PassReward } from '#passes/pass-content.js';
@@ -46,7 +50,7 @@ export type CardViewInput = {
 /** Collects what the page of a card shows: values, and texts in the language of the store. */
 export function createCardView(input: CardViewInput) {
   const { content, tag, joined, now, strip, picture, icon, brand, pushKey } = input;
-  const localization = getTranslations(content.locale);
+  const localization = getCustomerTranslations(content);
   const { locale } = localization;
   const t = localization.t.card;
   const { card, code, stampsCount, expiresAt, storeName } = content;

@@ -1,4 +1,4 @@
-import { getTranslations } from '#translations/translations.js';
+import { getCustomerTranslations } from '#translations/translations.js';
 import type { PassContent } from '#passes/pass-content.js';
 import type { WrittenNotice } from '#passes/pass-notice.js';
 import { summarize } from './card-view.js';
@@ -37,7 +37,7 @@ export function createPushNotice(
   { text }: Pick<WrittenNotice, 'text'>,
   publicUrl: string,
 ): PushNotice {
-  const localization = getTranslations(content.locale);
+  const localization = getCustomerTranslations(content);
   const page = `${publicUrl}/passes/${content.uuid}`;
   const lines = [text, `${content.card.name}: ${summarize(content, localization)}`];
   return {

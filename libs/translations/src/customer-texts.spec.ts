@@ -1,0 +1,151 @@
+import { describe, expect, it } from '@jest/globals';
+import { deFormal } from './address-forms/de-formal.js';
+import { esInformal } from './address-forms/es-informal.js';
+import { frInformal } from './address-forms/fr-informal.js';
+import { ADDRESS_FORMS, CUSTOMER_SECTIONS, type AddressForm } from './customer-texts.js';
+import type { Translations } from './en.js';
+import {
+  getCustomerTranslations,
+  getTranslations,
+  LANGUAGE_CODES,
+  type Localization,
+} from './translations.js';
+
+/** Texts by their path. A text with values is rendered with one of them, and with many. */
+function listTexts(section: unknown, path: string): [path: string, text: string][] {
+  if (typeof section === 'string') return [[path, section]];
+  if (typeof section === 'function') {
+    const render = section as (...values: unknown[]) => string;
+    return [
+      [path, render('1', 1, '1', '1')],
+      [path, render('5', 5, '5', '5')],
+    ];
+  }
+  return Object.entries(section as object).flatMap(([name, part]) =>
+    listTexts(part, `${path}.${name}`),
+  );
+}
+
+const listCustomerTexts = ({ t }: Localization) =>
+  CUSTOMER_SECTIONS.flatMap((name) => listTexts(t[name], name));
+
+const word = (...forms: string[]) =>
+  new RegExp(String.raw`(?<![\p{L}])(?:${forms.join('|')})(?![\p{L}])`, 'iu');
+
+/** The pronouns of each address form, in any text. */
+const PRONOUNS: Record<string, Record<AddressForm, RegExp>> = {
+  de: {
+    informal: word('du', 'dich', 'dir', 'dein(?:e[mnrs]?)?'),
+    // "Sie" at the beginning of a sentence may be "they", so no text for customers begins with it but to address them.
+    formal: /(?<!\p{L})(?:Sie|Ihnen|Ihre?[mnrs]?)(?!\p{L})/u,
+  },
+  fr: {
+    informal: word('tu', 'te', 'toi', 'ton', 'ta', 'tes', 't’\\p{L}+'),
+    formal: word('vous', 'votre', 'vos'),
+  },
+  es: {
+    informal: word('tú', 'tu', 'tus', 'te', 'ti', 'contigo', 'tuy[oa]s?'),
+    formal: word('usted', 'su', 'sus', 'le', 'les'),
+  },
+};
+
+/**
+ * The verbs of texts for customers, which give an address form away without a pronoun. Whoever words a text with another
+ * verb adds it, in both forms.
+ */
+const VERBS: Record<string, Record<AddressForm, RegExp>> = {
+  de: {
+    informal: word(
+      'öffne|nutze|gib|zeige?|scanne?|geh|wähle?|trag|hol|hast|bist|kannst|möchtest|bekommst|brauchst|warst',
+    ),
+    formal: word('(?:öffnen|nutzen|geben|zeigen|scannen|holen) Sie'),
+  },
+  fr: {
+    informal: word(
+      'demandes-en|profites-en|renseigne-toi|relis-les|ajoute-la|ouvre-la|utilise-la',
+      'présente|dis|ajoute|enregistre|réessaie|touche|ouvre|scanne|garde|laisse|saisis|vérifie|commence|renvoie|collecte',
+    ),
+    formal: word('(?!chez|assez)\\p{L}{2,}ez(?:-\\p{L}+)?'),
+  },
+  es: {
+    informal: word(
+      'eres|tienes|tenías|recibes|fuiste|comienzas|disfrutes|puedes|quieres|enviarte',
+      'muestra|di|pide|añádela|guarda|inténtalo|toca|abre|ábrela|escanea|úsala|compartas|lleva|deja|escribe|revisa|empieza|léelos|envía|pregunta|reúne|consigue',
+    ),
+    formal: word(
+      'es usted|tiene|tenía|recibe|fue|comienza|disfrute|puede ver|quiere|enviarle',
+      'muestre|diga|pida|añádala|guarde|inténtelo|toque|abra|ábrala|escanee|úsela|comparta|lleve|deje|escriba|revise|empiece|léalos|envíe|pregunte|reúna|consiga',
+    ),
+  },
+};
+
+const showsForm = (locale: string, form: AddressForm, text: string) =>
+  [PRONOUNS, VERBS].some((marks) => marks[locale]?.[form].test(text));
+
+const USUAL = { de: 'informal', fr: 'formal', es: 'formal' } as const;
+const CHANGES = { de: deFormal, fr: frInformal, es: esInformal };
+const other = (form: AddressForm): AddressForm => (form === 'formal' ? 'informal' : 'formal');
+
+describe.each(Object.keys(USUAL) as (keyof typeof USUAL)[])(
+  'the texts for customers in %s',
+  (locale) => {
+    const translate = (addressForm: AddressForm | null) =>
+      getCustomerTranslations({ locale, addressForm });
+
+    it.each([...ADDRESS_FORMS])('mix no other form with the %s one', (form) => {
+      const mixed = listCustomerTexts(translate(form)).filter(([, text]) =>
+        showsForm(locale, other(form), text),
+      );
+      expect(mixed).toEqual([]);
+    });
+
+    it('are in the usual form unless the store chooses the other', () => {
+      expect(translate(null).t).toBe(getTranslations(locale).t);
+      expect(translate(USUAL[locale]).t).toBe(getTranslations(locale).t);
+      expect(translate(other(USUAL[locale])).t).not.toBe(getTranslations(locale).t);
+    });
+
+    it('change every text that shows the form, and no other', () => {
+      const [usual, changed] = [translate(null), translate(other(USUAL[locale]))];
+      const pairs = listCustomerTexts(usual).map(([path, text], i) => ({
+        path,
+        text,
+        other: listCustomerTexts(changed)[i]?.[1],
+      }));
+      const unchanged = pairs.filter(
+        ({ text, other: same }) => text === same && showsForm(locale, USUAL[locale], text),
+      );
+      expect(unchanged).toEqual([]);
+      const paths = new Set(listTexts(CHANGES[locale], '').map(([path]) => path.slice(1)));
+      const same = [...paths].filter((path) =>
+        pairs.filter((pair) => pair.path === path).every((pair) => pair.text === pair.other),
+      );
+      expect(same).toEqual([]);
+    });
+
+    it('leave all others alone, which are formal', () => {
+      const { t } = getTranslations(locale);
+      const sections = Object.keys(t) as (keyof Translations)[];
+      const rest = sections.filter(
+        (name) => !CUSTOMER_SECTIONS.some((section) => section === name),
+      );
+      const changed = translate(other(USUAL[locale]));
+      for (const name of rest) expect(changed.t[name]).toBe(t[name]);
+      const informal = rest
+        .flatMap((name) => listTexts(t[name], name))
+        // The setting names the words themselves.
+        .filter(([path]) => !path.startsWith('console.settings.addressForms.'))
+        .filter(([, text]) => PRONOUNS[locale]?.informal.test(text));
+      expect(informal).toEqual([]);
+    });
+  },
+);
+
+it('every language but English has two address forms', () => {
+  expect(Object.keys(USUAL).toSorted()).toEqual(
+    LANGUAGE_CODES.filter((code) => code !== 'en').toSorted(),
+  );
+  const formal = getCustomerTranslations({ locale: 'en-GB', addressForm: 'formal' });
+  expect(formal).toEqual(getTranslations('en-GB'));
+  expect(getCustomerTranslations({ locale: 'de-AT', addressForm: 'formal' }).locale).toBe('de-AT');
+});
