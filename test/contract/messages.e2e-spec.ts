@@ -1,9 +1,12 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import sharp from 'sharp';
+import { computeContrast } from '#kernel/contrast.js';
 import { UpdateAccount } from '#accounts/account.commands.js';
 import type { CreatedCustomerJson } from '#customers/customer.dto.js';
 import { useService, type ContractClient } from '../support/http/contract.js';
+import { enrolWithPage } from '../support/browser/web-card.js';
 import { eventually } from '../support/jest/eventually.js';
-import { MailServer } from '../support/emulators/mail-server.js';
+import { MailServer, type ReceivedMail } from '../support/emulators/mail-server.js';
 import { MessageFollower } from '../support/services/message-dispatcher.js';
 import { cli } from '../support/services/service.js';
 import { SmsProvider } from '../support/emulators/sms/sms-provider.js';
@@ -14,6 +17,7 @@ let cardId: number;
 let mails: MailServer;
 let provider: SmsProvider;
 let follower: MessageFollower;
+let people = 0;
 
 beforeAll(async () => {
   [mails, provider] = await Promise.all([MailServer.start(), SmsProvider.start()]);
@@ -48,6 +52,32 @@ async function add(customer: object, more: object = { send_card_links: true }) {
 
 const mailsTo = (email: string) => mails.received.filter(({ to }) => to === email);
 
+/** Finds the first contrast below 4.5 among the texts of a mail and what each stands on. */
+function findUnreadable(html: string): string[] {
+  const style = (tag: RegExp) => tag.exec(html)?.[0] ?? '';
+  const find = (name: string, text: string) =>
+    new RegExp(`(?<![-a-z])${name}:(#[0-9A-F]{6})`).exec(text)?.[1] ?? '';
+  const dark = (name: string) =>
+    new RegExp(`[.]${name}-(?:ground|ink) [{] (?:background|color): (#[0-9A-F]{6})`).exec(
+      html,
+    )?.[1] ?? '';
+  const sheet = find('background', style(/<table[^>]*sheet-ground[^>]*>/));
+  const ground = find('background', style(/<body[^>]*>/));
+  const pairs = [
+    [find('color', style(/<h1[^>]*>/)), sheet],
+    [find('color', style(/<p class="soft-ink"[^>]*>/)), sheet],
+    [find('color', style(/<p class="soft-ink"[^>]*>/)), ground],
+    [
+      find('color', style(/<a href[^>]*inline-block[^>]*>/)),
+      find('background', style(/<td class="button-ground"[^>]*>/)),
+    ],
+    [dark('text'), dark('sheet')],
+    [dark('soft'), dark('sheet')],
+    [dark('soft'), dark('ground')],
+  ] as const;
+  return pairs.filter(([text, on]) => !(computeContrast(text, on) >= 4.5)).map(String);
+}
+
 describe('card links', () => {
   // Before the service, which it belongs to.
   afterAll(async () => {
@@ -55,7 +85,7 @@ describe('card links', () => {
     await Promise.all([mails.goAway(), provider.stop()]);
   });
 
-  it('MSG-01 Whoever is added with `card_id` and `send_card_links` gets one e-mail with the link of their card and no other link', async () => {
+  it("MSG-01 Whoever is added with `card_id` and `send_card_links` gets one e-mail with the link of their card and no other link, but those of the store's contact details", async () => {
     const link = await add({ email: 'anna@mail.example', phone: '+33612345678' });
     const [mail] = await eventually(
       () => mailsTo('anna@mail.example'),
@@ -211,4 +241,63 @@ describe('card links', () => {
       (requests) => requests > before,
     );
   });
+
+  it("MAIL-01 The e-mail shows the card with its stamps, below the store's logo", async () => {
+    const own = await service.newStore();
+    const logo = await sharp({
+      create: { width: 300, height: 100, channels: 3, background: '#C01020' },
+    })
+      .png()
+      .toBuffer();
+    await own.send('PUT', `${own.store}/logo`, new Uint8Array(logo), {
+      'content-type': 'image/png',
+    });
+    const mail = await receiveMail(own, { card_color: '#3E2723', initial_stamps: 3 });
+    expect(mail.html.match(/src="[^"]*"/g)).toEqual(['src="cid:logo"', 'src="cid:card"']);
+    expect(mail.html).toContain('alt="Coffee, 3 of 10 stamps"');
+    const sizes = await Promise.all(
+      ['logo', 'card'].map(async (id) => {
+        const { format, width, height } = await sharp(mail.pictures.get(id)).metadata();
+        return `${format} ${width}x${height}`;
+      }),
+    );
+    expect(sizes).toEqual(['png 750x156', 'png 750x288']);
+  });
+
+  it("MAIL-02 It ends with the store's address, phone number, e-mail address and website, as far as it has them", async () => {
+    const own = await service.newStore();
+    const account = {
+      address: 'Main Street 1\n76133 Karlsruhe',
+      phone: '+49 721 123456',
+      email: 'hello@cafe.example',
+      website: 'https://cafe.example/',
+    };
+    await own.patch(own.store, { account });
+    const { text, html } = await receiveMail(own, {});
+    const lines = Object.values(account).join('\n');
+    expect(text.trimEnd().endsWith(`\n${lines}`)).toBe(true);
+    for (const href of ['tel:+49721123456', 'mailto:hello@cafe.example', account.website]) {
+      expect(html).toContain(`href="${href}"`);
+    }
+  });
+
+  it("MAIL-03 Its texts have a contrast of at least 4.5, whatever the card's colours, in the light and in the dark", async () => {
+    const own = await service.newStore();
+    for (const card_color of ['#FFFFFF', '#000000', '#FFD400', '#777777', '#0000FF']) {
+      const { html } = await receiveMail(own, { card_color, text_color: card_color });
+      expect([card_color, findUnreadable(html)]).toEqual([card_color, []]);
+    }
+  });
 });
+
+/** Enrols somebody with a new card, and returns their e-mail. */
+async function receiveMail(own: ContractClient, card: object): Promise<ReceivedMail> {
+  const customer = { email: `holder${++people}@mail.example` };
+  await enrolWithPage(own, { card, customer, links: true });
+  const [mail] = await eventually(
+    () => mailsTo(customer.email),
+    ({ length }) => length > 0,
+  );
+  if (!mail) throw new Error('no mail came');
+  return mail;
+}

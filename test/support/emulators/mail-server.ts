@@ -8,6 +8,8 @@ export type ReceivedMail = {
   text: string;
   /** Empty where there is none. */
   html: string;
+  /** By their content ids. */
+  pictures: Map<string, Buffer>;
   headers: string;
 };
 
@@ -93,15 +95,8 @@ export class MailServer {
 }
 
 function read(mail: string): Omit<ReceivedMail, 'to'> {
-  const { headers, header, content } = findPart(mail);
-  const [, boundary] = /boundary="([^"]+)"/.exec(header('content-type')) ?? [];
-  const parts =
-    boundary === undefined
-      ? [findPart(mail)]
-      : content
-          .split(`--${boundary}`)
-          .slice(1, -1)
-          .map((part) => findPart(part.slice(2)));
+  const { headers, header } = findPart(mail);
+  const parts = listParts(mail);
   const textOf = (type: string) =>
     parts
       .filter((part) => part.header('content-type').startsWith(type))
@@ -113,7 +108,26 @@ function read(mail: string): Omit<ReceivedMail, 'to'> {
     subject: decodeWords(header('subject')),
     text: textOf('text/plain'),
     html: textOf('text/html'),
+    pictures: new Map(
+      parts
+        .filter((part) => part.header('content-type').startsWith('image/'))
+        .map((part) => [
+          part.header('content-id').replaceAll(/[<>]/g, ''),
+          Buffer.from(part.content, 'base64'),
+        ]),
+    ),
   };
+}
+
+/** Lists the parts of a mail, also those within others. */
+function listParts(text: string): ReturnType<typeof findPart>[] {
+  const part = findPart(text);
+  const [, boundary] = /boundary="([^"]+)"/.exec(part.header('content-type')) ?? [];
+  if (boundary === undefined) return [part];
+  return part.content
+    .split(`--${boundary}`)
+    .slice(1, -1)
+    .flatMap((inner) => listParts(inner.slice(2)));
 }
 
 function findPart(text: string) {

@@ -11,7 +11,9 @@ import { LeaderLock } from '#database/leader-lock.js';
 import { QueueMetrics } from '#database/queue-metrics.js';
 import { MasterKeys } from '#database/master-keys.js';
 import { ProcessSession } from '#database/process-session.js';
+import { StripImages } from '#card-images/strip-images.service.js';
 import { CardMessageContents } from '#messages/card-message-contents.service.js';
+import { CardMessagePictures } from '#messages/card-message-pictures.service.js';
 import { CardMessageSending } from '#messages/card-message-sending.service.js';
 import { CARD_MESSAGES, CardMessages } from '#messages/card-messages.service.js';
 import { CardMessagesFollower } from '#messages/card-messages.subscription.js';
@@ -51,10 +53,11 @@ export class MessageFollower {
     const messages = new CardMessages(this.pool, session, get(DailyCounts));
     const metrics = new MessageMetrics(this.pool, new Registry());
     const smtp = new SmtpClient(config);
-    const contents = new CardMessageContents(get(ReadModels), config);
+    const contents = new CardMessageContents(this.pool, get(ReadModels), config);
     const cards = new CardMessageSending(
       messages,
       contents,
+      new CardMessagePictures(get(StripImages)),
       get(KnownErasures),
       smtp,
       new SmsClient(config),

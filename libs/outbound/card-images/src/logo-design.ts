@@ -13,12 +13,14 @@ export type LogoDesign = {
 /**
  * Sizes in pixels. A `wide` one shows the logo in its own proportions, at most so large, and transparent around it:
  * Apple's logo has 160 by 50 points. A `square` one has a ground: Apple's icon has 29 points, an app 192 and 512 pixels.
+ * A `banner` has the ground too, as wide as a strip of the double resolution, with the logo in its middle.
  * Launchers and Google cut a circle out of the others, so that the logo lies within.
  */
 export const LOGO_SIZES = {
   'wide@1x': { kind: 'wide', width: 160, height: 50 },
   'wide@2x': { kind: 'wide', width: 320, height: 100 },
   'wide@3x': { kind: 'wide', width: 480, height: 150 },
+  banner: { kind: 'banner', width: 750, height: 156, inner: { width: 480, height: 100 } },
   poster: { kind: 'wide', width: 1200, height: 400 },
   'icon@1x': { kind: 'square', side: 29 },
   'icon@2x': { kind: 'square', side: 58 },

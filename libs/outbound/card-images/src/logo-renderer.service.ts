@@ -40,6 +40,11 @@ export class LogoRenderer {
     const plate = await findPlate(picture, ground);
     const target = LOGO_SIZES[size];
     if (target.kind === 'wide') return renderWide(picture, plate, target);
+    if (target.kind === 'banner') {
+      const { width, height, inner } = target;
+      const wide = await renderWide(picture, plate, inner);
+      return renderCentered(await fitInto(wide, inner), { width, height }, ground);
+    }
     const { side } = target;
     if (target.kind === 'round') return renderRound(picture, plate, side, target.safe);
     const inner = Math.max(1, Math.round(side * (1 - 2 * ICON_MARGIN)));
@@ -117,18 +122,26 @@ async function renderRound(
   return renderOnGround(await fitInto(picture, area), plate, side);
 }
 
-async function renderOnGround(
-  { png, width, height }: Area & { png: Buffer },
+function renderOnGround(
+  picture: Area & { png: Buffer },
   { ground }: LogoPlate,
   side: number,
+): Promise<Buffer> {
+  return renderCentered(picture, { width: side, height: side }, ground);
+}
+
+async function renderCentered(
+  { png, width, height }: Area & { png: Buffer },
+  area: Area,
+  background: string,
 ): Promise<Buffer> {
   const { sharp } = await import('#kernel/pictures.js');
   const overlay: OverlayOptions = {
     input: png,
-    left: Math.round((side - width) / 2),
-    top: Math.round((side - height) / 2),
+    left: Math.round((area.width - width) / 2),
+    top: Math.round((area.height - height) / 2),
   };
-  return sharp({ create: { width: side, height: side, channels: 3, background: ground } })
+  return sharp({ create: { ...area, channels: 3, background } })
     .composite([overlay])
     .png()
     .timeout({ seconds: TIMEOUT_SECONDS })

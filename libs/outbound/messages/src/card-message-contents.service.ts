@@ -1,12 +1,17 @@
 import { Injectable } from '@nestjs/common';
+import { Pool } from 'pg';
 import { Config } from '#configuration/config.js';
+import { query } from '#database/connection.js';
 import { ReadModels } from '#event-store/read-models/read-models.js';
-import { toStoreLogoUrl } from '#accounts/account.dto.js';
 import { accountReadModel } from '#accounts/account.entity.js';
+import { toContactDetails } from '#accounts/contact-details.js';
 import { listSmsCountries } from '#accounts/sms-countries.js';
+import type { Card } from '#cards/card.js';
+import type { Reward } from '#rewards/reward.js';
 import { customerReadModel } from '#customers/customer.entity.js';
 import { customerCardReadModel } from '#stamping/customer-card.entity.js';
 import type { Contact } from './card-message.js';
+import type { PicturedCard } from './card-message-pictures.service.js';
 import type { CardMessageContent } from './card-message-texts.js';
 
 /** @property smsCountries the countries that the store sends SMS to */
@@ -14,13 +19,25 @@ export type FoundContent = {
   customerId: number;
   contact: Contact;
   content: CardMessageContent;
+  pictured: PicturedCard;
   smsCountries: string[];
+};
+
+type TemplateRow = { card: Card; rewards: Reward[] };
+
+const FIND_TEMPLATE = {
+  name: 'card_message_template',
+  text: `select c.state as card,
+           coalesce((select jsonb_agg(w.state) from rewards w
+             where w.card_id = c.id and w.deleted_at is null), '[]') as rewards
+         from cards c where c.id = $1`,
 };
 
 /** Loads the current data that a message is made from. */
 @Injectable()
 export class CardMessageContents {
   constructor(
+    private readonly pool: Pool,
     private readonly readModels: ReadModels,
     private readonly config: Config,
   ) {}
@@ -37,7 +54,10 @@ export class CardMessageContents {
     const store = await this.readModels.load(accountReadModel, card.accountId);
     if (!store) throw new Error(`customer card ${card.id} is of no store`);
     const { email, phone } = holder.state;
-    const { name, storeName, locale, logo } = store.state;
+    const { name, storeName, locale, addressForm, logo } = store.state;
+    const template = await this.findTemplate(card.cardId);
+    const { stampsCount } = card;
+    const { name: cardName, cardColor: color, stampsRequired } = template.card;
     const link = `${this.config.publicUrl}/passes/${card.uuid}`;
     return {
       customerId: holder.state.id,
@@ -45,11 +65,20 @@ export class CardMessageContents {
       content: {
         store: storeName ?? name,
         locale,
+        addressForm,
+        contact: toContactDetails(store.state),
         link,
-        logo: logo && toStoreLogoUrl(this.config.publicUrl, logo, '@mail'),
+        card: { name: cardName, color, stampsCount, stampsRequired },
       },
+      pictured: { ...template, stampsCount, logo },
       smsCountries: listSmsCountries(store.state),
     };
+  }
+
+  private async findTemplate(cardId: number): Promise<TemplateRow> {
+    const [row] = await query<TemplateRow>(this.pool, { ...FIND_TEMPLATE, values: [cardId] });
+    if (!row) throw new Error(`there is no card ${cardId}`);
+    return row;
   }
 
   private async card(id: number) {

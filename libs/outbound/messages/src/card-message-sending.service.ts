@@ -1,12 +1,19 @@
 import { Injectable, Logger } from '@nestjs/common';
 import { Config } from '#configuration/config.js';
+import { getErrorMessage } from '#kernel/errors.js';
 import type { Job, JobOutcome } from '#database/job-queue.js';
 import type { JobHandler } from '#database/job-runner.js';
 import { CapOverrides } from '#event-store/commands/cap-overrides.service.js';
 import { KnownErasures } from '#event-store/personal-keys/known-erasures.js';
 import { GIVE_UP_SECONDS, type MailOutcome } from './mail.js';
 import { chooseRoute, type MessageChannel, type Route } from './card-message.js';
-import { renderCardMail, renderCardSms, type CardMessageContent } from './card-message-texts.js';
+import {
+  renderCardMail,
+  renderCardSms,
+  type CardMessageContent,
+  type CardPictures,
+} from './card-message-texts.js';
+import { CardMessagePictures, type PicturedCard } from './card-message-pictures.service.js';
 import { CardMessageContents, type FoundContent } from './card-message-contents.service.js';
 import { CardMessages, type QueuedMessage } from './card-messages.service.js';
 import { MessageMetrics } from './message-metrics.service.js';
@@ -32,6 +39,7 @@ export class CardMessageSending {
   constructor(
     private readonly messages: CardMessages,
     private readonly contents: CardMessageContents,
+    private readonly pictures: CardMessagePictures,
     private readonly erasures: KnownErasures,
     private readonly smtp: SmtpClient,
     private readonly sms: SmsClient,
@@ -78,10 +86,12 @@ export class CardMessageSending {
     }
     const { messagesPerAddressPerDay } = this.config;
     if (!(await this.messages.countForAddress(message, route, messagesPerAddressPerDay))) return;
+    const pictures =
+      channel === 'email' ? await this.drawPictures(message, content.pictured) : null;
     const read = { subjectId: content.customerId, readAt };
     const now = () => performance.now();
     const outcome = await this.erasures.send(read, now, ({ erased, mayBeSent }) =>
-      this.send({ ...route, id: message.id }, content.content, {
+      this.send({ ...route, id: message.id }, content.content, pictures, {
         cut: AbortSignal.any([cut, erased]),
         mayBeSent,
       }),
@@ -104,6 +114,19 @@ export class CardMessageSending {
     return this.messages.record(message, 'sent', { providerId });
   }
 
+  /** @returns null when they cannot be drawn: the link to the card matters more */
+  private async drawPictures(
+    { id }: QueuedMessage,
+    pictured: PicturedCard,
+  ): Promise<CardPictures | null> {
+    try {
+      return await this.pictures.draw(pictured);
+    } catch (error) {
+      this.log.warn(`message ${id} is sent without pictures (${getErrorMessage(error)})`);
+      return null;
+    }
+  }
+
   private async hasSentTooMany(accountId: number): Promise<boolean> {
     const { smsPerDay } = this.config.limits;
     const max = await this.overrides.getMax('sms_per_day', accountId, smsPerDay);
@@ -118,10 +141,11 @@ export class CardMessageSending {
   private send(
     { channel, to, id }: { channel: MessageChannel; to: string; id: string },
     content: CardMessageContent,
+    pictures: CardPictures | null,
     { cut, mayBeSent }: { cut: AbortSignal; mayBeSent: () => boolean },
   ): Promise<Outcome> {
     return channel === 'email'
-      ? this.smtp.send(id, { to, ...renderCardMail(content) }, cut, mayBeSent)
+      ? this.smtp.send(id, { to, ...renderCardMail(content, pictures) }, cut, mayBeSent)
       : this.sms.send({ id, to, text: renderCardSms(content) }, cut, mayBeSent);
   }
 }

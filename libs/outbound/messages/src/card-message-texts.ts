@@ -1,7 +1,13 @@
-import { loadTemplate } from '#kernel/templates.js';
-import { getTranslations } from '#translations/translations.js';
-import type { Mail } from './mail.js';
+import type { AddressForm } from '#translations/customer-texts.js';
+import {
+  formatCount,
+  getCustomerTranslations,
+  type Localization,
+} from '#translations/translations.js';
+import type { ContactDetails } from '#accounts/account.events.js';
+import type { IllustratedMail, MailPicture } from './mail.js';
 import { MAX_SMS_SEPTETS, toPlainText, countSeptets } from './gsm-7.js';
+import { renderStoreMail } from './store-mail.js';
 
 /** The data that the texts are rendered from. None of them was typed by the recipient. */
 export type CardMessageContent = {
@@ -9,16 +15,14 @@ export type CardMessageContent = {
   store: string;
   /** The store's locale, a BCP 47 tag. */
   locale: string;
+  addressForm: AddressForm | null;
+  contact: ContactDetails;
   link: string;
-  /** The address of the store's logo; null without one. */
-  logo: string | null;
+  card: { name: string; color: string; stampsCount: number; stampsRequired: number };
 };
 
-/** Renders HTML that all mail programs understand: inline styles, with colours that suit light and dark. */
-const mailView = loadTemplate<
-  Record<'lang' | 'subject' | 'intro' | 'open' | 'link' | 'advice' | 'why' | 'store', string> &
-    Pick<CardMessageContent, 'logo'>
->(import.meta.url, './views/card-mail.eta');
+/** The pictures of a card. @property logo null without one */
+export type CardPictures = { logo: MailPicture | null; strip: MailPicture };
 
 /** A shorter name would say nothing: the message is then sent in two segments instead. */
 const MIN_NAME_LENGTH = 10;
@@ -31,38 +35,50 @@ export function toSingleLine(name: string): string {
   return name.replaceAll(INVISIBLE, ' ').replaceAll(/\s+/g, ' ').trim();
 }
 
-/** Renders a mail in the store's name: as text, and as HTML with its logo and one button. It has no other link. */
-export function renderCardMail({
-  store: name,
-  locale,
-  link,
-  logo,
-}: CardMessageContent): Omit<Mail, 'to'> {
+/**
+ * Renders a mail in the store's name, as text and as HTML with the picture of the card. It has no link but the card's and
+ * those of the store's contact details.
+ */
+export function renderCardMail(
+  content: CardMessageContent,
+  pictures: CardPictures | null,
+): Omit<IllustratedMail, 'to'> {
+  const { store: name, locale, addressForm, contact, link, card } = content;
   const store = toSingleLine(name);
-  const { t: translations, locale: lang } = getTranslations(locale);
-  const t = translations.cardMessage;
-  const paragraphs = [t.intro(store), link, t.advice, t.why(store), store];
-  return {
-    fromName: store,
+  const localization = getCustomerTranslations({ locale, addressForm });
+  const t = localization.t.cardMessage;
+  return renderStoreMail({
+    lang: localization.locale,
+    store,
+    contact,
+    accent: card.color,
+    pictures,
     subject: t.subject(store),
-    text: `${paragraphs.join('\n\n')}\n`,
-    html: mailView({
-      lang,
-      subject: t.subject(store),
-      intro: t.intro(store),
-      open: t.open,
-      link,
-      advice: t.advice,
-      why: t.why(store),
-      store,
-      logo,
-    }),
-  };
+    summary: { name: toSingleLine(card.name), text: summarizeBalance(card, localization) },
+    title: t.intro,
+    button: { text: t.open, link },
+    paragraphs: [t.advice],
+    why: t.why,
+  });
+}
+
+function summarizeBalance(
+  { stampsCount, stampsRequired }: CardMessageContent['card'],
+  localization: Localization,
+): string {
+  const { card, stamps } = localization.t;
+  if (stampsCount > stampsRequired) return formatCount(stamps.count, stampsCount, localization);
+  const numbers = new Intl.NumberFormat(localization.locale);
+  return card.stampsOf(numbers.format(stampsCount), numbers.format(stampsRequired));
 }
 
 /** Renders an SMS: one segment of GSM-7 when that has the name's characters, with the name shortened to fit. */
-export function renderCardSms({ store: name, locale, link }: CardMessageContent): string {
-  const t = getTranslations(locale).t.cardMessage;
+export function renderCardSms({
+  store: name,
+  link,
+  ...language
+}: Pick<CardMessageContent, 'store' | 'locale' | 'addressForm' | 'link'>): string {
+  const t = getCustomerTranslations(language).t.cardMessage;
   const store = toSingleLine(name);
   const whole = toPlainText(t.sms(store, link));
   const septets = countSeptets(whole);

@@ -11,6 +11,13 @@ export type Mail = {
   fromName?: string;
 };
 
+/**
+ * A PNG in the HTML, where its address is `cid:` and its name. Mail programs show it at once, while most ask before they
+ * load one from elsewhere. Nobody learns when the e-mail is opened, either.
+ */
+export type MailPicture = { cid: string; png: Buffer };
+export type IllustratedMail = Mail & { pictures: MailPicture[] };
+
 export type MailOutcome =
   | { kind: 'sent' }
   /** The server does not know the recipient, so a retry would not help. */

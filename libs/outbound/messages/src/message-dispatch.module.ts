@@ -1,4 +1,6 @@
 import { Module } from '@nestjs/common';
+import { StripImagesModule } from '#card-images/strip-images.module.js';
+import { CardMessagePictures } from './card-message-pictures.service.js';
 import { CardMessagesFollower } from './card-messages.subscription.js';
 import { CardMessageSending } from './card-message-sending.service.js';
 import { MailQueue } from './mail-queue.service.js';
@@ -12,9 +14,10 @@ import { SmtpClient } from './smtp.client.js';
 
 /** Sends messages, in the dispatcher. */
 @Module({
-  imports: [MessagesModule],
+  imports: [MessagesModule, StripImagesModule],
   providers: [
     CardMessagesFollower,
+    CardMessagePictures,
     CardMessageSending,
     MailQueue,
     MessageDispatch,

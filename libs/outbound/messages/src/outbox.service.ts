@@ -108,7 +108,7 @@ export class Outbox {
     const channel = isOpen && route.kind !== 'drop' ? route.channel : row.channel;
     const { subject, text } =
       channel === 'email'
-        ? renderCardMail(content.content)
+        ? renderCardMail(content.content, null)
         : { subject: null, text: renderCardSms(content.content) };
     const to = channel === 'email' ? content.contact.email : content.contact.phone;
     return { entry, preview: { to, subject, text }, canBeSent: isOpen && route.kind === 'send' };

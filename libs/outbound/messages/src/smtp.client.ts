@@ -5,7 +5,7 @@ import type { MailServer } from '#configuration/setting-decorators.js';
 import { createCheckedBody } from '#sending/outbound-http.client.js';
 import { OutboundTunnels } from '#sending/outbound-tunnels.client.js';
 import { ProxyError } from '#sending/proxy-tunnel.client.js';
-import type { Mail, MailOutcome } from './mail.js';
+import type { IllustratedMail, Mail, MailOutcome, MailPicture } from './mail.js';
 
 /** The time from the lookup of the name to the server's last reply. */
 const DEADLINE_MS = 30_000;
@@ -31,7 +31,7 @@ export class SmtpClient {
    */
   async send(
     id: string,
-    mail: Mail,
+    mail: Mail | IllustratedMail,
     cut: AbortSignal,
     mayBeSent: () => boolean = () => true,
   ): Promise<MailOutcome> {
@@ -66,6 +66,7 @@ export class SmtpClient {
         subject: mail.subject,
         text: mail.text,
         ...(mail.html !== undefined && { html: mail.html }),
+        ...('pictures' in mail && { attachments: mail.pictures.map(toAttachment) }),
         messageId: `<${id}@${getDomain(settings.from)}>`,
         headers: { 'Auto-Submitted': 'auto-generated' },
         disableFileAccess: true,
@@ -93,6 +94,17 @@ function toTransportOptions({ host, port, tls, login }: MailServer) {
     connectionTimeout: SILENCE_TIMEOUT_MS,
     greetingTimeout: SILENCE_TIMEOUT_MS,
     socketTimeout: SILENCE_TIMEOUT_MS,
+  };
+}
+
+/** Converts a picture to a part beside the HTML that shows it, which mail programs do not list as a file. */
+function toAttachment({ cid, png }: MailPicture) {
+  return {
+    cid,
+    content: png,
+    filename: `${cid}.png`,
+    contentType: 'image/png',
+    contentDisposition: 'inline' as const,
   };
 }
 

@@ -1,0 +1,44 @@
+import { Injectable } from '@nestjs/common';
+import { createLogoDesign } from '#card-images/logo-design.js';
+import { countFilledStamps, createStripDesign } from '#card-images/strip-design.js';
+import { StripImages } from '#card-images/strip-images.service.js';
+import type { Card } from '#cards/card.js';
+import type { Reward } from '#rewards/reward.js';
+import type { CardPictures } from './card-message-texts.js';
+
+/**
+ * What the pictures in an e-mail show.
+ * @property rewards those of the card that are not deleted
+ * @property logo SHA-256 of the store's logo, in hex; null without one
+ */
+export type PicturedCard = {
+  card: Card;
+  rewards: Reward[];
+  stampsCount: number;
+  logo: string | null;
+};
+
+/** Draws the pictures in e-mails: a card as it looks in a wallet, with the store's logo above the stamps. */
+@Injectable()
+export class CardMessagePictures {
+  constructor(private readonly images: StripImages) {}
+
+  /** @throws UnavailableError when too many images are waiting to be drawn */
+  async draw({ card, rewards, stampsCount, logo }: PicturedCard): Promise<CardPictures> {
+    const design = createStripDesign(card, rewards);
+    const hash = await this.images.remember(card.accountId, design);
+    const strip = await this.images.findPng(hash, countFilledStamps(stampsCount, design), '2x');
+    if (!strip) throw new Error(`the strip of card ${card.id} could not be drawn`);
+    return {
+      logo: logo === null ? null : { cid: 'logo', png: await this.drawLogo(card, logo) },
+      strip: { cid: 'card', png: strip },
+    };
+  }
+
+  private async drawLogo({ accountId, cardColor }: Card, logo: string): Promise<Buffer> {
+    const hash = await this.images.remember(accountId, createLogoDesign(logo, cardColor));
+    const banner = await this.images.findLogoPng(hash, 'banner');
+    if (!banner) throw new Error(`the logo ${logo} could not be drawn`);
+    return banner;
+  }
+}
