@@ -13,6 +13,7 @@ export const CUSTOMER_SECTIONS = [
   'wallet',
   'contact',
   'card',
+  'notice',
   'applePass',
   'googlePass',
   'cardMessage',

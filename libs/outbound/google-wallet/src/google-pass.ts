@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { renderZonedTime } from '#kernel/zoned-time.js';
 import { toCanonicalJson } from '#event-store/port/canonical-json.js';
 import type { Translations } from '#translations/en.js';
-import { getCustomerTranslations, type CustomerLanguage } from '#translations/translations.js';
+import { getCustomerTranslations } from '#translations/translations.js';
 import { toPhoneLink } from '#accounts/contact-details.js';
 import type { BarcodeFormat } from '#cards/card.events.js';
 import { isExpired } from '#cards/card.js';
@@ -198,7 +198,10 @@ export function renderNoticeMessage(
   const end = new Date(changedAt.getTime() + MESSAGE_LIFETIME_MS);
   return {
     id: `${kind}_${tag}`,
-    header: kind === 'unlocked' ? getCustomerTranslations(content).t.googlePass.unlocked : content.card.name,
+    header:
+      kind === 'unlocked'
+        ? getCustomerTranslations(content).t.googlePass.unlocked
+        : content.card.name,
     body: text,
     displayInterval: { end: { date: end.toISOString() } },
   };

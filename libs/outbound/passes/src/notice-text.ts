@@ -1,4 +1,8 @@
-import { formatCount, getTranslations, type Localization } from '#translations/translations.js';
+import {
+  formatCount,
+  getCustomerTranslations,
+  type Localization,
+} from '#translations/translations.js';
 import type { CardMessages } from '#cards/card.events.js';
 import { fillMessage, hasNumber, type Placeholder } from '#cards/card-messages.js';
 import type { PassContent } from './pass-content.js';
@@ -18,7 +22,7 @@ export function writeNotice(notice: PassNotice, content: PassContent): NoticeTex
   if (notice.kind === 'stamped' && notice.stamps <= 0) {
     return { text: null, hasCount: false, isOwn: false };
   }
-  const localization = getTranslations(content.locale);
+  const localization = getCustomerTranslations(content);
   const own = content.messages[OWN_MESSAGES[notice.kind]];
   const text =
     own === null ? undefined : fillMessage(own, listValues(notice, content, localization));

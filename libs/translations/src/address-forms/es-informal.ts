@@ -26,7 +26,12 @@ export const esInformal: CustomerTextChanges = {
       'Para tener la tarjeta a mano: toca «Compartir» y luego «Añadir a pantalla de inicio».',
     notFoundWhy:
       'Puede que el enlace esté incompleto o que la tarjeta se haya eliminado. Abre de nuevo el enlace de tu mensaje, o escanea el cartel en la tienda para obtener una tarjeta nueva.',
-    noticeRedeemed: (reward) => `${reward}: canjeado. ¡Que lo disfrutes!`,
+  },
+  notice: {
+    toReward: (text, count, reward) =>
+      `${count === 1 ? 'Falta' : 'Faltan'} ${stamps(text, count)} para tu premio: ${reward}.`,
+    unlocked: (reward) => `Tu premio está listo: ${reward}.`,
+    redeemed: (reward) => `Premio canjeado: ${reward}. ¡Que lo disfrutes!`,
   },
   applePass: {
     balance: (text, count) => `Tienes ${stamps(text, count)}.`,
@@ -34,7 +39,6 @@ export const esInformal: CustomerTextChanges = {
   },
   googlePass: {
     ready: 'Disponible para ti',
-    unlocked: { body: (reward) => `Disponible para ti: ${reward}` },
   },
   cardMessage: {
     subject: (store) => `Tu tarjeta de sellos de ${store}`,

@@ -24,7 +24,12 @@ export const frInformal: CustomerTextChanges = {
       'Pour garder la carte à portée de main : touche « Partager », puis « Sur l’écran d’accueil ».',
     notFoundWhy:
       'Le lien est peut-être incomplet, ou la carte a été supprimée. Ouvre à nouveau le lien de ton message, ou scanne l’affiche en magasin pour obtenir une nouvelle carte.',
-    noticeRedeemed: (reward) => `${reward} : utilisé. Profites-en bien !`,
+  },
+  notice: {
+    toReward: (text, count, reward) =>
+      `Plus que ${stamps(text, count)} avant ta récompense : ${reward}.`,
+    unlocked: (reward) => `Ta récompense t’attend : ${reward}.`,
+    redeemed: (reward) => `Récompense utilisée : ${reward}. Profites-en bien !`,
   },
   applePass: {
     balance: (text, count) => `Tu as ${stamps(text, count)}.`,

@@ -130,7 +130,7 @@ export const cardPages: Translations['cardPages'] = {
   stampMessageHint:
     'Zum Beispiel „Noch {missing} bis zum Gratiskaffee“: {missing} sind die Stempel, die noch fehlen.',
   rewardMessage: 'Wenn eine Prämie bereitliegt',
-  rewardMessageHint: 'Zum Beispiel „{reward}: Wir freuen uns auf dich!“',
+  rewardMessageHint: 'Zum Beispiel „{reward}: Viel Freude damit!“',
   redemptionMessage: 'Nach dem Einlösen',
   barcode: 'Barcode',
   barcodeHint: 'Was Ihr Scanner lesen kann. Die meisten lesen QR-Codes.',
