@@ -26,6 +26,7 @@ import { ExportsModule } from '#exports/exports.module.js';
 import { StatisticsModule } from '#statistics/statistics.module.js';
 import { SubscriptionsModule } from '#subscriptions/subscriptions.module.js';
 import { WalletStateModule } from '#passes/wallet-state.module.js';
+import { AnnouncementsModule } from '#announcements/announcements.module.js';
 import { PublicImagesModule } from '#card-images/strip-images.module.js';
 import { PagesModule } from '#pages/pages.module.js';
 import { SignInModule } from '#sign-in/sign-in.module.js';
@@ -86,6 +87,7 @@ export class ApiModule {
         TransparencyModule,
         SubscriptionsModule,
         WalletStateModule,
+        AnnouncementsModule,
         PublicImagesModule,
         PagesModule,
         SignInModule,

@@ -23,6 +23,7 @@ import { GoogleObjectSender } from '#google-wallet/google-object.sender.js';
 import { GoogleSendingModule } from '#google-wallet/google-wallet.module.js';
 import { ApplePushes } from '#apple-wallet/apple-pushes.service.js';
 import { ApplePushModule } from '#apple-wallet/apple-wallet.module.js';
+import { AnnouncementDispatchModule } from '#announcements/announcement-dispatch.module.js';
 import { GeocodingModule } from '#geocoding/geocoding.module.js';
 import { customerSubjects } from '#stamping/customer-subjects.js';
 import { plainTables, readModels } from '../../read-models.js';
@@ -31,6 +32,10 @@ import { migrations } from '../../schema/migrations.js';
 @Module({})
 export class DispatcherModule {
   static forRoot(config: Config): DynamicModule {
+    const passes = PassDispatchModule.forRoot(
+      [ApplePushModule, GoogleSendingModule, WebPushSendingModule],
+      [ApplePushes, GoogleClassSender, GoogleObjectSender, WebPushes],
+    );
     return {
       module: DispatcherModule,
       imports: [
@@ -48,10 +53,8 @@ export class DispatcherModule {
         TransparencyLogModule,
         DispatchModule,
         GeocodingModule,
-        PassDispatchModule.forRoot(
-          [ApplePushModule, GoogleSendingModule, WebPushSendingModule],
-          [ApplePushes, GoogleClassSender, GoogleObjectSender, WebPushes],
-        ),
+        passes,
+        AnnouncementDispatchModule.forRoot(passes),
       ],
       providers: [AddressUpkeep, BackupMetrics, Readiness, RoleWarning, ServerLogWarning],
     };

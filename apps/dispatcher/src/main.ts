@@ -34,6 +34,8 @@ import { DecoyCardCleanup } from '#passes/decoy-card-cleanup.service.js';
 import { CheckpointSigning } from '#transparency/checkpoint-signing.service.js';
 import { TransparencyLog } from '#transparency/transparency-log.subscription.js';
 import { AppleCertificate } from '#apple-wallet/apple-certificate.service.js';
+import { AnnouncementDispatch } from '#announcements/announcement-dispatch.service.js';
+import { RuleChecks } from '#announcements/rule-checks.service.js';
 import { GeocodingSubscription } from '#geocoding/geocoding.subscription.js';
 import { createNodeAgents } from '#sending/outbound-node-agent.client.js';
 import { WebhookDispatch } from '#dispatch/webhook-dispatch.service.js';
@@ -60,6 +62,7 @@ const FOLLOWERS = [
   RetirementNotices,
   MessageRetention,
   ImportDispatch,
+  RuleChecks,
 ] as const;
 
 // Young garbage is collected all the time. One thread is faster at it than several, which would take the processor away
@@ -99,7 +102,8 @@ async function run(stopRequest: StopRequest): Promise<void> {
   await listenForMetrics(config, 'dispatcher', app.get(Registry, { strict: false }));
   await app.get(ProcessSession, { strict: false }).start('dispatcher');
   const [messages, passes] = [app.get(MessageDispatch), app.get(PassDispatch)];
-  for (const sending of [webhooks, messages, passes]) sending.start();
+  const announcements = app.get(AnnouncementDispatch);
+  for (const sending of [webhooks, messages, passes, announcements]) sending.start();
   const stopping = new AbortController();
   const followers = FOLLOWERS.map((follower) => app.get(follower).run(stopping.signal));
   const checking = app
@@ -117,6 +121,7 @@ async function run(stopRequest: StopRequest): Promise<void> {
     webhooks.stop(FINISH_WITHIN_MS),
     messages.stop(FINISH_WITHIN_MS),
     passes.stop(FINISH_WITHIN_MS),
+    announcements.stop(FINISH_WITHIN_MS),
   ]);
   await app.close();
   log.log(`stopped by ${signal}${left > 0 ? `; ${left} deliveries will be sent again` : ''}`);

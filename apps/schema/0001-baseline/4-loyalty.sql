@@ -62,7 +62,8 @@ create table cards (
   hash bytea not null,
   projection_version int not null,
   state jsonb not null,
-  name text generated always as (state ->> 'name') stored
+  name text generated always as (state ->> 'name') stored,
+  stamps_required bigint generated always as ((state ->> 'stampsRequired')::bigint) stored
 ) with (fillfactor = 70);
 create index cards_account on cards (account_id, id);
 create index cards_projection_version on cards (projection_version);
@@ -78,7 +79,9 @@ create table rewards (
   projection_version int not null,
   state jsonb not null,
   card_id bigint generated always as ((state ->> 'cardId')::bigint) stored,
-  deleted_at text generated always as (state ->> 'deletedAt') stored
+  deleted_at text generated always as (state ->> 'deletedAt') stored,
+  stamps_required bigint generated always as ((state ->> 'stampsRequired')::bigint) stored,
+  active boolean generated always as ((state ->> 'active')::boolean) stored
 ) with (fillfactor = 70);
 create index rewards_account on rewards (account_id, id);
 create index rewards_card on rewards (card_id);
@@ -115,7 +118,14 @@ create table customers (
   birthday_month smallint generated always as (substr(state ->> 'birthday', 6, 2)::smallint) stored,
   -- the poster at which they signed up, and whether they scanned it
   poster_id bigint generated always as ((state -> 'signup' ->> 'posterId')::bigint) stored,
-  poster_scanned boolean generated always as ((state -> 'signup' ->> 'isScanned')::boolean) stored
+  poster_scanned boolean generated always as ((state -> 'signup' ->> 'isScanned')::boolean) stored,
+  -- for messages: how they can be reached, and on which day, as in 12-31
+  has_email boolean generated always as (state ->> 'email' is not null) stored,
+  has_phone boolean generated always as (coalesce(state ->> 'phone' like '+%', false)) stored,
+  marketing_consent boolean generated always as ((state ->> 'marketingConsent')::boolean) stored,
+  sms_consent boolean generated always as ((state ->> 'smsConsent')::boolean) stored,
+  birthday_date text generated always as (substr(state ->> 'birthday', 6, 5)) stored,
+  created_at text collate "C" generated always as (state ->> 'createdAt') stored
 ) with (
   fillfactor = 70, autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_insert_scale_factor = 0.02,
   autovacuum_analyze_scale_factor = 0.02

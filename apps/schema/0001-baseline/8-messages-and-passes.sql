@@ -89,6 +89,147 @@ create table signup_holds (
 );
 create index signup_holds_until on signup_holds (until);
 
+create sequence announcements_id as bigint;
+
+-- Messages that a store writes to its customers once. Also the queue of those that are being addressed.
+create table announcements (
+  id bigint primary key,
+  account_id bigint not null,
+  state text not null check (state in ('draft', 'scheduled', 'sending', 'sent', 'cancelled')),
+  title text not null,
+  text text not null,
+  -- in the order of preference
+  channels text[] not null,
+  -- the filters of the list of customers
+  audience jsonb not null,
+  send_at timestamptz,
+  -- who sent it
+  actor jsonb,
+  created_at timestamptz not null,
+  updated_at timestamptz not null,
+  started_at timestamptz,
+  finished_at timestamptz,
+  -- the last customer to whom it was addressed
+  last_customer_id bigint not null default 0,
+  -- whether it was addressed to all
+  is_addressed boolean not null default false,
+  -- what became of its messages, once all have their outcome
+  counts jsonb,
+  attempts int not null default 0,
+  -- null: nothing to do; during an attempt the end of the lease
+  due_at timestamptz,
+  reason text,
+  -- the process that holds the lease, until it ends
+  process int
+) with (fillfactor = 70);
+create index announcements_account on announcements (account_id, id);
+create index announcements_due on announcements (account_id, due_at)
+  where due_at is not null;
+create index announcements_process on announcements (process)
+  where process is not null and due_at is not null;
+-- For the quota of a day.
+create index announcements_sent on announcements (account_id, send_at)
+  where state in ('scheduled', 'sending', 'sent');
+
+create sequence message_rules_id as bigint;
+
+-- Rules by which a store writes to customers when something happens, or does not.
+create table message_rules (
+  id bigint primary key,
+  account_id bigint not null,
+  kind text not null check (kind in ('stamps_away', 'reward_unused', 'birthday', 'inactive')),
+  -- stamps, or days; null for birthdays
+  threshold int,
+  -- null: whichever card
+  card_id bigint,
+  title text not null,
+  text text not null,
+  channels text[] not null,
+  enabled boolean not null,
+  created_at timestamptz not null,
+  updated_at timestamptz not null,
+  deleted_at timestamptz,
+  -- Up to where the occasions of the rule were looked for: the last entry of the history, and the time.
+  checked_seq bigint not null default 0,
+  checked_until timestamptz not null,
+  -- null: it is disabled
+  next_check_at timestamptz
+) with (fillfactor = 70);
+create index message_rules_account on message_rules (account_id, id)
+  where deleted_at is null;
+create index message_rules_next on message_rules (next_check_at)
+  where next_check_at is not null;
+
+-- How a store writes to its customers; no row: by the defaults.
+create table message_settings (
+  account_id bigint primary key,
+  -- of the store's days; null: none
+  quiet_from time,
+  quiet_to time,
+  max_per_week int not null
+);
+
+-- A message to each customer: what is to be sent, and what became of it. Ids only, as for card links. The text is that
+-- of the announcement; of a rule, as it was when the message was enqueued.
+create table customer_messages (
+  id bigint generated always as identity primary key,
+  uuid uuid not null default gen_random_uuid(),
+  account_id bigint not null,
+  announcement_id bigint,
+  rule_id bigint,
+  -- What a rule sends it for: the same occasion once.
+  occasion text collate "C",
+  customer_id bigint not null,
+  -- the pass that shows it, or whose page its link leads to
+  customer_card_id bigint,
+  title text,
+  text text,
+  state text not null check (state in ('queued', 'sent', 'failed', 'skipped')),
+  channel text check (channel in ('wallet', 'web_push', 'email', 'sms')),
+  -- why not
+  reason text,
+  -- Channels whose servers have refused it.
+  refused_channels text[] not null default '{}',
+  -- Set before it is handed over to a server that would send it twice.
+  handed_over_at timestamptz,
+  created_at timestamptz not null default now(),
+  finished_at timestamptz,
+  attempts int not null default 0,
+  -- of a message that is being sent or recorded, the end of the lease
+  due_at timestamptz,
+  process int,
+  check ((announcement_id is null) <> (rule_id is null)),
+  check (due_at is null or state in ('queued', 'sent'))
+) with (fillfactor = 70);
+create unique index customer_messages_announcement on customer_messages (announcement_id, customer_id)
+  where announcement_id is not null;
+create index customer_messages_announcement_state on customer_messages (announcement_id, state, customer_id)
+  where announcement_id is not null;
+create unique index customer_messages_occasion on customer_messages (rule_id, occasion)
+  where rule_id is not null;
+create index customer_messages_rule on customer_messages (rule_id, id)
+  where rule_id is not null;
+create index customer_messages_rule_recent on customer_messages (rule_id, created_at) include (state, channel)
+  where rule_id is not null;
+create index customer_messages_rule_state on customer_messages (rule_id, state, id)
+  where rule_id is not null;
+-- For the maximum of a week.
+create index customer_messages_customer on customer_messages (customer_id, created_at);
+create index customer_messages_due on customer_messages (channel, account_id, due_at)
+  where due_at is not null;
+create index customer_messages_process on customer_messages (process)
+  where process is not null and due_at is not null;
+-- For the cap.
+create index customer_messages_sms on customer_messages (account_id, finished_at)
+  where channel = 'sms' and state = 'sent';
+
+-- Cards whose holders want no messages.
+create table message_stops (
+  customer_card_id bigint primary key,
+  account_id bigint not null,
+  stopped_at timestamptz not null default now()
+);
+
 create sequence pass_tags as bigint;
 
 -- Notifies of tags that rose, in the same transaction. A payload takes 8000 bytes.
@@ -117,7 +258,10 @@ create table passes (
   -- The last change of the balance, and the last one that the customer is notified of.
   balance_tag bigint not null default 0,
   notice_tag bigint not null default 0,
-  notice jsonb
+  notice jsonb,
+  -- The last message of the store that the pass or the browser shows.
+  message_tag bigint not null default 0,
+  message jsonb
 );
 create index passes_account on passes (account_id, customer_card_id);
 create index passes_card on passes (card_id, customer_card_id);
@@ -165,6 +309,11 @@ create table pass_installations (
   last_synced_at timestamptz,
   last_error text,
   primary key (customer_card_id, platform)
+);
+
+-- Messages of stores that a pass shows without a notification, because the vendor's quota was used up.
+create table silent_messages (
+  message_id bigint primary key
 );
 
 -- Images that stores uploaded, cropped and encoded anew.
@@ -237,8 +386,9 @@ create table google_objects (
   account_id bigint not null,
   card_id bigint not null,
   sent_hash text,
-  -- The last notice that was sent, see passes.notice_tag.
+  -- The last notice that was sent, see passes.notice_tag, and the last message of the store.
   notified_tag bigint not null,
+  messaged_tag bigint not null default 0,
   leased_until timestamptz,
   process int
 ) with (fillfactor = 50);
@@ -278,8 +428,9 @@ create table web_push_subscriptions (
   -- Finds a browser's subscription again without its address.
   endpoint_hash bytea not null,
   sealed bytea not null,
-  -- The tag of the last notice that was sent.
+  -- The tag of the last notice that was sent, and of the last message of the store.
   notified_tag bigint not null,
+  messaged_tag bigint not null default 0,
   created_at timestamptz not null default now(),
   unique (customer_card_id, endpoint_hash)
 );

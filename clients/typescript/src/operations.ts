@@ -167,4 +167,46 @@ export const operations = {
     method: 'GET',
     path: '/api/v1/accounts/{account_id}/customers/{customer_id}/customer_cards/{id}/wallet',
   },
+  listAnnouncements: { method: 'GET', path: '/api/v1/accounts/{account_id}/announcements' },
+  createAnnouncement: { method: 'POST', path: '/api/v1/accounts/{account_id}/announcements' },
+  previewAnnouncement: {
+    method: 'POST',
+    path: '/api/v1/accounts/{account_id}/announcements/preview',
+  },
+  getAnnouncement: { method: 'GET', path: '/api/v1/accounts/{account_id}/announcements/{id}' },
+  updateAnnouncement: { method: 'PATCH', path: '/api/v1/accounts/{account_id}/announcements/{id}' },
+  sendAnnouncement: {
+    method: 'POST',
+    path: '/api/v1/accounts/{account_id}/announcements/{id}/send',
+  },
+  cancelAnnouncement: {
+    method: 'POST',
+    path: '/api/v1/accounts/{account_id}/announcements/{id}/cancel',
+  },
+  listAnnouncementRecipients: {
+    method: 'GET',
+    path: '/api/v1/accounts/{account_id}/announcements/{id}/recipients',
+  },
+  listMessageRules: { method: 'GET', path: '/api/v1/accounts/{account_id}/message_rules' },
+  createMessageRule: { method: 'POST', path: '/api/v1/accounts/{account_id}/message_rules' },
+  getMessageRule: { method: 'GET', path: '/api/v1/accounts/{account_id}/message_rules/{id}' },
+  updateMessageRule: { method: 'PATCH', path: '/api/v1/accounts/{account_id}/message_rules/{id}' },
+  deleteMessageRule: { method: 'DELETE', path: '/api/v1/accounts/{account_id}/message_rules/{id}' },
+  getMessageRuleReach: {
+    method: 'GET',
+    path: '/api/v1/accounts/{account_id}/message_rules/{id}/reach',
+  },
+  listMessageRuleReach: {
+    method: 'GET',
+    path: '/api/v1/accounts/{account_id}/message_rules/{id}/reach/customers',
+  },
+  listMessageRuleRecipients: {
+    method: 'GET',
+    path: '/api/v1/accounts/{account_id}/message_rules/{id}/recipients',
+  },
+  getMessageSettings: { method: 'GET', path: '/api/v1/accounts/{account_id}/message_settings' },
+  updateMessageSettings: {
+    method: 'PATCH',
+    path: '/api/v1/accounts/{account_id}/message_settings',
+  },
 } as const;

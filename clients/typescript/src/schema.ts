@@ -1267,6 +1267,288 @@ export interface paths {
     patch?: never;
     trace?: never;
   };
+  '/api/v1/accounts/{account_id}/announcements': {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    /**
+     * List announcements
+     * @description The announcements of a store, newest first.
+     *     For users with the role owner or manager.
+     */
+    get: operations['listAnnouncements'];
+    put?: never;
+    /**
+     * Create an announcement
+     * @description A draft, which nobody gets before it is sent.
+     *     For users with the role owner or manager.
+     */
+    post: operations['createAnnouncement'];
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
+  '/api/v1/accounts/{account_id}/announcements/preview': {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    get?: never;
+    put?: never;
+    /**
+     * Count whom an announcement would reach
+     * @description Sends and stores nothing. The number of customers by channel, and why the others are not reached.
+     *     For users with the role owner or manager.
+     */
+    post: operations['previewAnnouncement'];
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
+  '/api/v1/accounts/{account_id}/announcements/{id}': {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    /**
+     * Show an announcement
+     * @description Its state, and what became of its messages.
+     *     For users with the role owner or manager.
+     */
+    get: operations['getAnnouncement'];
+    put?: never;
+    post?: never;
+    delete?: never;
+    options?: never;
+    head?: never;
+    /**
+     * Update an announcement
+     * @description Only the given fields change. Possible until it begins.
+     *     For users with the role owner or manager.
+     */
+    patch: operations['updateAnnouncement'];
+    trace?: never;
+  };
+  '/api/v1/accounts/{account_id}/announcements/{id}/send': {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    get?: never;
+    put?: never;
+    /**
+     * Send an announcement
+     * @description Now, or at a time within a year. In the quiet hours of the store its messages wait for their end. Sending it again changes nothing; until it begins, another time moves it.
+     *     For users with the role owner or manager.
+     */
+    post: operations['sendAnnouncement'];
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
+  '/api/v1/accounts/{account_id}/announcements/{id}/cancel': {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    get?: never;
+    put?: never;
+    /**
+     * Cancel an announcement
+     * @description Possible until it begins. Cancelling it again changes nothing.
+     *     For users with the role owner or manager.
+     */
+    post: operations['cancelAnnouncement'];
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
+  '/api/v1/accounts/{account_id}/announcements/{id}/recipients': {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    /**
+     * List the recipients of an announcement
+     * @description Its messages by customer, each with its channel and what became of it.
+     *     For users with the role owner or manager.
+     */
+    get: operations['listAnnouncementRecipients'];
+    put?: never;
+    post?: never;
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
+  '/api/v1/accounts/{account_id}/message_rules': {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    /**
+     * List message rules
+     * @description The rules by which a store writes to customers, by id.
+     *     For users with the role owner or manager.
+     */
+    get: operations['listMessageRules'];
+    put?: never;
+    /**
+     * Create a message rule
+     * @description Disabled, unless you say otherwise, so that its reach can be looked at first. Each customer gets it once for an occasion.
+     *     For users with the role owner or manager.
+     */
+    post: operations['createMessageRule'];
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
+  '/api/v1/accounts/{account_id}/message_rules/{id}': {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    /**
+     * Show a message rule
+     * @description One rule, with what became of its messages of the last 30 days.
+     *     For users with the role owner or manager.
+     */
+    get: operations['getMessageRule'];
+    put?: never;
+    post?: never;
+    /**
+     * Delete a message rule
+     * @description It sends nothing any more, not even what was queued.
+     *     For users with the role owner or manager.
+     */
+    delete: operations['deleteMessageRule'];
+    options?: never;
+    head?: never;
+    /**
+     * Update a message rule
+     * @description Only the given fields change; the kind stays. Once enabled, it sends for what happens from then on.
+     *     For users with the role owner or manager.
+     */
+    patch: operations['updateMessageRule'];
+    trace?: never;
+  };
+  '/api/v1/accounts/{account_id}/message_rules/{id}/reach': {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    /**
+     * Count whom a rule would have reached
+     * @description In the last days, whether it was enabled or not: from the history, with the cards, rewards and consents as they are today, and without the maximum of a week.
+     *     For users with the role owner or manager.
+     */
+    get: operations['getMessageRuleReach'];
+    put?: never;
+    post?: never;
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
+  '/api/v1/accounts/{account_id}/message_rules/{id}/reach/customers': {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    /**
+     * List whom a rule would have reached
+     * @description The occasions of the last days, newest first.
+     *     For users with the role owner or manager.
+     */
+    get: operations['listMessageRuleReach'];
+    put?: never;
+    post?: never;
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
+  '/api/v1/accounts/{account_id}/message_rules/{id}/recipients': {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    /**
+     * List the recipients of a rule
+     * @description Its messages, newest first, each with its channel and what became of it.
+     *     For users with the role owner or manager.
+     */
+    get: operations['listMessageRuleRecipients'];
+    put?: never;
+    post?: never;
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
+  '/api/v1/accounts/{account_id}/message_settings': {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    /**
+     * Show the settings of messages
+     * @description The quiet hours of the store, and how many messages a customer gets in a week.
+     *     For users with the role owner or manager.
+     */
+    get: operations['getMessageSettings'];
+    put?: never;
+    post?: never;
+    delete?: never;
+    options?: never;
+    head?: never;
+    /**
+     * Update the settings of messages
+     * @description Only the given fields change. They apply to what is queued already.
+     *     For users with the role owner or manager.
+     */
+    patch: operations['updateMessageSettings'];
+    trace?: never;
+  };
 }
 export interface webhooks {
   'customer.created': {
@@ -1719,6 +2001,154 @@ export interface components {
       reason: string;
       /** @description A receipt number, which counts once in a store: the same one again gets the first response. After a reversal it may be used again on another customer card. */
       external_ref?: string | null;
+    };
+    Announcement: {
+      /**
+       * Format: int64
+       * @description The id.
+       */
+      id: number;
+      /**
+       * Format: int64
+       * @description The store.
+       */
+      account_id: number;
+      /**
+       * @description scheduled: begins at send_at; sending: it is being addressed and sent; sent: every message has its outcome
+       * @enum {string}
+       */
+      state: 'draft' | 'scheduled' | 'sending' | 'sent' | 'cancelled';
+      /** @description The headline, such as the subject of an e-mail. */
+      title: string;
+      /** @description What it says. */
+      text: string;
+      /** @description The channels in the order of preference. Each customer gets it by the first one that reaches them. */
+      channels: ('wallet' | 'web_push' | 'email' | 'sms')[];
+      /**
+       * Format: int64
+       * @description Only those who have this card; null: whoever has a card.
+       */
+      card_id: number | null;
+      /**
+       * Format: int64
+       * @description At least this many stamps: with card_id on that card, else on all together.
+       */
+      min_stamps: number | null;
+      /**
+       * Format: int64
+       * @description Born in this month, from 1 for January.
+       */
+      birthday_month: number | null;
+      /**
+       * Format: date-time
+       * @description There before this time, and without a change to any of their cards since.
+       */
+      inactive_since: string | null;
+      /**
+       * Format: date-time
+       * @description When it begins; null for a draft.
+       */
+      send_at: string | null;
+      /** @description What became of its messages. */
+      counts: components['schemas']['MessageCounts'];
+      /**
+       * Format: date-time
+       * @description When it was created.
+       */
+      created_at: string;
+      /**
+       * Format: date-time
+       * @description When it was last changed.
+       */
+      updated_at: string;
+      /**
+       * Format: date-time
+       * @description When its first message was addressed.
+       */
+      started_at: string | null;
+      /**
+       * Format: date-time
+       * @description When its last message came to its outcome, or it was cancelled.
+       */
+      finished_at: string | null;
+    };
+    AnnouncementChanges: {
+      /** @description The headline, such as the subject of an e-mail. */
+      title?: string;
+      /** @description What it says. */
+      text?: string;
+      /** @description The channels in the order of preference. Each customer gets it by the first one that reaches them. */
+      channels?: ('wallet' | 'web_push' | 'email' | 'sms')[];
+      /**
+       * Format: int64
+       * @description Only those who have this card; null: whoever has a card.
+       */
+      card_id?: number | null;
+      /**
+       * Format: int64
+       * @description At least this many stamps: with card_id on that card, else on all together.
+       */
+      min_stamps?: number | null;
+      /** @description Born in this month, from 1 for January. */
+      birthday_month?: number | null;
+      /**
+       * Format: date-time
+       * @description There before this time, and without a change to any of their cards since. A date without a time means the start of that day in the account’s time zone
+       */
+      inactive_since?: string | null;
+    };
+    AnnouncementInput: {
+      /** @description The channels in the order of preference. Each customer gets it by the first one that reaches them. Default: ["wallet","web_push","email","sms"]. */
+      channels?: ('wallet' | 'web_push' | 'email' | 'sms')[] | null;
+      /**
+       * Format: int64
+       * @description Only those who have this card; null: whoever has a card.
+       */
+      card_id?: number | null;
+      /**
+       * Format: int64
+       * @description At least this many stamps: with card_id on that card, else on all together.
+       */
+      min_stamps?: number | null;
+      /** @description Born in this month, from 1 for January. */
+      birthday_month?: number | null;
+      /**
+       * Format: date-time
+       * @description There before this time, and without a change to any of their cards since. A date without a time means the start of that day in the account’s time zone
+       */
+      inactive_since?: string | null;
+      /** @description The headline, such as the subject of an e-mail. */
+      title: string;
+      /** @description What it says. */
+      text: string;
+    };
+    AnnouncementPreviewInput: {
+      /** @description The channels in the order of preference. Each customer gets it by the first one that reaches them. Default: ["wallet","web_push","email","sms"]. */
+      channels?: ('wallet' | 'web_push' | 'email' | 'sms')[] | null;
+      /**
+       * Format: int64
+       * @description Only those who have this card; null: whoever has a card.
+       */
+      card_id?: number | null;
+      /**
+       * Format: int64
+       * @description At least this many stamps: with card_id on that card, else on all together.
+       */
+      min_stamps?: number | null;
+      /** @description Born in this month, from 1 for January. */
+      birthday_month?: number | null;
+      /**
+       * Format: date-time
+       * @description There before this time, and without a change to any of their cards since. A date without a time means the start of that day in the account’s time zone
+       */
+      inactive_since?: string | null;
+    };
+    AnnouncementSending: {
+      /**
+       * Format: date-time
+       * @description When it is sent; null: now. A date without a time means the start of that day in the account’s time zone
+       */
+      send_at?: string | null;
     };
     ApiToken: {
       /** @description The name that its user gave it. */
@@ -3934,6 +4364,281 @@ export interface components {
        */
       from_customer_id: number;
     };
+    MessageCounts: {
+      /**
+       * Format: int64
+       * @description The customers to whom it was addressed so far.
+       */
+      people: number;
+      /**
+       * Format: int64
+       * @description To be sent.
+       */
+      queued: number;
+      /**
+       * Format: int64
+       * @description Sent.
+       */
+      sent: number;
+      /**
+       * Format: int64
+       * @description Refused by a server, or given up.
+       */
+      failed: number;
+      /**
+       * Format: int64
+       * @description Not sent; the recipients have the reasons.
+       */
+      skipped: number;
+      /** @description How many were sent by each channel. */
+      sent_by: components['schemas']['ReachByChannel'];
+    };
+    MessageRecipient: {
+      /**
+       * Format: int64
+       * @description The id of the message to this customer.
+       */
+      id: number;
+      /**
+       * Format: int64
+       * @description The announcement; null for a rule.
+       */
+      announcement_id: number | null;
+      /**
+       * Format: int64
+       * @description The rule, else null.
+       */
+      rule_id: number | null;
+      /**
+       * Format: int64
+       * @description The customer.
+       */
+      customer_id: number;
+      /** @description Their present name; null once they are erased. */
+      customer_name: string | null;
+      /**
+       * Format: int64
+       * @description The card whose pass shows it, or whose page it leads to.
+       */
+      customer_card_id: number | null;
+      /**
+       * @description What became of it.
+       * @enum {string}
+       */
+      state: 'queued' | 'sent' | 'failed' | 'skipped';
+      /**
+       * @description The channel; null when none reaches them.
+       * @enum {string|null}
+       */
+      channel: 'wallet' | 'web_push' | 'email' | 'sms' | null;
+      /**
+       * @description Why it was not sent, or without a notification.
+       * @enum {string|null}
+       */
+      reason:
+        | 'no_card'
+        | 'no_pass'
+        | 'no_browser'
+        | 'no_email'
+        | 'no_phone'
+        | 'no_consent'
+        | 'stopped'
+        | 'not_set_up'
+        | 'country'
+        | 'too_many'
+        | 'past'
+        | 'erased'
+        | 'refused'
+        | 'unknown'
+        | 'quota'
+        | null;
+      /** @description false: it is on the pass without a notification, because Google shows three of a pass in 24 hours. */
+      notified: boolean;
+      /**
+       * Format: date-time
+       * @description When it is sent, or tried again.
+       */
+      due_at: string | null;
+      /**
+       * Format: date-time
+       * @description When it was addressed.
+       */
+      created_at: string;
+      /**
+       * Format: date-time
+       * @description When it came to its outcome.
+       */
+      finished_at: string | null;
+    };
+    MessageRule: {
+      /**
+       * Format: int64
+       * @description The id.
+       */
+      id: number;
+      /**
+       * Format: int64
+       * @description The store.
+       */
+      account_id: number;
+      /**
+       * @description stamps_away: a stamp brought a card within threshold stamps of a reward; reward_unused: a reward was ready for threshold days; birthday: it is their birthday; inactive: nothing happened to their cards for threshold days.
+       * @enum {string}
+       */
+      kind: 'stamps_away' | 'reward_unused' | 'birthday' | 'inactive';
+      /**
+       * Format: int64
+       * @description Stamps (1 to 10) for stamps_away, days for reward_unused (1 to 365) and inactive (1 to 730), null for birthday.
+       */
+      threshold: number | null;
+      /**
+       * Format: int64
+       * @description Only about this card; null: about whichever.
+       */
+      card_id: number | null;
+      /** @description The headline, such as the subject of an e-mail. */
+      title: string;
+      /** @description What it says. */
+      text: string;
+      /** @description The channels in the order of preference. Each customer gets it by the first one that reaches them. */
+      channels: ('wallet' | 'web_push' | 'email' | 'sms')[];
+      /** @description Whether it sends. It sends for what happens from then on. */
+      enabled: boolean;
+      /** @description What became of its messages. */
+      counts: components['schemas']['MessageCounts'];
+      /**
+       * Format: date-time
+       * @description When it was created.
+       */
+      created_at: string;
+      /**
+       * Format: date-time
+       * @description When it was last changed.
+       */
+      updated_at: string;
+    };
+    MessageRuleChanges: {
+      /** @description Stamps (1 to 10) for stamps_away, days for reward_unused (1 to 365) and inactive (1 to 730), null for birthday. */
+      threshold?: number | null;
+      /**
+       * Format: int64
+       * @description Only about this card; null: about whichever.
+       */
+      card_id?: number | null;
+      /** @description The headline, such as the subject of an e-mail. */
+      title?: string;
+      /** @description What it says. */
+      text?: string;
+      /** @description The channels in the order of preference. Each customer gets it by the first one that reaches them. */
+      channels?: ('wallet' | 'web_push' | 'email' | 'sms')[];
+      /** @description Whether it sends. It sends for what happens from then on. */
+      enabled?: boolean;
+    };
+    MessageRuleDay: {
+      /**
+       * Format: date
+       * @description The day at the store.
+       */
+      day: string;
+      /**
+       * Format: int64
+       * @description The messages that would have been due.
+       */
+      people: number;
+    };
+    MessageRuleInput: {
+      /**
+       * @description stamps_away: a stamp brought a card within threshold stamps of a reward; reward_unused: a reward was ready for threshold days; birthday: it is their birthday; inactive: nothing happened to their cards for threshold days.
+       * @enum {string}
+       */
+      kind: 'stamps_away' | 'reward_unused' | 'birthday' | 'inactive';
+      /** @description Stamps (1 to 10) for stamps_away, days for reward_unused (1 to 365) and inactive (1 to 730), null for birthday. */
+      threshold?: number | null;
+      /**
+       * Format: int64
+       * @description Only about this card; null: about whichever.
+       */
+      card_id?: number | null;
+      /** @description The headline, such as the subject of an e-mail. */
+      title: string;
+      /** @description What it says. */
+      text: string;
+      /** @description The channels in the order of preference. Each customer gets it by the first one that reaches them. Default: ["wallet","web_push","email","sms"]. */
+      channels?: ('wallet' | 'web_push' | 'email' | 'sms')[] | null;
+      /** @description Whether it sends. It sends for what happens from then on. Default: false. */
+      enabled?: boolean | null;
+    };
+    MessageRuleOccasion: {
+      /**
+       * Format: int64
+       * @description The customer.
+       */
+      customer_id: number;
+      /** @description Their present name; null once they are erased. */
+      customer_name: string | null;
+      /**
+       * Format: int64
+       * @description The card that it is about, if any.
+       */
+      customer_card_id: number | null;
+      /**
+       * Format: date-time
+       * @description When it would have been due, but for quiet hours.
+       */
+      at: string;
+      /**
+       * @description The channel that would reach them today; null: none.
+       * @enum {string|null}
+       */
+      channel: 'wallet' | 'web_push' | 'email' | 'sms' | null;
+    };
+    MessageRuleReach: {
+      /**
+       * Format: int64
+       * @description The customers whom the message is for.
+       */
+      people: number;
+      /**
+       * Format: int64
+       * @description Those of them whom one of the channels reaches.
+       */
+      reached: number;
+      /** @description How many by each channel. */
+      by_channel: components['schemas']['ReachByChannel'];
+      /**
+       * Format: int64
+       * @description Those whom no channel reaches.
+       */
+      unreached: number;
+      /** @description Why the channels do not reach those; everybody counts once for each channel. */
+      reasons: components['schemas']['UnreachedReason'][];
+      /**
+       * Format: int64
+       * @description The days that were looked at.
+       */
+      days: number;
+      /** @description The days on which somebody would have got one, oldest first. */
+      by_day: components['schemas']['MessageRuleDay'][];
+    };
+    MessageSettings: {
+      /** @description From this time of the store’s day nothing is sent, until quiet_to; null: messages go out at any time. */
+      quiet_from: string | null;
+      /** @description The time of day at which the quiet hours end. */
+      quiet_to: string | null;
+      /**
+       * Format: int64
+       * @description How many messages a customer may have got in seven days for a rule to send another one.
+       */
+      max_per_week: number;
+    };
+    MessageSettingsChanges: {
+      /** @description From this time of the store’s day nothing is sent, until quiet_to; null: messages go out at any time. */
+      quiet_from?: string | null;
+      /** @description The time of day at which the quiet hours end. */
+      quiet_to?: string | null;
+      /** @description How many messages a customer may have got in seven days for a rule to send another one. */
+      max_per_week?: number;
+    };
     Pagination: {
       /**
        * Format: int64
@@ -4201,6 +4906,49 @@ export interface components {
       marketing_consent?: boolean;
       /** @description Whether the customer agreed to text messages. */
       sms_consent?: boolean;
+    };
+    Reach: {
+      /**
+       * Format: int64
+       * @description The customers whom the message is for.
+       */
+      people: number;
+      /**
+       * Format: int64
+       * @description Those of them whom one of the channels reaches.
+       */
+      reached: number;
+      /** @description How many by each channel. */
+      by_channel: components['schemas']['ReachByChannel'];
+      /**
+       * Format: int64
+       * @description Those whom no channel reaches.
+       */
+      unreached: number;
+      /** @description Why the channels do not reach those; everybody counts once for each channel. */
+      reasons: components['schemas']['UnreachedReason'][];
+    };
+    ReachByChannel: {
+      /**
+       * Format: int64
+       * @description On the pass in Apple Wallet or Google Wallet.
+       */
+      wallet: number;
+      /**
+       * Format: int64
+       * @description In the browser in which the card was opened.
+       */
+      web_push: number;
+      /**
+       * Format: int64
+       * @description By e-mail.
+       */
+      email: number;
+      /**
+       * Format: int64
+       * @description By SMS.
+       */
+      sms: number;
     };
     RedeemInput: {
       /** @description true: the pass is updated without a message to its holder. Webhooks are sent all the same. Default: false. */
@@ -5142,6 +5890,31 @@ export interface components {
     StoreUpdatedWebhook:
       | components['schemas']['StoreUpdatedEvent']
       | components['schemas']['Store'];
+    UnreachedReason: {
+      /**
+       * @description The channel.
+       * @enum {string}
+       */
+      channel: 'wallet' | 'web_push' | 'email' | 'sms';
+      /**
+       * @description Why it does not reach them.
+       * @enum {string}
+       */
+      reason:
+        | 'no_card'
+        | 'no_pass'
+        | 'no_browser'
+        | 'no_email'
+        | 'no_phone'
+        | 'no_consent'
+        | 'stopped'
+        | 'not_set_up';
+      /**
+       * Format: int64
+       * @description How many of the unreached that is true of.
+       */
+      people: number;
+    };
     Versioning: {
       /** @description The version to use. */
       current: string;
@@ -9076,6 +9849,691 @@ export interface operations {
         };
       };
       404: components['responses']['NotFound'];
+      422: components['responses']['Rejected'];
+      default: components['responses']['OtherFailure'];
+    };
+  };
+  listAnnouncements: {
+    parameters: {
+      query?: {
+        /** @description How many elements at most, in about 4 MiB; the Link header leads to the next page while there is one */
+        limit?: number | null;
+        /** @description Where the page begins, as given by a Link header; without limit, the page holds all the rest, up to about 4 MiB */
+        cursor?: string | null;
+      };
+      header?: {
+        /** @description Is returned in the response and recorded in the history. Anything but 1 to 128 letters, digits, dots, underscores and hyphens is replaced. */
+        'X-Request-Id'?: components['parameters']['RequestId'];
+        /** @description handling=strict refuses a request that has a query parameter or a body field that the operation does not accept: 422 for each, and nothing happens. Otherwise they are ignored, and named in X-Unknown-Parameters. */
+        Prefer?: components['parameters']['Prefer'];
+      };
+      path: {
+        /** @description The id of one of the accounts that `GET /api/v1/accounts` lists. */
+        account_id: number;
+      };
+      cookie?: never;
+    };
+    requestBody?: never;
+    responses: {
+      /** @description Done */
+      200: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': components['schemas']['Announcement'][];
+        };
+      };
+      403: components['responses']['Forbidden'];
+      404: components['responses']['NotFound'];
+      422: components['responses']['Rejected'];
+      default: components['responses']['OtherFailure'];
+    };
+  };
+  createAnnouncement: {
+    parameters: {
+      query?: never;
+      header?: {
+        /** @description Makes it safe to send the request again: within 24 hours, the same key with the same body gets the first response and changes nothing. 1 to 255 printable ASCII characters; use a new key for each new action. */
+        'Idempotency-Key'?: components['parameters']['IdempotencyKey'];
+        /** @description Is returned in the response and recorded in the history. Anything but 1 to 128 letters, digits, dots, underscores and hyphens is replaced. */
+        'X-Request-Id'?: components['parameters']['RequestId'];
+        /** @description handling=strict refuses a request that has a query parameter or a body field that the operation does not accept: 422 for each, and nothing happens. Otherwise they are ignored, and named in X-Unknown-Parameters. */
+        Prefer?: components['parameters']['Prefer'];
+      };
+      path: {
+        /** @description The id of one of the accounts that `GET /api/v1/accounts` lists. */
+        account_id: number;
+      };
+      cookie?: never;
+    };
+    requestBody: {
+      content: {
+        'application/json': components['schemas']['AnnouncementInput'];
+      };
+    };
+    responses: {
+      /** @description Done */
+      201: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': components['schemas']['Announcement'];
+        };
+      };
+      403: components['responses']['Forbidden'];
+      404: components['responses']['NotFound'];
+      409: components['responses']['InProgress'];
+      422: components['responses']['Rejected'];
+      default: components['responses']['OtherFailure'];
+    };
+  };
+  previewAnnouncement: {
+    parameters: {
+      query?: never;
+      header?: {
+        /** @description Makes it safe to send the request again: within 24 hours, the same key with the same body gets the first response and changes nothing. 1 to 255 printable ASCII characters; use a new key for each new action. */
+        'Idempotency-Key'?: components['parameters']['IdempotencyKey'];
+        /** @description Is returned in the response and recorded in the history. Anything but 1 to 128 letters, digits, dots, underscores and hyphens is replaced. */
+        'X-Request-Id'?: components['parameters']['RequestId'];
+        /** @description handling=strict refuses a request that has a query parameter or a body field that the operation does not accept: 422 for each, and nothing happens. Otherwise they are ignored, and named in X-Unknown-Parameters. */
+        Prefer?: components['parameters']['Prefer'];
+      };
+      path: {
+        /** @description The id of one of the accounts that `GET /api/v1/accounts` lists. */
+        account_id: number;
+      };
+      cookie?: never;
+    };
+    requestBody?: {
+      content: {
+        'application/json': components['schemas']['AnnouncementPreviewInput'];
+      };
+    };
+    responses: {
+      /** @description Done */
+      200: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': components['schemas']['Reach'];
+        };
+      };
+      403: components['responses']['Forbidden'];
+      404: components['responses']['NotFound'];
+      409: components['responses']['InProgress'];
+      422: components['responses']['Rejected'];
+      default: components['responses']['OtherFailure'];
+    };
+  };
+  getAnnouncement: {
+    parameters: {
+      query?: never;
+      header?: {
+        /** @description Is returned in the response and recorded in the history. Anything but 1 to 128 letters, digits, dots, underscores and hyphens is replaced. */
+        'X-Request-Id'?: components['parameters']['RequestId'];
+        /** @description handling=strict refuses a request that has a query parameter or a body field that the operation does not accept: 422 for each, and nothing happens. Otherwise they are ignored, and named in X-Unknown-Parameters. */
+        Prefer?: components['parameters']['Prefer'];
+      };
+      path: {
+        /** @description The id of one of the accounts that `GET /api/v1/accounts` lists. */
+        account_id: number;
+        /** @description The id of one of the announcements that `GET …/announcements` lists. */
+        id: number;
+      };
+      cookie?: never;
+    };
+    requestBody?: never;
+    responses: {
+      /** @description Done */
+      200: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': components['schemas']['Announcement'];
+        };
+      };
+      403: components['responses']['Forbidden'];
+      404: components['responses']['NotFound'];
+      422: components['responses']['Rejected'];
+      default: components['responses']['OtherFailure'];
+    };
+  };
+  updateAnnouncement: {
+    parameters: {
+      query?: never;
+      header?: {
+        /** @description Makes it safe to send the request again: within 24 hours, the same key with the same body gets the first response and changes nothing. 1 to 255 printable ASCII characters; use a new key for each new action. */
+        'Idempotency-Key'?: components['parameters']['IdempotencyKey'];
+        /** @description Is returned in the response and recorded in the history. Anything but 1 to 128 letters, digits, dots, underscores and hyphens is replaced. */
+        'X-Request-Id'?: components['parameters']['RequestId'];
+        /** @description handling=strict refuses a request that has a query parameter or a body field that the operation does not accept: 422 for each, and nothing happens. Otherwise they are ignored, and named in X-Unknown-Parameters. */
+        Prefer?: components['parameters']['Prefer'];
+      };
+      path: {
+        /** @description The id of one of the accounts that `GET /api/v1/accounts` lists. */
+        account_id: number;
+        /** @description The id of one of the announcements that `GET …/announcements` lists. */
+        id: number;
+      };
+      cookie?: never;
+    };
+    requestBody?: {
+      content: {
+        'application/json': components['schemas']['AnnouncementChanges'];
+      };
+    };
+    responses: {
+      /** @description Done */
+      200: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': components['schemas']['Announcement'];
+        };
+      };
+      403: components['responses']['Forbidden'];
+      404: components['responses']['NotFound'];
+      409: components['responses']['InProgress'];
+      422: components['responses']['Rejected'];
+      default: components['responses']['OtherFailure'];
+    };
+  };
+  sendAnnouncement: {
+    parameters: {
+      query?: never;
+      header?: {
+        /** @description Makes it safe to send the request again: within 24 hours, the same key with the same body gets the first response and changes nothing. 1 to 255 printable ASCII characters; use a new key for each new action. */
+        'Idempotency-Key'?: components['parameters']['IdempotencyKey'];
+        /** @description Is returned in the response and recorded in the history. Anything but 1 to 128 letters, digits, dots, underscores and hyphens is replaced. */
+        'X-Request-Id'?: components['parameters']['RequestId'];
+        /** @description handling=strict refuses a request that has a query parameter or a body field that the operation does not accept: 422 for each, and nothing happens. Otherwise they are ignored, and named in X-Unknown-Parameters. */
+        Prefer?: components['parameters']['Prefer'];
+      };
+      path: {
+        /** @description The id of one of the accounts that `GET /api/v1/accounts` lists. */
+        account_id: number;
+        /** @description The id of one of the announcements that `GET …/announcements` lists. */
+        id: number;
+      };
+      cookie?: never;
+    };
+    requestBody?: {
+      content: {
+        'application/json': components['schemas']['AnnouncementSending'];
+      };
+    };
+    responses: {
+      /** @description Done */
+      200: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': components['schemas']['Announcement'];
+        };
+      };
+      403: components['responses']['Forbidden'];
+      404: components['responses']['NotFound'];
+      409: components['responses']['InProgress'];
+      422: components['responses']['Rejected'];
+      default: components['responses']['OtherFailure'];
+    };
+  };
+  cancelAnnouncement: {
+    parameters: {
+      query?: never;
+      header?: {
+        /** @description Makes it safe to send the request again: within 24 hours, the same key with the same body gets the first response and changes nothing. 1 to 255 printable ASCII characters; use a new key for each new action. */
+        'Idempotency-Key'?: components['parameters']['IdempotencyKey'];
+        /** @description Is returned in the response and recorded in the history. Anything but 1 to 128 letters, digits, dots, underscores and hyphens is replaced. */
+        'X-Request-Id'?: components['parameters']['RequestId'];
+        /** @description handling=strict refuses a request that has a query parameter or a body field that the operation does not accept: 422 for each, and nothing happens. Otherwise they are ignored, and named in X-Unknown-Parameters. */
+        Prefer?: components['parameters']['Prefer'];
+      };
+      path: {
+        /** @description The id of one of the accounts that `GET /api/v1/accounts` lists. */
+        account_id: number;
+        /** @description The id of one of the announcements that `GET …/announcements` lists. */
+        id: number;
+      };
+      cookie?: never;
+    };
+    requestBody?: never;
+    responses: {
+      /** @description Done */
+      200: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': components['schemas']['Announcement'];
+        };
+      };
+      403: components['responses']['Forbidden'];
+      404: components['responses']['NotFound'];
+      409: components['responses']['InProgress'];
+      422: components['responses']['Rejected'];
+      default: components['responses']['OtherFailure'];
+    };
+  };
+  listAnnouncementRecipients: {
+    parameters: {
+      query?: {
+        /** @description How many elements at most, in about 4 MiB; the Link header leads to the next page while there is one */
+        limit?: number | null;
+        /** @description Where the page begins, as given by a Link header; without limit, the page holds all the rest, up to about 4 MiB */
+        cursor?: string | null;
+        /** @description Only those in this state. */
+        state?: 'queued' | 'sent' | 'failed' | 'skipped' | null;
+      };
+      header?: {
+        /** @description Is returned in the response and recorded in the history. Anything but 1 to 128 letters, digits, dots, underscores and hyphens is replaced. */
+        'X-Request-Id'?: components['parameters']['RequestId'];
+        /** @description handling=strict refuses a request that has a query parameter or a body field that the operation does not accept: 422 for each, and nothing happens. Otherwise they are ignored, and named in X-Unknown-Parameters. */
+        Prefer?: components['parameters']['Prefer'];
+      };
+      path: {
+        /** @description The id of one of the accounts that `GET /api/v1/accounts` lists. */
+        account_id: number;
+        /** @description The id of one of the announcements that `GET …/announcements` lists. */
+        id: number;
+      };
+      cookie?: never;
+    };
+    requestBody?: never;
+    responses: {
+      /** @description Done */
+      200: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': components['schemas']['MessageRecipient'][];
+        };
+      };
+      403: components['responses']['Forbidden'];
+      404: components['responses']['NotFound'];
+      422: components['responses']['Rejected'];
+      default: components['responses']['OtherFailure'];
+    };
+  };
+  listMessageRules: {
+    parameters: {
+      query?: {
+        /** @description How many elements at most, in about 4 MiB; the Link header leads to the next page while there is one */
+        limit?: number | null;
+        /** @description Where the page begins, as given by a Link header; without limit, the page holds all the rest, up to about 4 MiB */
+        cursor?: string | null;
+      };
+      header?: {
+        /** @description Is returned in the response and recorded in the history. Anything but 1 to 128 letters, digits, dots, underscores and hyphens is replaced. */
+        'X-Request-Id'?: components['parameters']['RequestId'];
+        /** @description handling=strict refuses a request that has a query parameter or a body field that the operation does not accept: 422 for each, and nothing happens. Otherwise they are ignored, and named in X-Unknown-Parameters. */
+        Prefer?: components['parameters']['Prefer'];
+      };
+      path: {
+        /** @description The id of one of the accounts that `GET /api/v1/accounts` lists. */
+        account_id: number;
+      };
+      cookie?: never;
+    };
+    requestBody?: never;
+    responses: {
+      /** @description Done */
+      200: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': components['schemas']['MessageRule'][];
+        };
+      };
+      403: components['responses']['Forbidden'];
+      404: components['responses']['NotFound'];
+      422: components['responses']['Rejected'];
+      default: components['responses']['OtherFailure'];
+    };
+  };
+  createMessageRule: {
+    parameters: {
+      query?: never;
+      header?: {
+        /** @description Makes it safe to send the request again: within 24 hours, the same key with the same body gets the first response and changes nothing. 1 to 255 printable ASCII characters; use a new key for each new action. */
+        'Idempotency-Key'?: components['parameters']['IdempotencyKey'];
+        /** @description Is returned in the response and recorded in the history. Anything but 1 to 128 letters, digits, dots, underscores and hyphens is replaced. */
+        'X-Request-Id'?: components['parameters']['RequestId'];
+        /** @description handling=strict refuses a request that has a query parameter or a body field that the operation does not accept: 422 for each, and nothing happens. Otherwise they are ignored, and named in X-Unknown-Parameters. */
+        Prefer?: components['parameters']['Prefer'];
+      };
+      path: {
+        /** @description The id of one of the accounts that `GET /api/v1/accounts` lists. */
+        account_id: number;
+      };
+      cookie?: never;
+    };
+    requestBody: {
+      content: {
+        'application/json': components['schemas']['MessageRuleInput'];
+      };
+    };
+    responses: {
+      /** @description Done */
+      201: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': components['schemas']['MessageRule'];
+        };
+      };
+      403: components['responses']['Forbidden'];
+      404: components['responses']['NotFound'];
+      409: components['responses']['InProgress'];
+      422: components['responses']['Rejected'];
+      default: components['responses']['OtherFailure'];
+    };
+  };
+  getMessageRule: {
+    parameters: {
+      query?: never;
+      header?: {
+        /** @description Is returned in the response and recorded in the history. Anything but 1 to 128 letters, digits, dots, underscores and hyphens is replaced. */
+        'X-Request-Id'?: components['parameters']['RequestId'];
+        /** @description handling=strict refuses a request that has a query parameter or a body field that the operation does not accept: 422 for each, and nothing happens. Otherwise they are ignored, and named in X-Unknown-Parameters. */
+        Prefer?: components['parameters']['Prefer'];
+      };
+      path: {
+        /** @description The id of one of the accounts that `GET /api/v1/accounts` lists. */
+        account_id: number;
+        /** @description The id of one of the message rules that `GET …/message_rules` lists. */
+        id: number;
+      };
+      cookie?: never;
+    };
+    requestBody?: never;
+    responses: {
+      /** @description Done */
+      200: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': components['schemas']['MessageRule'];
+        };
+      };
+      403: components['responses']['Forbidden'];
+      404: components['responses']['NotFound'];
+      422: components['responses']['Rejected'];
+      default: components['responses']['OtherFailure'];
+    };
+  };
+  deleteMessageRule: {
+    parameters: {
+      query?: never;
+      header?: {
+        /** @description Makes it safe to send the request again: within 24 hours, the same key with the same body gets the first response and changes nothing. 1 to 255 printable ASCII characters; use a new key for each new action. */
+        'Idempotency-Key'?: components['parameters']['IdempotencyKey'];
+        /** @description Is returned in the response and recorded in the history. Anything but 1 to 128 letters, digits, dots, underscores and hyphens is replaced. */
+        'X-Request-Id'?: components['parameters']['RequestId'];
+        /** @description handling=strict refuses a request that has a query parameter or a body field that the operation does not accept: 422 for each, and nothing happens. Otherwise they are ignored, and named in X-Unknown-Parameters. */
+        Prefer?: components['parameters']['Prefer'];
+      };
+      path: {
+        /** @description The id of one of the accounts that `GET /api/v1/accounts` lists. */
+        account_id: number;
+        /** @description The id of one of the message rules that `GET …/message_rules` lists. */
+        id: number;
+      };
+      cookie?: never;
+    };
+    requestBody?: never;
+    responses: {
+      /** @description Done, with no body */
+      204: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content?: never;
+      };
+      403: components['responses']['Forbidden'];
+      404: components['responses']['NotFound'];
+      409: components['responses']['InProgress'];
+      422: components['responses']['Rejected'];
+      default: components['responses']['OtherFailure'];
+    };
+  };
+  updateMessageRule: {
+    parameters: {
+      query?: never;
+      header?: {
+        /** @description Makes it safe to send the request again: within 24 hours, the same key with the same body gets the first response and changes nothing. 1 to 255 printable ASCII characters; use a new key for each new action. */
+        'Idempotency-Key'?: components['parameters']['IdempotencyKey'];
+        /** @description Is returned in the response and recorded in the history. Anything but 1 to 128 letters, digits, dots, underscores and hyphens is replaced. */
+        'X-Request-Id'?: components['parameters']['RequestId'];
+        /** @description handling=strict refuses a request that has a query parameter or a body field that the operation does not accept: 422 for each, and nothing happens. Otherwise they are ignored, and named in X-Unknown-Parameters. */
+        Prefer?: components['parameters']['Prefer'];
+      };
+      path: {
+        /** @description The id of one of the accounts that `GET /api/v1/accounts` lists. */
+        account_id: number;
+        /** @description The id of one of the message rules that `GET …/message_rules` lists. */
+        id: number;
+      };
+      cookie?: never;
+    };
+    requestBody?: {
+      content: {
+        'application/json': components['schemas']['MessageRuleChanges'];
+      };
+    };
+    responses: {
+      /** @description Done */
+      200: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': components['schemas']['MessageRule'];
+        };
+      };
+      403: components['responses']['Forbidden'];
+      404: components['responses']['NotFound'];
+      409: components['responses']['InProgress'];
+      422: components['responses']['Rejected'];
+      default: components['responses']['OtherFailure'];
+    };
+  };
+  getMessageRuleReach: {
+    parameters: {
+      query?: {
+        /** @description How many days back, up to now. */
+        days?: number | null;
+      };
+      header?: {
+        /** @description Is returned in the response and recorded in the history. Anything but 1 to 128 letters, digits, dots, underscores and hyphens is replaced. */
+        'X-Request-Id'?: components['parameters']['RequestId'];
+        /** @description handling=strict refuses a request that has a query parameter or a body field that the operation does not accept: 422 for each, and nothing happens. Otherwise they are ignored, and named in X-Unknown-Parameters. */
+        Prefer?: components['parameters']['Prefer'];
+      };
+      path: {
+        /** @description The id of one of the accounts that `GET /api/v1/accounts` lists. */
+        account_id: number;
+        /** @description The id of one of the message rules that `GET …/message_rules` lists. */
+        id: number;
+      };
+      cookie?: never;
+    };
+    requestBody?: never;
+    responses: {
+      /** @description Done */
+      200: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': components['schemas']['MessageRuleReach'];
+        };
+      };
+      403: components['responses']['Forbidden'];
+      404: components['responses']['NotFound'];
+      422: components['responses']['Rejected'];
+      default: components['responses']['OtherFailure'];
+    };
+  };
+  listMessageRuleReach: {
+    parameters: {
+      query?: {
+        /** @description How many elements at most, in about 4 MiB; the Link header leads to the next page while there is one */
+        limit?: number | null;
+        /** @description Where the page begins, as given by a Link header; without limit, the page holds all the rest, up to about 4 MiB */
+        cursor?: string | null;
+        /** @description How many days back, up to now. */
+        days?: number | null;
+      };
+      header?: {
+        /** @description Is returned in the response and recorded in the history. Anything but 1 to 128 letters, digits, dots, underscores and hyphens is replaced. */
+        'X-Request-Id'?: components['parameters']['RequestId'];
+        /** @description handling=strict refuses a request that has a query parameter or a body field that the operation does not accept: 422 for each, and nothing happens. Otherwise they are ignored, and named in X-Unknown-Parameters. */
+        Prefer?: components['parameters']['Prefer'];
+      };
+      path: {
+        /** @description The id of one of the accounts that `GET /api/v1/accounts` lists. */
+        account_id: number;
+        /** @description The id of one of the message rules that `GET …/message_rules` lists. */
+        id: number;
+      };
+      cookie?: never;
+    };
+    requestBody?: never;
+    responses: {
+      /** @description Done */
+      200: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': components['schemas']['MessageRuleOccasion'][];
+        };
+      };
+      403: components['responses']['Forbidden'];
+      404: components['responses']['NotFound'];
+      422: components['responses']['Rejected'];
+      default: components['responses']['OtherFailure'];
+    };
+  };
+  listMessageRuleRecipients: {
+    parameters: {
+      query?: {
+        /** @description How many elements at most, in about 4 MiB; the Link header leads to the next page while there is one */
+        limit?: number | null;
+        /** @description Where the page begins, as given by a Link header; without limit, the page holds all the rest, up to about 4 MiB */
+        cursor?: string | null;
+        /** @description Only those in this state. */
+        state?: 'queued' | 'sent' | 'failed' | 'skipped' | null;
+      };
+      header?: {
+        /** @description Is returned in the response and recorded in the history. Anything but 1 to 128 letters, digits, dots, underscores and hyphens is replaced. */
+        'X-Request-Id'?: components['parameters']['RequestId'];
+        /** @description handling=strict refuses a request that has a query parameter or a body field that the operation does not accept: 422 for each, and nothing happens. Otherwise they are ignored, and named in X-Unknown-Parameters. */
+        Prefer?: components['parameters']['Prefer'];
+      };
+      path: {
+        /** @description The id of one of the accounts that `GET /api/v1/accounts` lists. */
+        account_id: number;
+        /** @description The id of one of the message rules that `GET …/message_rules` lists. */
+        id: number;
+      };
+      cookie?: never;
+    };
+    requestBody?: never;
+    responses: {
+      /** @description Done */
+      200: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': components['schemas']['MessageRecipient'][];
+        };
+      };
+      403: components['responses']['Forbidden'];
+      404: components['responses']['NotFound'];
+      422: components['responses']['Rejected'];
+      default: components['responses']['OtherFailure'];
+    };
+  };
+  getMessageSettings: {
+    parameters: {
+      query?: never;
+      header?: {
+        /** @description Is returned in the response and recorded in the history. Anything but 1 to 128 letters, digits, dots, underscores and hyphens is replaced. */
+        'X-Request-Id'?: components['parameters']['RequestId'];
+        /** @description handling=strict refuses a request that has a query parameter or a body field that the operation does not accept: 422 for each, and nothing happens. Otherwise they are ignored, and named in X-Unknown-Parameters. */
+        Prefer?: components['parameters']['Prefer'];
+      };
+      path: {
+        /** @description The id of one of the accounts that `GET /api/v1/accounts` lists. */
+        account_id: number;
+      };
+      cookie?: never;
+    };
+    requestBody?: never;
+    responses: {
+      /** @description Done */
+      200: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': components['schemas']['MessageSettings'];
+        };
+      };
+      403: components['responses']['Forbidden'];
+      404: components['responses']['NotFound'];
+      422: components['responses']['Rejected'];
+      default: components['responses']['OtherFailure'];
+    };
+  };
+  updateMessageSettings: {
+    parameters: {
+      query?: never;
+      header?: {
+        /** @description Makes it safe to send the request again: within 24 hours, the same key with the same body gets the first response and changes nothing. 1 to 255 printable ASCII characters; use a new key for each new action. */
+        'Idempotency-Key'?: components['parameters']['IdempotencyKey'];
+        /** @description Is returned in the response and recorded in the history. Anything but 1 to 128 letters, digits, dots, underscores and hyphens is replaced. */
+        'X-Request-Id'?: components['parameters']['RequestId'];
+        /** @description handling=strict refuses a request that has a query parameter or a body field that the operation does not accept: 422 for each, and nothing happens. Otherwise they are ignored, and named in X-Unknown-Parameters. */
+        Prefer?: components['parameters']['Prefer'];
+      };
+      path: {
+        /** @description The id of one of the accounts that `GET /api/v1/accounts` lists. */
+        account_id: number;
+      };
+      cookie?: never;
+    };
+    requestBody?: {
+      content: {
+        'application/json': components['schemas']['MessageSettingsChanges'];
+      };
+    };
+    responses: {
+      /** @description Done */
+      200: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': components['schemas']['MessageSettings'];
+        };
+      };
+      403: components['responses']['Forbidden'];
+      404: components['responses']['NotFound'];
+      409: components['responses']['InProgress'];
       422: components['responses']['Rejected'];
       default: components['responses']['OtherFailure'];
     };

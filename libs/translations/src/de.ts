@@ -11,6 +11,7 @@ import { transfers } from './transfer-pages/de.js';
 import { counter } from './counter/de.js';
 import type { Translations } from './en.js';
 import { forms } from './forms/de.js';
+import { holderMessages } from './holder-messages/de.js';
 import { outbox } from './outbox/de.js';
 import { signIn } from './sign-in/de.js';
 
@@ -286,6 +287,7 @@ export const de: Translations = {
   transfers,
   brand,
   forms,
+  holderMessages,
   outbox,
   signIn,
   counter,

@@ -9,6 +9,7 @@ import { numbers } from './numbers/en.js';
 import { overview } from './overview/en.js';
 import { transfers } from './transfer-pages/en.js';
 import { forms } from './forms/en.js';
+import { holderMessages } from './holder-messages/en.js';
 import { outbox } from './outbox/en.js';
 import { signIn } from './sign-in/en.js';
 import { counter } from './counter/en.js';
@@ -336,6 +337,7 @@ export const en = {
   transfers,
   brand,
   forms,
+  holderMessages,
   outbox,
   signIn,
   counter,

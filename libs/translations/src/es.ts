@@ -11,6 +11,7 @@ import { transfers } from './transfer-pages/es.js';
 import { counter } from './counter/es.js';
 import { en, type Translations } from './en.js';
 import { forms } from './forms/es.js';
+import { holderMessages } from './holder-messages/es.js';
 import { outbox } from './outbox/es.js';
 import { signIn } from './sign-in/es.js';
 
@@ -240,6 +241,7 @@ export const es: Translations = {
   transfers,
   brand,
   forms,
+  holderMessages,
   outbox,
   signIn,
   counter,

@@ -11,6 +11,7 @@ import { transfers } from './transfer-pages/fr.js';
 import { counter } from './counter/fr.js';
 import { en, type Translations } from './en.js';
 import { forms } from './forms/fr.js';
+import { holderMessages } from './holder-messages/fr.js';
 import { outbox } from './outbox/fr.js';
 import { signIn } from './sign-in/fr.js';
 
@@ -243,6 +244,7 @@ export const fr: Translations = {
   transfers,
   brand,
   forms,
+  holderMessages,
   outbox,
   signIn,
   counter,

@@ -58,6 +58,13 @@ REASONS = re.compile(
             r"must not be before the card was issued",
             r"must be (true|false): with (email|phone)_only",
             r"needs require_birthday",
+            r"must be from 1 to \d+ (stamps|days) for ",
+            r"has reached its limit",
+            r"must be null for birthdays",
+            r"must differ from quiet_from",
+            r"must be within the next 365 days",
+            r"announcement (was cancelled|is being sent)",
+            r"may send \d+ announcements in 24 hours",
             # What is in a file that is sent as it is.
             r"must be a picture of the type",
             r"cannot be read as a picture",

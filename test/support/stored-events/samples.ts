@@ -207,6 +207,14 @@ export const SAMPLES: Samples[] = [
       },
     },
     CardLinksRequested: { customerId: CUSTOMER_ID, customerCardId: 12 },
+    CustomerMessaged: {
+      customerId: CUSTOMER_ID,
+      messageId: '0199b2a4-5c1e-7d3f-8a6b-9c0d1e2f3a4b',
+      announcementId: 3,
+      ruleId: 4,
+      channel: 'wallet',
+      personal: { title: 'Closed on Monday', text: 'We are back on Tuesday at eight.' },
+    },
     CustomerPhoneNormalized: {
       customerId: CUSTOMER_ID,
       country: 'FR',

@@ -33,7 +33,7 @@ const PARTIAL = new Set([
   'RewardUpdated',
 ]);
 /** Events that do not change `updatedAt`. */
-const UNSEEN = new Set(['CustomerResealed', 'CardLinksRequested']);
+const UNSEEN = new Set(['CustomerResealed', 'CardLinksRequested', 'CustomerMessaged']);
 const WRITE = process.env['STORED_EVENTS'] === 'write';
 
 function createKeys(): PersonalKeys {

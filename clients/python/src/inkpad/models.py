@@ -18,6 +18,111 @@ class AdjustInput(TypedDict):
     """
 
 
+class Announcement(TypedDict):
+    id: int
+    """The id."""
+    account_id: int
+    """The store."""
+    state: Literal["draft", "scheduled", "sending", "sent", "cancelled"]
+    """scheduled: begins at send_at; sending: it is being addressed and sent; sent: every message
+    has its outcome
+    """
+    title: str
+    """The headline, such as the subject of an e-mail."""
+    text: str
+    """What it says."""
+    channels: list[Literal["wallet", "web_push", "email", "sms"]]
+    """The channels in the order of preference. Each customer gets it by the first one that
+    reaches them.
+    """
+    card_id: int | None
+    """Only those who have this card; null: whoever has a card."""
+    min_stamps: int | None
+    """At least this many stamps: with card_id on that card, else on all together."""
+    birthday_month: int | None
+    """Born in this month, from 1 for January."""
+    inactive_since: str | None
+    """There before this time, and without a change to any of their cards since."""
+    send_at: str | None
+    """When it begins; null for a draft."""
+    counts: MessageCounts
+    """What became of its messages."""
+    created_at: str
+    """When it was created."""
+    updated_at: str
+    """When it was last changed."""
+    started_at: str | None
+    """When its first message was addressed."""
+    finished_at: str | None
+    """When its last message came to its outcome, or it was cancelled."""
+
+
+class AnnouncementChanges(TypedDict):
+    title: NotRequired[str]
+    """The headline, such as the subject of an e-mail."""
+    text: NotRequired[str]
+    """What it says."""
+    channels: NotRequired[list[Literal["wallet", "web_push", "email", "sms"]]]
+    """The channels in the order of preference. Each customer gets it by the first one that
+    reaches them.
+    """
+    card_id: NotRequired[int | None]
+    """Only those who have this card; null: whoever has a card."""
+    min_stamps: NotRequired[int | None]
+    """At least this many stamps: with card_id on that card, else on all together."""
+    birthday_month: NotRequired[int | None]
+    """Born in this month, from 1 for January."""
+    inactive_since: NotRequired[str | None]
+    """There before this time, and without a change to any of their cards since. A date without a
+    time means the start of that day in the account’s time zone
+    """
+
+
+class AnnouncementInput(TypedDict):
+    channels: NotRequired[list[Literal["wallet", "web_push", "email", "sms"]] | None]
+    """The channels in the order of preference. Each customer gets it by the first one that
+    reaches them. Default: ["wallet","web_push","email","sms"].
+    """
+    card_id: NotRequired[int | None]
+    """Only those who have this card; null: whoever has a card."""
+    min_stamps: NotRequired[int | None]
+    """At least this many stamps: with card_id on that card, else on all together."""
+    birthday_month: NotRequired[int | None]
+    """Born in this month, from 1 for January."""
+    inactive_since: NotRequired[str | None]
+    """There before this time, and without a change to any of their cards since. A date without a
+    time means the start of that day in the account’s time zone
+    """
+    title: str
+    """The headline, such as the subject of an e-mail."""
+    text: str
+    """What it says."""
+
+
+class AnnouncementPreviewInput(TypedDict):
+    channels: NotRequired[list[Literal["wallet", "web_push", "email", "sms"]] | None]
+    """The channels in the order of preference. Each customer gets it by the first one that
+    reaches them. Default: ["wallet","web_push","email","sms"].
+    """
+    card_id: NotRequired[int | None]
+    """Only those who have this card; null: whoever has a card."""
+    min_stamps: NotRequired[int | None]
+    """At least this many stamps: with card_id on that card, else on all together."""
+    birthday_month: NotRequired[int | None]
+    """Born in this month, from 1 for January."""
+    inactive_since: NotRequired[str | None]
+    """There before this time, and without a change to any of their cards since. A date without a
+    time means the start of that day in the account’s time zone
+    """
+
+
+class AnnouncementSending(TypedDict):
+    send_at: NotRequired[str | None]
+    """When it is sent; null: now. A date without a time means the start of that day in the
+    account’s time zone
+    """
+
+
 class ApiToken(TypedDict):
     name: str
     """The name that its user gave it."""
@@ -1499,6 +1604,204 @@ class MergeInput(TypedDict):
     """The customer who is merged into the one of the path."""
 
 
+class MessageCounts(TypedDict):
+    people: int
+    """The customers to whom it was addressed so far."""
+    queued: int
+    """To be sent."""
+    sent: int
+    """Sent."""
+    failed: int
+    """Refused by a server, or given up."""
+    skipped: int
+    """Not sent; the recipients have the reasons."""
+    sent_by: ReachByChannel
+    """How many were sent by each channel."""
+
+
+class MessageRecipient(TypedDict):
+    id: int
+    """The id of the message to this customer."""
+    announcement_id: int | None
+    """The announcement; null for a rule."""
+    rule_id: int | None
+    """The rule, else null."""
+    customer_id: int
+    """The customer."""
+    customer_name: str | None
+    """Their present name; null once they are erased."""
+    customer_card_id: int | None
+    """The card whose pass shows it, or whose page it leads to."""
+    state: Literal["queued", "sent", "failed", "skipped"]
+    """What became of it."""
+    channel: Literal["wallet", "web_push", "email", "sms"] | None
+    """The channel; null when none reaches them."""
+    reason: Literal[
+        "no_card",
+        "no_pass",
+        "no_browser",
+        "no_email",
+        "no_phone",
+        "no_consent",
+        "stopped",
+        "not_set_up",
+        "country",
+        "too_many",
+        "past",
+        "erased",
+        "refused",
+        "unknown",
+        "quota",
+    ] | None
+    """Why it was not sent, or without a notification."""
+    notified: bool
+    """false: it is on the pass without a notification, because Google shows three of a pass in
+    24 hours.
+    """
+    due_at: str | None
+    """When it is sent, or tried again."""
+    created_at: str
+    """When it was addressed."""
+    finished_at: str | None
+    """When it came to its outcome."""
+
+
+class MessageRule(TypedDict):
+    id: int
+    """The id."""
+    account_id: int
+    """The store."""
+    kind: Literal["stamps_away", "reward_unused", "birthday", "inactive"]
+    """stamps_away: a stamp brought a card within threshold stamps of a reward; reward_unused: a
+    reward was ready for threshold days; birthday: it is their birthday; inactive: nothing
+    happened to their cards for threshold days.
+    """
+    threshold: int | None
+    """Stamps (1 to 10) for stamps_away, days for reward_unused (1 to 365) and inactive (1 to
+    730), null for birthday.
+    """
+    card_id: int | None
+    """Only about this card; null: about whichever."""
+    title: str
+    """The headline, such as the subject of an e-mail."""
+    text: str
+    """What it says."""
+    channels: list[Literal["wallet", "web_push", "email", "sms"]]
+    """The channels in the order of preference. Each customer gets it by the first one that
+    reaches them.
+    """
+    enabled: bool
+    """Whether it sends. It sends for what happens from then on."""
+    counts: MessageCounts
+    """What became of its messages."""
+    created_at: str
+    """When it was created."""
+    updated_at: str
+    """When it was last changed."""
+
+
+class MessageRuleChanges(TypedDict):
+    threshold: NotRequired[int | None]
+    """Stamps (1 to 10) for stamps_away, days for reward_unused (1 to 365) and inactive (1 to
+    730), null for birthday.
+    """
+    card_id: NotRequired[int | None]
+    """Only about this card; null: about whichever."""
+    title: NotRequired[str]
+    """The headline, such as the subject of an e-mail."""
+    text: NotRequired[str]
+    """What it says."""
+    channels: NotRequired[list[Literal["wallet", "web_push", "email", "sms"]]]
+    """The channels in the order of preference. Each customer gets it by the first one that
+    reaches them.
+    """
+    enabled: NotRequired[bool]
+    """Whether it sends. It sends for what happens from then on."""
+
+
+class MessageRuleDay(TypedDict):
+    day: str
+    """The day at the store."""
+    people: int
+    """The messages that would have been due."""
+
+
+class MessageRuleInput(TypedDict):
+    kind: Literal["stamps_away", "reward_unused", "birthday", "inactive"]
+    """stamps_away: a stamp brought a card within threshold stamps of a reward; reward_unused: a
+    reward was ready for threshold days; birthday: it is their birthday; inactive: nothing
+    happened to their cards for threshold days.
+    """
+    threshold: NotRequired[int | None]
+    """Stamps (1 to 10) for stamps_away, days for reward_unused (1 to 365) and inactive (1 to
+    730), null for birthday.
+    """
+    card_id: NotRequired[int | None]
+    """Only about this card; null: about whichever."""
+    title: str
+    """The headline, such as the subject of an e-mail."""
+    text: str
+    """What it says."""
+    channels: NotRequired[list[Literal["wallet", "web_push", "email", "sms"]] | None]
+    """The channels in the order of preference. Each customer gets it by the first one that
+    reaches them. Default: ["wallet","web_push","email","sms"].
+    """
+    enabled: NotRequired[bool | None]
+    """Whether it sends. It sends for what happens from then on. Default: false."""
+
+
+class MessageRuleOccasion(TypedDict):
+    customer_id: int
+    """The customer."""
+    customer_name: str | None
+    """Their present name; null once they are erased."""
+    customer_card_id: int | None
+    """The card that it is about, if any."""
+    at: str
+    """When it would have been due, but for quiet hours."""
+    channel: Literal["wallet", "web_push", "email", "sms"] | None
+    """The channel that would reach them today; null: none."""
+
+
+class MessageRuleReach(TypedDict):
+    people: int
+    """The customers whom the message is for."""
+    reached: int
+    """Those of them whom one of the channels reaches."""
+    by_channel: ReachByChannel
+    """How many by each channel."""
+    unreached: int
+    """Those whom no channel reaches."""
+    reasons: list[UnreachedReason]
+    """Why the channels do not reach those; everybody counts once for each channel."""
+    days: int
+    """The days that were looked at."""
+    by_day: list[MessageRuleDay]
+    """The days on which somebody would have got one, oldest first."""
+
+
+class MessageSettings(TypedDict):
+    quiet_from: str | None
+    """From this time of the store’s day nothing is sent, until quiet_to; null: messages go out
+    at any time.
+    """
+    quiet_to: str | None
+    """The time of day at which the quiet hours end."""
+    max_per_week: int
+    """How many messages a customer may have got in seven days for a rule to send another one."""
+
+
+class MessageSettingsChanges(TypedDict):
+    quiet_from: NotRequired[str | None]
+    """From this time of the store’s day nothing is sent, until quiet_to; null: messages go out
+    at any time.
+    """
+    quiet_to: NotRequired[str | None]
+    """The time of day at which the quiet hours end."""
+    max_per_week: NotRequired[int]
+    """How many messages a customer may have got in seven days for a rule to send another one."""
+
+
 class Pagination(TypedDict):
     count: int
     """The number of customers that match, on all pages together."""
@@ -1695,6 +1998,30 @@ class PreviousAttributes(TypedDict):
     """Whether the customer agreed to marketing."""
     sms_consent: NotRequired[bool]
     """Whether the customer agreed to text messages."""
+
+
+class Reach(TypedDict):
+    people: int
+    """The customers whom the message is for."""
+    reached: int
+    """Those of them whom one of the channels reaches."""
+    by_channel: ReachByChannel
+    """How many by each channel."""
+    unreached: int
+    """Those whom no channel reaches."""
+    reasons: list[UnreachedReason]
+    """Why the channels do not reach those; everybody counts once for each channel."""
+
+
+class ReachByChannel(TypedDict):
+    wallet: int
+    """On the pass in Apple Wallet or Google Wallet."""
+    web_push: int
+    """In the browser in which the card was opened."""
+    email: int
+    """By e-mail."""
+    sms: int
+    """By SMS."""
 
 
 class RedeemInput(TypedDict):
@@ -2269,6 +2596,24 @@ class StoreUpdatedEvent(TypedDict):
     """The store."""
     data: Store
     """The data of the event. Its shape depends on type."""
+
+
+class UnreachedReason(TypedDict):
+    channel: Literal["wallet", "web_push", "email", "sms"]
+    """The channel."""
+    reason: Literal[
+        "no_card",
+        "no_pass",
+        "no_browser",
+        "no_email",
+        "no_phone",
+        "no_consent",
+        "stopped",
+        "not_set_up",
+    ]
+    """Why it does not reach them."""
+    people: int
+    """How many of the unreached that is true of."""
 
 
 class Versioning(TypedDict):

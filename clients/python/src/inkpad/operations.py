@@ -1924,3 +1924,407 @@ class Operations:
             query={},
             headers=headers,
         )
+
+    def list_announcements(
+        self,
+        *,
+        account_id: int | None = None,
+        limit: int | None = None,
+        cursor: str | None = None,
+        headers: Mapping[str, str] | None = None,
+    ) -> list[models.Announcement]:
+        """List announcements.
+
+        The announcements of a store, newest first.
+        For users with the role owner or manager.
+        """
+        return self._call(
+            "GET",
+            "/api/v1/accounts/{account_id}/announcements",
+            ids={"account_id": account_id},
+            query={"limit": limit, "cursor": cursor},
+            headers=headers,
+        )
+
+    def create_announcement(
+        self,
+        *,
+        account_id: int | None = None,
+        body: models.AnnouncementInput,
+        idempotency_key: str | None = None,
+        headers: Mapping[str, str] | None = None,
+    ) -> models.Announcement:
+        """Create an announcement.
+
+        A draft, which nobody gets before it is sent.
+        For users with the role owner or manager.
+        """
+        return self._call(
+            "POST",
+            "/api/v1/accounts/{account_id}/announcements",
+            ids={"account_id": account_id},
+            query={},
+            body=body,
+            idempotency_key=idempotency_key,
+            headers=headers,
+        )
+
+    def preview_announcement(
+        self,
+        *,
+        account_id: int | None = None,
+        body: models.AnnouncementPreviewInput | None = None,
+        idempotency_key: str | None = None,
+        headers: Mapping[str, str] | None = None,
+    ) -> models.Reach:
+        """Count whom an announcement would reach.
+
+        Sends and stores nothing. The number of customers by channel, and why the others are
+        not reached.
+        For users with the role owner or manager.
+        """
+        return self._call(
+            "POST",
+            "/api/v1/accounts/{account_id}/announcements/preview",
+            ids={"account_id": account_id},
+            query={},
+            body=body,
+            idempotency_key=idempotency_key,
+            headers=headers,
+        )
+
+    def get_announcement(
+        self,
+        *,
+        account_id: int | None = None,
+        id: int,
+        headers: Mapping[str, str] | None = None,
+    ) -> models.Announcement:
+        """Show an announcement.
+
+        Its state, and what became of its messages.
+        For users with the role owner or manager.
+        """
+        return self._call(
+            "GET",
+            "/api/v1/accounts/{account_id}/announcements/{id}",
+            ids={"account_id": account_id, "id": id},
+            query={},
+            headers=headers,
+        )
+
+    def update_announcement(
+        self,
+        *,
+        account_id: int | None = None,
+        id: int,
+        body: models.AnnouncementChanges | None = None,
+        idempotency_key: str | None = None,
+        headers: Mapping[str, str] | None = None,
+    ) -> models.Announcement:
+        """Update an announcement.
+
+        Only the given fields change. Possible until it begins.
+        For users with the role owner or manager.
+        """
+        return self._call(
+            "PATCH",
+            "/api/v1/accounts/{account_id}/announcements/{id}",
+            ids={"account_id": account_id, "id": id},
+            query={},
+            body=body,
+            idempotency_key=idempotency_key,
+            headers=headers,
+        )
+
+    def send_announcement(
+        self,
+        *,
+        account_id: int | None = None,
+        id: int,
+        body: models.AnnouncementSending | None = None,
+        idempotency_key: str | None = None,
+        headers: Mapping[str, str] | None = None,
+    ) -> models.Announcement:
+        """Send an announcement.
+
+        Now, or at a time within a year. In the quiet hours of the store its messages wait for
+        their end. Sending it again changes nothing; until it begins, another time moves it.
+        For users with the role owner or manager.
+        """
+        return self._call(
+            "POST",
+            "/api/v1/accounts/{account_id}/announcements/{id}/send",
+            ids={"account_id": account_id, "id": id},
+            query={},
+            body=body,
+            idempotency_key=idempotency_key,
+            headers=headers,
+        )
+
+    def cancel_announcement(
+        self,
+        *,
+        account_id: int | None = None,
+        id: int,
+        idempotency_key: str | None = None,
+        headers: Mapping[str, str] | None = None,
+    ) -> models.Announcement:
+        """Cancel an announcement.
+
+        Possible until it begins. Cancelling it again changes nothing.
+        For users with the role owner or manager.
+        """
+        return self._call(
+            "POST",
+            "/api/v1/accounts/{account_id}/announcements/{id}/cancel",
+            ids={"account_id": account_id, "id": id},
+            query={},
+            idempotency_key=idempotency_key,
+            headers=headers,
+        )
+
+    def list_announcement_recipients(
+        self,
+        *,
+        account_id: int | None = None,
+        id: int,
+        limit: int | None = None,
+        cursor: str | None = None,
+        state: Literal["queued", "sent", "failed", "skipped"] | None = None,
+        headers: Mapping[str, str] | None = None,
+    ) -> list[models.MessageRecipient]:
+        """List the recipients of an announcement.
+
+        Its messages by customer, each with its channel and what became of it.
+        For users with the role owner or manager.
+        """
+        return self._call(
+            "GET",
+            "/api/v1/accounts/{account_id}/announcements/{id}/recipients",
+            ids={"account_id": account_id, "id": id},
+            query={"limit": limit, "cursor": cursor, "state": state},
+            headers=headers,
+        )
+
+    def list_message_rules(
+        self,
+        *,
+        account_id: int | None = None,
+        limit: int | None = None,
+        cursor: str | None = None,
+        headers: Mapping[str, str] | None = None,
+    ) -> list[models.MessageRule]:
+        """List message rules.
+
+        The rules by which a store writes to customers, by id.
+        For users with the role owner or manager.
+        """
+        return self._call(
+            "GET",
+            "/api/v1/accounts/{account_id}/message_rules",
+            ids={"account_id": account_id},
+            query={"limit": limit, "cursor": cursor},
+            headers=headers,
+        )
+
+    def create_message_rule(
+        self,
+        *,
+        account_id: int | None = None,
+        body: models.MessageRuleInput,
+        idempotency_key: str | None = None,
+        headers: Mapping[str, str] | None = None,
+    ) -> models.MessageRule:
+        """Create a message rule.
+
+        Disabled, unless you say otherwise, so that its reach can be looked at first. Each
+        customer gets it once for an occasion.
+        For users with the role owner or manager.
+        """
+        return self._call(
+            "POST",
+            "/api/v1/accounts/{account_id}/message_rules",
+            ids={"account_id": account_id},
+            query={},
+            body=body,
+            idempotency_key=idempotency_key,
+            headers=headers,
+        )
+
+    def get_message_rule(
+        self,
+        *,
+        account_id: int | None = None,
+        id: int,
+        headers: Mapping[str, str] | None = None,
+    ) -> models.MessageRule:
+        """Show a message rule.
+
+        One rule, with what became of its messages of the last 30 days.
+        For users with the role owner or manager.
+        """
+        return self._call(
+            "GET",
+            "/api/v1/accounts/{account_id}/message_rules/{id}",
+            ids={"account_id": account_id, "id": id},
+            query={},
+            headers=headers,
+        )
+
+    def update_message_rule(
+        self,
+        *,
+        account_id: int | None = None,
+        id: int,
+        body: models.MessageRuleChanges | None = None,
+        idempotency_key: str | None = None,
+        headers: Mapping[str, str] | None = None,
+    ) -> models.MessageRule:
+        """Update a message rule.
+
+        Only the given fields change; the kind stays. Once enabled, it sends for what happens
+        from then on.
+        For users with the role owner or manager.
+        """
+        return self._call(
+            "PATCH",
+            "/api/v1/accounts/{account_id}/message_rules/{id}",
+            ids={"account_id": account_id, "id": id},
+            query={},
+            body=body,
+            idempotency_key=idempotency_key,
+            headers=headers,
+        )
+
+    def delete_message_rule(
+        self,
+        *,
+        account_id: int | None = None,
+        id: int,
+        idempotency_key: str | None = None,
+        headers: Mapping[str, str] | None = None,
+    ) -> None:
+        """Delete a message rule.
+
+        It sends nothing any more, not even what was queued.
+        For users with the role owner or manager.
+        """
+        return self._call(
+            "DELETE",
+            "/api/v1/accounts/{account_id}/message_rules/{id}",
+            ids={"account_id": account_id, "id": id},
+            query={},
+            idempotency_key=idempotency_key,
+            headers=headers,
+        )
+
+    def get_message_rule_reach(
+        self,
+        *,
+        account_id: int | None = None,
+        id: int,
+        days: int | None = None,
+        headers: Mapping[str, str] | None = None,
+    ) -> models.MessageRuleReach:
+        """Count whom a rule would have reached.
+
+        In the last days, whether it was enabled or not: from the history, with the cards,
+        rewards and consents as they are today, and without the maximum of a week.
+        For users with the role owner or manager.
+        """
+        return self._call(
+            "GET",
+            "/api/v1/accounts/{account_id}/message_rules/{id}/reach",
+            ids={"account_id": account_id, "id": id},
+            query={"days": days},
+            headers=headers,
+        )
+
+    def list_message_rule_reach(
+        self,
+        *,
+        account_id: int | None = None,
+        id: int,
+        limit: int | None = None,
+        cursor: str | None = None,
+        days: int | None = None,
+        headers: Mapping[str, str] | None = None,
+    ) -> list[models.MessageRuleOccasion]:
+        """List whom a rule would have reached.
+
+        The occasions of the last days, newest first.
+        For users with the role owner or manager.
+        """
+        return self._call(
+            "GET",
+            "/api/v1/accounts/{account_id}/message_rules/{id}/reach/customers",
+            ids={"account_id": account_id, "id": id},
+            query={"limit": limit, "cursor": cursor, "days": days},
+            headers=headers,
+        )
+
+    def list_message_rule_recipients(
+        self,
+        *,
+        account_id: int | None = None,
+        id: int,
+        limit: int | None = None,
+        cursor: str | None = None,
+        state: Literal["queued", "sent", "failed", "skipped"] | None = None,
+        headers: Mapping[str, str] | None = None,
+    ) -> list[models.MessageRecipient]:
+        """List the recipients of a rule.
+
+        Its messages, newest first, each with its channel and what became of it.
+        For users with the role owner or manager.
+        """
+        return self._call(
+            "GET",
+            "/api/v1/accounts/{account_id}/message_rules/{id}/recipients",
+            ids={"account_id": account_id, "id": id},
+            query={"limit": limit, "cursor": cursor, "state": state},
+            headers=headers,
+        )
+
+    def get_message_settings(
+        self,
+        *,
+        account_id: int | None = None,
+        headers: Mapping[str, str] | None = None,
+    ) -> models.MessageSettings:
+        """Show the settings of messages.
+
+        The quiet hours of the store, and how many messages a customer gets in a week.
+        For users with the role owner or manager.
+        """
+        return self._call(
+            "GET",
+            "/api/v1/accounts/{account_id}/message_settings",
+            ids={"account_id": account_id},
+            query={},
+            headers=headers,
+        )
+
+    def update_message_settings(
+        self,
+        *,
+        account_id: int | None = None,
+        body: models.MessageSettingsChanges | None = None,
+        idempotency_key: str | None = None,
+        headers: Mapping[str, str] | None = None,
+    ) -> models.MessageSettings:
+        """Update the settings of messages.
+
+        Only the given fields change. They apply to what is queued already.
+        For users with the role owner or manager.
+        """
+        return self._call(
+            "PATCH",
+            "/api/v1/accounts/{account_id}/message_settings",
+            ids={"account_id": account_id},
+            query={},
+            body=body,
+            idempotency_key=idempotency_key,
+            headers=headers,
+        )

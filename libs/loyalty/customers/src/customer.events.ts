@@ -94,6 +94,23 @@ export type CardLinksRequested = {
   data: { customerId: number; customerCardId: number };
 };
 
+/**
+ * The store wrote to them. Webhooks do not send it.
+ * @property messageId of the message, so that it is recorded once
+ */
+export type CustomerMessaged = {
+  type: 'CustomerMessaged';
+  data: {
+    customerId: number;
+    messageId: string;
+    announcementId: number | null;
+    ruleId: number | null;
+    channel: 'wallet' | 'web_push' | 'email' | 'sms';
+    /** Null once the person has been erased. */
+    personal: { title: string; text: string } | null;
+  };
+};
+
 /** Says nothing about the person. Their key is destroyed with it, and so all that other events say of them. */
 export type CustomerErased = { type: 'CustomerErased'; data: { customerId: number } };
 
@@ -186,6 +203,7 @@ export type CustomerEvent =
   | CustomerPhoneNormalized
   | CustomerReferencesUpdated
   | CardLinksRequested
+  | CustomerMessaged
   | CustomerErased
   | CustomerMerged
   | CustomerMergedAway

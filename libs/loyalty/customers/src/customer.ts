@@ -13,6 +13,7 @@ import {
   type ReferenceInput,
 } from './external-references.js';
 import { withCardLinkRequest, type CardLinkRequest } from './card-links.js';
+import { withMessage } from './customer-messages.js';
 import {
   createEmailKey,
   NO_SEARCH_KEYS,
@@ -49,6 +50,8 @@ export type Customer = { id: number; accountId: number } & PersonalFields &
     signup?: PosterSignup;
     /** When somebody asked for the links of a card again, on the last day on which anybody did; oldest first. */
     cardLinkRequests?: CardLinkRequest[];
+    /** The last messages that the store sent them, newest last. */
+    messageIds?: string[];
   };
 
 /** Holds the data to undo a merge. */
@@ -90,6 +93,7 @@ export const customer: Aggregate<Customer, CustomerEvent> = {
     CustomerPhoneNormalized: 'customer.phone_normalized',
     CustomerReferencesUpdated: 'customer.references_updated',
     CardLinksRequested: 'customer.card_links_requested',
+    CustomerMessaged: 'customer.messaged',
     // So that receivers learn of it.
     CustomerErased: 'customer.updated',
     CustomerMerged: 'customer.merged',
@@ -98,7 +102,7 @@ export const customer: Aggregate<Customer, CustomerEvent> = {
     CustomerRestored: 'customer.restored',
     CustomerResealed: 'customer.resealed',
   },
-  projectionVersion: 8,
+  projectionVersion: 9,
   upcasts: customerUpcasts,
   evolve(state, event) {
     const at = event.meta.recordedAt;
@@ -114,6 +118,8 @@ export const customer: Aggregate<Customer, CustomerEvent> = {
         return withPersonal(requireState(state), event.data.personal, at);
       case 'CardLinksRequested':
         return withCardLinkRequest(requireState(state), event.data.customerCardId, at);
+      case 'CustomerMessaged':
+        return withMessage(requireState(state), event.data.messageId);
       case 'CustomerErased':
         return { ...redact(requireState(state)), updatedAt: at, erasedAt: at };
       case 'CustomerMerged': {

@@ -172,15 +172,24 @@ function createCondition(
   return { where: conditions.join(' and '), values };
 }
 
-type Placeholder = (parameter: unknown) => string;
+export type Placeholder = (parameter: unknown) => string;
 
 function isOneOf(selects: string[]): string {
   return `c.id = any (array(${selects.join(' union all ')}))`;
 }
 
 /** Selects customers by what several may have in common. */
-function createPropertyConditions(
-  { updatedSince, birthdayMonth, inactiveSince, cardId, minStamps }: CustomerFilter,
+export function createPropertyConditions(
+  {
+    updatedSince,
+    birthdayMonth,
+    inactiveSince,
+    cardId,
+    minStamps,
+  }: Pick<
+    CustomerFilter,
+    'updatedSince' | 'birthdayMonth' | 'inactiveSince' | 'cardId' | 'minStamps'
+  >,
   value: Placeholder,
 ): string[] {
   const conditions: string[] = [];

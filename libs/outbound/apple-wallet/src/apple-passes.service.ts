@@ -7,8 +7,10 @@ import { UnavailableError } from '#kernel/errors.js';
 import { MasterKeys } from '#database/master-keys.js';
 import type { CustomerCard } from '#stamping/customer-card.js';
 import { PassContents } from '#passes/pass-contents.service.js';
+import { PassMessages } from '#passes/pass-messages.service.js';
 import type { Pass } from '#passes/passes.service.js';
 import { AppleCertificate } from './apple-certificate.service.js';
+import { withMessage } from './apple-message.js';
 import { renderApplePass } from './apple-pass.js';
 import { findPassErrors } from './pass-json.js';
 import { createPassFile, createPassPackage } from './pass-package.js';
@@ -25,6 +27,7 @@ export class ApplePasses {
     private readonly keys: MasterKeys,
     private readonly certificate: AppleCertificate,
     private readonly contents: PassContents,
+    private readonly messages: PassMessages,
     private readonly passPictures: PassPictures,
   ) {}
 
@@ -40,6 +43,7 @@ export class ApplePasses {
       throw new UnavailableError('Passes for Apple Wallet cannot be signed at present');
     }
     const { pass, content } = await this.contents.open(customerCard);
+    const message = await this.messages.find(customerCard.id, 'wallet');
     const now = getNow();
     const pictures = await this.passPictures.getFiles(content);
     const issuer = {
@@ -50,7 +54,17 @@ export class ApplePasses {
       webServiceUrl: `${this.config.publicUrl}/wallet/apple`,
       token: this.deriveToken(customerCard.uuid),
     };
-    const json = renderApplePass(content, pass, issuer, now);
+    const rendered = renderApplePass(content, pass, issuer, now);
+    const { noticeTag } = pass;
+    const { timeZone, locale } = content;
+    const json = message
+      ? withMessage(rendered, message, {
+          noticeTag,
+          timeZone,
+          locale,
+          page: `${this.config.publicUrl}/passes/${customerCard.uuid}`,
+        })
+      : rendered;
     const errors = findPassErrors(json);
     // A phone would refuse it without an error message.
     if (errors.length > 0) throw new Error(`pass ${customerCard.id}: ${errors.join('; ')}`);

@@ -2,6 +2,7 @@ import { Injectable } from '@nestjs/common';
 import { Config } from '#configuration/config.js';
 import type { JobOutcome } from '#database/job-queue.js';
 import { PassSender, type PassUpdate, type UpdateRequest } from '#passes/pass-sender.js';
+import { GoogleMessages } from './google-messages.service.js';
 import { GoogleObjects } from './google-objects.service.js';
 import { GooglePasses } from './google-passes.service.js';
 import { toJobOutcome } from './publication.js';
@@ -18,6 +19,7 @@ export class GoogleObjectSender extends PassSender {
   constructor(
     private readonly passes: GooglePasses,
     private readonly objects: GoogleObjects,
+    private readonly messages: GoogleMessages,
     { google }: Config,
   ) {
     super();
@@ -29,6 +31,8 @@ export class GoogleObjectSender extends PassSender {
   }
 
   async send({ target, attempts }: PassUpdate, signal: AbortSignal): Promise<JobOutcome> {
-    return toJobOutcome(await this.passes.publishObject(Number(target), attempts, signal));
+    const customerCardId = Number(target);
+    const outcome = toJobOutcome(await this.passes.publishObject(customerCardId, attempts, signal));
+    return outcome.kind === 'done' ? this.messages.send(customerCardId, signal) : outcome;
   }
 }

@@ -88,8 +88,10 @@ export class GoogleObjects {
       text: `with of_class as (
                insert into google_classes (card_id, account_id) values ($3, $2) on conflict do nothing
              )
-             insert into google_objects (customer_card_id, account_id, card_id, notified_tag)
-             values ($1, $2, $3, $4) on conflict do nothing`,
+             insert into google_objects (customer_card_id, account_id, card_id, notified_tag, messaged_tag)
+             values ($1, $2, $3, $4,
+               coalesce((select message_tag from passes where customer_card_id = $1), 0))
+             on conflict do nothing`,
       values: [id, accountId, cardId, notifiedTag],
     });
     const [row] = await query<{ has_class: boolean; has_object: boolean }>(this.pool, {

@@ -5,6 +5,7 @@ import { GoogleCallbacks } from './callbacks.service.js';
 import { GoogleCallbackController } from './google-callback.controller.js';
 import { GoogleClassSender } from './google-class.sender.js';
 import { GoogleLinks } from './google-links.service.js';
+import { GoogleMessages } from './google-messages.service.js';
 import { GoogleObjectSender } from './google-object.sender.js';
 import { GoogleObjects } from './google-objects.service.js';
 import { GooglePasses } from './google-passes.service.js';
@@ -16,6 +17,7 @@ import { GoogleWalletClient } from './google-wallet.client.js';
   imports: [PassesModule],
   providers: [
     GoogleClassSender,
+    GoogleMessages,
     GoogleObjectSender,
     GoogleObjects,
     GooglePasses,

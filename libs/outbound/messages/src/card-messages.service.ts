@@ -149,12 +149,15 @@ export class CardMessages extends JobQueue<QueuedMessage> {
     });
   }
 
-  /** Counts the SMS that a store has sent in the last 24 hours, up to `limit`. */
+  /** Counts the SMS that a store has sent in the last 24 hours, to holders of its cards as well, up to `limit`. */
   async countSentSms(accountId: number, limit: number): Promise<number> {
     const { rows } = await this.pool.query<{ count: number }>({
       name: 'card_messages_sms_sent',
       text: `select count(*) as count from (
                select from card_messages
+               where account_id = $1 and channel = 'sms' and state = 'sent' and finished_at > now() - interval '1 day'
+               union all
+               select from customer_messages
                where account_id = $1 and channel = 'sms' and state = 'sent' and finished_at > now() - interval '1 day'
                limit $2) m`,
       values: [accountId, limit],

@@ -9,6 +9,8 @@ export type Mail = {
   html?: string;
   /** The sender's name, in place of that in MAIL_FROM. */
   fromName?: string;
+  /** Where its recipient stops such mails, by a page and by a POST (RFC 8058). */
+  unsubscribeUrl?: string;
 };
 
 /**

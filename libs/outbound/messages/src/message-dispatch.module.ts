@@ -27,6 +27,13 @@ import { SmtpClient } from './smtp.client.js';
     SmsClient,
     SmtpClient,
   ],
-  exports: [CardMessagesFollower, MessageDispatch, MessageRetention, RetirementNotices],
+  exports: [
+    CardMessagesFollower,
+    MessageDispatch,
+    MessageRetention,
+    RetirementNotices,
+    SmsClient,
+    SmtpClient,
+  ],
 })
 export class MessageDispatchModule {}

@@ -68,7 +68,7 @@ export class SmtpClient {
         ...(mail.html !== undefined && { html: mail.html }),
         ...('pictures' in mail && { attachments: mail.pictures.map(toAttachment) }),
         messageId: `<${id}@${getDomain(settings.from)}>`,
-        headers: { 'Auto-Submitted': 'auto-generated' },
+        headers: { 'Auto-Submitted': 'auto-generated', ...renderUnsubscribe(mail) },
         disableFileAccess: true,
         disableUrlAccess: true,
         signal: AbortSignal.any([cut, AbortSignal.timeout(DEADLINE_MS)]),
@@ -80,6 +80,15 @@ export class SmtpClient {
       transport.close();
     }
   }
+}
+
+function renderUnsubscribe({ unsubscribeUrl }: Mail): Record<string, string> {
+  return unsubscribeUrl === undefined
+    ? {}
+    : {
+        'List-Unsubscribe': `<${unsubscribeUrl}>`,
+        'List-Unsubscribe-Post': 'List-Unsubscribe=One-Click',
+      };
 }
 
 /** Sends credentials over TLS only; without credentials, uses TLS if the server offers it. */

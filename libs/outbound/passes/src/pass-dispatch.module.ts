@@ -1,5 +1,6 @@
 import { Module, type DynamicModule, type Type } from '@nestjs/common';
 import { PassChanges } from './pass-changes.subscription.js';
+import { PassMessageWriter } from './pass-messages.service.js';
 import { PassDispatch } from './pass-dispatch.service.js';
 import { PASS_SENDERS, type PassSender } from './pass-sender.js';
 import { PassTable } from './pass-table.service.js';
@@ -19,13 +20,14 @@ export class PassDispatchModule {
         PassChanges,
         PassDispatch,
         DecoyCardCleanup,
+        PassMessageWriter,
         {
           provide: PASS_SENDERS,
           inject: senders,
           useFactory: (...each: PassSender[]) => each,
         },
       ],
-      exports: [PassChanges, PassDispatch, DecoyCardCleanup],
+      exports: [PassChanges, PassDispatch, PassMessageWriter, DecoyCardCleanup],
     };
   }
 }

@@ -90,7 +90,13 @@ export type CustomerName = {
 /** The published events. Events without a visible change, or of external references only, are not published. */
 export type PublishedCustomerEvent = Exclude<
   CustomerEvent,
-  { type: 'CustomerReferencesUpdated' | 'CardLinksRequested' | 'CustomerResealed' }
+  {
+    type:
+      | 'CustomerReferencesUpdated'
+      | 'CardLinksRequested'
+      | 'CustomerMessaged'
+      | 'CustomerResealed';
+  }
 >;
 
 /** The published events. A merge of cards is published by the events of their stamps and customers. */

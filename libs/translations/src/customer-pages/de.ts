@@ -146,6 +146,13 @@ export const customerPages: Translations['customerPages'] = {
       erased: 'Person gelöscht',
       changed: (fields) => `Angaben geändert: ${fields}`,
       withName: (what, name) => `${what}: ${name}`,
+      messaged: (channel, title) => `Nachricht ${channel}: ${title}`,
+    },
+    channels: {
+      wallet: 'auf der Wallet-Karte',
+      web_push: 'im Browser',
+      email: 'per E-Mail',
+      sms: 'per SMS',
     },
     fields: {
       first_name: 'Vorname',
@@ -163,6 +170,7 @@ export const customerPages: Translations['customerPages'] = {
       'customer.updated': 'Kunde geändert',
       'customer.phone_normalized': 'Telefonnummer vollständig geschrieben',
       'customer.references_updated': 'Nummern in anderen Systemen geändert',
+      'customer.messaged': 'Nachricht an die Person',
       'customer.card_links_requested': 'Link zur Karte angefordert',
       'customer.merged': 'Anderer Eintrag hierher zusammengeführt',
       'customer.merged_away': 'Mit anderem Eintrag zusammengeführt',

@@ -149,6 +149,13 @@ export const customerPages = {
       erased: 'Customer erased',
       changed: (fields: string) => `Customer changed: ${fields}`,
       withName: (what: string, name: string) => `${what}: ${name}`,
+      messaged: (channel: string, title: string) => `Message ${channel}: ${title}`,
+    },
+    channels: {
+      wallet: 'on the pass',
+      web_push: 'in the browser',
+      email: 'by e-mail',
+      sms: 'by text message',
     },
     fields: {
       first_name: 'first name',
@@ -166,6 +173,7 @@ export const customerPages = {
       'customer.updated': 'Customer changed',
       'customer.phone_normalized': 'Phone number written in full',
       'customer.references_updated': 'Ids in other systems changed',
+      'customer.messaged': 'Message to the customer',
       'customer.card_links_requested': 'Link to the card requested',
       'customer.merged': 'Another customer was merged into this one',
       'customer.merged_away': 'Merged into another customer',

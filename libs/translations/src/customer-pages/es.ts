@@ -146,6 +146,13 @@ export const customerPages: Translations['customerPages'] = {
       erased: 'Cliente borrado',
       changed: (fields) => `Cliente cambiado: ${fields}`,
       withName: (what, name) => `${what}: ${name}`,
+      messaged: (channel, title) => `Mensaje ${channel}: ${title}`,
+    },
+    channels: {
+      wallet: 'en la tarjeta de Wallet',
+      web_push: 'en el navegador',
+      email: 'por correo',
+      sms: 'por SMS',
     },
     fields: {
       first_name: 'nombre',
@@ -163,6 +170,7 @@ export const customerPages: Translations['customerPages'] = {
       'customer.updated': 'Cliente cambiado',
       'customer.phone_normalized': 'Teléfono escrito completo',
       'customer.references_updated': 'Números en otros sistemas cambiados',
+      'customer.messaged': 'Mensaje al cliente',
       'customer.card_links_requested': 'Enlace a la tarjeta pedido',
       'customer.merged': 'Otro cliente se unió a este',
       'customer.merged_away': 'Unido a otro cliente',

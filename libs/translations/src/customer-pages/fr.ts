@@ -146,6 +146,13 @@ export const customerPages: Translations['customerPages'] = {
       erased: 'Client effacé',
       changed: (fields) => `Client modifié : ${fields}`,
       withName: (what, name) => `${what} : ${name}`,
+      messaged: (channel, title) => `Message ${channel} : ${title}`,
+    },
+    channels: {
+      wallet: 'sur la carte du Wallet',
+      web_push: 'dans le navigateur',
+      email: 'par e-mail',
+      sms: 'par SMS',
     },
     fields: {
       first_name: 'prénom',
@@ -163,6 +170,7 @@ export const customerPages: Translations['customerPages'] = {
       'customer.updated': 'Client modifié',
       'customer.phone_normalized': 'Numéro de téléphone complété',
       'customer.references_updated': 'Numéros dans d’autres systèmes modifiés',
+      'customer.messaged': 'Message au client',
       'customer.card_links_requested': 'Lien de la carte demandé',
       'customer.merged': 'Un autre client a été fusionné avec celui-ci',
       'customer.merged_away': 'Fusionné avec un autre client',

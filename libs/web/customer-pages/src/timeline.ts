@@ -1,3 +1,4 @@
+import type { CustomerMessaged } from '#customers/customer.events.js';
 import { isMovedByMerge } from '#stamping/customer-card.js';
 import type { Translations } from '#translations/en.js';
 
@@ -55,11 +56,19 @@ export function describeEntry(
       return t.names.redeemed(title ?? '', text, count);
     case 'customer.updated':
       return describeCustomerChange(data, t);
+    case 'customer.messaged':
+      return describeMessage(data as CustomerMessaged['data'], t);
     default: {
       const kind = Object.hasOwn(t.kinds, name) ? t.kinds[name as keyof Texts['kinds']] : name;
       return title === null ? kind : t.names.withName(kind, title);
     }
   }
+}
+
+/** Describes a message of the store. Its title is gone once the customer is erased. */
+function describeMessage({ channel, personal }: CustomerMessaged['data'], t: Texts): string {
+  if (personal === null) return t.kinds['customer.messaged'];
+  return t.names.messaged(t.channels[channel], personal.title);
 }
 
 /** Describes a change, also an erasure: that is published as a change without anything about the person. */

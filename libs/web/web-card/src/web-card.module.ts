@@ -4,6 +4,7 @@ import { GoogleWalletModule } from '#google-wallet/google-wallet.module.js';
 import { PassesModule } from '#passes/passes.module.js';
 import { CustomerCardReadsModule } from '#stamping/customer-card-reads.module.js';
 import { CardStreams } from './card-streams.service.js';
+import { MessageStopsController } from './message-stops.controller.js';
 import { PassLinks } from './pass-links.service.js';
 import { PassLinksController } from './pass-links.controller.js';
 import { WebCardController } from './web-card.controller.js';
@@ -23,7 +24,13 @@ import { WebCards } from './web-cards.service.js';
     PassesModule,
     WebPushModule,
   ],
-  controllers: [WebCardController, PassLinksController, WebPushController, WalletBadgesController],
+  controllers: [
+    WebCardController,
+    PassLinksController,
+    WebPushController,
+    WalletBadgesController,
+    MessageStopsController,
+  ],
   providers: [WebCards, CardStreams, PassLinks, RememberedCards, WalletBadges],
   exports: [RememberedCards, WebCards],
 })

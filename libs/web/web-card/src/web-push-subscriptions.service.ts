@@ -21,8 +21,9 @@ export type StoredSubscription = {
   sealed: Buffer;
   /** False after the card's holder was erased. */
   hasHolder: boolean;
-  /** The tag of the last notice that was sent to this browser. */
+  /** The tag of the last notice that was sent to this browser, and of the last message of the store. */
   notifiedTag: number;
+  messagedTag: number;
 };
 
 const sealingContext = (customerCardId: number): string => `web push ${customerCardId}`;
@@ -48,8 +49,9 @@ export class WebPushSubscriptions {
     await query(this.pool, {
       name: 'web_push_add',
       text: `insert into web_push_subscriptions
-               (customer_card_id, account_id, customer_id, endpoint_hash, sealed, notified_tag)
-             values ($1, $2, $3, $4, $5, $6)
+               (customer_card_id, account_id, customer_id, endpoint_hash, sealed, notified_tag, messaged_tag)
+             values ($1, $2, $3, $4, $5, $6,
+               coalesce((select message_tag from passes where customer_card_id = $1), 0))
              on conflict (customer_card_id, endpoint_hash) do update
              set sealed = excluded.sealed, customer_id = excluded.customer_id`,
       values: [id, accountId, customerId, hash, sealed, noticeTag],
@@ -90,9 +92,10 @@ export class WebPushSubscriptions {
       sealed: Buffer;
       hasHolder: boolean;
       notified_tag: string;
+      messaged_tag: string;
     }>(this.pool, {
       name: 'web_push_find',
-      text: `select s.id, s.customer_card_id, s.account_id, s.customer_id, s.sealed, s.notified_tag,
+      text: `select s.id, s.customer_card_id, s.account_id, s.customer_id, s.sealed, s.notified_tag, s.messaged_tag,
                exists (select from ${PASS_HOLDERS} r join personal_keys k on k.subject_id = r.customer_id
                        where r.id = s.customer_card_id) as "hasHolder"
              from web_push_subscriptions s where s.id = $1`,
@@ -107,6 +110,7 @@ export class WebPushSubscriptions {
         sealed: row.sealed,
         hasHolder: row.hasHolder,
         notifiedTag: Number(row.notified_tag),
+        messagedTag: Number(row.messaged_tag),
       }
     );
   }
@@ -126,6 +130,14 @@ export class WebPushSubscriptions {
       name: 'web_push_told',
       text: 'update web_push_subscriptions set notified_tag = greatest(notified_tag, $2) where id = $1',
       values: [id, noticeTag],
+    });
+  }
+
+  async markMessaged({ id }: StoredSubscription, messageTag: number): Promise<void> {
+    await query(this.pool, {
+      name: 'web_push_messaged',
+      text: 'update web_push_subscriptions set messaged_tag = greatest(messaged_tag, $2) where id = $1',
+      values: [id, messageTag],
     });
   }
 

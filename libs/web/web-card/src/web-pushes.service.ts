@@ -5,7 +5,9 @@ import { getNow, getNowMs } from '#kernel/clock.js';
 import { getErrorMessage } from '#kernel/errors.js';
 import { getError, isSuccess, type Outcome } from '#sending/outcome.js';
 import { KnownErasures } from '#event-store/personal-keys/known-erasures.js';
+import type { PassContent } from '#passes/pass-content.js';
 import { PassContents } from '#passes/pass-contents.service.js';
+import { PassMessages, type TaggedMessage } from '#passes/pass-messages.service.js';
 import type { JobOutcome } from '#database/job-queue.js';
 import { PassSender, type PassUpdate, type UpdateRequest } from '#passes/pass-sender.js';
 import { Passes } from '#passes/passes.service.js';
@@ -31,6 +33,7 @@ export class WebPushes extends PassSender {
     private readonly subscriptions: WebPushSubscriptions,
     private readonly passes: Passes,
     private readonly contents: PassContents,
+    private readonly messages: PassMessages,
     private readonly erasures: KnownErasures,
     private readonly client: WebPushClient,
     private readonly vapid: VapidKeys,
@@ -54,6 +57,11 @@ export class WebPushes extends PassSender {
       await this.subscriptions.forget(stored);
       return { kind: 'done' };
     }
+    const message = await this.messages.find(stored.customerCardId, 'browser');
+    if (message && message.tag > stored.messagedTag) {
+      const outcome = await this.sendMessage(stored, browser, { message, content, readAt });
+      if (outcome.kind !== 'done') return outcome;
+    }
     const { notice, noticeTag } = pass;
     if (notice === null || noticeTag <= stored.notifiedTag) return { kind: 'done' };
     if (getNowMs() - pass.changedAt.getTime() > MAX_AGE_SECONDS * 1000) {
@@ -63,6 +71,29 @@ export class WebPushes extends PassSender {
     const text = JSON.stringify(createPushNotice(content, notice, this.config.publicUrl));
     const mayBeSent = () => this.erasures.isCurrent(content.customerId, readAt, performance.now());
     return this.recordOutcome(stored, noticeTag, await this.post(browser, text, mayBeSent));
+  }
+
+  /** Sends a message of the store. One that is too old by now is dropped. */
+  private async sendMessage(
+    stored: StoredSubscription,
+    browser: WebPushSubscription,
+    {
+      message: { title, text, tag, at },
+      content,
+      readAt,
+    }: { message: TaggedMessage; content: PassContent; readAt: number },
+  ): Promise<JobOutcome> {
+    let result: JobOutcome = { kind: 'done' };
+    if (getNowMs() - Date.parse(at) <= MAX_AGE_SECONDS * 1000) {
+      const notice = { text: `${title}\n${text}` };
+      const payload = JSON.stringify(createPushNotice(content, notice, this.config.publicUrl));
+      const mayBeSent = () =>
+        this.erasures.isCurrent(content.customerId, readAt, performance.now());
+      const outcome = await this.post(browser, payload, mayBeSent);
+      result = await this.recordOutcome(stored, stored.notifiedTag, outcome);
+    }
+    if (result.kind !== 'failed') await this.subscriptions.markMessaged(stored, tag);
+    return result;
   }
 
   private async post(

@@ -1,0 +1,116 @@
+import { Injectable } from '@nestjs/common';
+import { Pool } from 'pg';
+import { Config } from '#configuration/config.js';
+import { query } from '#database/connection.js';
+import { createPropertyConditions } from '#customers/customers.service.js';
+import { TemplatesService } from '#stamping/templates.service.js';
+import type { Audience } from './announcement.js';
+import {
+  countReach,
+  type HolderChannel,
+  type Reach,
+  type Reachability,
+  type SetUp,
+} from './message-channel.js';
+import {
+  REACHABILITY_COLUMNS,
+  renderReachability,
+  toReachability,
+  type ReachabilityRow,
+} from './reachability.js';
+
+/** A customer whom a message is for. */
+export type Addressee = { customerId: number; person: Reachability };
+
+const OF_FEW = {
+  name: 'customers_reachability',
+  text: `select c.id, ${renderReachability('few')} from customers c
+         where c.id = any ($1) and c.merged_into is null and c.erased_at is null`,
+};
+
+/** Finds the customers whom messages are for, and how they can be reached. */
+@Injectable()
+export class Audiences {
+  constructor(
+    private readonly pool: Pool,
+    private readonly templates: TemplatesService,
+    private readonly config: Config,
+  ) {}
+
+  /** Tells which channels the operator has set up. */
+  get setUp(): SetUp {
+    return { email: this.config.mail !== null, sms: this.config.sms !== null };
+  }
+
+  /** Counts whom an announcement would reach now. @throws NotFoundError for a card of another store */
+  async preview(
+    accountId: number,
+    audience: Audience,
+    channels: readonly HolderChannel[],
+  ): Promise<Reach> {
+    if (audience.cardId !== null) await this.templates.get(accountId, audience.cardId);
+    const { where, values } = createAudienceCondition(accountId, audience);
+    const rows = await query<ReachabilityRow & { people: number }>(this.pool, {
+      text: `select ${REACHABILITY_COLUMNS}, count(*) as people
+             from (select ${renderReachability('account')} from customers c where ${where}) p
+             group by ${REACHABILITY_COLUMNS}`,
+      values,
+    });
+    const groups = rows.map((row) => ({ people: row.people, person: toReachability(row) }));
+    return countReach(groups, channels, this.setUp);
+  }
+
+  /** Finds the next customers of an audience, by id. */
+  async findNext(
+    accountId: number,
+    audience: Audience,
+    after: number,
+    limit: number,
+  ): Promise<Addressee[]> {
+    const { where, values } = createAudienceCondition(accountId, audience);
+    const rows = await query<{ id: number }>(this.pool, {
+      text: `select c.id from customers c where ${where} and c.id > $${values.length + 1}
+             order by c.id limit $${values.length + 2}`,
+      values: [...values, after, limit],
+    });
+    const people = await this.findReachability(rows.map(({ id }) => id));
+    return rows.flatMap(({ id }) => {
+      const person = people.get(id);
+      return person ? [{ customerId: id, person }] : [];
+    });
+  }
+
+  /** Finds how customers can be reached. Leaves out those who were erased or merged into others. */
+  async findReachability(customerIds: number[]): Promise<Map<number, Reachability>> {
+    const rows = await query<ReachabilityRow & { id: number }>(this.pool, {
+      ...OF_FEW,
+      values: [customerIds],
+    });
+    return new Map(rows.map((row) => [row.id, toReachability(row)]));
+  }
+}
+
+function createAudienceCondition(
+  accountId: number,
+  { inactiveSince, ...filter }: Audience,
+): { where: string; values: unknown[] } {
+  const values: unknown[] = [accountId];
+  const value = (parameter: unknown) => `$${values.push(parameter)}`;
+  const properties = createPropertyConditions(
+    {
+      ...filter,
+      updatedSince: null,
+      inactiveSince: inactiveSince === null ? null : new Date(inactiveSince),
+    },
+    value,
+  );
+  const conditions = [
+    'c.account_id = $1',
+    'c.merged_into is null',
+    'c.erased_at is null',
+    // Nobody else holds a card.
+    'c.id in (select k.customer_id from customer_cards k where k.account_id = $1 and k.merged_into is null)',
+    ...properties,
+  ];
+  return { where: conditions.join(' and '), values };
+}

@@ -1,0 +1,267 @@
+import { Injectable, Logger } from '@nestjs/common';
+import { CommandBus } from '@nestjs/cqrs';
+import { Pool } from 'pg';
+import { getNowMs } from '#kernel/clock.js';
+import { NotFoundError, RejectedError } from '#kernel/errors.js';
+import { Config } from '#configuration/config.js';
+import { Batcher } from '#database/batcher.js';
+import { inTransaction } from '#database/connection.js';
+import { DailyCounts, type RunQuery } from '#database/daily-counts.js';
+import type { Job, JobOutcome } from '#database/job-queue.js';
+import type { JobHandler } from '#database/job-runner.js';
+import { Maintenance } from '#database/maintenance.service.js';
+import { CapOverrides } from '#event-store/commands/cap-overrides.service.js';
+import { KnownErasures } from '#event-store/personal-keys/known-erasures.js';
+import { RecordMessage } from '#customers/customer-messages.commands.js';
+import { CardMessages } from '#messages/card-messages.service.js';
+import { judgeSmsNumber } from '#messages/sms-destination.js';
+import { SmsClient } from '#messages/sms.client.js';
+import { SmtpClient } from '#messages/smtp.client.js';
+import { findMailboxKey } from '#kernel/email-address.js';
+import { PassMessageWriter } from '#passes/pass-messages.service.js';
+import { Audiences } from './audiences.service.js';
+import { CustomerMessageQueue, type QueuedMessage } from './customer-message-queue.service.js';
+import { renderHolderMail, renderHolderSms } from './holder-message-texts.js';
+import { chooseChannel, type HolderChannel, type MessageReason } from './message-channel.js';
+import {
+  MessageContexts,
+  type HolderCard,
+  type MessageContext,
+} from './message-contexts.service.js';
+import { MessageSettingsService } from './message-settings.service.js';
+import { findAudibleTime } from './quiet-hours.js';
+
+const CONCURRENCY: Record<HolderChannel, number> = { wallet: 16, web_push: 16, email: 4, sms: 4 };
+/** Messages on passes are written together, because each batch holds the lock under which passes change. */
+const MAX_BATCH = 100;
+const GIVE_UP_MS = 2 * 24 * 60 * 60_000;
+/** While maintenance mode is on, during which nothing is sent. */
+const MAINTENANCE_WAIT_MS = 5_000;
+/** After a message went out of date before it was sent, because its recipient may have been erased. */
+const REWRITE_DELAY_MS = 1_000;
+
+type Message = Job<QueuedMessage>;
+type Sending = { context: MessageContext; card: HolderCard };
+type PassItem = { message: Message; sending: Sending };
+
+/** Why the channel cannot send a message to this customer. The next one is tried. */
+type Refusal = { kind: 'refused'; reason: MessageReason };
+
+/** Sends messages to holders, and records them in their history. Each is looked up and rendered when it is sent. */
+@Injectable()
+export class CustomerMessageSending {
+  private readonly log = new Logger('messages to customers');
+  private readonly passes = new Batcher<PassItem, void>(1, MAX_BATCH, (items) =>
+    this.writeOnPasses(items),
+  );
+
+  constructor(
+    private readonly pool: Pool,
+    private readonly queue: CustomerMessageQueue,
+    private readonly contexts: MessageContexts,
+    private readonly audiences: Audiences,
+    private readonly settings: MessageSettingsService,
+    private readonly writer: PassMessageWriter,
+    private readonly erasures: KnownErasures,
+    private readonly smtp: SmtpClient,
+    private readonly sms: SmsClient,
+    private readonly cardMessages: CardMessages,
+    private readonly counts: DailyCounts,
+    private readonly overrides: CapOverrides,
+    private readonly maintenance: Maintenance,
+    private readonly commands: CommandBus,
+    private readonly config: Config,
+  ) {}
+
+  /** Creates one handler for each channel, so that none waits for another's server. */
+  createHandler(channel: HolderChannel): JobHandler<QueuedMessage> {
+    return {
+      queue: this.queue,
+      concurrency: CONCURRENCY[channel],
+      claim: (limit) => this.queue.claim(limit, channel),
+      describeFailure: ({ id }) => `message ${id} to a customer failed (${channel})`,
+      attempt: (message, cut) => this.attempt(message, cut),
+      getGiveUpAt: ({ createdAt }) => new Date(createdAt.getTime() + GIVE_UP_MS),
+    };
+  }
+
+  private async attempt(message: Message, cut: AbortSignal): Promise<JobOutcome | void> {
+    if (await this.maintenance.find()) {
+      return this.queue.moveTo(message, new Date(getNowMs() + MAINTENANCE_WAIT_MS));
+    }
+    const readAt = performance.now();
+    const context = await this.contexts.find(message.id);
+    if (!context) throw new Error(`message ${message.id} has no store`);
+    if (message.state === 'sent') return this.record(message, context);
+    // The process that had it ended in between: it may have arrived.
+    if (message.handedOverAt !== null) return this.queue.end(message, 'failed', 'unknown');
+    const person = (await this.audiences.findReachability([message.customerId])).get(
+      message.customerId,
+    );
+    if (!person) return this.queue.end(message, 'skipped', 'erased');
+    if (!context.isStillTrue) return this.queue.end(message, 'skipped', 'past');
+    const { quiet } = await this.settings.get(message.accountId);
+    const now = getNowMs();
+    const audibleAt = findAudibleTime(now, quiet, context.timeZone);
+    if (audibleAt > now) return this.queue.moveTo(message, new Date(audibleAt));
+    const { refusedChannels } = message;
+    const channels = context.channels.filter((one) => !refusedChannels.includes(one));
+    const choice = chooseChannel(person, channels, this.audiences.setUp);
+    if (choice.channel === null) {
+      return this.giveUp(message, message.reason ?? choice.reasons[0]?.reason ?? 'no_card');
+    }
+    const { channel } = choice;
+    if (channel !== message.channel) return this.queue.redirect(message, channel, null);
+    const card = await this.contexts.findCard(message.customerId, channel, context);
+    if (!card) return this.queue.moveTo(message, new Date(now + REWRITE_DELAY_MS));
+    const sending = { context, card };
+    if (channel === 'wallet' || channel === 'web_push')
+      return this.passes.add({ message, sending });
+    return this.handOver(message, sending, { readAt, cut, channels });
+  }
+
+  /** Writes messages on passes and marks them as sent, in one transaction. */
+  private async writeOnPasses(items: PassItem[]): Promise<PromiseSettledResult<void>[]> {
+    // A pass shows one message: another one for the same pass waits for the next batch.
+    const firsts = new Map<number, PassItem>();
+    const waiting: PassItem[] = [];
+    for (const item of items) {
+      const { id } = item.sending.card;
+      if (firsts.has(id)) waiting.push(item);
+      else firsts.set(id, item);
+    }
+    await inTransaction(this.pool, async (client) => {
+      const marked: PassItem[] = [];
+      for (const item of firsts.values()) {
+        const { message, sending } = item;
+        if (await this.queue.markSent(message, sending.card.id, client)) marked.push(item);
+      }
+      await this.writer.write(
+        client,
+        marked.map(({ message, sending: { context, card } }) => ({
+          customerCardId: card.id,
+          accountId: message.accountId,
+          message: {
+            id: message.id,
+            place: message.channel === 'wallet' ? 'wallet' : 'browser',
+            title: context.title,
+            text: context.text,
+          },
+        })),
+      );
+    });
+    for (const { message } of waiting) {
+      await this.queue.moveTo(message, new Date(getNowMs() + REWRITE_DELAY_MS));
+    }
+    return items.map(() => ({ status: 'fulfilled', value: undefined }));
+  }
+
+  /** Sends by e-mail or SMS. What the channel cannot send goes through the next one. */
+  private async handOver(
+    message: Message,
+    sending: Sending,
+    { readAt, cut, channels }: { readAt: number; cut: AbortSignal; channels: HolderChannel[] },
+  ): Promise<JobOutcome | void> {
+    const to = await this.findAddress(message, sending);
+    if ('kind' in to) return this.refuse(message, to.reason, channels);
+    if (!(await this.queue.handOver(message))) return;
+    const read = { subjectId: message.customerId, readAt };
+    const outcome = await this.erasures.send(
+      read,
+      () => performance.now(),
+      ({ erased, mayBeSent }) =>
+        this.send(message, sending, {
+          to: to.address,
+          cut: AbortSignal.any([cut, erased]),
+          mayBeSent,
+        }),
+    );
+    if (!outcome) return this.queue.moveTo(message, new Date(getNowMs() + REWRITE_DELAY_MS));
+    if (outcome.kind === 'failed') return outcome;
+    if (outcome.kind === 'refused') {
+      this.log.warn(`message ${message.id} was refused (${message.channel}: ${outcome.error})`);
+      return this.refuse(message, 'refused', channels);
+    }
+    await this.queue.markSent(message, sending.card.id);
+  }
+
+  private async refuse(
+    message: Message,
+    reason: MessageReason,
+    channels: HolderChannel[],
+  ): Promise<void> {
+    const next = channels[channels.indexOf(message.channel) + 1];
+    // The next one is checked as the first was.
+    if (next !== undefined) return this.queue.redirect(message, next, reason);
+    return this.giveUp(message, reason);
+  }
+
+  private giveUp(message: Message, reason: MessageReason): Promise<void> {
+    return this.queue.end(message, reason === 'refused' ? 'failed' : 'skipped', reason);
+  }
+
+  /** Finds where a message goes, unless a limit is reached. */
+  private async findAddress(
+    message: Message,
+    { context, card }: Sending,
+  ): Promise<{ address: string } | Refusal> {
+    const { channel, accountId } = message;
+    const address = channel === 'email' ? card.email : card.phone;
+    if (address === null)
+      return { kind: 'refused', reason: channel === 'email' ? 'no_email' : 'no_phone' };
+    if (channel === 'sms') {
+      if (judgeSmsNumber(address, context.smsCountries).kind !== 'allowed') {
+        return { kind: 'refused', reason: 'country' };
+      }
+      const max = await this.overrides.getMax(
+        'sms_per_day',
+        accountId,
+        this.config.limits.smsPerDay,
+      );
+      if ((await this.cardMessages.countSentSms(accountId, max)) >= max) {
+        return { kind: 'refused', reason: 'quota' };
+      }
+    }
+    if (message.attempts === 1) {
+      const recipient = channel === 'email' ? findMailboxKey(address) : address;
+      const run: RunQuery = async (text, values) => (await this.pool.query(text, values)).rows;
+      const subject = ['messages to', recipient];
+      const max = this.config.messagesPerAddressPerDay;
+      if ((await this.counts.count(run, subject, max)) !== null) {
+        return { kind: 'refused', reason: 'too_many' };
+      }
+    }
+    return { address };
+  }
+
+  private send(
+    { uuid, channel }: Message,
+    { context, card }: Sending,
+    { to, cut, mayBeSent }: { to: string; cut: AbortSignal; mayBeSent: () => boolean },
+  ) {
+    const link = `${this.config.publicUrl}/passes/${card.uuid}`;
+    const content = { ...context, link };
+    return channel === 'email'
+      ? this.smtp.send(uuid, { to, ...renderHolderMail(content) }, cut, mayBeSent)
+      : this.sms.send({ id: uuid, to, text: renderHolderSms(content) }, cut, mayBeSent);
+  }
+
+  /** Records a message in the history of its customer. Nobody's history has it once they are erased or merged. */
+  private async record(message: Message, context: MessageContext): Promise<void> {
+    const { uuid, accountId, customerId, channel } = message;
+    const { announcementId, ruleId, title, text } = context;
+    const by = {
+      accountId,
+      actor: context.actor ?? { type: 'system', id: 0 },
+      channel: 'system',
+      requestId: `message-${uuid}`,
+    };
+    const sent = { messageId: uuid, announcementId, ruleId, channel, personal: { title, text } };
+    try {
+      await this.commands.execute(new RecordMessage(by, customerId, sent));
+    } catch (error) {
+      if (!(error instanceof NotFoundError) && !(error instanceof RejectedError)) throw error;
+    }
+    await this.queue.markRecorded(message);
+  }
+}

@@ -1,0 +1,202 @@
+import { Injectable, Logger } from '@nestjs/common';
+import pg, { Pool } from 'pg';
+import { pause } from '#kernel/pause.js';
+import { inTransaction, query } from '#database/connection.js';
+import { LeaderLock } from '#database/leader-lock.js';
+import { Maintenance } from '#database/maintenance.service.js';
+import { retryUntilAborted } from '#event-store/log/follow-log.js';
+import { StoreRegions } from '#customers/store-regions.service.js';
+import { Audiences } from './audiences.service.js';
+import { insertMessages, type NewMessage } from './customer-message-queue.service.js';
+import { chooseChannel, type MessageReason } from './message-channel.js';
+import type { MessageRule } from './message-rule.js';
+import { RULE_COLUMNS, toMessageRule, type RuleRow } from './message-rules.service.js';
+import { MessageSettingsService } from './message-settings.service.js';
+import { renderOccasions, toRuleValues } from './rule-occasions.js';
+import { createRangeValues } from './rule-reaches.service.js';
+
+const LEADERSHIP = { name: 'message rules', lock: 727_094 };
+const RULES_AT_ONCE = 50;
+const INTERVAL_SECONDS = 30;
+const IDLE_MS = 1_000;
+/** Entries and days of the history that a check looks at: after an outage, it catches up in parts. */
+const MAX_ENTRIES = 50_000;
+const MAX_DAYS = 1;
+/** Occasions of one check, so that one store's many do not delay the others. */
+const MAX_OCCASIONS = 1_000;
+const WEEK = '7 days';
+
+type CheckedRow = RuleRow & { checked_seq: number; checked_until: Date; checked_at: Date };
+type Occasion = {
+  customer_id: number;
+  customer_card_id: number | null;
+  at: Date;
+  occasion: string;
+  tie: number;
+};
+/** @property reached the entry and the time up to which all occasions are in it */
+type Range = { occasions: Occasion[]; reached: { seq: number; until: Date } };
+
+const DUE = {
+  name: 'message_rules_due',
+  text: `select id from message_rules where next_check_at <= now() order by next_check_at limit ${RULES_AT_ONCE}`,
+};
+const LOCK = {
+  name: 'message_rules_lock',
+  text: `select ${RULE_COLUMNS}, checked_seq, checked_until, now() as checked_at from message_rules
+         where id = $1 and next_check_at is not null for no key update`,
+};
+const REACH = {
+  name: 'message_rules_reach',
+  text: `update message_rules set checked_seq = $2, checked_until = $3,
+           next_check_at = case when $4 then now() else now() + interval '${INTERVAL_SECONDS} seconds' end
+         where id = $1 and next_check_at is not null`,
+};
+/** Messages that a customer got in seven days, or is about to get. */
+const RECENT = {
+  name: 'customer_messages_recent',
+  text: `select customer_id, count(*) as count from customer_messages
+         where customer_id = any ($1) and created_at > now() - interval '${WEEK}' and state in ('queued', 'sent')
+         group by customer_id`,
+};
+
+/** Looks for the occasions of rules, and enqueues their messages. One process does this at a time. */
+@Injectable()
+export class RuleChecks {
+  private readonly log = new Logger(LEADERSHIP.name);
+
+  constructor(
+    private readonly pool: Pool,
+    private readonly audiences: Audiences,
+    private readonly settings: MessageSettingsService,
+    private readonly regions: StoreRegions,
+    private readonly maintenance: Maintenance,
+    private readonly lock: LeaderLock,
+  ) {}
+
+  /** Runs until the signal aborts, whatever happens to the database. */
+  async run(signal: AbortSignal): Promise<void> {
+    await this.lock.lead(LEADERSHIP, signal, (leading) =>
+      retryUntilAborted(this.log, leading, async (onSuccess) => {
+        if (!(await this.maintenance.find())) await this.checkDue(leading);
+        onSuccess();
+        await pause(IDLE_MS, leading);
+      }),
+    );
+  }
+
+  private async checkDue(signal: AbortSignal): Promise<void> {
+    const due = await query<{ id: number }>(this.pool, { ...DUE, values: [] });
+    for (const { id } of due) {
+      if (signal.aborted) return;
+      await inTransaction(this.pool, (client) => this.check(client, id));
+    }
+  }
+
+  private async check(client: pg.PoolClient, id: number): Promise<void> {
+    const [row] = (await client.query<CheckedRow>({ ...LOCK, values: [id] })).rows;
+    if (!row) return;
+    const rule = toMessageRule(row);
+    const { timeZone } = await this.regions.get(rule.accountId);
+    const range =
+      rule.kind === 'stamps_away'
+        ? await this.findEntries(client, rule, row)
+        : await this.findTimes(client, rule, row, timeZone);
+    const { occasions, isCut } = cutOccasions(range.occasions);
+    await insertMessages(client, await this.createMessages(client, rule, occasions));
+    const last = occasions.at(-1);
+    const { seq, until } =
+      isCut && last ? { seq: last.tie, until: getTimeBefore(last.at) } : range.reached;
+    await client.query({ ...REACH, values: [id, seq, until, isCut || range.isPart] });
+  }
+
+  private async findEntries(
+    client: pg.PoolClient,
+    rule: MessageRule,
+    { checked_seq: after, checked_at: until }: CheckedRow,
+  ): Promise<Range & { isPart: boolean }> {
+    const { rows } = await client.query<{ seq: number | null }>(
+      'select max(seq) as seq from history',
+    );
+    const end = rows[0]?.seq ?? -1;
+    const seq = Math.min(end, after + MAX_ENTRIES);
+    const isPart = seq < end;
+    if (seq <= after) return { occasions: [], reached: { seq: after, until }, isPart };
+    const values = [...toRuleValues(rule), after, seq];
+    const occasions = await this.find(client, rule, 'entries', values);
+    return { occasions, reached: { seq, until }, isPart };
+  }
+
+  private async findTimes(
+    client: pg.PoolClient,
+    rule: MessageRule,
+    { checked_seq: seq, checked_until: from, checked_at: now }: CheckedRow,
+    timeZone: string,
+  ): Promise<Range & { isPart: boolean }> {
+    const until = new Date(Math.min(now.getTime(), from.getTime() + MAX_DAYS * 86_400_000));
+    const isPart = until < now;
+    const values = [...toRuleValues(rule), ...createRangeValues(rule, from, until, timeZone)];
+    const occasions = await this.find(client, rule, 'times', values);
+    return { occasions, reached: { seq, until }, isPart };
+  }
+
+  private async find(
+    client: pg.PoolClient,
+    { kind }: MessageRule,
+    range: 'entries' | 'times',
+    values: unknown[],
+  ): Promise<Occasion[]> {
+    const text = `select o.* from (${renderOccasions(kind, range)}) o order by o.at, o.tie`;
+    return (await client.query<Occasion>({ text, values })).rows;
+  }
+
+  private async createMessages(
+    client: pg.PoolClient,
+    rule: MessageRule,
+    occasions: Occasion[],
+  ): Promise<NewMessage[]> {
+    if (occasions.length === 0) return [];
+    const ids = [...new Set(occasions.map((one) => one.customer_id))];
+    const people = await this.audiences.findReachability(ids);
+    const { maxPerWeek } = await this.settings.get(rule.accountId);
+    const { rows } = await client.query<{ customer_id: number; count: number }>({
+      ...RECENT,
+      values: [ids],
+    });
+    const recent = new Map(rows.map((row) => [row.customer_id, row.count]));
+    const { accountId, title, text } = rule;
+    return occasions.map((one) => {
+      const person = people.get(one.customer_id);
+      const count = recent.get(one.customer_id) ?? 0;
+      const choice = person && chooseChannel(person, rule.channels, this.audiences.setUp);
+      const reason: MessageReason | null =
+        choice === undefined
+          ? 'erased'
+          : (choice.reasons[0]?.reason ?? (count >= maxPerWeek ? 'too_many' : null));
+      if (reason === null) recent.set(one.customer_id, count + 1);
+      return {
+        accountId,
+        customerId: one.customer_id,
+        customerCardId: one.customer_card_id,
+        source: { ruleId: rule.id, occasion: one.occasion },
+        content: { title, text },
+        channel: reason === null && choice ? choice.channel : null,
+        reason,
+        dueAt: one.at,
+      };
+    });
+  }
+}
+
+/** Keeps as many occasions as one check may have, and those of the same time as the last. */
+function cutOccasions(all: Occasion[]): { occasions: Occasion[]; isCut: boolean } {
+  const last = all[MAX_OCCASIONS - 1];
+  if (!last) return { occasions: all, isCut: false };
+  const occasions = all.filter(({ at }) => at <= last.at);
+  return { occasions, isCut: occasions.length < all.length };
+}
+
+/** The next check finds the occasions of this time again, which are enqueued already. */
+function getTimeBefore(at: Date): Date {
+  return new Date(at.getTime() - 1);
+}

@@ -1,0 +1,44 @@
+import { expect, it } from '@jest/globals';
+import { withMessage } from './apple-message.js';
+import type { PassJson } from './pass-json.js';
+
+const NEWS = {
+  key: 'news',
+  label: 'Latest news',
+  value: 'You have 3 stamps.',
+  changeMessage: '%@',
+};
+const PASS = { storeCard: { backFields: [NEWS] } } as unknown as PassJson;
+const MESSAGE = {
+  title: 'Closed on Monday',
+  text: 'We are back on Tuesday.',
+  tag: 7,
+  at: '2026-07-01T22:30:00.000Z',
+};
+const PAGE = 'https://cards.example/passes/0a';
+const STORE = { timeZone: 'Europe/Berlin', locale: 'de', page: PAGE };
+
+it('puts the message of the store first on the back, with its day, as the only field that notifies', () => {
+  const { backFields } = withMessage(PASS, MESSAGE, { noticeTag: 6, ...STORE }).storeCard;
+  expect(backFields).toEqual([
+    {
+      key: 'message',
+      label: 'Closed on Monday',
+      value: 'We are back on Tuesday.\n2. Juli 2026',
+      changeMessage: '%@',
+    },
+    { key: 'news', label: 'Latest news', value: 'You have 3 stamps.' },
+    { key: 'stop_messages', label: 'Nachrichten abbestellen', value: `${PAGE}/messages` },
+  ]);
+});
+
+it('leaves the notification to a notice that is later', () => {
+  const { backFields } = withMessage(PASS, MESSAGE, { noticeTag: 8, ...STORE }).storeCard;
+  expect(backFields[0]).not.toHaveProperty('changeMessage');
+  expect(backFields[1]).toEqual(NEWS);
+});
+
+it('adds nothing to a pass that is no longer valid', () => {
+  const pass: PassJson = { ...PASS, voided: true };
+  expect(withMessage(pass, MESSAGE, { noticeTag: 6, ...STORE })).toBe(pass);
+});

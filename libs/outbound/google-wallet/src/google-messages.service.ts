@@ -1,0 +1,121 @@
+import { Injectable } from '@nestjs/common';
+import { Pool } from 'pg';
+import { Config } from '#configuration/config.js';
+import { query } from '#database/connection.js';
+import type { JobOutcome } from '#database/job-queue.js';
+import { PassContents } from '#passes/pass-contents.service.js';
+import { PassMessages, type TaggedMessage } from '#passes/pass-messages.service.js';
+import { GoogleObjects } from './google-objects.service.js';
+import { toObjectId } from './google-pass.js';
+import type { GoogleResponse } from './google-response.js';
+import { GoogleWalletClient } from './google-wallet.client.js';
+
+/** Google keeps ten messages of an object. */
+const MAX_MESSAGES = 10;
+
+/** Sends the messages of stores to passes in Google Wallet: with a notification, as far as the quota allows. */
+@Injectable()
+export class GoogleMessages {
+  constructor(
+    private readonly pool: Pool,
+    private readonly messages: PassMessages,
+    private readonly contents: PassContents,
+    private readonly objects: GoogleObjects,
+    private readonly client: GoogleWalletClient,
+    private readonly config: Config,
+  ) {}
+
+  /** Sends the last message of the store, unless Google has it already. */
+  async send(customerCardId: number, signal: AbortSignal): Promise<JobOutcome> {
+    const { google, publicUrl } = this.config;
+    const message = await this.messages.find(customerCardId, 'wallet');
+    if (google === null || !message) return { kind: 'done' };
+    if (message.tag <= (await this.findMessagedTag(customerCardId))) return { kind: 'done' };
+    const content = (await this.contents.load([customerCardId])).get(customerCardId);
+    if (content?.state === 'valid') {
+      const { issuerId, idSuffix } = google;
+      const objectId = toObjectId(content.uuid, { issuerId, idSuffix, publicUrl });
+      const response = await this.add(customerCardId, objectId, message, signal);
+      if (response.kind !== 'ok') return toOutcome(response);
+    }
+    await query(this.pool, {
+      name: 'google_objects_messaged',
+      text: `update google_objects set messaged_tag = greatest(messaged_tag, $2) where customer_card_id = $1`,
+      values: [customerCardId, message.tag],
+    });
+    return { kind: 'done' };
+  }
+
+  /** Adds a message, unless the object has it because a process died after it was sent. */
+  private async add(
+    customerCardId: number,
+    objectId: string,
+    { id, title, text, tag }: TaggedMessage,
+    signal: AbortSignal,
+  ): Promise<GoogleResponse> {
+    const existing = await this.client.get('loyaltyObject', objectId, signal);
+    if (existing.kind !== 'ok') return existing;
+    const { messages: listed } = existing.body;
+    const messages = (Array.isArray(listed) ? listed : []) as { id?: unknown; body?: unknown }[];
+    const message = { id: `message_${id}`, header: title, body: text };
+    if (messages.some((one) => one.id === message.id && one.body === message.body)) return existing;
+    if (messages.length >= MAX_MESSAGES) {
+      const newest = messages.slice(1 - MAX_MESSAGES);
+      const change = { messages: newest };
+      const pruned = await this.client.patch('loyaltyObject', objectId, change, signal);
+      if (pruned.kind !== 'ok') return pruned;
+    }
+    const addAs = (messageType: 'TEXT' | 'TEXT_AND_NOTIFY') =>
+      this.client.addMessage(objectId, { ...message, messageType }, signal);
+    if (await this.objects.countNotice(customerCardId, 'message', tag)) {
+      const response = await addAs('TEXT_AND_NOTIFY');
+      if (response.kind === 'ok') return response;
+      if (response.kind !== 'over_quota') {
+        await this.objects.uncountNotice(customerCardId, 'message', tag);
+        return response;
+      }
+    }
+    const response = await addAs('TEXT');
+    if (response.kind === 'ok') await this.recordSilent(customerCardId, id);
+    return response;
+  }
+
+  /** Records that a message came without a notification, unless the pass is on an iPhone too. */
+  private async recordSilent(customerCardId: number, messageId: number): Promise<void> {
+    await query(this.pool, {
+      name: 'silent_messages_add',
+      text: `insert into silent_messages (message_id)
+             select $1 where not exists (
+               select from apple_registrations r where r.customer_card_id = $2)
+             on conflict do nothing`,
+      values: [messageId, customerCardId],
+    });
+  }
+
+  private async findMessagedTag(customerCardId: number): Promise<number> {
+    const [row] = await query<{ tag: string }>(this.pool, {
+      name: 'google_objects_messaged_tag',
+      text: 'select messaged_tag as tag from google_objects where customer_card_id = $1',
+      values: [customerCardId],
+    });
+    return row ? Number(row.tag) : Infinity;
+  }
+}
+
+function toOutcome(response: GoogleResponse): JobOutcome {
+  switch (response.kind) {
+    case 'refused':
+      return { kind: 'refused', error: response.error };
+    case 'limited':
+      return { kind: 'failed', error: response.error, retryInMs: response.retryInMs };
+    case 'failed':
+      return {
+        kind: 'failed',
+        error: response.error,
+        ...(response.retryInMs !== undefined && { retryInMs: response.retryInMs }),
+      };
+    default:
+      // The object is inserted with the next update of the pass.
+      return { kind: 'failed', error: `unexpected response (${response.kind})` };
+  }
+}

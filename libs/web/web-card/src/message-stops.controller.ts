@@ -1,0 +1,96 @@
+import { Body, Controller, Get, Header, Param, Post, Res } from '@nestjs/common';
+import type { FastifyReply } from 'fastify';
+import { Pool } from 'pg';
+import { NotFoundError } from '#kernel/errors.js';
+import { query } from '#database/connection.js';
+import { TakesForm, type Form } from '#http/form-bodies.js';
+import { Throttle } from '#http/throttle.js';
+import { PassContents } from '#passes/pass-contents.service.js';
+import { Pages } from '#pages/pages.service.js';
+import { loadView } from '#pages/view.js';
+import { getTranslations } from '#translations/translations.js';
+import { WebCards } from './web-cards.service.js';
+
+const view = loadView<
+  { title: string; text: string; action: 'stop' | 'allow'; submit: string } & Record<
+    'path' | 'back',
+    string
+  >
+>(import.meta.url, './views/message-stop.eta');
+
+const PER_MINUTE = { default: { limit: 60, ttl: 60_000 } };
+
+/** Lets whoever has the link of a card stop the messages to its holder, and allow them again (ADR-0125). */
+@Controller('passes/:uuid/messages')
+export class MessageStopsController {
+  constructor(
+    private readonly pool: Pool,
+    private readonly cards: WebCards,
+    private readonly contents: PassContents,
+    private readonly pages: Pages,
+  ) {}
+
+  @Get()
+  @Header('cache-control', 'no-store')
+  async show(@Param('uuid') uuid: string, @Res() reply: FastifyReply): Promise<void> {
+    const { id, uuid: ownUuid } = await this.getCard(uuid);
+    const content = (await this.contents.load([id])).get(id);
+    if (!content) throw new NotFoundError('Card');
+    const [stop] = await query(this.pool, {
+      name: 'message_stops_find',
+      text: 'select from message_stops where customer_card_id = $1',
+      values: [id],
+    });
+    const { t: translations, locale: lang } = getTranslations(content.locale);
+    const t = translations.holderMessages.page;
+    const title = t.title(content.storeName);
+    await this.pages.sendPublic(reply, {
+      view,
+      lang,
+      title,
+      data: {
+        title,
+        text: stop ? t.off : t.on,
+        action: stop ? 'allow' : 'stop',
+        submit: stop ? t.allow : t.stop,
+        path: `/passes/${ownUuid}`,
+        back: t.back,
+      },
+    });
+  }
+
+  /** Stops messages, also for the button of a mail program (RFC 8058), or allows them. Doing so twice changes nothing. */
+  @Post()
+  @TakesForm()
+  @Throttle(PER_MINUTE)
+  async change(
+    @Param('uuid') uuid: string,
+    @Body() { action }: Form,
+    @Res() reply: FastifyReply,
+  ): Promise<void> {
+    const { id, accountId, uuid: ownUuid } = await this.getCard(uuid);
+    await query(
+      this.pool,
+      action === 'allow'
+        ? {
+            name: 'message_stops_remove',
+            text: 'delete from message_stops where customer_card_id = $1',
+            values: [id],
+          }
+        : {
+            name: 'message_stops_add',
+            text: `insert into message_stops (customer_card_id, account_id) values ($1, $2)
+                   on conflict do nothing`,
+            values: [id, accountId],
+          },
+    );
+    await this.pages.redirect(reply, `/passes/${ownUuid}/messages`);
+  }
+
+  /** @throws NotFoundError */
+  private async getCard(uuid: string) {
+    const match = await this.cards.find(uuid);
+    if (!match) throw new NotFoundError('Card');
+    return match.card;
+  }
+}

@@ -1,0 +1,422 @@
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import type { AnnouncementJson } from '#announcements/announcement.dto.js';
+import type { MessageRecipientJson } from '#announcements/message-recipient.dto.js';
+import type { MessageRuleJson } from '#announcements/message-rule.dto.js';
+import type { CardJson } from '#cards/card.dto.js';
+import type { CreatedCustomerJson } from '#customers/customer.dto.js';
+import { appleWorld, type AppleWorld } from '../support/emulators/apple/world.js';
+import { listNotices, saveToGoogle } from '../support/emulators/google/passes.js';
+import { startGoogleWallet, type GoogleWallet } from '../support/emulators/google/server.mjs';
+import { MailServer } from '../support/emulators/mail-server.js';
+import { SmsProvider } from '../support/emulators/sms/sms-provider.js';
+import { startPushService, type PushService } from '../support/emulators/web-push/server.mjs';
+import { eventually } from '../support/jest/eventually.js';
+import type { Program } from '../support/services/program.js';
+import { startService, type Client, type LocalService } from '../support/services/service.js';
+import { startDispatcher } from '../support/services/webhook-dispatcher.js';
+
+const SLOW = 300_000;
+const ORIGIN = 'https://cards.example';
+
+let world: AppleWorld;
+let google: GoogleWallet;
+let pushes: PushService;
+let mails: MailServer;
+let provider: SmsProvider;
+let service: LocalService;
+let dispatcher: Program;
+let people = 0;
+
+beforeAll(async () => {
+  [world, google, pushes, mails, provider] = await Promise.all([
+    appleWorld(),
+    startGoogleWallet(),
+    startPushService(),
+    MailServer.start(),
+    SmsProvider.start(),
+  ]);
+  service = await startService({
+    ...google.environment,
+    ...world.settings,
+    ...provider.settings,
+    PUBLIC_URL: ORIGIN,
+    WEB_PUSH_ALLOW_INSECURE_ENDPOINTS: 'true',
+    SMTP_URL: mails.url,
+    MAIL_FROM: 'Inkpad <inkpad@shop.example>',
+  });
+  dispatcher = await startDispatcher(service);
+}, SLOW);
+afterAll(async () => {
+  await service.stop();
+  await Promise.all([
+    world.apns.stop(),
+    google.stop(),
+    pushes.stop(),
+    mails.goAway(),
+    provider.stop(),
+  ]);
+}, SLOW);
+
+type Shop = { store: Client; card: CardJson };
+type Holder = { id: number; cardId: number; uuid: string; appleUrl: string };
+
+/** A shop that writes at any time of the day. */
+async function openShop(card: object = {}): Promise<Shop> {
+  const store = await service.newStore({ locale: 'en-DE' });
+  const { body } = await store.post<CardJson>(`${store.store}/cards`, {
+    card: { name: 'Coffee', stamps_required: 3, ...card },
+  });
+  const quiet = { quiet_from: null, quiet_to: null };
+  expect((await store.send('PATCH', `${store.store}/message_settings`, quiet)).status).toBe(200);
+  return { store, card: body };
+}
+
+async function addHolder({ store, card }: Shop, fields: object = {}): Promise<Holder> {
+  const { status, body } = await store.post<CreatedCustomerJson>(`${store.store}/customers`, {
+    customer: { first_name: 'Anna', email: `p${++people}@people.example`, ...fields },
+    card_id: card.id,
+  });
+  expect(status).toBe(201);
+  if (!body.customer_card) throw new Error('nobody was enrolled');
+  const { id: cardId, uuid, apple_wallet_url: appleUrl } = body.customer_card;
+  return { id: body.id, cardId, uuid, appleUrl };
+}
+
+async function announce(store: Client, fields: object = {}): Promise<number> {
+  const { body } = await store.post<AnnouncementJson>(`${store.store}/announcements`, {
+    title: 'Closed on Monday',
+    text: 'We are back on Tuesday.',
+    ...fields,
+  });
+  const sent = await store.post(`${store.store}/announcements/${body.id}/send`, {});
+  expect(sent.status).toBe(200);
+  return body.id;
+}
+
+const waitUntilSent = (store: Client, id: number) =>
+  eventually(
+    async () => (await store.get<AnnouncementJson>(`${store.store}/announcements/${id}`)).body,
+    ({ state }) => state === 'sent',
+  );
+
+async function listRecipients(
+  store: Client,
+  path: string,
+): Promise<Map<number, MessageRecipientJson>> {
+  const { body } = await store.get<MessageRecipientJson[]>(`${store.store}/${path}/recipients`);
+  return new Map(body.map((one) => [one.customer_id, one]));
+}
+
+type Entry = { type: string; data: { personal?: unknown } & Record<string, unknown> };
+
+const waitForEntries = (store: Client, customerId: number, count: number) =>
+  eventually(
+    async () => {
+      const path = `${store.store}/history?type=customer.messaged&customer_id=${customerId}`;
+      return (await store.get<Entry[]>(path)).body;
+    },
+    (entries) => entries.length >= count,
+  );
+
+async function subscribe({ uuid }: Holder) {
+  const html = await (await fetch(`${service.baseUrl}/passes/${uuid}`)).text();
+  const [, key = ''] = /data-push-key="([\w-]+)"/.exec(html) ?? [];
+  const browser = pushes.subscribe(key);
+  const response = await fetch(`${service.baseUrl}/passes/${uuid}/push`, {
+    method: 'POST',
+    headers: { origin: ORIGIN, 'content-type': 'application/json' },
+    body: JSON.stringify(browser.subscription),
+  });
+  expect(response.status).toBe(204);
+  return browser;
+}
+
+describe('an announcement', () => {
+  it(
+    'reaches each holder by the first channel that can, and nobody else',
+    async () => {
+      const shop = await openShop();
+      const { store } = shop;
+      const phone = world.phone(service.baseUrl);
+      const apple = await addHolder(shop, { email: 'both@mail.example', marketing_consent: true });
+      const serial = await phone.add(apple.appleUrl);
+      const android = await addHolder(shop);
+      await saveToGoogle(google, store, android.uuid);
+      const surfer = await addHolder(shop);
+      const browser = await subscribe(surfer);
+      const reader = await addHolder(shop, { email: 'r@mail.example', marketing_consent: true });
+      const texter = await addHolder(shop, { phone: '+4915112345678', sms_consent: true });
+      const foreigner = await addHolder(shop, { phone: '+12025550143', sms_consent: true });
+      const silent = await addHolder(shop, { email: 'no@mail.example' });
+      const stopped = await addHolder(shop, { email: 's@mail.example', marketing_consent: true });
+      const stop = `${service.baseUrl}/passes/${stopped.uuid}/messages`;
+      await fetch(stop, { method: 'POST', redirect: 'manual', body: new URLSearchParams() });
+
+      const id = await announce(store);
+      const { counts } = await waitUntilSent(store, id);
+      expect(counts).toEqual({
+        people: 8,
+        queued: 0,
+        sent: 5,
+        failed: 0,
+        skipped: 3,
+        sent_by: { wallet: 2, web_push: 1, email: 1, sms: 1 },
+      });
+      const recipients = await listRecipients(store, `announcements/${id}`);
+      const outcome = ({ id: customerId }: Holder) => {
+        const { state, channel, reason } = recipients.get(customerId) ?? {};
+        return [state, channel, reason];
+      };
+      expect(outcome(apple)).toEqual(['sent', 'wallet', null]);
+      expect(outcome(texter)).toEqual(['sent', 'sms', null]);
+      expect(outcome(foreigner)).toEqual(['skipped', null, 'country']);
+      expect(outcome(silent)).toEqual(['skipped', null, 'no_pass']);
+      expect(outcome(stopped)).toEqual(['skipped', null, 'stopped']);
+
+      const [message] = await eventually(
+        () => phone.messages,
+        ({ length }) => length > 0,
+      );
+      expect(message).toContain('We are back on Tuesday.');
+      expect(JSON.stringify(phone.shows(serial).pass)).toContain('Closed on Monday');
+      const [notice] = await eventually(
+        () => listNotices(google, android.uuid),
+        ({ length }) => length > 0,
+      );
+      expect(notice).toMatchObject({ kind: 'message', text: 'We are back on Tuesday.' });
+      const [push] = await eventually(
+        () => browser.messages,
+        ({ length }) => length > 0,
+      );
+      expect(push?.text).toContain('Closed on Monday');
+      const [mail, ...otherMails] = mails.received.filter(({ to }) => to.endsWith('mail.example'));
+      expect([mail?.to, mail?.subject, otherMails]).toEqual([
+        'r@mail.example',
+        'Closed on Monday',
+        [],
+      ]);
+      expect(mail?.headers).toContain(
+        `List-Unsubscribe: <${ORIGIN}/passes/${reader.uuid}/messages>`,
+      );
+      expect(provider.to('+4915112345678')).toHaveLength(1);
+      expect(provider.to('+12025550143')).toEqual([]);
+
+      const [entry] = await waitForEntries(store, reader.id, 1);
+      expect(entry?.data).toMatchObject({ channel: 'email' });
+      expect(JSON.stringify(entry)).toContain('Closed on Monday');
+      expect((await store.send('DELETE', `${store.store}/customers/${reader.id}`)).status).toBe(
+        204,
+      );
+      const [erased] = await waitForEntries(store, reader.id, 1);
+      expect(JSON.stringify(erased)).not.toContain('Closed on Monday');
+    },
+    SLOW,
+  );
+
+  it(
+    'is on a Google pass without a notification once the quota of the pass is used up, and says so',
+    async () => {
+      const shop = await openShop();
+      const { store } = shop;
+      const holder = await addHolder(shop);
+      await saveToGoogle(google, store, holder.uuid);
+      const notified: (boolean | undefined)[] = [];
+      for (const title of ['First', 'Second', 'Third', 'Fourth']) {
+        const id = await announce(store, { title, text: `${title} message` });
+        await waitUntilSent(store, id);
+        const object = await eventually(
+          () => [...google.objects.values()].find((one) => one.id.includes(holder.uuid)),
+          (one) => JSON.stringify(one ?? {}).includes(`${title} message`),
+        );
+        expect(object).toBeDefined();
+        const recipients = await listRecipients(store, `announcements/${id}`);
+        notified.push(recipients.get(holder.id)?.notified);
+      }
+      expect(notified).toEqual([true, true, true, false]);
+      expect(listNotices(google, holder.uuid)).toHaveLength(3);
+    },
+    SLOW,
+  );
+
+  it(
+    'waits for the end of the quiet hours, and goes out when they are changed',
+    async () => {
+      const shop = await openShop();
+      const { store } = shop;
+      const email = 'quiet@mail.example';
+      await addHolder(shop, { email, marketing_consent: true });
+      const clock = (minutes: number) =>
+        new Date(Date.now() + minutes * 60_000).toISOString().slice(11, 16);
+      const settings = `${store.store}/message_settings`;
+      await store.send('PATCH', store.store, { account: { time_zone: 'UTC' } });
+      await store.send('PATCH', settings, { quiet_from: clock(-60), quiet_to: clock(60) });
+      const id = await announce(store);
+      const path = `announcements/${id}`;
+      const [waiting] = await eventually(
+        async () => [...(await listRecipients(store, path)).values()],
+        ([first]) => Date.parse(first?.due_at ?? '') > Date.now() + 50 * 60_000,
+      );
+      expect(waiting?.state).toBe('queued');
+      expect(mails.received.some(({ to }) => to === email)).toBe(false);
+      await store.send('PATCH', settings, { quiet_from: null, quiet_to: null });
+      await service.database.query(
+        'update customer_messages set due_at = now() where announcement_id = $1',
+        [id],
+      );
+      await waitUntilSent(store, id);
+      expect(mails.received.filter(({ to }) => to === email)).toHaveLength(1);
+    },
+    SLOW,
+  );
+
+  it(
+    'comes once to each holder although the dispatcher is killed again and again',
+    async () => {
+      const shop = await openShop();
+      const { store } = shop;
+      const count = 150;
+
+      for (let i = 0; i < count; i++) {
+        const email = `k${i}@killed.example`;
+        await addHolder(shop, { email, marketing_consent: true });
+      }
+      const findSent = () => mails.received.filter(({ to }) => to.endsWith('@killed.example'));
+      const id = await announce(store, { channels: ['email'] });
+      for (const part of [10, 60, 110]) {
+        await eventually(
+          () => findSent().length,
+          (sent) => sent >= part,
+        );
+        await dispatcher.kill('SIGKILL');
+        dispatcher = await startDispatcher(service);
+      }
+      const { counts } = await waitUntilSent(store, id);
+      const addresses = findSent().map(({ to }) => to);
+      expect(new Set(addresses).size).toBe(addresses.length);
+      // What was being handed over when a process was killed may have arrived or not, and is not sent again.
+      expect(counts.sent + counts.failed).toBe(count);
+      expect(counts.failed).toBeLessThanOrEqual(3 * 4);
+      expect(addresses.length).toBeGreaterThanOrEqual(counts.sent);
+      const recorded = async () => {
+        const { rows } = await service.database.query<{ count: number }>(
+          `select count(*) as count from history where account_id = $1 and name = 'customer.messaged'`,
+          [store.accountId],
+        );
+        return Number(rows[0]?.count);
+      };
+      expect(await eventually(recorded, (one) => one >= counts.sent)).toBe(counts.sent);
+    },
+    SLOW,
+  );
+});
+
+describe('a message rule', () => {
+  const createRule = async (store: Client, fields: object) => {
+    const { status, body } = await store.post<MessageRuleJson>(`${store.store}/message_rules`, {
+      title: 'Hello',
+      text: 'Come by',
+      channels: ['email'],
+      enabled: true,
+      ...fields,
+    });
+    expect(status).toBe(201);
+    return body;
+  };
+  /** Lets rules look at the last days once more, as if they had been enabled before. */
+  const lookBack = (store: Client, days: number) =>
+    service.database.query(
+      `update message_rules set checked_until = now() - make_interval(days => $2), next_check_at = now()
+       where account_id = $1`,
+      [store.accountId, days],
+    );
+
+  it(
+    'sends when a stamp brings a card within reach of its reward, once',
+    async () => {
+      const shop = await openShop();
+      const { store } = shop;
+      const email = 'near@mail.example';
+      const holder = await addHolder(shop, { email, marketing_consent: true });
+      await createRule(store, { kind: 'stamps_away', threshold: 1, title: 'One more' });
+      const stamp = `${store.store}/customers/${holder.id}/customer_cards/${holder.cardId}/stamp`;
+      await store.post(stamp, { stamps: 2 });
+      await lookBack(store, 0);
+      const isHers = ({ to }: { to: string }) => to === email;
+      await eventually(
+        () => mails.received.filter(isHers).length,
+        (sent) => sent > 0,
+      );
+      await lookBack(store, 0);
+      await waitForEntries(store, holder.id, 1);
+      expect(mails.received.filter(isHers).map(({ subject }) => subject)).toEqual(['One more']);
+    },
+    SLOW,
+  );
+
+  it(
+    'sends for an unused reward, an absence and a birthday, at most so many a week',
+    async () => {
+      const shop = await openShop({ stamps_required: 2 });
+      const { store, card } = shop;
+      await store.post(`${store.store}/rewards`, {
+        reward: { card_id: card.id, name: 'Coffee', stamps_required: 2 },
+      });
+      const today = new Date().toISOString().slice(5, 10);
+      await store.send('PATCH', store.store, { account: { time_zone: 'UTC' } });
+      const email = 'busy@mail.example';
+      const holder = await addHolder(shop, {
+        email,
+        marketing_consent: true,
+        birthday: `1990-${today === '02-29' ? '02-28' : today}`,
+      });
+      const stamp = `${store.store}/customers/${holder.id}/customer_cards/${holder.cardId}/stamp`;
+      expect((await store.post(stamp, { stamps: 2 })).status).toBe(200);
+      await createRule(store, { kind: 'reward_unused', threshold: 1, title: 'Your reward' });
+      await createRule(store, { kind: 'inactive', threshold: 1, title: 'We miss you' });
+      const birthday = await createRule(store, { kind: 'birthday', title: 'Happy birthday' });
+      await eventually(
+        async () => {
+          const { rows } = await service.database.query(
+            `select from history where account_id = $1 and name = 'reward.unlocked'`,
+            [store.accountId],
+          );
+          return rows.length;
+        },
+        (one) => one > 0,
+      );
+      // Yesterday, for the rules: the customer as well, who has a birthday today only if they were there before.
+      await service.database.query(
+        `update history set latest_recorded_at = latest_recorded_at - interval '25 hours' where account_id = $1`,
+        [store.accountId],
+      );
+      await service.database.query(
+        `update customers set state = jsonb_set(state, '{createdAt}', '"2020-01-01T00:00:00.000Z"') where id = $1`,
+        [holder.id],
+      );
+      await lookBack(store, 2);
+      const listAll = async () => {
+        const { rows } = await service.database.query<{
+          title: string;
+          state: string;
+          reason: string;
+        }>(
+          `select title, state, reason from customer_messages where customer_id = $1 order by title`,
+          [holder.id],
+        );
+        return rows;
+      };
+      const all = await eventually(
+        listAll,
+        (rows) => rows.length === 3 && rows.every(({ state }) => state !== 'queued'),
+      );
+      expect(all.filter(({ state }) => state === 'sent')).toHaveLength(2);
+      expect(all.filter(({ reason }) => reason === 'too_many')).toHaveLength(1);
+      await lookBack(store, 2);
+      const { body } = await store.get<MessageRuleJson>(
+        `${store.store}/message_rules/${birthday.id}`,
+      );
+      expect(body.counts.people).toBe(1);
+    },
+    SLOW,
+  );
+});
