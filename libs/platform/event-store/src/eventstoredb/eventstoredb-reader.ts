@@ -21,6 +21,8 @@ import { isAfter } from '../port/position.js';
 
 const PAGE = 500;
 const CONCURRENCY = 8;
+/** Fewer events of the log say little about whether most of it belongs to others. */
+const TELLING_PAGE = 100;
 /** How many streams `readStreams` asks for before it needs them. */
 const STREAMS_AHEAD = 16;
 
@@ -146,9 +148,9 @@ export class EventStoreDbReader {
   /** Reads the log. On a server with many other streams, the server leaves these out. */
   async readAll(after: Position, limit: number): Promise<StoredEvent[]> {
     const events: StoredEvent[] = [];
-    // Some events belong to others, and the first one is the last of the page before.
-    const maxCount = Math.min(PAGE, 2 * limit + 1);
     for (let from = after; events.length < limit;) {
+      // Some events belong to others, and the first one is the last of the page before.
+      const maxCount = Math.min(PAGE, 2 * (limit - events.length) + 1);
       const { page, readCount, last } = await this.readLogPage(from, maxCount);
       for (const event of page) {
         if (isAfter(event.position, from) && events.length < limit) events.push(event);
@@ -184,7 +186,8 @@ export class EventStoreDbReader {
           return isAfter(last, from) ? this.streams.toStoredEvent(event) : undefined;
         },
       );
-      if (!isFiltered && readCount === maxCount) this.isShared = page.length < maxCount / 2;
+      if (!isFiltered && readCount === maxCount && maxCount >= TELLING_PAGE)
+        this.isShared = page.length < maxCount / 2;
       return { page, readCount, last };
     } catch (error) {
       if (!isFiltered) throw error;
