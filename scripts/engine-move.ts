@@ -20,6 +20,7 @@ import {
 import { createPositionSql, formatPosition, parsePosition } from '#event-store/port/position.js';
 import { PostgresEventStore } from '#event-store/postgres/postgres-event-store.js';
 import { PostgresHistoryWriter } from '#event-store/postgres/postgres-history-writer.js';
+import { READ_MODELS_SUBSCRIPTION } from '#event-store/read-models/read-model-catch-up.subscription.js';
 import { ReadModels } from '#event-store/read-models/read-models.js';
 import { customerSubjects } from '#stamping/customer-subjects.js';
 import { readModels } from '../apps/read-models.js';
@@ -85,9 +86,9 @@ export class EngineMove {
   }
 
   /** Gives the database the positions of the target, in one transaction, unless an earlier run has done that. */
-  async switchOver({ newPositions }: CopiedHistory): Promise<void> {
+  async switchOver(copied: CopiedHistory): Promise<void> {
     if (await this.isMoved()) return;
-    await applyPositions(this.pool, this.to, this.engines.target, newPositions);
+    await applyPositions(this.pool, this.to, this.engines.target, copied);
   }
 
   async close(): Promise<void> {
@@ -184,7 +185,7 @@ async function applyPositions(
   pool: pg.Pool,
   to: Engine,
   target: EventStore,
-  newPositions: Map<string, Position | null>,
+  { newPositions, end }: CopiedHistory,
 ): Promise<void> {
   const mapped = [
     [...newPositions.keys()],
@@ -215,6 +216,14 @@ async function applyPositions(
         `update ${table} t set ${column} = coalesce(p.new, $3)
          from unnest($1::text[], $2::text[]) as p (old, new) where t.${column} = p.old`,
         [...mapped, formatPosition(BEGINNING)],
+      );
+    }
+    if (to === 'eventstoredb') {
+      // None lags in PostgreSQL. Without a checkpoint each start would read the whole log for ids beyond them.
+      await client.query(
+        `insert into es.checkpoints (subscription, position) values ($1, $2)
+         on conflict (subscription) do update set position = excluded.position, updated_at = now()`,
+        [READ_MODELS_SUBSCRIPTION, formatPosition(end)],
       );
     }
     await applyHistoryPositions(client, to, target);

@@ -24,6 +24,7 @@ export type Engines = { from: EventStore; target: EventStore; writer: HistoryWri
 /**
  * @property copied how many of the events the target did not have before
  * @property heads the end of each stream
+ * @property end the position of the last event in the target
  * @property newPositions for each of the positions asked for, that of the last event at or before it in the target; null:
  *   there is none
  */
@@ -31,6 +32,7 @@ export type CopiedHistory = {
   events: number;
   copied: number;
   heads: Map<string, Head>;
+  end: Position;
   newPositions: Map<string, Position | null>;
 };
 
@@ -93,8 +95,8 @@ class Copy {
       const [extra] = await this.read(1);
       if (extra) throw createDifferenceError(extra.stream);
     }
-    const { events, copied, heads } = this;
-    return { events, copied, heads, newPositions: this.mapping.finish() };
+    const { events, copied, heads, position: end } = this;
+    return { events, copied, heads, end, newPositions: this.mapping.finish() };
   }
 
   private async write(

@@ -125,9 +125,13 @@ describe('npm run move-events', () => {
         status: 0,
         output: expect.stringContaining(`eventstoredb holds all ${before.length} events`),
       });
-      expect((await readHistory(eventStoreDbSettings)).map(omitPosition)).toEqual(
-        before.map(omitPosition),
-      );
+      const moved = await readHistory(eventStoreDbSettings);
+      expect(moved.map(omitPosition)).toEqual(before.map(omitPosition));
+      const end = moved.at(-1)?.position;
+      expect(await readPositions()).toContainEqual({
+        name: 'read_models',
+        position: end && formatPosition(end),
+      });
       expect(await checkHistoryTable(eventStoreDbSettings)).toBeGreaterThan(3);
       const verification = await run('verify', eventStoreDbSettings);
       expect(verification.output).toContain(CLEAN);
