@@ -29,6 +29,16 @@ describe('progress', () => {
     );
   });
 
+  it('says how long it takes from when the first part is done, however late that is', () => {
+    const steps: [number, number][] = [
+      [28_000, 20],
+      [29_000, 1_000],
+    ];
+    expect(render(false, 80_020, steps)).toBe(
+      '1 % (1,020 of 80,020 events), 1,000/s, 1 min 19 s left\n'.repeat(2),
+    );
+  });
+
   it('is a bar on a terminal', () => {
     expect(render(true, 10, [[1_000, 5]])).toBe(
       `\r[${'#'.repeat(15)}${'-'.repeat(15)}] 50 % (5 of 10 events), 5/s, 1 s left\u001b[K`.repeat(

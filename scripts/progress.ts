@@ -14,6 +14,8 @@ export class Progress {
   private shownAt = 0;
   private isShown = false;
   private readonly startedAt: number;
+  /** When something was done for the first time. Starting threads says nothing about the rate. */
+  private first: { at: number; done: number } | undefined;
 
   /** @param total as far as known; it may turn out to be more */
   constructor(
@@ -28,6 +30,9 @@ export class Progress {
 
   add(count: number): void {
     this.done += count;
+    const isFirst = this.first === undefined;
+    this.first ??= { at: this.now(), done: this.done };
+    if (isFirst && !this.output.isTTY) return;
     const every = this.output.isTTY ? EVERY_MS.terminal : EVERY_MS.lines;
     if (this.now() - this.shownAt < every) return;
     this.shownAt = this.now();
@@ -51,8 +56,10 @@ export class Progress {
   }
 
   private text(): string {
-    const seconds = Math.max(0.001, (this.now() - this.startedAt) / 1_000);
-    const rate = this.done / seconds;
+    const { at, done } =
+      this.first && this.first.done < this.done ? this.first : { at: this.startedAt, done: 0 };
+    const seconds = Math.max(0.001, (this.now() - at) / 1_000);
+    const rate = (this.done - done) / seconds;
     const total = Math.max(this.total, this.done);
     const left = rate > 0 ? Math.ceil((total - this.done) / rate) : 0;
     const percent = total === 0 ? 100 : Math.floor((100 * this.done) / total);

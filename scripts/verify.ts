@@ -62,9 +62,14 @@ runScript(async () => {
       covered = summary;
       add({ differences });
     }
-    const progress = new Progress('events', await retryLostConnections(() => countEvents(pool)));
+    const progress = new Progress(
+      'events compared',
+      await retryLostConnections(() => countEvents(pool)),
+    );
     const [{ events, errors }, strays] = await Promise.all([
-      retryLostConnections(() => new HistoryVerification(pool, store).verify()),
+      retryLostConnections(() =>
+        new HistoryVerification(pool, store).verify((count) => progress.add(count)),
+      ),
       retryLostConnections(() => services.strays.find(repair)),
       verifySlices({ verification, slices: listSlices(pool), repair }, (verified) => {
         add(verified);
@@ -120,11 +125,12 @@ function parseOptions(args: string[]) {
   throw new ConfigError(USAGE);
 }
 
-/** Counts the events that the read models are made from. */
+/** Counts the events to compare: those that the read models are made from, and those of the history table. */
 async function countEvents(pool: pg.Pool): Promise<number> {
   const counts = readModels.map(
     ({ table }) => `(select coalesce(sum(revision + 1), 0) from ${table})`,
   );
+  counts.push('(select coalesce(max(seq) + 1, 0) from history)');
   const { rows } = await pool.query<{ n: number }>(`select (${counts.join(' + ')})::bigint as n`);
   return rows[0]?.n ?? 0;
 }

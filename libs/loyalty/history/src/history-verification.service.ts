@@ -100,7 +100,8 @@ export class HistoryVerification {
     private readonly eventStore: EventStore,
   ) {}
 
-  async verify(): Promise<VerifiedHistory> {
+  /** @param onEvents gets the number of events of each page that has been compared */
+  async verify(onEvents: (count: number) => void): Promise<VerifiedHistory> {
     const { rows } = await this.pool.query<{ position: string; last: number }>(PROGRESS, [
       HISTORY_SUBSCRIPTION,
     ]);
@@ -112,6 +113,7 @@ export class HistoryVerification {
     const verified: VerifiedHistory = { events: 0, errors: [] };
     for await (const { events, differences } of pages) {
       verified.events += events;
+      onEvents(events);
       verified.errors.push(...differences.map(describeDifference));
       if (verified.errors.length >= MAX_ERRORS) {
         verified.errors.push(
