@@ -3,6 +3,7 @@ import type { Faults } from './server.mjs';
 type State = { connectionString: string; appended: number; subscriptions: number };
 
 export type EventStoreDbProcess = {
+  readonly pid: number | undefined;
   readonly connectionString: string;
   readonly port: number;
   state(): Promise<State>;

@@ -30,6 +30,7 @@ export async function startEventStoreDbProcess(parameters = []) {
     return body;
   }
   return {
+    pid: child.pid,
     connectionString,
     port: Number(/:(\d+)/.exec(connectionString.replace('esdb:', ''))[1]),
     state: () => sendRequest('/'),

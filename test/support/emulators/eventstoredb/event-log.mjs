@@ -1,11 +1,4 @@
-import {
-  closeSync,
-  fdatasyncSync,
-  ftruncateSync,
-  openSync,
-  readFileSync,
-  writeSync,
-} from 'node:fs';
+import { closeSync, fdatasync, ftruncateSync, openSync, readFileSync, writeSync } from 'node:fs';
 
 /**
  * @typedef {'any' | 'stream_exists' | 'no_stream' | bigint} Expected
@@ -71,6 +64,10 @@ export class EventLog {
   #file = null;
   /** Set after half a line was written: nothing more may be written after it. */
   #broken = null;
+  /** Set while the file is behind: the sync that brings what has been written by then. @type {Promise<void> | null} */
+  #nextSync = null;
+  /** The sync that runs, or ran last. @type {Promise<void>} */
+  #sync = Promise.resolve();
   #recentIdLimit;
 
   /** @param {{ file?: string | undefined, recentIds?: number }} [options] */
@@ -150,6 +147,26 @@ export class EventLog {
       if (events[Number(at) + 1 + offset]?.id !== event.id) return conflict;
     }
     return repetition(events[Number(at) + proposed.length]);
+  }
+
+  /**
+   * Waits until what has been written is on disk. As on the real server, one sync serves all appends that wait for it.
+   * @returns {Promise<void>}
+   */
+  async sync() {
+    if (this.#file === null) return;
+    this.#nextSync ??= this.#sync.then(() => {
+      this.#nextSync = null;
+      if (this.#file === null) return undefined;
+      return (this.#sync = new Promise((resolve, reject) => {
+        fdatasync(this.#file, (error) => {
+          this.#broken ??= error;
+          if (error) reject(error);
+          else resolve();
+        });
+      }));
+    });
+    await this.#nextSync;
   }
 
   close() {
@@ -246,7 +263,6 @@ export class EventLog {
     try {
       let offset = 0;
       while (offset < line.length) offset += writeSync(this.#file, line, offset);
-      fdatasyncSync(this.#file);
     } catch (error) {
       this.#broken = error;
       throw error;

@@ -174,6 +174,7 @@ export async function startNode(
       let outcome;
       try {
         outcome = log.append(stream, expected, events);
+        if (outcome.written) await log.sync();
       } catch (error) {
         console.error(error);
         return reply.unknown(String(error));
