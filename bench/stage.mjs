@@ -113,7 +113,7 @@ class Stage {
     const log = join(this.dataDir, `${name}.log`);
     const store = await startEventStoreDbProcess(['--log', log, ...(delays ? ['--delays'] : [])]);
     this.stores.push(store);
-    return { connectionString: store.connectionString, log };
+    return { connectionString: store.connectionString, log, pid: store.pid };
   }
 
   async query(url, text, values) {

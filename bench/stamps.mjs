@@ -13,7 +13,9 @@ const COMPILE_SECONDS = 12;
 const WARM_UP_SECONDS = 1.2;
 const API = 'dist/apps/api/src/main.js';
 const PEERS = ['crud-tx', 'crud-one', 'bare-commit'];
-const YARDSTICKS = ['crud-tx', 'crud-one', 'other'];
+/** With `--engine eventstoredb` only. */
+const BARE_APPEND = 'bare-append';
+const YARDSTICKS = ['crud-tx', 'crud-one', BARE_APPEND, 'other'];
 /** Inkpad must not be slower than the usual way to write the same service. */
 const FLOOR = { concurrency: 16, yardstick: 'crud-tx', ratio: 1 };
 
@@ -24,6 +26,7 @@ const MEANING = {
   'other-esdb': 'the api of another clone with its events in EventStoreDB',
   'crud-tx': 'Fastify and pg, one transaction of 6 statements, over HTTP',
   'crud-one': 'Fastify and pg, one CTE statement, over HTTP',
+  [BARE_APPEND]: 'the appends of stamps alone, to an EventStoreDB of its own; not a service',
   'bare-commit': "Inkpad's event store alone: no HTTP, no load, no sealing; not a service",
 };
 
@@ -52,8 +55,9 @@ export function run(args) {
     throw new Refusal(`--against ${values.against}: must be a clone that has been built`);
   }
   const peers = values.peers === 'none' ? [] : values.peers.split(',');
-  const unknown = peers.find((peer) => !PEERS.includes(peer));
-  if (unknown) throw new Refusal(`--peers ${unknown}: ${PEERS.join(', ')} or none`);
+  const choices = values.engine === 'eventstoredb' ? [...PEERS, BARE_APPEND] : PEERS;
+  const unknown = peers.find((peer) => !choices.includes(peer));
+  if (unknown) throw new Refusal(`--peers ${unknown}: ${choices.join(', ')} or none`);
   const plan = {
     peers,
     against,
@@ -162,11 +166,12 @@ async function prepare(stage, { eventStoreDb, delays, keys, against, peers, card
     variants.push(await onEventStoreDb('eventstoredb', root));
     if (against !== null) variants.push(await onEventStoreDb('other-esdb', against));
   }
-  for (const style of peers.filter((peer) => peer !== 'bare-commit')) {
+  for (const style of peers.filter((peer) => !peer.startsWith('bare-'))) {
     const crud = await startCrud(stage, style, cards);
     variants.push(await overHttp(style, crud, () => crudStamps(stage, crud)));
   }
   if (peers.includes('bare-commit')) variants.push(await bareCommit(stage, cards));
+  if (peers.includes(BARE_APPEND)) variants.push(await bareAppend(stage, cards, delays));
   return variants;
 }
 
@@ -185,6 +190,22 @@ async function bareCommit(stage, cards) {
     run: (options) => stage.ask(child, options),
     stamps: () => inkpadStamps(stage, bare),
     verify: () => stage.script('dist/scripts/verify.js', bare.env),
+  };
+}
+
+async function bareAppend(stage, cards, delays) {
+  const child = stage.start('bench/bare-append.mjs', {
+    args: [String(cards)],
+    env: { EVENT_STORE_URL: await eventStoreUrl(stage, 'bare_append', delays) },
+  });
+  await stage.ask(child);
+  return {
+    name: BARE_APPEND,
+    pid: child.pid,
+    acknowledged: 0,
+    failed: 0,
+    run: (options) => stage.ask(child, options),
+    stamps: async () => [await stage.ask(child, { question: 'sum' })],
   };
 }
 
