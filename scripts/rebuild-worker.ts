@@ -1,12 +1,9 @@
 import { parentPort, workerData } from 'node:worker_threads';
-import { Config } from '#configuration/config.js';
-import { EventStore } from '#event-store/port/event-store.js';
-import { PersonalKeys } from '#event-store/personal-keys/personal-keys.js';
 import { StagingBuilder } from '#event-store/verification/staging-builder.js';
 import type { StreamRange } from '#event-store/verification/stream-replay.js';
 import { readModels } from '../apps/read-models.js';
 import { connectForFilling } from './rebuild-client.js';
-import { withServices } from './script-services.js';
+import { withVerification } from './verification-services.js';
 
 /** The data that a thread starts with. @property tables names of the read models to fill */
 export type Filling = { tables: string[]; claims: boolean };
@@ -15,13 +12,13 @@ export type Filling = { tables: string[]; claims: boolean };
 const port = parentPort;
 if (port) {
   const { tables, claims } = workerData as Filling;
-  await withServices(async (app) => {
-    const client = await connectForFilling(app.get(Config));
+  await withVerification(async ({ config, store, keys }) => {
+    const client = await connectForFilling(config);
     try {
       const filler = new StagingBuilder(
         client,
-        app.get(EventStore),
-        app.get(PersonalKeys),
+        store,
+        keys,
         readModels.filter(({ table }) => tables.includes(table)),
         claims,
       );

@@ -1,5 +1,6 @@
 import { once } from 'node:events';
 import { availableParallelism } from 'node:os';
+import { Readable } from 'node:stream';
 import { parseArgs } from 'node:util';
 import { setFlagsFromString } from 'node:v8';
 import { Worker } from 'node:worker_threads';
@@ -83,7 +84,7 @@ async function rebuild(
     const plan: RebuildPlan = { readModels: target.readModels, claims: target.claims, history };
     const work = new Rebuild(client, store, rows, plan, readModels);
     await work.begin();
-    const historyError = await fill(work, target);
+    const historyError = await fill(work, target, store);
     if (historyError !== undefined) work.keepHistory(historyError);
     const filler = new StagingBuilder(client, store, keys, work.stagedReadModels, plan.claims);
     console.error('building indexes and catching up with the log');
@@ -148,35 +149,59 @@ function parseOptions(args: string[]): { check?: boolean; table?: string } {
 async function fill(
   work: Rebuild,
   { claims, history }: RebuildTarget,
+  store: EventStore,
 ): Promise<string | undefined> {
   const progress = new Progress('events read', await work.countExpectedEvents());
+  // Where only the log lists the streams, the thread that reads it for the history names them: it is read once.
+  const newStreams =
+    history && store.readModelsMayLag
+      ? new Readable({ objectMode: true, read: () => undefined })
+      : null;
+  const ranges = newStreams ? work.streamRanges.convert(newStreams) : work.streamRanges.read();
   const [historyError] = await Promise.all([
-    history ? fillHistory(progress) : undefined,
-    fillRows(work, claims, progress),
+    history ? fillHistory(progress, newStreams) : undefined,
+    fillRows(work, ranges, claims, progress),
   ]);
   progress.end();
   return historyError;
 }
 
-/** Fills the history in the order of the log, and so in one thread. */
-async function fillHistory(progress: Progress): Promise<string | undefined> {
+/**
+ * Fills the history in the order of the log, and so in one thread.
+ * @param newStreams receives the names of the log's streams, and ends with it
+ */
+async function fillHistory(
+  progress: Progress,
+  newStreams: Readable | null,
+): Promise<string | undefined> {
   const worker = startThread('rebuild-history-worker.js');
   const ended = once(worker, 'exit');
   let filled: HistoryFilled | undefined;
   worker.on('message', (message: HistoryFilled) => {
     filled = message;
-    if ('events' in message) progress.add(message.events);
+    if (!('events' in message)) return;
+    progress.add(message.events);
+    newStreams?.push(message.newStreams);
   });
-  await ended;
+  try {
+    await ended;
+  } finally {
+    newStreams?.push(null);
+  }
   if (!filled || !('error' in filled))
     throw new ConfigError('The history table could not be rebuilt.');
   return filled.error;
 }
 
 /** Fills the read models in several threads, because applying events is CPU-bound. */
-async function fillRows(work: Rebuild, claims: boolean, progress: Progress): Promise<void> {
+async function fillRows(
+  work: Rebuild,
+  ranges: AsyncIterable<StreamRange[]>,
+  claims: boolean,
+  progress: Progress,
+): Promise<void> {
   if (work.stagedReadModels.length === 0) return;
-  const parts = splitPages(work.readStreamRanges());
+  const parts = splitPages(ranges);
   const threads = Math.min(availableParallelism(), MAX_THREADS);
   const filling: Filling = { tables: work.stagedReadModels.map(({ table }) => table), claims };
   await Promise.all(

@@ -22,13 +22,14 @@ export type VerificationServices = {
   config: Config;
   pool: pg.Pool;
   store: EventStore;
+  keys: PersonalKeys;
   verification: Verification;
   strays: OrphanedStreams;
 };
 
 /**
- * Runs work with only what a verification and each of its threads need, without the modules of the service, which would
- * take longer to load than many slices to verify. The main thread checks that the events belong to the database.
+ * Runs work with only what a verification and the threads of scripts need, without the modules of the service, which
+ * would take longer to load than many slices to verify. The main thread checks that the events belong to the database.
  * @throws ConfigError
  */
 export async function withVerification<R>(
@@ -52,7 +53,7 @@ export async function withVerification<R>(
     const verification = new Verification(pool, store, rows, keys, readModels);
     const log = store.readModelsMayLag ? shareLogReads(store) : store;
     const strays = new OrphanedStreams(pool, log, rows, readModels);
-    return await work({ config, pool, store: log, verification, strays });
+    return await work({ config, pool, store: log, keys, verification, strays });
   } finally {
     masterKeys.onModuleDestroy();
     await store.onApplicationShutdown();

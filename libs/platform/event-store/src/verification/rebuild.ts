@@ -3,10 +3,8 @@ import type pg from 'pg';
 import { ConfigError } from '#kernel/config-error.js';
 import { isRolledBackForRetry } from '#database/sqlstate.js';
 import { BEGINNING, type EventStore, type Position } from '../port/event-store.js';
-import { retryUntilAvailable } from '#kernel/retry-until.js';
 import { StagingDiff, type Difference } from './staging-diff.js';
 import type { StagingBuilder } from './staging-builder.js';
-import type { StreamRange } from './stream-replay.js';
 import {
   CLAIMS,
   createStagingTables,
@@ -16,11 +14,10 @@ import {
   type LiveTable,
 } from './staging-tables.js';
 import type { AnyReadModel } from '../read-models/read-models.js';
-import { STREAMS_OF_EVENTS } from './orphaned-streams.js';
+import { StreamRanges } from './stream-ranges.js';
 import { NAMED_IN_INTENTS, type Verification } from './verification.js';
 
 const REBUILD_LOCK = 727010;
-const PAGE = 5_000;
 const SETTLE = { tries: 10, everyMs: 500 };
 /**
  * How long the swap waits for a lock. Commands wait as long. PostgreSQL stops a vacuum that is in the way only after a
@@ -29,9 +26,6 @@ const SETTLE = { tries: 10, everyMs: 500 };
 const LOCK_MS = [200, 200, 200, 200, 2_000];
 const SWITCH = { tries: 100, everyMs: 1_000 };
 
-const LAST_REVISIONS = `
-  select n.stream_id, (select max(e.revision) from es.events e where e.stream_id = n.stream_id) as last
-  from (${STREAMS_OF_EVENTS}) n`;
 /** Claims that do not follow from the log: of people who were erased, and of commits that are not finished. */
 const NOT_FROM_LOG = `
   select stream_id from ${STAGING}.erased union all ${NAMED_IN_INTENTS}`;
@@ -81,6 +75,8 @@ export class Rebuild {
   private readonly diff: StagingDiff;
   /** Read models that have staging tables: claims depend on the state of the streams that claim something. */
   readonly stagedReadModels: AnyReadModel[];
+  /** The streams to project. The catch-up brings what is appended after they are listed. */
+  readonly streamRanges: StreamRanges;
   private position: Position = BEGINNING;
   private touchedStreams = new Set<string>();
   /** The last row of the history that was compared. */
@@ -102,6 +98,7 @@ export class Rebuild {
           (readModel) => readModel.getClaimChanges || plan.readModels.includes(readModel),
         )
       : plan.readModels;
+    this.streamRanges = new StreamRanges(client, eventStore, this.stagedReadModels);
   }
 
   /**
@@ -132,35 +129,6 @@ export class Rebuild {
       events += rows[0]?.n ?? 0;
     }
     return events;
-  }
-
-  /** Lists the streams to project, in pages. The catch-up brings what is appended from now on. */
-  async *readStreamRanges(): AsyncGenerator<StreamRange[]> {
-    const names = new Set(this.stagedReadModels.map(({ aggregate }) => aggregate.name));
-    const isOurs = ({ stream }: StreamRange) => names.has(stream.slice(0, stream.lastIndexOf('-')));
-    if (this.eventStore.readModelsMayLag) {
-      for (let after = BEGINNING; ;) {
-        const from = after;
-        const page = await retryUntilAvailable(() => this.eventStore.readAll(from, PAGE));
-        const last = page.at(-1);
-        if (!last) return;
-        yield page
-          .filter(({ revision }) => revision === 0)
-          .map(({ stream }) => ({ stream, to: Number.MAX_SAFE_INTEGER }))
-          .filter(isOurs);
-        after = last.position;
-      }
-    }
-    for (let after = ''; ;) {
-      const { rows } = await this.client.query<{ stream_id: string; last: number }>(
-        LAST_REVISIONS,
-        [after],
-      );
-      const last = rows.at(-1);
-      if (!last) return;
-      yield rows.map(({ stream_id, last: to }) => ({ stream: stream_id, to })).filter(isOurs);
-      after = last.stream_id;
-    }
   }
 
   /**
