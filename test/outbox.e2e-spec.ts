@@ -171,7 +171,7 @@ describe('the outbox of a store', () => {
       const links = parseLinks(text, toOutboxPath(busyStore));
       paths.push(...links);
       sizes.push(links.length);
-      [, next] = /href="([^"]+\?before=[^"]+)">Older/.exec(text) ?? [];
+      [, next] = /href="([^"]+\?before=[^"]+)">Next page/.exec(text) ?? [];
     }
     expect(sizes).toEqual([50, 50, 20]);
     const { rows } = await service.database.query<{ id: string }>(

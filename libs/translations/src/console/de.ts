@@ -1,6 +1,15 @@
 import type { Translations } from '../en.js';
 
 export const console: Translations['console'] = {
+  start: {
+    intro: 'Stempelkarten, die Ihre Kundschaft auf dem Handy dabeihat.',
+    signIn: 'Anmelden',
+    docs: 'Dokumentation',
+    guest:
+      'Sie suchen Ihre Karte? Öffnen Sie den Link aus der Nachricht des Geschäfts, oder scannen Sie dessen Plakat noch einmal.',
+    programs: 'Für Programme:',
+    status: 'Status',
+  },
   skip: 'Zum Inhalt springen',
   you: 'Ihr Konto',
   signOut: 'Abmelden',
@@ -47,6 +56,12 @@ export const console: Translations['console'] = {
     },
   },
   pageOf: (page, store) => `${page} · ${store}`,
+  paging: {
+    label: 'Seiten',
+    first: 'Erste Seite',
+    previous: 'Vorige Seite',
+    next: 'Nächste Seite',
+  },
   actions: 'Aktionen',
   cancel: 'Abbrechen',
   save: 'Speichern',
@@ -265,9 +280,6 @@ export const console: Translations['console'] = {
     by: 'Von',
     when: 'Wann',
     from: (address) => `von ${address}`,
-    pages: 'Seiten des Protokolls',
-    newest: 'Neueste',
-    older: 'Ältere',
     labels: {
       'user.created': 'Konto angelegt',
       'user.updated': 'Konto geändert',

@@ -2,6 +2,16 @@ const stores = (count: number) => (count === 1 ? 'store' : 'stores');
 
 /** The texts of the console's own pages, beginning with the frame of all of them. */
 export const console = {
+  /** The start page of the service, for everybody. */
+  start: {
+    intro: 'Stamp cards that your customers carry on their phones.',
+    signIn: 'Sign in',
+    docs: 'Documentation',
+    guest:
+      'Looking for your card? Open the link that the shop has sent you, or scan its poster again.',
+    programs: 'For programs:',
+    status: 'status',
+  },
   skip: 'Skip to the content',
   /** Of the links to the account of the person who is signed in. */
   you: 'You',
@@ -50,6 +60,8 @@ export const console = {
   },
   /** The title of a page. */
   pageOf: (page: string, store: string) => `${page} · ${store}`,
+  /** Of lists with several pages. */
+  paging: { label: 'Pages', first: 'First page', previous: 'Previous page', next: 'Next page' },
   actions: 'Actions',
   cancel: 'Cancel',
   save: 'Save',
@@ -266,9 +278,6 @@ export const console = {
     by: 'By',
     when: 'When',
     from: (address: string) => `from ${address}`,
-    pages: 'Pages of the log',
-    newest: 'Newest',
-    older: 'Older',
     labels: {
       'user.created': 'User created',
       'user.updated': 'User changed',

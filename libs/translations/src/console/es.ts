@@ -1,6 +1,15 @@
 import type { Translations } from '../en.js';
 
 export const console: Translations['console'] = {
+  start: {
+    intro: 'Tarjetas de sellos que sus clientes llevan en el teléfono.',
+    signIn: 'Iniciar sesión',
+    docs: 'Documentación',
+    guest:
+      '¿Busca su tarjeta? Abra el enlace que le envió el negocio o escanee de nuevo su cartel.',
+    programs: 'Para programas:',
+    status: 'estado',
+  },
   skip: 'Ir al contenido',
   you: 'Su cuenta',
   signOut: 'Cerrar sesión',
@@ -50,6 +59,12 @@ export const console: Translations['console'] = {
     },
   },
   pageOf: (page, store) => `${page} · ${store}`,
+  paging: {
+    label: 'Páginas',
+    first: 'Primera página',
+    previous: 'Página anterior',
+    next: 'Página siguiente',
+  },
   actions: 'Acciones',
   cancel: 'Cancelar',
   save: 'Guardar',
@@ -265,9 +280,6 @@ export const console: Translations['console'] = {
     by: 'Por',
     when: 'Cuándo',
     from: (address) => `desde ${address}`,
-    pages: 'Páginas del registro',
-    newest: 'Más recientes',
-    older: 'Anteriores',
     labels: {
       'user.created': 'Cuenta creada',
       'user.updated': 'Cuenta cambiada',

@@ -1,6 +1,15 @@
 import type { Translations } from '../en.js';
 
 export const console: Translations['console'] = {
+  start: {
+    intro: 'Des cartes de fidélité à tampons que vos clients ont toujours sur leur téléphone.',
+    signIn: 'Se connecter',
+    docs: 'Documentation',
+    guest:
+      'Vous cherchez votre carte ? Ouvrez le lien que le commerce vous a envoyé, ou scannez de nouveau son affiche.',
+    programs: 'Pour les programmes :',
+    status: 'état',
+  },
   skip: 'Aller au contenu',
   you: 'Votre compte',
   signOut: 'Se déconnecter',
@@ -53,6 +62,12 @@ export const console: Translations['console'] = {
     },
   },
   pageOf: (page, store) => `${page} · ${store}`,
+  paging: {
+    label: 'Pages',
+    first: 'Première page',
+    previous: 'Page précédente',
+    next: 'Page suivante',
+  },
   actions: 'Actions',
   cancel: 'Annuler',
   save: 'Enregistrer',
@@ -271,9 +286,6 @@ export const console: Translations['console'] = {
     by: 'Par',
     when: 'Quand',
     from: (address) => `depuis ${address}`,
-    pages: 'Pages du journal',
-    newest: 'Plus récentes',
-    older: 'Plus anciennes',
     labels: {
       'user.created': 'Compte créé',
       'user.updated': 'Compte modifié',

@@ -7,7 +7,6 @@ export const locationPages: Translations['locationPages'] = {
   add: 'Standort hinzufügen',
   none: 'Noch keine Standorte',
   noneWhy: 'Mit einem Standort zeigen Handys die Karte, wenn jemand in der Nähe ist.',
-  more: 'Weitere Standorte',
   columns: { name: 'Name', address: 'Adresse', map: 'Auf der Karte' },
   actions: 'Aktionen',
   edit: 'Bearbeiten',

@@ -6,7 +6,6 @@ export const locationPages = {
   add: 'Add a location',
   none: 'No locations yet',
   noneWhy: 'Add your shop, so that phones show the card when customers are near.',
-  more: 'More locations',
   columns: { name: 'Name', address: 'Address', map: 'On the map' },
   actions: 'Actions',
   edit: 'Edit',

@@ -7,7 +7,6 @@ export const locationPages: Translations['locationPages'] = {
   add: 'Añadir un local',
   none: 'Todavía no hay locales',
   noneWhy: 'Añada su local, para que los teléfonos muestren la tarjeta cuando alguien esté cerca.',
-  more: 'Más locales',
   columns: { name: 'Nombre', address: 'Dirección', map: 'En el mapa' },
   actions: 'Acciones',
   edit: 'Editar',

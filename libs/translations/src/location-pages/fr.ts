@@ -7,7 +7,6 @@ export const locationPages: Translations['locationPages'] = {
   add: 'Ajouter une adresse',
   none: 'Aucune adresse pour le moment',
   noneWhy: 'Ajoutez votre commerce, pour que les téléphones montrent la carte à proximité.',
-  more: 'Autres adresses',
   columns: { name: 'Nom', address: 'Adresse', map: 'Sur le plan' },
   actions: 'Actions',
   edit: 'Modifier',

@@ -13,7 +13,6 @@ export const outbox: OutboxTexts = {
   state: 'Stand',
   show: 'Ansehen',
   showOf: (customer) => `(Nachricht an ${customer})`,
-  older: 'Ältere',
   title: (customer) => `Nachricht an ${customer}`,
   requestedOn: (channel, time) => `${channel}, angefordert am ${time}`,
   all: 'Alle Nachrichten',

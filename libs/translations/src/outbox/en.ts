@@ -11,7 +11,6 @@ const texts = {
   show: 'Show',
   /** Read out after `show`. */
   showOf: (customer: string) => `the message to ${customer}`,
-  older: 'Older',
   title: (customer: string) => `Message to ${customer}`,
   requestedOn: (channel: string, time: string) => `${channel}, requested on ${time}`,
   all: 'All messages',

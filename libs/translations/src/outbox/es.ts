@@ -12,7 +12,6 @@ export const outbox: OutboxTexts = {
   state: 'Estado',
   show: 'Ver',
   showOf: (customer) => `el mensaje para ${customer}`,
-  older: 'Anteriores',
   title: (customer) => `Mensaje para ${customer}`,
   requestedOn: (channel, time) => `${channel}, solicitado el ${time}`,
   all: 'Todos los mensajes',

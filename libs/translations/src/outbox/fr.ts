@@ -13,7 +13,6 @@ export const outbox: OutboxTexts = {
   state: 'État',
   show: 'Voir',
   showOf: (customer) => `le message à ${customer}`,
-  older: 'Plus anciens',
   title: (customer) => `Message à ${customer}`,
   requestedOn: (channel, time) => `${channel}, demandé le ${time}`,
   all: 'Tous les messages',

@@ -9,7 +9,6 @@ export const posterConsole: Translations['posterConsole'] = {
   noneWhy: 'Mit einem Plakat melden sich Kunden selbst an.',
   noCards: 'Ein Plakat wirbt für eine Karte. Bitte zuerst eine gestalten.',
   designCard: 'Karte gestalten',
-  more: 'Weitere Plakate',
   papers: {
     a3: 'A3',
     a4: 'A4',

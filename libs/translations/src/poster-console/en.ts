@@ -8,7 +8,6 @@ export const posterConsole = {
   noneWhy: 'With a poster, customers sign up by themselves.',
   noCards: 'A poster is for a card. Please design one first.',
   designCard: 'Design a card',
-  more: 'More posters',
   papers: {
     a3: 'A3',
     a4: 'A4',

@@ -11,7 +11,6 @@ export const posterConsole: Translations['posterConsole'] = {
   noneWhy: 'Con un cartel, los clientes se registran solos.',
   noCards: 'Un cartel anuncia una tarjeta. Diseñe primero una.',
   designCard: 'Diseñar una tarjeta',
-  more: 'Más carteles',
   papers: {
     a3: 'A3',
     a4: 'A4',

@@ -11,7 +11,6 @@ export const posterConsole: Translations['posterConsole'] = {
   noneWhy: 'Avec une affiche, les clients s’inscrivent eux-mêmes.',
   noCards: 'Une affiche présente une carte. Créez d’abord une carte.',
   designCard: 'Créer une carte',
-  more: 'Autres affiches',
   papers: {
     a3: 'A3',
     a4: 'A4',

@@ -31,7 +31,6 @@ export const transfers: Translations['transfers'] = {
   result: 'Ergebnis',
   details: 'Ansehen',
   detailsOf: (when) => `: Import vom ${when}`,
-  older: 'Ältere',
   all: 'Alle Importe',
   importOf: (when) => `Import vom ${when}`,
   states: {

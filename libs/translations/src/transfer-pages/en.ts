@@ -32,7 +32,6 @@ export const transfers = {
   details: 'Show',
   /** Follows `details`, for those who hear one link after another. */
   detailsOf: (when: string) => `the import of ${when}`,
-  older: 'Older',
   all: 'All imports',
   importOf: (when: string) => `Import of ${when}`,
   states: {

@@ -31,7 +31,6 @@ export const transfers: Translations['transfers'] = {
   result: 'Resultado',
   details: 'Ver',
   detailsOf: (when) => `la importación del ${when}`,
-  older: 'Anteriores',
   all: 'Todas las importaciones',
   importOf: (when) => `Importación del ${when}`,
   states: {

@@ -31,7 +31,6 @@ export const transfers: Translations['transfers'] = {
   result: 'Résultat',
   details: 'Voir',
   detailsOf: (when) => `l’import du ${when}`,
-  older: 'Plus anciens',
   all: 'Tous les imports',
   importOf: (when) => `Import du ${when}`,
   states: {

@@ -30,6 +30,6 @@ export class ElementsController {
   ): Promise<void> {
     const owned = await query(this.pool, { ...OWNED, values: [userId] });
     if (owned.length === 0) throw new NotFoundError('Page');
-    await this.pages.send(request, reply, { view, title: 'Elements', data: {} });
+    await this.pages.send(request, reply, { view, title: 'Elements', data: {}, lang: 'en' });
   }
 }

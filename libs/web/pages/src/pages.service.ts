@@ -13,6 +13,8 @@ export type ConsolePage<D extends object> = PageExtras & {
   title: string;
   data: D;
   status?: number;
+  /** Of a page in one language only; the default is that of the browser, for which its texts are. */
+  lang?: string;
 };
 
 export type PublicPage<D extends object> = ConsolePage<D> & {
@@ -60,9 +62,9 @@ export class Pages {
   async send<D extends object>(
     request: FastifyRequest,
     reply: FastifyReply,
-    { status = 200, ...page }: ConsolePage<D>,
+    { status = 200, lang, ...page }: ConsolePage<D>,
   ): Promise<void> {
-    const { frame, at } = createConsoleFrame(this.root, request as ConsoleRequest);
+    const { frame, at } = createConsoleFrame(this.root, request as ConsoleRequest, lang);
     await sendRenderedPage(
       reply.status(status),
       renderPage({ kind: 'console', frame, at, ...page }),

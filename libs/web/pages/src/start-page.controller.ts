@@ -21,7 +21,8 @@ export class StartPageController {
   async show(@Req() request: FastifyRequest, @Res() reply: FastifyReply): Promise<void> {
     if (prefersPage(request, reply)) {
       const data = { icon: ICON.path };
-      await this.pages.sendPublic(reply, { view, lang: 'en', title: 'Inkpad', data });
+      const { locale: lang } = this.pages.localize(request);
+      await this.pages.sendPublic(reply, { view, lang, title: 'Inkpad', data });
       return;
     }
     const { publicUrl } = this.config;

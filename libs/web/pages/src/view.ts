@@ -36,7 +36,7 @@ export function createPlainFrame(root: string, lang: string): PageFrame {
 export type View<D extends object> = (data: D, page: PageFrame) => string;
 
 const FORM_PARTS = ['csrf', 'field', 'choice', 'check', 'errors', 'field-errors'];
-const PARTS = [...FORM_PARTS, 'notice', 'empty', 'menu', 'copy', 'share', 'support'];
+const PARTS = [...FORM_PARTS, 'notice', 'empty', 'menu', 'copy', 'share', 'support', 'paging'];
 
 for (const name of PARTS) loadPart(name, import.meta.url, `./parts/${name}.eta`);
 
