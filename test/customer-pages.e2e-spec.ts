@@ -64,8 +64,8 @@ describe('the customers of the console', () => {
   it('are not added without a name and an address, which the form explains', async () => {
     const refused = await owner.submit(`${list}/new`, list, { first_name: '', birth_day: '40' });
     expect(refused.status).toBe(422);
-    expect(refused.text).toContain('Please fill this in.');
-    expect(refused.text).toContain('Please enter a day in the past');
+    expect(refused.text).toContain('Please fill in this field.');
+    expect(refused.text).toContain('Birthday: This date does not exist. Please check it.');
     const addressless = await owner.submit(`${list}/new`, list, { first_name: 'Bo' });
     expect(addressless.text).toContain('Please enter an e-mail address or a phone number.');
   });
@@ -155,8 +155,8 @@ describe('the customers of the console', () => {
     expect((await owner.submit(adjust, adjust, takeOff)).text).toContain('There are not enough');
     const nothing = { direction: 'add', stamps: '0', reason: ' ' };
     const refused = await owner.submit(adjust, adjust, nothing);
-    expect(refused.text).toContain('Please enter a number from 1 to 1000.');
-    expect(refused.text).toContain('Please fill this in.');
+    expect(refused.text).toContain('Please enter 1 or more.');
+    expect(refused.text).toContain('Please fill in this field.');
   });
 
   it('have an entry undone with a reason, once', async () => {

@@ -218,7 +218,7 @@ describe('the pages about customers', () => {
     await page.getByLabel('Phone').fill('abc');
     await page.getByLabel('Day').fill('99');
     await press(page, 'Add');
-    await page.getByText('That does not look like a phone number.').last().waitFor();
+    await page.getByText('This is not a phone number.').last().waitFor();
     await expectAccessiblePage(page, 'customer-new-wrong');
     await show(person, 'customer');
     const undo = await page.getByRole('link', { name: /^Undo 4 stamps/ }).getAttribute('href');

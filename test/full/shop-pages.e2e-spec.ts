@@ -150,7 +150,7 @@ describe('the designer of cards', () => {
     await errors.waitFor();
     expect(await page.evaluate('document.activeElement.getAttribute("role")')).toBe('alert');
     await expectAccessiblePage(page, 'card-errors');
-    await page.getByRole('link', { name: /Please enter a name/ }).click();
+    await page.getByRole('link', { name: 'Name of the card: Please fill in this field.' }).click();
     expect(new URL(page.url()).hash).toBe('#field-name');
     await page.close();
   });

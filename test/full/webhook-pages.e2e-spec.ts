@@ -121,7 +121,7 @@ describe('the pages about webhooks', () => {
     await page.getByLabel('Only these:').check();
     await page.getByLabel('Your own headers').fill('nonsense');
     await press(page, 'Add');
-    await page.getByText('Please choose at least one event.').waitFor();
+    await page.getByRole('link', { name: 'Events: Please choose at least one event.' }).waitFor();
     await expectAccessiblePage(page, 'webhook-new-wrong');
     await show(`/${id}`, 'webhook');
     await show(`/${paused}`, 'webhook-paused');

@@ -19,6 +19,8 @@ import { WebhookSubscriptionTable } from './webhook-subscription-table.service.j
 
 const MAX_TESTS = 32;
 const MAX_TESTS_PER_STORE = 4;
+/** The message of the refusal beyond that. */
+export const TESTS_RUNNING = 'Other tests of this store are still running';
 
 export class TestWebhookSubscription extends Command<WebhookTestJson> {
   constructor(
@@ -114,7 +116,7 @@ export class TestWebhookSubscriptionHandler implements ICommandHandler<TestWebho
   ): Promise<AttemptResult> {
     const runningCount = this.runningTests.get(accountId) ?? 0;
     if (runningCount >= MAX_TESTS_PER_STORE) {
-      throw new UnavailableError('Other tests of this store are still running');
+      throw new UnavailableError(TESTS_RUNNING);
     }
     this.runningTests.set(accountId, runningCount + 1);
     try {

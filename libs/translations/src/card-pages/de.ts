@@ -9,7 +9,6 @@ export const cardPages: Translations['cardPages'] = {
   archivedCards: 'Archivierte Karten',
   activeCards: 'Aktive Karten',
   noneArchived: 'Keine archivierten Karten',
-  older: 'Weitere Karten',
   holders: (text, count) => `${text} ${count === 1 ? 'Kunde' : 'Kunden'}`,
   rewardCount: (text, count) => `${text} ${count === 1 ? 'Prämie' : 'Prämien'}`,
   archived: 'Archiviert',
@@ -171,29 +170,8 @@ export const cardPages: Translations['cardPages'] = {
   rejected: 'Noch nicht gespeichert. Bitte die rot markierten Felder prüfen.',
   changedMeanwhile:
     'Jemand anderes hat diese Karte inzwischen geändert. Noch einmal speichern ersetzt dessen Änderungen.',
-  limitReached:
-    'Die Grenze Ihres Geschäfts ist erreicht. Bitte wenden Sie sich an die Person, die diesen Dienst betreibt.',
-  partlySaved: 'Die Karte ist gespeichert, aber nicht alle Prämien:',
-  errors: {
-    name: 'Bitte einen Namen mit höchstens 255 Zeichen eingeben',
-    color: 'Bitte eine Farbe wählen',
-    stamps_required: 'Bitte eine Zahl von 1 bis 21 eingeben',
-    initial_stamps: 'Das müssen weniger sein als die Stempel einer vollen Karte',
-    strip_opacity: 'Bitte eine Zahl von 0 bis 100 eingeben',
-    header_text: 'Bitte höchstens 255 Zeichen eingeben',
-    message:
-      'Bitte höchstens 160 Zeichen eingeben, in geschweiften Klammern nur {stamps}, {reward}, {card}, {store} und nach einem Stempel {missing}',
-    auxiliary_fields: 'Bitte zu jeder Überschrift einen Text mit höchstens 255 Zeichen eingeben',
-    expires_at: 'Bitte einen Tag wie 2027-12-31 eingeben',
-    limit: 'Bitte eine ganze Zahl ab 1 eingeben oder leer lassen',
-    choice: 'Bitte etwas auswählen',
-    rewardName: 'Bitte mit höchstens 255 Zeichen eingeben, was es gibt',
-    rewardStamps: 'Bitte eine ganze Zahl ab 1 eingeben',
-    rewardDescription: 'Bitte höchstens 2.000 Zeichen eingeben',
-    picture:
-      'Diese Datei ist kein lesbares Bild. Bitte ein PNG, JPEG oder WebP mit höchstens 2 MB wählen',
-    picturesFull: 'Mehr Bilder darf Ihr Geschäft nicht hochladen. Bitte eine Zeichnung wählen',
-  },
+  textsWrong: 'Bitte zu jeder Überschrift einen Text mit höchstens 255 Zeichen eingeben.',
+  partlySaved: 'Die Karte ist gespeichert, aber nicht alle ihre Prämien.',
   tryIt: 'Auf dem Handy ansehen',
   tryItWhy:
     'Diesen Code mit dem Handy scannen, um die gespeicherte Karte dort zu sehen. Er gilt eine Stunde.',

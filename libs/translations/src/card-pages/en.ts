@@ -10,7 +10,6 @@ export const cardPages = {
   archivedCards: 'Archived cards',
   activeCards: 'Cards in use',
   noneArchived: 'No archived cards',
-  older: 'More cards',
   holders: (text: string, count: number) => `${text} ${count === 1 ? 'customer' : 'customers'}`,
   rewardCount: (text: string, count: number) => `${text} ${count === 1 ? 'reward' : 'rewards'}`,
   archived: 'Archived',
@@ -174,29 +173,8 @@ export const cardPages = {
   rejected: 'Not saved yet. Please check the fields marked in red.',
   changedMeanwhile:
     'Somebody else has changed this card in the meantime. Save again to replace their changes with yours.',
-  limitReached:
-    'You have reached the limit of your shop. Please ask the person who runs this service.',
-  partlySaved: 'The card is saved, but not all rewards:',
-  errors: {
-    name: 'Please enter a name with up to 255 characters',
-    color: 'Please choose a colour',
-    stamps_required: 'Please enter a number from 1 to 21',
-    initial_stamps: 'This must be fewer than the stamps of a full card',
-    strip_opacity: 'Please enter a number from 0 to 100',
-    header_text: 'Please enter at most 255 characters',
-    message:
-      'Please enter at most 160 characters, and in braces only {stamps}, {reward}, {card}, {store}, or {missing} after a stamp',
-    auxiliary_fields: 'Please enter a text with up to 255 characters for each heading',
-    expires_at: 'Please enter a day such as 2027-12-31',
-    limit: 'Please enter a whole number from 1, or leave it blank',
-    choice: 'Please choose one',
-    rewardName: 'Please enter what they get, with up to 255 characters',
-    rewardStamps: 'Please enter a whole number from 1',
-    rewardDescription: 'Please enter at most 2,000 characters',
-    picture:
-      'This file is not a picture that we can read. Please choose a PNG, JPEG or WebP of at most 2 MB',
-    picturesFull: 'Your shop has uploaded as many pictures as it may. Please choose a drawing',
-  },
+  textsWrong: 'Please enter a text with up to 255 characters for each heading.',
+  partlySaved: 'The card is saved, but not all of its rewards.',
   /** A look at the card on one's own phone. */
   tryIt: 'Try it on your phone',
   tryItWhy: 'Scan this code with your phone to see the saved card there. It works for an hour.',

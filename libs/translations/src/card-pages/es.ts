@@ -11,7 +11,6 @@ export const cardPages: Translations['cardPages'] = {
   archivedCards: 'Tarjetas archivadas',
   activeCards: 'Tarjetas en uso',
   noneArchived: 'No hay tarjetas archivadas',
-  older: 'Más tarjetas',
   holders: (text, count) => `${text} cliente${s(count)}`,
   rewardCount: (text, count) => `${text} premio${s(count)}`,
   archived: 'Archivada',
@@ -174,28 +173,8 @@ export const cardPages: Translations['cardPages'] = {
   rejected: 'Todavía no se ha guardado. Revise los campos marcados en rojo.',
   changedMeanwhile:
     'Otra persona ha cambiado esta tarjeta entretanto. Guarde de nuevo para sustituir sus cambios por los suyos.',
-  limitReached:
-    'Ha alcanzado el límite de su negocio. Consulte a la persona que gestiona este servicio.',
-  partlySaved: 'La tarjeta está guardada, pero no todos los premios:',
-  errors: {
-    name: 'Escriba un nombre de 255 caracteres como máximo',
-    color: 'Elija un color',
-    stamps_required: 'Escriba un número del 1 al 21',
-    initial_stamps: 'Deben ser menos que los sellos de una tarjeta completa',
-    strip_opacity: 'Escriba un número del 0 al 100',
-    header_text: 'Escriba 255 caracteres como máximo',
-    message:
-      'Escriba como máximo 160 caracteres, y entre llaves solo {stamps}, {reward}, {card}, {store} o, después de un sello, {missing}',
-    auxiliary_fields: 'Escriba para cada título un texto de 255 caracteres como máximo',
-    expires_at: 'Escriba un día como 2027-12-31',
-    limit: 'Escriba un número entero desde 1, o déjelo en blanco',
-    choice: 'Elija una opción',
-    rewardName: 'Escriba qué recibe el cliente, en 255 caracteres como máximo',
-    rewardStamps: 'Escriba un número entero desde 1',
-    rewardDescription: 'Escriba 2000 caracteres como máximo',
-    picture: 'Este archivo no es una imagen legible. Elija un PNG, JPEG o WebP de 2 MB como máximo',
-    picturesFull: 'Su negocio ya no puede subir más imágenes. Elija un dibujo',
-  },
+  textsWrong: 'Escriba para cada título un texto de 255 caracteres como máximo.',
+  partlySaved: 'La tarjeta está guardada, pero no todos sus premios.',
   tryIt: 'Pruébela en su teléfono',
   tryItWhy:
     'Escanee este código con el teléfono para ver allí la tarjeta guardada. Funciona durante una hora.',

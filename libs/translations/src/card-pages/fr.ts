@@ -11,7 +11,6 @@ export const cardPages: Translations['cardPages'] = {
   archivedCards: 'Cartes archivées',
   activeCards: 'Cartes en service',
   noneArchived: 'Aucune carte archivée',
-  older: 'Autres cartes',
   holders: (text, count) => `${text} client${s(count)}`,
   rewardCount: (text, count) => `${text} récompense${s(count)}`,
   archived: 'Archivée',
@@ -171,29 +170,8 @@ export const cardPages: Translations['cardPages'] = {
   rejected: 'Pas encore enregistré. Vérifiez les champs marqués en rouge.',
   changedMeanwhile:
     'Quelqu’un d’autre a modifié cette carte entre-temps. Enregistrez de nouveau pour remplacer ses changements par les vôtres.',
-  limitReached:
-    'Vous avez atteint la limite de votre commerce. Adressez-vous à la personne qui gère ce service.',
-  partlySaved: 'La carte est enregistrée, mais pas toutes les récompenses :',
-  errors: {
-    name: 'Indiquez un nom de 255 caractères au plus',
-    color: 'Choisissez une couleur',
-    stamps_required: 'Indiquez un nombre de 1 à 21',
-    initial_stamps: 'Il en faut moins que les tampons d’une carte pleine',
-    strip_opacity: 'Indiquez un nombre de 0 à 100',
-    header_text: 'Indiquez 255 caractères au plus',
-    message:
-      'Veuillez saisir 160 caractères au plus, et entre accolades seulement {stamps}, {reward}, {card}, {store}, ou {missing} après un tampon',
-    auxiliary_fields: 'Indiquez pour chaque titre un texte de 255 caractères au plus',
-    expires_at: 'Indiquez un jour comme 2027-12-31',
-    limit: 'Indiquez un nombre entier à partir de 1, ou laissez vide',
-    choice: 'Faites un choix',
-    rewardName: 'Indiquez ce que le client reçoit, en 255 caractères au plus',
-    rewardStamps: 'Indiquez un nombre entier à partir de 1',
-    rewardDescription: 'Indiquez 2 000 caractères au plus',
-    picture:
-      'Ce fichier n’est pas une image lisible. Choisissez un PNG, JPEG ou WebP de 2 Mo au plus',
-    picturesFull: 'Votre commerce a importé autant d’images que possible. Choisissez un dessin',
-  },
+  textsWrong: 'Indiquez pour chaque titre un texte de 255 caractères au plus.',
+  partlySaved: 'La carte est enregistrée, mais pas toutes ses récompenses.',
   tryIt: 'Essayer sur votre téléphone',
   tryItWhy:
     'Scannez ce code avec votre téléphone pour y voir la carte enregistrée. Il est valable une heure.',

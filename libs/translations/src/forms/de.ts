@@ -105,5 +105,66 @@ export const forms: FormTexts = {
     'The texts must come to at most 8 KiB together':
       'Die Texte sind zusammen zu lang. Bitte kürzen.',
     'The number of {} has reached its limit': 'Mehr geht nicht: Die Obergrenze ist erreicht.',
+    'must be in the years 1 to 9999 in every time zone': 'Bitte ein gültiges Datum eingeben.',
+    'must not be 0': 'Bitte 1 oder mehr eingeben.',
+    'This event was already reversed': 'Das wurde schon rückgängig gemacht.',
+    'This event is itself a reversal':
+      'Dieser Eintrag lässt sich nicht rückgängig machen. Die Stempel lassen sich stattdessen berichtigen.',
+    'Only a stamping, a redemption or an adjustment can be reversed':
+      'Dieser Eintrag lässt sich nicht rückgängig machen. Die Stempel lassen sich stattdessen berichtigen.',
+    'These stamps were moved by merging or unmerging customers':
+      'Dieser Eintrag lässt sich nicht rückgängig machen. Die Stempel lassen sich stattdessen berichtigen.',
+    'This takes {} stamps and the card holds {}': 'Dafür sind nicht genug Stempel auf der Karte.',
+    'This reward takes {} stamps and the card holds {}':
+      'Dafür sind nicht genug Stempel auf der Karte.',
+    'This card expired at {}': 'Die Karte ist abgelaufen.',
+    'This customer was erased': 'Diese Person wurde gelöscht.',
+    'Customer {} was merged into customer {} later':
+      'Danach wurde noch einmal zusammengeführt. Bitte zuerst das rückgängig machen.',
+    'Customer {} was merged into customer {}':
+      'Dieser Eintrag wurde mit einem anderen zusammengeführt.',
+    'Customer {} is not merged into customer {}': 'Diese beiden sind nicht zusammengeführt.',
+    'Customer {} would be left without an e-mail address and a phone number':
+      'Dann bliebe jemand ohne E-Mail-Adresse und Telefonnummer.',
+    'is the customer itself': 'Das ist derselbe Eintrag.',
+    'This card was merged into {}': 'Dieser Eintrag wurde mit einem anderen zusammengeführt.',
+    'is a card that the customer already has': 'Diese Karte ist schon ausgegeben.',
+    'An e-mail address or a phone number is needed':
+      'Bitte eine E-Mail-Adresse oder eine Telefonnummer eingeben.',
+    'is already used by another customer': 'Das gehört schon zu einem anderen Kunden.',
+    'must be a URL such as https://example.com/hooks, without spaces, backslashes and "#"':
+      'Bitte eine öffentliche https-Adresse eingeben, etwa https://shop.example/webhooks.',
+    'must not contain credentials': 'Bitte Benutzername und Passwort aus der Adresse entfernen.',
+    'must be publicly reachable':
+      'Diese Adresse führt in ein privates Netz. Bitte eine öffentliche Adresse eingeben.',
+    'must name at least one event': 'Bitte mindestens ein Ereignis auswählen.',
+    'is required (or event)': 'Bitte mindestens ein Ereignis auswählen.',
+    'must be a list of {}': 'Bitte aus der Liste auswählen.',
+    'flat needs exactly one named event':
+      'Das Format „Nur die Daten“ braucht genau ein Ereignis. Bitte eines oder das andere Format wählen.',
+    'must be an object of header names and values':
+      'Bitte jeden Header als „Name: Wert“ schreiben, höchstens zehn.',
+    'must have at most {} headers':
+      'Bitte jeden Header als „Name: Wert“ schreiben, höchstens zehn.',
+    '{} does not belong to this store': 'Bitte aus der Liste auswählen.',
+    'must be after from': 'Das Ende muss nach dem Anfang liegen.',
+    'must be an ISO 8601 time such as 2026-01-31T12:00:00Z': 'Bitte ein gültiges Datum eingeben.',
+    'The subscription is disabled': 'Der Webhook ist pausiert. Bitte zuerst einschalten.',
+    'Another replay of this subscription is still running':
+      'Ein früherer Zeitraum wird noch gesendet. Bitte später noch einmal versuchen.',
+    'The event is no longer kept':
+      'Das Ereignis wird nicht mehr aufbewahrt und lässt sich deshalb nicht erneut senden.',
+    'Other tests of this store are still running':
+      'Andere Tests laufen noch. Bitte gleich noch einmal versuchen.',
+    'must be less than stamps_required':
+      'Das müssen weniger sein als die Stempel einer vollen Karte.',
+    'must be less than stamps_required ({})':
+      'Das müssen weniger sein als die Stempel einer vollen Karte.',
+    'must be a picture of the type {}':
+      'Diese Datei ist kein lesbares Bild. Bitte ein PNG, JPEG oder WebP mit höchstens 2 MB wählen.',
+    'cannot be read as a picture: it must be whole, have at most {} megapixels and no more than {} scans, and be quick to decode':
+      'Diese Datei ist kein lesbares Bild. Bitte ein PNG, JPEG oder WebP mit höchstens 2 MB wählen.',
+    'A store can upload at most {} different pictures':
+      'Mehr Bilder darf Ihr Geschäft nicht hochladen. Bitte eine Zeichnung wählen.',
   },
 };

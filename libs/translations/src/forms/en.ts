@@ -106,6 +106,64 @@ const texts = {
     'The texts must come to at most 8 KiB together':
       'The texts are too long together. Please shorten them.',
     'The number of {} has reached its limit': () => 'No more can be added: the limit is reached.',
+    'must be in the years 1 to 9999 in every time zone': 'Please enter a valid date.',
+    'must not be 0': 'Please enter 1 or more.',
+    'This event was already reversed': 'This was undone already.',
+    'This event is itself a reversal': 'This entry cannot be undone. Correct the stamps instead.',
+    'Only a stamping, a redemption or an adjustment can be reversed':
+      'This entry cannot be undone. Correct the stamps instead.',
+    'These stamps were moved by merging or unmerging customers':
+      'This entry cannot be undone. Correct the stamps instead.',
+    'This takes {} stamps and the card holds {}': () =>
+      'There are not enough stamps on the card for this.',
+    'This reward takes {} stamps and the card holds {}': () =>
+      'There are not enough stamps on the card for this.',
+    'This card expired at {}': () => 'The card has expired.',
+    'This customer was erased': 'This person was erased.',
+    'Customer {} was merged into customer {} later': () =>
+      'Another merge came later. Undo that one first.',
+    'Customer {} was merged into customer {}': () => 'This customer was merged into another one.',
+    'Customer {} is not merged into customer {}': () => 'These two customers are not merged.',
+    'Customer {} would be left without an e-mail address and a phone number': () =>
+      'One of the two would be left without an e-mail address and a phone number.',
+    'is the customer itself': 'This is the same customer.',
+    'This card was merged into {}': () => 'This customer was merged into another one.',
+    'is a card that the customer already has': 'The customer has this card already.',
+    'An e-mail address or a phone number is needed':
+      'Please enter an e-mail address or a phone number.',
+    'is already used by another customer': 'Another customer has this already.',
+    'must be a URL such as https://example.com/hooks, without spaces, backslashes and "#"':
+      'Please enter a public https address, such as https://shop.example/webhooks.',
+    'must not contain credentials': 'Please leave user name and password out of the address.',
+    'must be publicly reachable':
+      'This address leads into a private network. Please enter a public address.',
+    'must name at least one event': 'Please choose at least one event.',
+    'is required (or event)': 'Please choose at least one event.',
+    'must be a list of {}': () => 'Please choose from the list.',
+    'flat needs exactly one named event':
+      'The format “Only the data” needs exactly one event. Please choose one, or the other format.',
+    'must be an object of header names and values':
+      'Please write each header as “Name: value”, at most ten.',
+    'must have at most {} headers': () => 'Please write each header as “Name: value”, at most ten.',
+    '{} does not belong to this store': () => 'Please choose from the list.',
+    'must be after from': 'The end must be after the beginning.',
+    'must be an ISO 8601 time such as 2026-01-31T12:00:00Z': 'Please enter a valid date.',
+    'The subscription is disabled': 'The webhook is paused. Turn it on first.',
+    'Another replay of this subscription is still running':
+      'An earlier period is still being sent. Please try again in a while.',
+    'The event is no longer kept': 'The event is no longer kept, so it cannot be sent again.',
+    'Other tests of this store are still running':
+      'Other tests are still running. Please try again in a moment.',
+    'must be less than stamps_required': 'This must be fewer than the stamps of a full card.',
+    'must be less than stamps_required ({})': () =>
+      'This must be fewer than the stamps of a full card.',
+    'must be a picture of the type {}': () =>
+      'This file is not a picture that we can read. Please choose a PNG, JPEG or WebP of at most 2 MB.',
+    'cannot be read as a picture: it must be whole, have at most {} megapixels and no more than {} scans, and be quick to decode':
+      () =>
+        'This file is not a picture that we can read. Please choose a PNG, JPEG or WebP of at most 2 MB.',
+    'A store can upload at most {} different pictures': () =>
+      'Your shop has uploaded as many pictures as it may. Please choose a drawing.',
   },
 };
 

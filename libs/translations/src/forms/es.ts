@@ -101,5 +101,59 @@ export const forms: FormTexts = {
     'The texts must come to at most 8 KiB together':
       'Los textos son demasiado largos en conjunto. Acórtelos.',
     'The number of {} has reached its limit': 'No se pueden añadir más: se ha alcanzado el límite.',
+    'must be in the years 1 to 9999 in every time zone': 'Escriba una fecha válida.',
+    'must not be 0': 'Introduzca 1 o más.',
+    'This event was already reversed': 'Ya se había deshecho.',
+    'This event is itself a reversal':
+      'Esta entrada no se puede deshacer. Corrija los sellos en su lugar.',
+    'Only a stamping, a redemption or an adjustment can be reversed':
+      'Esta entrada no se puede deshacer. Corrija los sellos en su lugar.',
+    'These stamps were moved by merging or unmerging customers':
+      'Esta entrada no se puede deshacer. Corrija los sellos en su lugar.',
+    'This takes {} stamps and the card holds {}': 'No hay suficientes sellos en la tarjeta.',
+    'This reward takes {} stamps and the card holds {}': 'No hay suficientes sellos en la tarjeta.',
+    'This card expired at {}': 'La tarjeta ha caducado.',
+    'This customer was erased': 'Esta persona se ha borrado.',
+    'Customer {} was merged into customer {} later': 'Después hubo otra unión. Deshágala primero.',
+    'Customer {} was merged into customer {}': 'Este cliente se unió a otro.',
+    'Customer {} is not merged into customer {}': 'Estos dos clientes no están unidos.',
+    'Customer {} would be left without an e-mail address and a phone number':
+      'Uno de los dos se quedaría sin correo ni teléfono.',
+    'is the customer itself': 'Es el mismo cliente.',
+    'This card was merged into {}': 'Este cliente se unió a otro.',
+    'is a card that the customer already has': 'El cliente ya tiene esta tarjeta.',
+    'An e-mail address or a phone number is needed': 'Escriba un correo o un teléfono.',
+    'is already used by another customer': 'Otro cliente ya lo tiene.',
+    'must be a URL such as https://example.com/hooks, without spaces, backslashes and "#"':
+      'Escriba una dirección https pública, por ejemplo https://shop.example/webhooks.',
+    'must not contain credentials': 'Quite el usuario y la contraseña de la dirección.',
+    'must be publicly reachable':
+      'Esta dirección lleva a una red privada. Escriba una dirección pública.',
+    'must name at least one event': 'Elija al menos un evento.',
+    'is required (or event)': 'Elija al menos un evento.',
+    'must be a list of {}': 'Elija de la lista.',
+    'flat needs exactly one named event':
+      'El formato «Solo los datos» necesita un único evento. Elija uno, o el otro formato.',
+    'must be an object of header names and values':
+      'Escriba cada cabecera como «Nombre: valor», como mucho diez.',
+    'must have at most {} headers': 'Escriba cada cabecera como «Nombre: valor», como mucho diez.',
+    '{} does not belong to this store': 'Elija de la lista.',
+    'must be after from': 'El final debe ser posterior al principio.',
+    'must be an ISO 8601 time such as 2026-01-31T12:00:00Z': 'Escriba una fecha válida.',
+    'The subscription is disabled': 'El webhook está en pausa. Actívelo primero.',
+    'Another replay of this subscription is still running':
+      'Todavía se está enviando un periodo anterior. Inténtelo más tarde.',
+    'The event is no longer kept': 'El evento ya no se conserva, así que no se puede reenviar.',
+    'Other tests of this store are still running':
+      'Hay otras pruebas en curso. Inténtelo en un momento.',
+    'must be less than stamps_required': 'Deben ser menos que los sellos de una tarjeta completa.',
+    'must be less than stamps_required ({})':
+      'Deben ser menos que los sellos de una tarjeta completa.',
+    'must be a picture of the type {}':
+      'Este archivo no es una imagen legible. Elija un PNG, JPEG o WebP de 2 MB como máximo.',
+    'cannot be read as a picture: it must be whole, have at most {} megapixels and no more than {} scans, and be quick to decode':
+      'Este archivo no es una imagen legible. Elija un PNG, JPEG o WebP de 2 MB como máximo.',
+    'A store can upload at most {} different pictures':
+      'Su negocio ya no puede subir más imágenes. Elija un dibujo.',
   },
 };

@@ -105,5 +105,63 @@ export const forms: FormTexts = {
     'The texts must come to at most 8 KiB together':
       'Les textes sont trop longs au total. Veuillez les raccourcir.',
     'The number of {} has reached its limit': 'Impossible d’en ajouter : la limite est atteinte.',
+    'must be in the years 1 to 9999 in every time zone': 'Saisissez une date valable.',
+    'must not be 0': 'Veuillez saisir 1 ou plus.',
+    'This event was already reversed': 'C’est déjà annulé.',
+    'This event is itself a reversal':
+      'Cette entrée ne peut pas être annulée. Corrigez plutôt les tampons.',
+    'Only a stamping, a redemption or an adjustment can be reversed':
+      'Cette entrée ne peut pas être annulée. Corrigez plutôt les tampons.',
+    'These stamps were moved by merging or unmerging customers':
+      'Cette entrée ne peut pas être annulée. Corrigez plutôt les tampons.',
+    'This takes {} stamps and the card holds {}': 'Il n’y a pas assez de tampons sur la carte.',
+    'This reward takes {} stamps and the card holds {}':
+      'Il n’y a pas assez de tampons sur la carte.',
+    'This card expired at {}': 'La carte a expiré.',
+    'This customer was erased': 'Cette personne a été effacée.',
+    'Customer {} was merged into customer {} later':
+      'Une autre fusion a suivi. Annulez-la d’abord.',
+    'Customer {} was merged into customer {}': 'Ce client a été fusionné avec un autre.',
+    'Customer {} is not merged into customer {}': 'Ces deux clients ne sont pas fusionnés.',
+    'Customer {} would be left without an e-mail address and a phone number':
+      'L’un des deux n’aurait plus ni e-mail ni téléphone.',
+    'is the customer itself': 'C’est le même client.',
+    'This card was merged into {}': 'Ce client a été fusionné avec un autre.',
+    'is a card that the customer already has': 'Le client a déjà cette carte.',
+    'An e-mail address or a phone number is needed':
+      'Saisissez une adresse e-mail ou un numéro de téléphone.',
+    'is already used by another customer': 'Un autre client l’a déjà.',
+    'must be a URL such as https://example.com/hooks, without spaces, backslashes and "#"':
+      'Saisissez une adresse https publique, par exemple https://shop.example/webhooks.',
+    'must not contain credentials': 'Retirez le nom d’utilisateur et le mot de passe de l’adresse.',
+    'must be publicly reachable':
+      'Cette adresse mène à un réseau privé. Saisissez une adresse publique.',
+    'must name at least one event': 'Choisissez au moins un événement.',
+    'is required (or event)': 'Choisissez au moins un événement.',
+    'must be a list of {}': 'Choisissez dans la liste.',
+    'flat needs exactly one named event':
+      'Le format « Seulement les données » demande un seul événement. Choisissez-en un, ou l’autre format.',
+    'must be an object of header names and values':
+      'Écrivez chaque en-tête comme « Nom: valeur », dix au plus.',
+    'must have at most {} headers': 'Écrivez chaque en-tête comme « Nom: valeur », dix au plus.',
+    '{} does not belong to this store': 'Choisissez dans la liste.',
+    'must be after from': 'La fin doit être après le début.',
+    'must be an ISO 8601 time such as 2026-01-31T12:00:00Z': 'Saisissez une date valable.',
+    'The subscription is disabled': 'Le webhook est en pause. Activez-le d’abord.',
+    'Another replay of this subscription is still running':
+      'Une période précédente est encore en cours d’envoi. Réessayez un peu plus tard.',
+    'The event is no longer kept':
+      'L’événement n’est plus conservé et ne peut donc pas être renvoyé.',
+    'Other tests of this store are still running':
+      'D’autres tests sont encore en cours. Réessayez dans un instant.',
+    'must be less than stamps_required': 'Il en faut moins que les tampons d’une carte pleine.',
+    'must be less than stamps_required ({})':
+      'Il en faut moins que les tampons d’une carte pleine.',
+    'must be a picture of the type {}':
+      'Ce fichier n’est pas une image lisible. Choisissez un PNG, JPEG ou WebP de 2 Mo au plus.',
+    'cannot be read as a picture: it must be whole, have at most {} megapixels and no more than {} scans, and be quick to decode':
+      'Ce fichier n’est pas une image lisible. Choisissez un PNG, JPEG ou WebP de 2 Mo au plus.',
+    'A store can upload at most {} different pictures':
+      'Votre commerce a importé autant d’images que possible. Choisissez un dessin.',
   },
 };

@@ -4,7 +4,7 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { CommandContext } from '#kernel/aggregate.js';
 import { Config } from '#configuration/config.js';
 import { getNow } from '#kernel/clock.js';
-import { InvalidFieldsError, RejectedError } from '#kernel/errors.js';
+
 import { TakesForm, type Form } from '#http/form-bodies.js';
 import { parsePathId } from '#http/path.js';
 import { Throttle } from '#http/throttle.js';
@@ -21,6 +21,7 @@ import {
   type SignedInUser,
 } from '#pages/current-user.js';
 import { getRootPath } from '#pages/page.js';
+import { listErrors, toRefusal } from '#pages/form-errors.js';
 import { Pages } from '#pages/pages.service.js';
 import { SubmittedForms } from '#pages/submitted-forms.service.js';
 import { CardDesigns, PartlySavedError } from './card-designs.service.js';
@@ -283,10 +284,11 @@ export class CardPagesController {
     designed: DesignedCard | null,
     error: unknown,
   ): Promise<void> {
-    const t = this.pages.localize(request).t.cardPages;
+    const localization = this.pages.localize(request);
+    const t = localization.t.cardPages;
     if (error instanceof PartlySavedError) {
       const current = await this.designs.get(store.id, error.cardId);
-      const text = `${t.partlySaved} ${describeRejection(error.rejection, t)}`;
+      const text = [t.partlySaved, listErrors(toRefusal(error.rejection, localization))].join('\n');
       const { timeZone } = await this.designs.getStore(store.id);
       const saved = toDesignForm(current.card, current.rewards, timeZone);
       return this.sendDesign(request, reply, store, {
@@ -295,15 +297,13 @@ export class CardPagesController {
         errors: { fields: {}, text },
       });
     }
-    if (!(error instanceof RejectedError)) throw error;
-    const isOfFields = error instanceof InvalidFieldsError;
-    const isFull = error.code === 'limit_reached';
+    const { fields, text } = toRefusal(error, localization);
     await this.sendDesign(request, reply, store, {
       form,
       designed,
       errors: {
-        fields: isFull ? {} : error.errors,
-        text: isOfFields ? t.rejected : describeRejection(error, t),
+        fields,
+        text: text === '' ? t.rejected : text,
       },
     });
   }
@@ -367,16 +367,6 @@ export class CardPagesController {
       points: listPoints(draft, page),
     };
   }
-}
-
-/** Says why the whole form was refused. */
-function describeRejection(
-  error: RejectedError,
-  t: { limitReached: string; rejected: string; errors: { picturesFull: string } },
-): string {
-  if (error.code !== 'limit_reached') return t.rejected;
-  const isOfPictures = error.errors['base']?.some((text) => text.includes('pictures'));
-  return isOfPictures ? `${t.errors.picturesFull}.` : t.limitReached;
 }
 
 function parseAfter(after: unknown): number {

@@ -48,7 +48,7 @@ export function createDesignView(
   const id = designed?.card.id;
   const path = id === undefined ? base : `${base}/${id}`;
   const holderCount = designed?.holderCount ?? 0;
-  const fieldErrors = translateErrors(errors?.fields ?? {}, t);
+  const fieldErrors = toFieldErrors(errors, t);
   return {
     t,
     style: CARD_STYLE.path,
@@ -86,6 +86,12 @@ export function createDesignView(
   };
 }
 
+/** Returns the errors by field. Those of the two texts name the parts of a list, which the form does not show as one. */
+function toFieldErrors(errors: FormErrors | null, t: Texts): FieldErrors {
+  const { auxiliary_fields: textErrors, ...others } = errors?.fields ?? {};
+  return { ...others, ...(textErrors && { auxiliary_fields: [t.textsWrong] }) };
+}
+
 /** Lists the drawings to choose from. A name that is not drawn is accepted by the API, and kept. */
 function listPresets(current: string, t: Texts): { value: string; text: string }[] {
   const presets = [
@@ -105,41 +111,4 @@ function listRows({ rewards }: DesignForm, { t, locale }: Localization) {
     legend: t.cardPages.reward(numbers.format(index + 1)),
     anchor: row.id === '' && row.name === '' && row.stamps === '' ? 'new' : String(index),
   }));
-}
-
-/** Words the errors of the API for people. */
-function translateErrors(errors: FieldErrors, t: Texts): FieldErrors {
-  return Object.fromEntries(
-    Object.keys(errors)
-      .filter((field) => field !== 'base')
-      .map((field) => [field, [wordError(field, t)]]),
-  );
-}
-
-function wordError(field: string, { errors: t }: Texts): string {
-  if (/^reward_\d+_name$/.test(field)) return t.rewardName;
-  if (/^reward_\d+_stamps$/.test(field)) return t.rewardStamps;
-  if (/^reward_\d+_description$/.test(field)) return t.rewardDescription;
-  switch (field) {
-    case 'name':
-    case 'stamps_required':
-    case 'initial_stamps':
-    case 'strip_opacity':
-    case 'header_text':
-    case 'auxiliary_fields':
-    case 'expires_at':
-      return t[field];
-    case 'stamp_message':
-    case 'reward_message':
-    case 'redemption_message':
-      return t.message;
-    case 'strip_image':
-      return t.picture;
-    case 'max_stamps_per_request':
-    case 'max_stamps_per_day':
-    case 'min_seconds_between_stamps':
-      return t.limit;
-    default:
-      return field.endsWith('_color') ? t.color : t.choice;
-  }
 }

@@ -22,14 +22,13 @@ import {
 import { Pages } from '#pages/pages.service.js';
 import { SubmittedForms } from '#pages/submitted-forms.service.js';
 import { loadView } from '#pages/view.js';
-import { NO_FORM_ERRORS, type FormErrors } from '#pages/form-errors.js';
+import { NO_FORM_ERRORS, toRefusal, type FormErrors } from '#pages/form-errors.js';
 import { AdjustCustomerCard, ReverseCardEvent } from '#stamping/corrections.commands.js';
 import { AdjustDto, ReverseDto } from '#stamping/customer-card.dto.js';
 import { CustomerCardsService } from '#stamping/customer-cards.service.js';
 import { formatCount } from '#translations/translations.js';
 import { PER_MINUTE, renderName } from './customer-list.controller.js';
 import { buildCustomerPath } from './customer-list-page.js';
-import { toPageErrors } from './page-errors.js';
 import { Timeline } from './timeline.service.js';
 
 const REASONS = ['wrong_card', 'twice', 'returned', 'other'] as const;
@@ -98,8 +97,8 @@ export class CorrectionPagesController {
     @Req() request: FastifyRequest,
     @Res() reply: FastifyReply,
   ): Promise<void> {
-    const { t } = this.pages.localize(request);
-    const { reasons } = t.customerPages.undo;
+    const localization = this.pages.localize(request);
+    const { reasons } = localization.t.customerPages.undo;
     const ids = parseCardParameters(path);
     const { customer_id: customerId } = await this.customerCards.get(store.id, ids);
     const reason = form['reason'] ?? '';
@@ -119,8 +118,8 @@ export class CorrectionPagesController {
     } catch (error) {
       const errors =
         error instanceof ForbiddenError
-          ? { fields: {}, text: t.customerPages.errors.tooLate }
-          : toPageErrors(error, t.customerPages.errors);
+          ? { fields: {}, text: localization.t.customerPages.tooLate }
+          : toRefusal(error, localization);
       const receipt = form['receipt'] ?? '';
       return this.sendUndo(request, reply, store, user, path, { reason, other, errors, receipt });
     }
@@ -155,7 +154,6 @@ export class CorrectionPagesController {
     @Req() request: FastifyRequest,
     @Res() reply: FastifyReply,
   ): Promise<void> {
-    const { t } = this.pages.localize(request);
     const ids = parseCardParameters(path);
     const { customer_id: customerId } = await this.customerCards.get(store.id, ids);
     const { direction = 'add', stamps = '', reason = '', receipt = '' } = form;
@@ -177,7 +175,7 @@ export class CorrectionPagesController {
           ).body,
       );
     } catch (error) {
-      const errors = toPageErrors(error, t.customerPages.errors);
+      const errors = toRefusal(error, this.pages.localize(request));
       const values = { direction, stamps, reason };
       return this.sendForm(request, reply, store, path, { values, errors, receipt });
     }

@@ -25,7 +25,7 @@ import { Pages } from '#pages/pages.service.js';
 import { SubmittedForms } from '#pages/submitted-forms.service.js';
 import { loadView } from '#pages/view.js';
 import { StoreTimes } from '#pages/store-times.service.js';
-import { NO_FORM_ERRORS, type FormErrors } from '#pages/form-errors.js';
+import { NO_FORM_ERRORS, toRefusal, type FormErrors } from '#pages/form-errors.js';
 import { RewardsService } from '#rewards/rewards.service.js';
 import { formatCount, type Localization } from '#translations/translations.js';
 import {
@@ -46,7 +46,6 @@ import {
   renderListQuery,
   type ListFilter,
 } from './customer-list-page.js';
-import { toPageErrors } from './page-errors.js';
 
 type CustomerLine = {
   path: string;
@@ -197,7 +196,6 @@ export class CustomerListController {
     @Req() request: FastifyRequest,
     @Res() reply: FastifyReply,
   ): Promise<void> {
-    const { t } = this.pages.localize(request);
     const values = readCustomerFields(form);
     const cardId = form['card_id'] ?? '';
     const sendsLink = form['send_link'] === 'yes';
@@ -225,7 +223,7 @@ export class CustomerListController {
       if (error instanceof TakenError && error.existing?.type === 'customer') {
         return this.pages.redirect(reply, `${base}/${error.existing.id}?done=known`);
       }
-      const errors = toPageErrors(error, t.customerPages.errors);
+      const errors = toRefusal(error, this.pages.localize(request));
       const cards = await listCards(this.cards, store.id, 'active');
       await this.sendForm(request, reply, store, cards, {
         values,

@@ -28,7 +28,7 @@ import { Pages } from '#pages/pages.service.js';
 import { SubmittedForms } from '#pages/submitted-forms.service.js';
 import { loadView } from '#pages/view.js';
 import { StoreTimes } from '#pages/store-times.service.js';
-import { NO_FORM_ERRORS } from '#pages/form-errors.js';
+import { listErrors, NO_FORM_ERRORS, toRefusal } from '#pages/form-errors.js';
 import { EnrolCustomer } from '#stamping/customer-card.commands.js';
 import { CustomerCardsService } from '#stamping/customer-cards.service.js';
 import { formatCount, toDateLocale } from '#translations/translations.js';
@@ -36,7 +36,6 @@ import { findChangedFields, readCustomerFields, toCustomerFields } from './custo
 import { formView, listMonths, PER_MINUTE, renderName } from './customer-list.controller.js';
 import { buildCustomerPath, readText } from './customer-list-page.js';
 import { CustomerView, type CustomerNotice } from './customer-view.service.js';
-import { toPageErrors } from './page-errors.js';
 
 type ExplainView = {
   name: string;
@@ -120,8 +119,7 @@ export class CustomerPageController {
         new UpdateCustomer(context, customer.id, toCustomerChanges(body)),
       );
     } catch (error) {
-      const { t } = this.pages.localize(request);
-      const errors = toPageErrors(error, t.customerPages.errors);
+      const errors = toRefusal(error, this.pages.localize(request));
       return this.sendForm(request, reply, store, customer, { values, errors });
     }
     await this.redirect(reply, store, customer.id, 'saved');
@@ -293,16 +291,14 @@ export class CustomerPageController {
       error,
     }: { store: EnteredStore; user: SignedInUser; id: number; error: unknown },
   ): Promise<void> {
-    const { t } = this.pages.localize(request);
-    const { text, fields } = toPageErrors(error, t.customerPages.errors);
-    const reasons = Object.values(fields).flat();
+    const errors = toRefusal(error, this.pages.localize(request));
     const customer = await this.customers.get(store.id, id);
     await this.view.send(request, reply, {
       store,
       user,
       customer,
       done: '',
-      error: reasons.length > 0 ? reasons.join(' ') : text,
+      error: listErrors(errors),
     });
   }
 

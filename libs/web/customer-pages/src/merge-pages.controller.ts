@@ -18,13 +18,13 @@ import {
   type EnteredStore,
   type SignedInUser,
 } from '#pages/current-user.js';
+import { listErrors, toRefusal } from '#pages/form-errors.js';
 import { Pages } from '#pages/pages.service.js';
 import { SubmittedForms } from '#pages/submitted-forms.service.js';
 import { loadView } from '#pages/view.js';
 import { formatCount, type Localization } from '#translations/translations.js';
 import { listCards, PER_MINUTE, renderName } from './customer-list.controller.js';
 import { buildCustomerPath, parseListFilter } from './customer-list-page.js';
-import { toPageErrors } from './page-errors.js';
 
 type Summary = { name: string; contact: string[]; cards: string[] };
 
@@ -152,8 +152,7 @@ export class MergePagesController {
         this.commands.execute(new MergeCustomers({ ...context, keyed }, pair)),
       );
     } catch (error) {
-      const { t } = this.pages.localize(request);
-      const state = { error: toPageErrors(error, t.customerPages.errors).text };
+      const state = { error: listErrors(toRefusal(error, this.pages.localize(request))) };
       const receipt = form['receipt'] ?? '';
       return this.sendPreview(request, reply, store, path, { ...state, receipt });
     }
@@ -212,8 +211,7 @@ export class MergePagesController {
         this.commands.execute(new UnmergeCustomers({ ...context, keyed }, pair)),
       );
     } catch (error) {
-      const { t } = this.pages.localize(request);
-      const { text } = toPageErrors(error, t.customerPages.errors);
+      const text = listErrors(toRefusal(error, this.pages.localize(request)));
       // The page offers to merge the two, which is another form.
       const receipt = this.forms.createReceipt();
       return this.sendPreview(request, reply, store, path, { error: text, receipt });
@@ -236,7 +234,7 @@ export class MergePagesController {
       this.customers.get(store.id, survivorId),
       this.customers.get(store.id, otherId),
     ]);
-    const { preview, error } = await this.findPreview(store, path, t.errors);
+    const { preview, error } = await this.findPreview(store, path, localization);
     const designs = new Map(
       (await listCards(this.cards, store.id, 'all')).map(({ id, name }) => [id, name]),
     );
@@ -267,13 +265,12 @@ export class MergePagesController {
   private async findPreview(
     store: EnteredStore,
     path: Pair,
-    t: Localization['t']['customerPages']['errors'],
+    localization: Localization,
   ): Promise<{ preview: MergePreview | null; error: string }> {
     try {
       return { preview: await this.previews.preview(store.id, parsePair(path)), error: '' };
     } catch (error) {
-      const { text, fields } = toPageErrors(error, t);
-      return { preview: null, error: Object.values(fields).flat().join(' ') || text };
+      return { preview: null, error: listErrors(toRefusal(error, localization)) };
     }
   }
 }

@@ -36,7 +36,7 @@ describe('toSentence', () => {
 
   it('leaves a sentence as it is, with a full stop', () => {
     expect(translate('Bitte wählen.', 'de')).toBe('Bitte wählen.');
-    expect(translate('This card expired at noon')).toBe('This card expired at noon.');
+    expect(translate('The moon is full')).toBe('The moon is full.');
     expect(translate('Wirklich?', 'de')).toBe('Wirklich?');
   });
 

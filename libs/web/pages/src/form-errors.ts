@@ -1,5 +1,6 @@
 import { NotFoundError, RejectedError, type FieldErrors } from '#kernel/errors.js';
 import type { Localization } from '#translations/translations.js';
+import { hasSentence } from './error-sentences.js';
 
 /**
  * Says why a form was refused: by field, and as a whole. The parts of the page turn messages of commands into sentences
@@ -10,11 +11,23 @@ export type FormErrors = { fields: FieldErrors; text: string };
 
 export const NO_FORM_ERRORS: FormErrors = { fields: {}, text: '' };
 
-/** Turns a refusal into the errors of a form. @throws every other error */
-export function toFormErrors(error: unknown, { t }: Localization): FormErrors {
-  if (error instanceof NotFoundError) return { fields: {}, text: t.forms.notFound };
+/** Turns a refusal into the errors of a form, and so for a record that does not exist any more. @throws every other error */
+export function toFormErrors(error: unknown, localization: Localization): FormErrors {
+  if (error instanceof NotFoundError) return { fields: {}, text: localization.t.forms.notFound };
+  return toRefusal(error, localization);
+}
+
+/** Turns a refusal into the errors of a form whose page does not exist without its record. @throws every other error */
+export function toRefusal(error: unknown, { t }: Localization): FormErrors {
   if (!(error instanceof RejectedError)) throw error;
   const { base = [], ...fields } = error.errors;
-  const messages = [...base, ...(base.length > 0 && error.resolution ? [error.resolution] : [])];
-  return { fields, text: messages.join('\n') };
+  const { resolution = '' } = error;
+  // What to do instead is said to programs as well, in words that are none for a page.
+  const hasAdvice = base.length > 0 && hasSentence(resolution, t);
+  return { fields, text: [...base, ...(hasAdvice ? [resolution] : [])].join('\n') };
+}
+
+/** Lists everything that is wrong, for a page that does not show the fields. @returns one message a line */
+export function listErrors({ fields, text }: FormErrors): string {
+  return [...Object.values(fields).flat(), ...(text === '' ? [] : [text])].join('\n');
 }

@@ -20,7 +20,7 @@ import { Pages } from '#pages/pages.service.js';
 import { SubmittedForms } from '#pages/submitted-forms.service.js';
 import { loadView } from '#pages/view.js';
 import { StoreTimes } from '#pages/store-times.service.js';
-import { NO_FORM_ERRORS, type FormErrors } from '#pages/form-errors.js';
+import { NO_FORM_ERRORS, toRefusal, type FormErrors } from '#pages/form-errors.js';
 import { PUBLIC_EVENTS, type PublicEventType } from '#public-events/public-events.js';
 import { WebhookDeliveriesService } from '#subscriptions/webhook-deliveries.service.js';
 import {
@@ -31,7 +31,6 @@ import {
 } from '#subscriptions/webhook-delivery.dto.js';
 import { WebhookSubscriptionsService } from '#subscriptions/webhook-subscriptions.service.js';
 import type { Localization } from '#translations/translations.js';
-import { toWebhookErrors } from './webhook-errors.js';
 import { readChosen } from './webhook-form.js';
 import {
   buildWebhooksPath,
@@ -188,8 +187,7 @@ export class WebhookDeliveriesPageController {
         this.deliveries.redeliver({ ...context, keyed }, id, deliveryId),
       );
     } catch (error) {
-      const { t } = this.pages.localize(request);
-      const { text } = toWebhookErrors(error, t.webhookPages.errors);
+      const { text } = toRefusal(error, this.pages.localize(request));
       return this.sendDelivery(request, reply, store, path, { notice: '', error: text });
     }
     const base = `${buildWebhooksPath(store)}/${id}/deliveries/${deliveryId}`;
@@ -247,8 +245,7 @@ export class WebhookDeliveriesPageController {
         this.deliveries.replay({ ...context, keyed }, id, body),
       );
     } catch (error) {
-      const { t } = this.pages.localize(request);
-      const errors = toWebhookErrors(error, t.webhookPages.errors);
+      const errors = toRefusal(error, this.pages.localize(request));
       return this.sendReplay(request, reply, store, path, { values, errors, receipt });
     }
     await this.pages.redirect(

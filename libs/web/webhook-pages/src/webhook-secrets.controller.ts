@@ -17,14 +17,13 @@ import {
 } from '#pages/current-user.js';
 import { Pages } from '#pages/pages.service.js';
 import { SubmittedForms } from '#pages/submitted-forms.service.js';
-import { NO_FORM_ERRORS } from '#pages/form-errors.js';
+import { NO_FORM_ERRORS, toRefusal } from '#pages/form-errors.js';
 import { RotateWebhookSecret } from '#subscriptions/webhook-subscription.commands.js';
 import {
   RotateSecretDto,
   type WebhookSubscriptionSecretJson,
 } from '#subscriptions/webhook-subscription.dto.js';
 import { WebhookSubscriptionsService } from '#subscriptions/webhook-subscriptions.service.js';
-import { toWebhookErrors } from './webhook-errors.js';
 import { WebhookViews } from './webhook-views.service.js';
 import { PER_MINUTE } from './webhooks.controller.js';
 
@@ -79,8 +78,7 @@ export class WebhookSecretsPageController {
         ),
       );
     } catch (error) {
-      const { t } = this.pages.localize(request);
-      const errors = toWebhookErrors(error, t.webhookPages.errors);
+      const errors = toRefusal(error, this.pages.localize(request));
       return this.views.sendRotation(request, reply, store, webhook, errors);
     }
     const until = grace === 0 ? null : new Date(getNowMs() + grace * 1_000);

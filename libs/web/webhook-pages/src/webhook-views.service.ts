@@ -7,7 +7,7 @@ import { Pages } from '#pages/pages.service.js';
 import { SubmittedForms } from '#pages/submitted-forms.service.js';
 import { loadView } from '#pages/view.js';
 import { StoreTimes } from '#pages/store-times.service.js';
-import { NO_FORM_ERRORS, type FormErrors } from '#pages/form-errors.js';
+import { listErrors, NO_FORM_ERRORS, toRefusal, type FormErrors } from '#pages/form-errors.js';
 import { SIGNATURES } from '#sending/webhook-signature.js';
 import type {
   WebhookSubscriptionJson,
@@ -15,7 +15,8 @@ import type {
 } from '#subscriptions/webhook-subscription.dto.js';
 import { WebhookSubscriptionsService } from '#subscriptions/webhook-subscriptions.service.js';
 import { formatCount, type Localization } from '#translations/translations.js';
-import { toWebhookErrors } from './webhook-errors.js';
+import { TESTS_RUNNING } from '#subscriptions/webhook-test.commands.js';
+import { UnavailableError } from '#kernel/errors.js';
 import type { WebhookFields } from './webhook-form.js';
 import {
   buildWebhooksPath,
@@ -114,12 +115,13 @@ export class WebhookViews {
     id: number,
     error: unknown,
   ): Promise<void> {
-    const { t } = this.pages.localize(request);
-    const { text, fields } = toWebhookErrors(error, t.webhookPages.errors);
+    const errors = isBusy(error)
+      ? { fields: {}, text: error.message }
+      : toRefusal(error, this.pages.localize(request));
     const webhook = await this.webhooks.get(store.id, id);
     await this.sendPage(request, reply, store, webhook, {
       query: {},
-      error: Object.values(fields).flat().join(' ') || text,
+      error: listErrors(errors),
     });
   }
 
@@ -273,4 +275,9 @@ export class WebhookViews {
       records.map((record) => ({ value: String(record.id), text: record.name })),
     ) as [Choices, Choices];
   }
+}
+
+/** Tells whether other tests of the store are running; without its database the service is unavailable as well. */
+function isBusy(error: unknown): error is UnavailableError {
+  return error instanceof UnavailableError && error.message === TESTS_RUNNING;
 }

@@ -18,7 +18,7 @@ import { Pages } from '#pages/pages.service.js';
 import { SubmittedForms } from '#pages/submitted-forms.service.js';
 import { loadView } from '#pages/view.js';
 import { StoreTimes } from '#pages/store-times.service.js';
-import { NO_FORM_ERRORS } from '#pages/form-errors.js';
+import { NO_FORM_ERRORS, toRefusal } from '#pages/form-errors.js';
 import {
   CreateWebhookSubscription,
   DeleteWebhookSubscription,
@@ -34,7 +34,6 @@ import {
 } from '#subscriptions/webhook-subscription.dto.js';
 import { WebhookSubscriptionsService } from '#subscriptions/webhook-subscriptions.service.js';
 import { TestWebhookSubscription } from '#subscriptions/webhook-test.commands.js';
-import { toWebhookErrors } from './webhook-errors.js';
 import {
   NO_WEBHOOK_FIELDS,
   readWebhookFields,
@@ -145,7 +144,6 @@ export class WebhooksController {
     @Res() reply: FastifyReply,
   ): Promise<void> {
     const values = readWebhookFields(form);
-    const { t } = this.pages.localize(request);
     let created: WebhookSubscriptionSecretJson;
     try {
       const body = readFields(CreateWebhookSubscriptionDto, {
@@ -160,7 +158,7 @@ export class WebhooksController {
           ),
       );
     } catch (error) {
-      const errors = toWebhookErrors(error, t.webhookPages.errors);
+      const errors = toRefusal(error, this.pages.localize(request));
       const receipt = form['receipt'] ?? '';
       return this.views.sendForm(request, reply, store, null, { values, errors, receipt });
     }
@@ -216,8 +214,7 @@ export class WebhooksController {
         new UpdateWebhookSubscription(context, webhook.id, toSubscriptionChanges(body), false),
       );
     } catch (error) {
-      const { t } = this.pages.localize(request);
-      const errors = toWebhookErrors(error, t.webhookPages.errors);
+      const errors = toRefusal(error, this.pages.localize(request));
       return this.views.sendForm(request, reply, store, webhook.id, {
         values,
         errors,
