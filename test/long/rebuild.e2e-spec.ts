@@ -440,9 +440,9 @@ describe('npm run rebuild of the statistics', () => {
       const tampered = await readHours();
 
       const difference = `statistics: account ${shop.accountId}: `;
-      for (const command of [['verify'], ['rebuild', '--check']] as const) {
-        const { code, output } = await run(...command);
-        expect([command, code, output]).toEqual([command, 1, expect.stringContaining(difference)]);
+      for (const [program, ...args] of [['verify'], ['rebuild', '--check']] as const) {
+        const { code, output } = await run(program, ...args);
+        expect([program, code, output]).toEqual([program, 1, expect.stringContaining(difference)]);
         expect(await readHours()).toEqual(tampered);
       }
       const { code, output } = await run('rebuild', '--table', 'statistics');

@@ -31,6 +31,7 @@ export const forms: FormTexts = {
     'must have at least {} characters': (min = '') => `Bitte mindestens ${min} Zeichen verwenden.`,
     'must have at most {} characters': (max = '') => `Bitte höchstens ${max} Zeichen verwenden.`,
     'must not contain control or invisible characters': INVISIBLE,
+    'may have only {} in braces': (list) => `In geschweiften Klammern bitte nur ${list} schreiben.`,
     'must not contain NUL': INVISIBLE,
     'must be a string': 'Bitte einen Text eingeben.',
     'must be a number': 'Bitte eine Zahl eingeben.',

@@ -30,6 +30,7 @@ const texts = {
     'must have at most {} characters': (max: string) => `Please use at most ${max} characters.`,
     'must not contain control or invisible characters':
       'Please remove invisible characters. They often come along when text is copied.',
+    'may have only {} in braces': (list: string) => `In braces, please write only ${list}.`,
     'must not contain NUL':
       'Please remove invisible characters. They often come along when text is copied.',
     'must be a string': 'Please enter a text.',

@@ -31,6 +31,7 @@ export const forms: FormTexts = {
     'must have at least {} characters': (min = '') => `Use al menos ${min} caracteres.`,
     'must have at most {} characters': (max = '') => `Use como máximo ${max} caracteres.`,
     'must not contain control or invisible characters': INVISIBLE,
+    'may have only {} in braces': (list) => `Entre llaves, escriba solo ${list}.`,
     'must not contain NUL': INVISIBLE,
     'must be a string': 'Introduzca un texto.',
     'must be a number': 'Introduzca un número.',

@@ -34,6 +34,7 @@ export const forms: FormTexts = {
       `Veuillez utiliser au moins ${min} caractères.`,
     'must have at most {} characters': (max = '') => `Veuillez utiliser au plus ${max} caractères.`,
     'must not contain control or invisible characters': INVISIBLE,
+    'may have only {} in braces': (list) => `Entre accolades, écrivez seulement ${list}.`,
     'must not contain NUL': INVISIBLE,
     'must be a string': 'Veuillez saisir un texte.',
     'must be a number': 'Veuillez saisir un nombre.',

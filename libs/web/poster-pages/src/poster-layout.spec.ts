@@ -243,7 +243,7 @@ describe('the rewards of a poster', () => {
       const reward = 'Ein Frühstück für zwei mit allem '.repeat(9).slice(0, length).trim();
       for (const title of ['Coffee club', 'W'.repeat(120)]) {
         const offers = [5, 10].map((stamps) => ({ reward, price: `für ${stamps} Stempel` }));
-        const drawing = drawPoster({ title, offers, lang: 'de' }, size);
+        const drawing = drawPoster({ title, offers, locale: 'de' }, size);
         expectTidy(drawing, size);
         expect(texts(drawing).filter(({ text }) => text.endsWith('…'))).toEqual([]);
       }
@@ -251,9 +251,9 @@ describe('the rewards of a poster', () => {
   });
 
   it.each(SIZES)('are left out before any text is smaller than seven points, %s', (size) => {
-    for (const lang of ['en', 'de']) {
+    for (const locale of ['en', 'de']) {
       for (const logo of [null, LOGO]) {
-        const drawing = drawPoster({ title: 'W'.repeat(120), offers: OFFERS, lang }, size, {
+        const drawing = drawPoster({ title: 'W'.repeat(120), offers: OFFERS, locale }, size, {
           logo,
         });
         expectTidy(drawing, size);
