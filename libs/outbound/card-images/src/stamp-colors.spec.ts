@@ -5,7 +5,7 @@ import { STRIP_PRESETS } from '#cards/card-appearance.js';
 import { arrangeStamps } from './stamp-grid.js';
 import { STRIP_SIZES, type StripDesign, type StripLayer } from './strip-design.js';
 import { listPresetColors } from './strip-presets.js';
-import { renderStrip } from './strip-svg.js';
+import { renderIcon, renderStrip } from './strip-svg.js';
 
 const SIZE = STRIP_SIZES['3x'];
 const STAMPS = 10;
@@ -27,28 +27,24 @@ const PALETTES: [string, string, string][] = [
 /** Reads the colour at a point. */
 type ReadColor = (x: number, y: number) => string;
 
-async function draw(layer: StripLayer, palette: string[], opacity: number): Promise<ReadColor> {
+function createDesign(layer: StripLayer, palette: string[], opacity: number): StripDesign {
   const [stampColor = '', stampBackgroundColor = '', cardColor = ''] = palette;
-  const design: StripDesign = {
-    drawing: 0,
-    stamps: STAMPS,
-    rewards: [],
-    // Its middle is filled.
-    icon: 'heart',
-    stampColor,
-    stampBackgroundColor,
-    cardColor,
-    layer,
-    opacity,
-  };
-  const { data, info } = await sharp(Buffer.from(renderStrip(design, FILLED, SIZE)))
-    .raw()
-    .toBuffer({ resolveWithObject: true });
+  // Its middle is filled.
+  const icon = 'heart';
+  const colors = { stampColor, stampBackgroundColor, cardColor };
+  return { drawing: 0, stamps: STAMPS, rewards: [], icon, ...colors, layer, opacity };
+}
+
+async function readColors(svg: string): Promise<ReadColor> {
+  const { data, info } = await sharp(Buffer.from(svg)).raw().toBuffer({ resolveWithObject: true });
   return (x, y) => {
     const at = (Math.round(y) * info.width + Math.round(x)) * info.channels;
     return `#${data.subarray(at, at + 3).toString('hex')}`;
   };
 }
+
+const draw = (layer: StripLayer, palette: string[], opacity: number) =>
+  readColors(renderStrip(createDesign(layer, palette, opacity), FILLED, SIZE));
 
 /** Reads colours on a circle around the middle of a stamp, in 24 directions. @param radius a share of the cell */
 function readCircle(read: ReadColor, index: number, radius: number): string[] {
@@ -108,5 +104,15 @@ describe.each(STRIP_PRESETS)('the preset %s', (preset) => {
 it('stamps are seen on a strip of any colour', async () => {
   for (const color of ['#000000', '#6B4226', '#808080', '#F2C300', '#FFFFFF']) {
     for (const palette of PALETTES) expectVisible(await draw({ color }, palette, 100));
+  }
+});
+
+it('the icon of a card is seen in any colours', async () => {
+  for (const palette of PALETTES) {
+    const design = createDesign({ color: '#777777' }, palette, 100);
+    const read = await readColors(renderIcon(design, 'program', 100));
+    const [icon, disc, ground] = [read(50, 50), read(50, 20), read(2, 2)];
+    expect(computeContrast(icon, disc)).toBeGreaterThanOrEqual(DISTINCT);
+    expect(computeContrast(disc, ground)).toBeGreaterThanOrEqual(DISTINCT);
   }
 });

@@ -41,7 +41,8 @@ export function renderStrip(
  * @param side in pixels
  */
 export function renderIcon(design: StripDesign, name: IconSize, side: number): string {
-  const { icon, cardColor, stampColor, stampBackgroundColor } = design;
+  const { icon, cardColor } = design;
+  const colors = chooseStampColors({ ...design, layer: { color: cardColor }, opacity: 100 }).filled;
   const centre = { x: side / 2, y: side / 2 };
   const isLogo = name.startsWith('logo');
   const margin = isLogo ? 0 : name === 'program' ? LOGO_MARGIN : ICON_MARGIN;
@@ -49,8 +50,8 @@ export function renderIcon(design: StripDesign, name: IconSize, side: number): s
   return [
     renderSvgStart({ width: side, height: side }),
     isLogo ? '' : `<rect width="${side}" height="${side}" fill="${cardColor}"/>`,
-    `<circle cx="${centre.x}" cy="${centre.y}" r="${radius}" fill="${stampBackgroundColor}"/>`,
-    renderGlyph(getIconPath(icon), centre, radius * 1.24, stampColor),
+    `<circle cx="${centre.x}" cy="${centre.y}" r="${radius}" fill="${colors.disc}"/>`,
+    renderGlyph(getIconPath(icon), centre, radius * 1.24, colors.icon),
     '</svg>',
   ].join('');
 }
