@@ -23,7 +23,7 @@ export const LAYOUT_VERSION = 3;
 const EDGE = 6;
 const WIDE = PANEL_WIDTH;
 const GAP = 4;
-/** The side of the code. It makes room for the texts where they need it: the smallest is read from one and a half metres. */
+/** The side of the code. It makes room for the texts where they need it: on A4, the smallest is read from a metre. */
 const CODE_SIZES: Record<Arrangement, readonly number[]> = {
   upright: [71, 65, 59, 53],
   folded: [71],
@@ -201,7 +201,7 @@ class PosterLayout {
   }
 
   private layOutTitle(height: number, maxSize = 13): TextBlock {
-    return this.typesetter.lines(this.title(), 'bold', {
+    return this.typesetter.layOutLines(this.title(), 'bold', {
       before: 1.2,
       width: this.headColumn.width,
       maxSize: Math.min(maxSize, (height - 1.2) / 1.2),
@@ -268,7 +268,7 @@ class PosterLayout {
     const name = this.letters.removeIllegible(this.content.storeName, 'regular');
     if (name === '') return [];
     return [
-      this.typesetter.lines(name, 'regular', {
+      this.typesetter.layOutLines(name, 'regular', {
         before: 0,
         width: column.width,
         maxSize: 4 * scale,

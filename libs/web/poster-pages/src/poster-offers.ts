@@ -42,7 +42,7 @@ export function layOutOffers(
   const gap = texts.length > 1 && fits.some(({ lines }) => lines.length > 1) ? 1.5 : 0.4;
   const size = Math.min(...fits.map((fit) => fit.size));
   const blocks = texts.map((text, index) =>
-    typesetter.lines(text, 'bold', {
+    typesetter.layOutLines(text, 'bold', {
       ...room,
       before: (index === 0 ? 2.6 : gap) * scale,
       maxSize: size,

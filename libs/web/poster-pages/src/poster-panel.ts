@@ -38,7 +38,13 @@ export function layOutPanel(input: PanelInput, codeSize: number): Block {
   const width = PANEL_WIDTH * unit;
   const room = { width: PANEL_WIDTH - 8, leading: 1.25, before: 0, minSize: 1.7, maxLines: 3 };
   const line = (text: string, weight: 'regular' | 'bold', maxSize: number, color: string) =>
-    typesetter.lines(text, weight, { ...room, maxSize, height: maxSize * 1.3, color, column });
+    typesetter.layOutLines(text, weight, {
+      ...room,
+      maxSize,
+      height: maxSize * 1.3,
+      color,
+      column,
+    });
   const scan = line(input.scan, 'bold', PANEL.scan, pickReadableColor(WHITE, ground));
   const address = line(input.address, 'regular', PANEL.address, INK);
   const code = codeSize * unit;

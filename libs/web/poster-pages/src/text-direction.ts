@@ -39,7 +39,7 @@ export function splitByDirection(line: string): DirectedText[] {
     else runs.push({ level, parts: [part] });
   }
   return reorder(runs)
-    .map((run) => ({ text: drawable(run), isRightToLeft: run.level % 2 === 1 }))
+    .map((run) => ({ text: toDrawnText(run), isRightToLeft: run.level % 2 === 1 }))
     .filter(({ text }) => text !== '');
 }
 
@@ -89,7 +89,7 @@ function reorder<T extends { level: number }>(runs: T[]): T[] {
   return ordered;
 }
 
-function drawable({ level, parts }: { level: number; parts: string[] }): string {
+function toDrawnText({ level, parts }: { level: number; parts: string[] }): string {
   const isMirrored = level % 2 === 1;
   return removeMark(
     parts.map((part) => (isMirrored ? (MIRRORED.get(part) ?? part) : part)).join(''),

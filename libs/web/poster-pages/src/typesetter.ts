@@ -58,7 +58,7 @@ export class Typesetter {
   }
 
   /** Lays out centred lines of a text. */
-  lines(
+  layOutLines(
     text: string,
     weight: Weight,
     { before, color, column, ...room }: Room & { before: number; color: string; column: Column },
