@@ -1,7 +1,7 @@
 import { NotFoundException } from '@nestjs/common';
 import type { FastifyInstance } from 'fastify';
 import type { PlatformConfig } from '#kernel/platform-config.js';
-import { setRouteConfig } from './route-config.js';
+import { getRouteConfig, setRouteConfig } from './route-config.js';
 
 type Availability = { isAvailable?: (config: PlatformConfig) => boolean };
 
@@ -19,8 +19,8 @@ export function AvailableWhen<C extends PlatformConfig>(
  * other.
  */
 export function refuseUnavailable(server: FastifyInstance, config: PlatformConfig): void {
-  server.addHook('onRequest', ({ routeOptions }, _reply, done) => {
-    const { isAvailable } = routeOptions.config as Availability;
+  server.addHook('onRequest', (request, _reply, done) => {
+    const { isAvailable } = getRouteConfig<Availability>(request);
     if (isAvailable && !isAvailable(config)) throw new NotFoundException();
     done();
   });

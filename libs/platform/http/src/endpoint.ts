@@ -3,7 +3,7 @@ import type { FastifyRequest } from 'fastify';
 import { deferSwaggerDecorators } from './documentation.js';
 import { recordInputTypes } from './input.js';
 import type { RecordLookup } from './record.js';
-import { setRouteConfig } from './route-config.js';
+import { getRouteConfig, setRouteConfig } from './route-config.js';
 
 /** A group of operations in the documentation. */
 export type Tag = {
@@ -90,8 +90,8 @@ export function Endpoint(spec: EndpointSpec): MethodDecorator {
 }
 
 /** Returns the id of a request's operation; undefined without an `@Endpoint`. */
-export function getOperation({ routeOptions }: FastifyRequest): string | undefined {
-  return (routeOptions.config as { operation?: string }).operation;
+export function getOperation(request: FastifyRequest): string | undefined {
+  return getRouteConfig<{ operation?: string }>(request).operation;
 }
 
 /** Declares a group of operations, on one of its controllers; others name the tag in their `@Endpoint`. */

@@ -1,7 +1,5 @@
-import { errorCodes, type FastifyInstance, type FastifyRequest } from 'fastify';
-import { getMediaType, UNNAMED } from './picture-bodies.js';
-import { hasBody } from './request-bodies.js';
-import { setRouteConfig } from './route-config.js';
+import type { FastifyInstance, FastifyRequest } from 'fastify';
+import { declareMediaTypes, getBodyKind, getMediaType, TakesBody } from './body-kinds.js';
 
 const FILE_TYPES = ['text/csv', 'application/x-ndjson'] as const;
 export type FileType = (typeof FILE_TYPES)[number];
@@ -21,22 +19,14 @@ const TYPES = new Map(
   FILE_TYPES.flatMap((type) => [type, ...ALIASES[type]].map((name) => [name, type] as const)),
 );
 
-type BodyConfig = { body?: string; bodyLimit?: number };
-
 /** Declares that the body is a text file instead of JSON: a Buffer, or undefined when there is none. */
 export function TakesFile(maxBytes: number): MethodDecorator {
-  const config: BodyConfig = { body: 'file', bodyLimit: maxBytes };
-  return setRouteConfig(config);
+  return TakesBody('file', maxBytes);
 }
 
-/** Parses text files. Media types that the route does not take are 415, before the body is read. */
+/** Parses text files. */
 export function installFileParser(server: FastifyInstance): void {
-  server.addHook('preParsing', (request, _reply, _body, done) => {
-    // The parser of pictures decides about bytes without a type.
-    if (!hasBody(request) || getMediaType(request) === UNNAMED) return done();
-    if (takesFile(request) === (getFileType(request) !== undefined)) return done();
-    throw new errorCodes.FST_ERR_CTP_INVALID_MEDIA_TYPE(request.headers['content-type'] ?? 'none');
-  });
+  declareMediaTypes('file', TYPES.keys());
   server.addContentTypeParser(
     [...TYPES.keys()],
     { parseAs: 'buffer' },
@@ -46,7 +36,8 @@ export function installFileParser(server: FastifyInstance): void {
 
 /** Returns the uploaded file; without a body it is empty. */
 export function getFile(request: FastifyRequest): { type: FileType; bytes: Buffer } {
-  if (!takesFile(request)) throw new Error('the route does not declare that it takes files');
+  if (getBodyKind(request) !== 'file')
+    throw new Error('the route does not declare that it takes files');
   const bytes = Buffer.isBuffer(request.body) ? request.body : Buffer.alloc(0);
   return { type: getFileType(request) ?? detectFileType(bytes), bytes };
 }
@@ -59,8 +50,4 @@ export function detectFileType(bytes: Buffer): FileType {
 
 function getFileType(request: FastifyRequest): FileType | undefined {
   return TYPES.get(getMediaType(request) ?? '');
-}
-
-function takesFile({ routeOptions }: FastifyRequest): boolean {
-  return (routeOptions.config as BodyConfig).body === 'file';
 }

@@ -7,7 +7,7 @@ import { InvalidFieldsError, type FieldErrors } from '#kernel/errors.js';
 import type { AuthenticatedRequest } from './caller.js';
 import { hasDate, readBody, readQuery } from './fields.pipe.js';
 import { requireRecord } from './record.js';
-import { setRouteConfig } from './route-config.js';
+import { getRouteConfig, setRouteConfig } from './route-config.js';
 import { toUnknownErrors, type UnknownInput } from './unknown-fields.js';
 
 /** Classes that a route reads, in its config because hooks do not know the handler. */
@@ -41,8 +41,8 @@ export function recordInputTypes(): MethodDecorator {
 }
 
 /** Finds the classes that a request is read as. */
-export function getInputTypes({ routeOptions }: FastifyRequest): InputTypes | undefined {
-  return (routeOptions.config as { takes?: InputTypes }).takes;
+export function getInputTypes(request: FastifyRequest): InputTypes | undefined {
+  return getRouteConfig<{ takes?: InputTypes }>(request).takes;
 }
 
 /**

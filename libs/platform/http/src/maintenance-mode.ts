@@ -2,7 +2,7 @@ import type { FastifyInstance, FastifyRequest } from 'fastify';
 import { MaintenanceError } from '#kernel/errors.js';
 import type { Maintenance } from '#database/maintenance.service.js';
 import { SAFE_METHODS } from './caller.js';
-import { setRouteConfig } from './route-config.js';
+import { getRouteConfig, setRouteConfig } from './route-config.js';
 
 type MaintenanceConfig = { isAllowedInMaintenance?: boolean };
 
@@ -26,6 +26,6 @@ export function refuseInMaintenance(server: FastifyInstance, maintenance: Mainte
   });
 }
 
-function isAllowedInMaintenance({ routeOptions }: FastifyRequest): boolean {
-  return (routeOptions.config as MaintenanceConfig).isAllowedInMaintenance === true;
+function isAllowedInMaintenance(request: FastifyRequest): boolean {
+  return getRouteConfig<MaintenanceConfig>(request).isAllowedInMaintenance === true;
 }

@@ -1,13 +1,14 @@
 import type { FastifyRequest } from 'fastify';
 import { NotFoundError } from '#kernel/errors.js';
+import { getRouteConfig } from './route-config.js';
 
 /**
  * Returns the pattern of the request's route (`/api/v1/accounts/:account_id`), or else its path. Access is decided by
  * this and never by the path as it was spelled: the router decodes escapes.
  */
-export function getRoute({ routeOptions, url }: FastifyRequest): string {
-  const pattern = routeOptions.url;
-  return pattern !== undefined && pattern !== '*' ? pattern : decodeURI(getPath(url));
+export function getRoute(request: FastifyRequest): string {
+  const { url: pattern } = getRouteConfig(request);
+  return pattern !== undefined && pattern !== '*' ? pattern : decodeURI(getPath(request.url));
 }
 
 export const API = '/api/v1';
@@ -27,7 +28,8 @@ export function isAdminRoute(route: string): boolean {
 }
 
 /** Returns the route for metrics: all paths without one count as one. */
-export function getRoutePattern({ routeOptions: { url } }: FastifyRequest): string {
+export function getRoutePattern(request: FastifyRequest): string {
+  const { url } = getRouteConfig(request);
   return url === undefined || url === '*' ? 'none' : url;
 }
 

@@ -1,6 +1,12 @@
-import { errorCodes, type FastifyInstance, type FastifyRequest } from 'fastify';
-import { hasBody } from './request-bodies.js';
-import { setRouteConfig } from './route-config.js';
+import type { FastifyInstance, FastifyRequest } from 'fastify';
+import {
+  declareMediaTypes,
+  getBodyKind,
+  getMediaType,
+  MISNAMED_JPEG,
+  TakesBody,
+  UNNAMED,
+} from './body-kinds.js';
 
 const PICTURE_TYPES = ['image/png', 'image/jpeg', 'image/webp'] as const;
 export type PictureType = (typeof PICTURE_TYPES)[number];
@@ -12,32 +18,16 @@ const SIGNATURES: Record<PictureType, RegExp> = {
   'image/webp': /^52494646.{8}57454250/,
 };
 
-/** The media type of any bytes, which clients from generators send: the bytes tell what they are. */
-export const UNNAMED = 'application/octet-stream';
-
-/** Unregistered name that some programs use for a JPEG. */
-const MISNAMED_JPEG = 'image/jpg';
-
 const MAX_BYTES = 2 * 1024 * 1024;
-
-type BodyConfig = { body?: string; bodyLimit?: number };
 
 /** Declares that the body is a picture instead of JSON: a Buffer, or undefined when there is none. */
 export function TakesPicture(): MethodDecorator {
-  const config: BodyConfig = { body: 'picture', bodyLimit: MAX_BYTES };
-  return setRouteConfig(config);
+  return TakesBody('picture', MAX_BYTES);
 }
 
-/** Parses pictures. Media types that the route does not take are 415, before the body is read. */
+/** Parses pictures, and bytes of no type: text files may come as such, too. */
 export function installPictureParser(server: FastifyInstance): void {
-  server.addHook('preParsing', (request, _reply, _body, done) => {
-    if (!hasBody(request)) return done();
-    // What is no picture, on a route that takes none, is left to the parser of JSON.
-    const isUnnamed = getMediaType(request) === UNNAMED;
-    const isPicture = getPictureType(request) !== undefined;
-    if (isUnnamed ? takesBytes(request) : takesPicture(request) === isPicture) return done();
-    throw new errorCodes.FST_ERR_CTP_INVALID_MEDIA_TYPE(request.headers['content-type'] ?? 'none');
-  });
+  declareMediaTypes('picture', PICTURE_TYPES);
   server.addContentTypeParser(
     [...PICTURE_TYPES, MISNAMED_JPEG, UNNAMED],
     { parseAs: 'buffer' },
@@ -47,7 +37,8 @@ export function installPictureParser(server: FastifyInstance): void {
 
 /** Returns the uploaded picture; without a body it is empty, and so of no valid type. */
 export function getPicture(request: FastifyRequest): [PictureType, Buffer] {
-  if (!takesPicture(request)) throw new Error('the route does not declare that it takes pictures');
+  if (getBodyKind(request) !== 'picture')
+    throw new Error('the route does not declare that it takes pictures');
   const body = Buffer.isBuffer(request.body) ? request.body : Buffer.alloc(0);
   return [getPictureType(request) ?? findPictureType(body) ?? PICTURE_TYPES[0], body];
 }
@@ -61,19 +52,4 @@ export function findPictureType(bytes: Buffer): PictureType | undefined {
 function getPictureType(request: FastifyRequest): PictureType | undefined {
   const mediaType = getMediaType(request);
   return PICTURE_TYPES.find((type) => type === mediaType);
-}
-
-/** Returns the media type of the body, without parameters. */
-export function getMediaType({ headers }: FastifyRequest): string | undefined {
-  const mediaType = headers['content-type']?.split(';', 1)[0]?.trim().toLowerCase();
-  return mediaType === MISNAMED_JPEG ? 'image/jpeg' : mediaType;
-}
-
-/** Tells whether the body is a picture or another file. */
-function takesBytes({ routeOptions }: FastifyRequest): boolean {
-  return (routeOptions.config as BodyConfig).body !== undefined;
-}
-
-function takesPicture({ routeOptions }: FastifyRequest): boolean {
-  return (routeOptions.config as BodyConfig).body === 'picture';
 }

@@ -1,6 +1,7 @@
 import type { Type } from '@nestjs/common';
 import type { ModuleRef } from '@nestjs/core';
 import type { AuthenticatedRequest } from './caller.js';
+import { getRouteConfig } from './route-config.js';
 
 /** Looks up the record of a path; throws NotFoundError when it does not exist. */
 export type RecordLookup = (
@@ -27,10 +28,11 @@ export function createRecordLookup<S>(
  * @throws NotFoundError
  */
 export async function requireRecord(
-  { routeOptions, accountId, params }: AuthenticatedRequest,
+  request: AuthenticatedRequest,
   modules: ModuleRef,
 ): Promise<void> {
-  const { record } = routeOptions.config as { record?: RecordLookup };
+  const { accountId, params } = request;
+  const { record } = getRouteConfig<{ record?: RecordLookup }>(request);
   if (record === undefined || accountId === undefined) return;
   await record(modules, accountId, params as Record<string, string>);
 }

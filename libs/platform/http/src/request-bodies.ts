@@ -1,7 +1,8 @@
-import type { FastifyInstance, FastifyRequest } from 'fastify';
+import { errorCodes, type FastifyInstance, type FastifyRequest } from 'fastify';
 import { once } from 'node:events';
 import type { Readable } from 'node:stream';
 import { CompressedBodyError } from '#kernel/errors.js';
+import { getBodyKind, isExpectedBody } from './body-kinds.js';
 
 const METHODS = new Set(['POST', 'PUT', 'PATCH', 'DELETE']);
 const BODY_HEADERS = [
@@ -16,17 +17,23 @@ const IDENTITY_CODINGS = new Set(['', 'identity']);
 /**
  * Checks every body before its media type matters. An empty body is none, whatever its headers say (CONV-11): HTTP
  * libraries add a type to every POST, and some send an empty chunk instead of a length. A compressed body is refused
- * (CONV-55; RFC 9110, section 15.5.16), because a small one could expand to any size.
+ * (CONV-55; RFC 9110, section 15.5.16), because a small one could expand to any size. A form, picture or file on a
+ * route that does not take it is 415, as is anything else on one that does.
  */
 export function installBodyChecks(server: FastifyInstance): void {
   server.addHook('preParsing', (request, reply, body, done) => {
     const check = (isEmpty: boolean) => {
       if (isEmpty) {
         for (const name of BODY_HEADERS) delete request.headers[name];
+        // A form without fields may come without a body.
+        if (getBodyKind(request) === 'form') request.body = {};
       } else if (isCompressed(request)) {
         // RFC 9110, section 12.5.3: it tells clients that not the media type was refused.
         reply.header('accept-encoding', 'identity');
         return done(new CompressedBodyError('The body is compressed'));
+      } else if (!isExpectedBody(request)) {
+        const type = request.headers['content-type'] ?? 'none';
+        return done(new errorCodes.FST_ERR_CTP_INVALID_MEDIA_TYPE(type));
       }
       done();
     };

@@ -1,5 +1,8 @@
 // From its own file: the dispatcher loads controllers too, and has no use for the server.
+import type { FastifyRequest } from 'fastify';
 import { RouteConfig } from '@nestjs/platform-fastify/decorators/route-config.decorator.js';
+
+type RoutedRequest = FastifyRequest & { routeConfig?: object };
 
 const configs = new WeakMap<object, object>();
 
@@ -11,4 +14,12 @@ export function setRouteConfig(config: object): MethodDecorator {
     configs.set(method, merged);
     RouteConfig(merged)(target, name, descriptor);
   };
+}
+
+/**
+ * Returns the config of a request's route, with its pattern as `url`. Keeps it in the request, because Fastify creates
+ * all options of a route anew whenever they are read.
+ */
+export function getRouteConfig<C extends object>(request: RoutedRequest): C & { url?: string } {
+  return (request.routeConfig ??= request.routeOptions.config) as C;
 }

@@ -1,5 +1,5 @@
 import type { FastifyRequest } from 'fastify';
-import { setRouteConfig } from './route-config.js';
+import { getRouteConfig, setRouteConfig } from './route-config.js';
 
 /** @property ttl how long a window is, in milliseconds */
 export type RouteLimit = { limit: number; ttl: number };
@@ -23,6 +23,6 @@ export function SkipThrottle(): MethodDecorator {
  * Returns the limit of a route.
  * @returns undefined where the route sets nothing, false where it is not counted
  */
-export function getThrottle({ routeOptions }: FastifyRequest): RouteLimit | false | undefined {
-  return (routeOptions.config as RouteThrottle).throttle;
+export function getThrottle(request: FastifyRequest): RouteLimit | false | undefined {
+  return getRouteConfig<RouteThrottle>(request).throttle;
 }

@@ -1,10 +1,8 @@
-import { errorCodes, type FastifyInstance, type FastifyRequest } from 'fastify';
+import type { FastifyInstance, FastifyRequest } from 'fastify';
 import { InvalidFieldsError } from '#kernel/errors.js';
+import { declareMediaTypes, TakesBody } from './body-kinds.js';
 import type { Form } from './form-bodies.js';
 import { createForm } from './form-parsing.js';
-import { getMediaType } from './picture-bodies.js';
-import { hasBody } from './request-bodies.js';
-import { setRouteConfig } from './route-config.js';
 
 const TYPE = 'multipart/form-data';
 /** The limit of the fields in addition to the file. */
@@ -12,15 +10,12 @@ const MAX_FIELDS_BYTES = 64 * 1024;
 /** Far more than any form has. Without it a small body could hold a hundred thousand parts, each an object. */
 const MAX_PARTS = 200;
 
-type BodyConfig = { takesUpload?: true; bodyLimit?: number };
-
 /** The files of a request by the name of their field. Of several with the same name the last counts. */
 const files = new WeakMap<object, Map<string, Buffer>>();
 
 /** Declares that the body is a form with a file: multipart/form-data instead of JSON. */
 export function TakesUpload(maxFileBytes: number): MethodDecorator {
-  const config: BodyConfig = { takesUpload: true, bodyLimit: maxFileBytes + MAX_FIELDS_BYTES };
-  return setRouteConfig(config);
+  return TakesBody('upload', maxFileBytes + MAX_FIELDS_BYTES);
 }
 
 /** Returns the file of a field; undefined when none was chosen, for which browsers send an empty one. */
@@ -29,16 +24,9 @@ export function findUploadedFile(request: FastifyRequest, field: string): Buffer
   return bytes && bytes.length > 0 ? bytes : undefined;
 }
 
-/**
- * Parses forms with files on routes that take them. The body is a `Form`, as of other forms. Such a form on any other
- * route is 415, as is anything else on these.
- */
+/** Parses forms with files. The body is a `Form`, as of other forms. */
 export function installUploadParser(server: FastifyInstance): void {
-  server.addHook('preParsing', (request, _reply, _body, done) => {
-    const isUpload = getMediaType(request) === TYPE;
-    if (!hasBody(request) || takesUpload(request) === isUpload) return done();
-    throw new errorCodes.FST_ERR_CTP_INVALID_MEDIA_TYPE(request.headers['content-type'] ?? 'none');
-  });
+  declareMediaTypes('upload', [TYPE]);
   server.addContentTypeParser(
     TYPE,
     { parseAs: 'buffer' },
@@ -91,8 +79,4 @@ export function countParts(body: Buffer, type: string): number {
   }
   // The last one ends the body.
   return Math.max(0, count - 1);
-}
-
-function takesUpload({ routeOptions }: FastifyRequest): boolean {
-  return (routeOptions.config as BodyConfig).takesUpload === true;
 }

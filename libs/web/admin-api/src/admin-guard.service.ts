@@ -26,9 +26,9 @@ export class AdminGuard {
   /** Adds the guard, behind that of all other routes. */
   install(server: FastifyInstance, counts: Counts): void {
     const limits = new RateLimits(counts, this.config);
-    server.addHook('onRequest', async (request, reply) => {
-      if (!isAdminRoute(getRoute(request))) return;
-      await this.guard(request as AuthenticatedRequest, reply, limits);
+    server.addHook('onRequest', (request, reply, done) => {
+      if (!isAdminRoute(getRoute(request))) return done();
+      this.guard(request as AuthenticatedRequest, reply, limits).then(() => done(), done);
     });
   }
 
