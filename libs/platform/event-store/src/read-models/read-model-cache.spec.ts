@@ -44,9 +44,9 @@ describe('ReadModelCache', () => {
 
   it('drops the oldest read models when it is full', () => {
     const cache = createCache();
-    const large = { row: { state: { accountId: 7, note: 'x'.repeat(1024 * 1024) } } };
-    for (let i = 0; i < 20; i++) cache.set(`order-${i}`, large);
-    expect(cache.find('order-19')).toBe(large);
+    for (let i = 0; i <= 5_000; i++) cache.set(`order-${i}`, createEntry(7));
+    expect(cache.find('order-1')).toEqual(createEntry(7));
+    expect(cache.find('order-5000')).toEqual(createEntry(7));
     expect(cache.find('order-0')).toBeUndefined();
   });
 });

@@ -1,8 +1,8 @@
 import { LRUCache } from 'lru-cache';
 import { ExpiringCache } from '#kernel/expiring-cache.js';
-import { estimateBytes } from '#kernel/rough-bytes.js';
 
-const MAX_BYTES = 16 * 1024 * 1024;
+/** Counted, because estimating the size of each takes longer than all else that the cache does. */
+const MAX_READ_MODELS = 5_000;
 /** A caller reads a record and changes it well within that time. No key of an erased person is held for longer. */
 const MAX_AGE_MS = 60_000;
 /** Number of loads that bypass the cache after a stale read model, which costs a statement and a second try. */
@@ -19,9 +19,8 @@ type Cacheable = { row: { state: { accountId: number } } };
  */
 export class ReadModelCache<R extends Cacheable> {
   private readonly entries = new ExpiringCache<string, R>({
-    maxSize: MAX_BYTES,
+    max: MAX_READ_MODELS,
     ttl: MAX_AGE_MS,
-    sizeCalculation: estimateBytes,
   });
   /**
    * Number of loads by account that still bypass the cache. Where several processes change the same records, or one
