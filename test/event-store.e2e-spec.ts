@@ -5,6 +5,7 @@ import { event, eventStoreContract, newStream } from '#event-store/port/event-st
 import {
   ClaimTakenError,
   ConflictError,
+  type Commit,
   type Head,
   type StoredEvent,
 } from '#event-store/port/event-store.js';
@@ -360,6 +361,51 @@ describe('the PostgreSQL event store', () => {
       for await (const storedEvent of store.readStream(stream)) types.push(storedEvent.type);
       expect(types).toEqual(['A', 'B']);
     }
+  });
+
+  it('lets commits to several streams share a transaction, and writes each of them whole or not at all', async () => {
+    const createCommits = () =>
+      Promise.all(
+        Array.from({ length: 3 }, async (): Promise<Commit> => {
+          const existing = newStream();
+          const [expected = null] = await append(existing);
+          return {
+            accountId: 1,
+            writes: [
+              { stream: newStream(), expected: null, events: [event('B')] },
+              { stream: existing, expected, events: [event('B')] },
+            ],
+          };
+        }),
+      );
+    const list = async (commit: Commit | undefined) => {
+      const { rows } = await database.query<{ stream_id: string; tx: string }>(
+        `select stream_id, tx::text from es.events where type = 'B' and stream_id = any ($1)
+         order by pos`,
+        [commit?.writes.map(({ stream }) => stream)],
+      );
+      return { streams: rows.map((row) => row.stream_id), tx: rows.map((row) => row.tx) };
+    };
+    const getStreams = (commit: Commit) => commit.writes.map(({ stream }) => stream);
+
+    const together = await createCommits();
+    await Promise.all(together.map((commit) => store.commit(commit)));
+    const stored = await Promise.all(together.map(list));
+    expect(stored.map(({ streams }) => streams)).toEqual(together.map(getStreams));
+    expect(new Set(stored.flatMap(({ tx }) => tx)).size).toBe(1);
+
+    const mixed = await createCommits();
+    const [, moved] = mixed;
+    const [, late] = moved?.writes ?? [];
+    await store.commit({ accountId: 1, writes: late ? [{ ...late, events: [event('C')] }] : [] });
+    const results = await Promise.allSettled(mixed.map((commit) => store.commit(commit)));
+    expect(results).toMatchObject([
+      { status: 'fulfilled', value: [{ revision: 0 }, { revision: 1 }] },
+      { status: 'rejected', reason: expect.any(ConflictError) },
+      { status: 'fulfilled', value: [{ revision: 0 }, { revision: 1 }] },
+    ]);
+    const streams = (await Promise.all(mixed.map(list))).map((one) => one.streams);
+    expect(streams).toEqual(mixed.map((commit, i) => (i === 1 ? [] : getStreams(commit))));
   });
 
   it('writes no claim before the events of its transaction', async () => {

@@ -222,17 +222,18 @@ export class PostgresEventStore extends EventStore implements OnModuleInit, OnAp
 
   /**
    * Commits independent commits in one transaction. Rejects those that lost a race or whose claim is taken; the others
-   * succeed. With claims it is all or nothing, because nobody may claim for a stream that has moved; after that each is
-   * committed alone.
+   * succeed. With claims or a commit to several streams it is all or nothing, because nobody may claim for a stream that
+   * has moved, nor write a part of a commit; after that each is committed alone.
    */
   private async commitGroup(group: Commit[]): Promise<PromiseSettledResult<Head[]>[]> {
     const deadline = performance.now() + SETTLE_WITHIN_MS;
     let isUnknown = false;
     let refusal: UnavailableError | undefined;
     const claims = group.flatMap((commit) => toClaimKeys(commit));
+    const isAtomic = claims.length > 0 || group.some(({ writes }) => writes.length > 1);
     if (group.length > 1 && new Set(claims).size === claims.length) {
       try {
-        return await this.append(group, claims.length > 0);
+        return await this.append(group, isAtomic);
       } catch (error) {
         // Nothing was sent. Retrying each alone would add up their waiting times.
         if (error instanceof UnavailableError) throw error;
@@ -372,11 +373,9 @@ function isFulfilled({ status }: PromiseSettledResult<Head[]>): boolean {
   return status === 'fulfilled';
 }
 
-/** Tells whether a commit may share a transaction with others: it writes one stream, and at most claims values for it. */
-function isIndependent(commit: Commit): boolean {
-  const { writes, releases, cap, erasures, sideEffects } = commit;
-  const hasExtras = [releases, erasures, sideEffects].some((list) => list?.length);
-  return writes.length === 1 && !hasExtras && !cap;
+/** Tells whether a commit may share a transaction with others: it writes streams, and at most claims values for them. */
+function isIndependent({ releases, cap, erasures, sideEffects }: Commit): boolean {
+  return !cap && [releases, erasures, sideEffects].every((list) => !list?.length);
 }
 
 /** Lists what a commit claims. Two of a group must not claim the same: one statement would not notice. */
