@@ -30,6 +30,15 @@ describe('createPushNotice', () => {
     });
   });
 
+  it('lets a message of the store stay beside the notices of the card', () => {
+    const message = createPushNotice(
+      content,
+      { text: 'Montag geschlossen\nWir machen Pause.', message: 7 },
+      'https://cards.example',
+    );
+    expect(message.notification.tag).toBe('/passes/u#message-7');
+  });
+
   it('counts full cards', () => {
     const describeBalance = (stampsCount: number) =>
       createNotice(null, { ...content, stampsCount }).notification.body;

@@ -8,7 +8,8 @@ export const PUSH_NOTICE_TYPE = 'application/notification+json';
 
 /** Long enough for every phone, and short enough for one record of a message (RFC 8291, section 4). */
 const MAX_TITLE_LENGTH = 100;
-const MAX_LINE_LENGTH = 250;
+const MAX_TEXT_LENGTH = 400;
+const MAX_BALANCE_LENGTH = 250;
 
 /**
  * A declarative push message (Push API, "Declarative push message"): a browser that knows it shows the notification
@@ -25,34 +26,38 @@ export type PushNotice = {
     /** Where a tap on the notification leads. */
     navigate: string;
     icon: string;
-    /** A notification replaces an older one of the same card. */
+    /** A notification replaces an older one of the same tag. */
     tag: string;
     renotify: true;
   };
 };
 
-/** Creates a notification in the language of the store. @param publicUrl without a trailing slash */
+/**
+ * Creates a notification in the language of the store. A notice replaces the one before, a message of the store stays.
+ * @param publicUrl without a trailing slash
+ */
 export function createPushNotice(
   content: PassContent,
-  { text }: Pick<WrittenNotice, 'text'>,
+  { text, message }: Pick<WrittenNotice, 'text'> & { message?: number },
   publicUrl: string,
 ): PushNotice {
   const localization = getCustomerTranslations(content);
   const page = `${publicUrl}/passes/${content.uuid}`;
-  const lines = [text, `${content.card.name}: ${summarize(content, localization)}`];
+  const balance = `${content.card.name}: ${summarize(content, localization)}`;
+  const lines = [
+    ...(text === null ? [] : [shorten(text, MAX_TEXT_LENGTH)]),
+    shorten(balance, MAX_BALANCE_LENGTH),
+  ];
   return {
     web_push: 8030,
     notification: {
       title: shorten(content.storeName, MAX_TITLE_LENGTH),
-      body: lines
-        .filter((line) => line !== null)
-        .map((line) => shorten(line, MAX_LINE_LENGTH))
-        .join('\n'),
+      body: lines.join('\n'),
       lang: localization.locale,
       dir: 'auto',
       navigate: page,
       icon: `${page}/icon.svg`,
-      tag: new URL(page).pathname,
+      tag: new URL(page).pathname + (message === undefined ? '' : `#message-${message}`),
       renotify: true,
     },
   };

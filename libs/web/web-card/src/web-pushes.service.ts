@@ -20,6 +20,8 @@ import { WebPushSubscriptions, type StoredSubscription } from './web-push-subscr
 
 /** The age after which a notice is dropped: nobody needs to hear of a stamp of yesterday. */
 const MAX_AGE_SECONDS = 24 * 60 * 60;
+/** Lets a phone that was off get only the last of several. */
+const ONLY_THE_LAST = { topic: 'card' };
 const MAX_RETRY_SECONDS = 60 * 60;
 
 /** Sends notices to browsers: each notice once, and nothing for silent changes. */
@@ -70,7 +72,8 @@ export class WebPushes extends PassSender {
     }
     const text = JSON.stringify(createPushNotice(content, notice, this.config.publicUrl));
     const mayBeSent = () => this.erasures.isCurrent(content.customerId, readAt, performance.now());
-    return this.recordOutcome(stored, noticeTag, await this.post(browser, text, mayBeSent));
+    const outcome = await this.post(browser, text, ONLY_THE_LAST, mayBeSent);
+    return this.recordOutcome(stored, noticeTag, outcome);
   }
 
   /** Sends a message of the store. One that is too old by now is dropped. */
@@ -85,11 +88,11 @@ export class WebPushes extends PassSender {
   ): Promise<JobOutcome> {
     let result: JobOutcome = { kind: 'done' };
     if (getNowMs() - Date.parse(at) <= MAX_AGE_SECONDS * 1000) {
-      const notice = { text: `${title}\n${text}` };
+      const notice = { text: `${title}\n${text}`, message: tag };
       const payload = JSON.stringify(createPushNotice(content, notice, this.config.publicUrl));
       const mayBeSent = () =>
         this.erasures.isCurrent(content.customerId, readAt, performance.now());
-      const outcome = await this.post(browser, payload, mayBeSent);
+      const outcome = await this.post(browser, payload, {}, mayBeSent);
       result = await this.recordOutcome(stored, stored.notifiedTag, outcome);
     }
     if (result.kind !== 'failed') await this.subscriptions.markMessaged(stored, tag);
@@ -99,6 +102,7 @@ export class WebPushes extends PassSender {
   private async post(
     { endpoint, p256dh, auth }: WebPushSubscription,
     text: string,
+    replacing: { topic?: string },
     mayBeSent: () => boolean,
   ): Promise<Outcome> {
     const keys = {
@@ -117,8 +121,7 @@ export class WebPushes extends PassSender {
       'content-encoding': 'aes128gcm',
       ttl: String(MAX_AGE_SECONDS),
       urgency: 'normal',
-      // A phone that was off gets only the last of several.
-      topic: 'card',
+      ...replacing,
     };
     return this.client.post(endpoint, headers, body, mayBeSent);
   }
