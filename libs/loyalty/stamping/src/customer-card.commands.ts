@@ -377,10 +377,8 @@ export async function loadCardTemplate(
   if (!loaded || !isHeldBy(loaded.state, customerId)) throw new NotFoundError('Customer card');
   const { accountId, cardId } = loaded.state;
   const { storeVersion, passInstalled } = getExtraValues(loaded);
-  const [template, isLocation] = await Promise.all([
-    templates.getAtVersion(cardId, storeVersion),
-    locationId === null || templates.hasLocation(accountId, locationId),
-  ]);
-  if (!isLocation) throw new RejectedError({ location_id: ['does not belong to this store'] });
-  return { template, passInstalled };
+  if (locationId !== null && !(await templates.hasLocation(accountId, locationId))) {
+    throw new RejectedError({ location_id: ['does not belong to this store'] });
+  }
+  return { template: await templates.getAtVersion(cardId, storeVersion), passInstalled };
 }

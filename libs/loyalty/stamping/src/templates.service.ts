@@ -78,7 +78,8 @@ export class TemplatesService {
 
   /** @param version of the store, as read together with one of its customer cards */
   async getAtVersion(cardId: number, version: number): Promise<Template> {
-    const template = (await this.getAllAtVersion(new Map([[cardId, version]]))).get(cardId);
+    const cached = this.findCached(cardId, version);
+    const template = cached ?? (await this.load([cardId])).get(cardId)?.template;
     if (!template) throw new Error(`card ${cardId} has customer cards but no row`);
     return template;
   }
@@ -88,13 +89,18 @@ export class TemplatesService {
     const templates = new Map<number, Template>();
     const changed: number[] = [];
     for (const [id, version] of versions) {
-      const cached = this.cache.get(id);
-      if (cached?.storeVersion === version) templates.set(id, cached.template);
+      const cached = this.findCached(id, version);
+      if (cached) templates.set(id, cached);
       else changed.push(id);
     }
     if (changed.length === 0) return templates;
     for (const [id, { template }] of await this.load(changed)) templates.set(id, template);
     return templates;
+  }
+
+  private findCached(cardId: number, version: number): Template | undefined {
+    const cached = this.cache.get(cardId);
+    return cached?.storeVersion === version ? cached.template : undefined;
   }
 
   /** Gets the template as of now. @throws NotFoundError when the store has no such card */

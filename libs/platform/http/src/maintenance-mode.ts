@@ -19,10 +19,11 @@ export function WorksInMaintenance(): MethodDecorator {
  * responses count like any other, and before a body is read.
  */
 export function refuseInMaintenance(server: FastifyInstance, maintenance: Maintenance): void {
-  server.addHook('onRequest', async (request) => {
-    if (SAFE_METHODS.has(request.method) || isAllowedInMaintenance(request)) return;
-    const current = await maintenance.find();
-    if (current) throw new MaintenanceError(current.reason);
+  server.addHook('onRequest', (request, _reply, done) => {
+    if (SAFE_METHODS.has(request.method) || isAllowedInMaintenance(request)) return done();
+    maintenance
+      .find()
+      .then((current) => done(current && new MaintenanceError(current.reason)), done);
   });
 }
 

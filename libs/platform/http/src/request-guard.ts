@@ -49,12 +49,15 @@ export class RequestGuard {
   }
 
   install(server: FastifyInstance): void {
-    server.addHook('onRequest', async (request, reply) => {
+    server.addHook('onRequest', (request, reply, done) => {
       // Of several the first would count here, and perhaps another one in a proxy: none of them does.
       if (countFields(request.raw, 'authorization') > 1) delete request.headers.authorization;
-      if (isApi(request)) await this.guardApi(request as AuthenticatedRequest, reply);
       // The admin API has a guard of its own.
-      else if (!isAdminRoute(getRoute(request))) await this.guardPage(request);
+      if (isAdminRoute(getRoute(request))) return done();
+      const admission = isApi(request)
+        ? this.guardApi(request as AuthenticatedRequest, reply)
+        : this.guardPage(request);
+      admission.then(() => done(), done);
     });
     server.addHook('onSend', (request, reply, payload, done) => {
       if (reply.hasHeader('ratelimit-limit') || !isApi(request)) return done(null, payload);

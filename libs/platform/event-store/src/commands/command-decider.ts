@@ -1,4 +1,4 @@
-import type { DomainEvent, EventMeta } from '#kernel/aggregate.js';
+import type { DomainEvent, EventMeta, KeyedRequest } from '#kernel/aggregate.js';
 import { NotFoundError } from '#kernel/errors.js';
 import type { Context } from '#kernel/tracing.js';
 import { IdTakenError } from '#database/ids.js';
@@ -100,7 +100,7 @@ export class CommandDecider {
     const projected = project(command.readModel, state, decidedEvents, meta);
     if (!projected.state) throw new NotFoundError('Record');
     if (isFresh || this.eventStore.readModelsMayLag) await this.assertNoneExists(newStreams);
-    const created = await this.createStreams(newStreams, meta);
+    const created = createStreams(newStreams, meta);
 
     const response = command.respond({
       state: projected.state,
@@ -113,38 +113,29 @@ export class CommandDecider {
       projected.recorded.map((event) => toNewEvent(command.readModel, event)),
       heldKeys,
     );
+    for (const write of created.writes) write.events = await this.keys.sealEvents(write.events);
     const bytes = getBoundedBytes([...events, ...created.writes.flatMap((write) => write.events)]);
-    const writes = { state: projected.state, events, newStreams: created.writes, extras, bytes };
-    return this.toDecidedCommand(pending, response, writes);
+    const isRepeatable = keyed && events.length > 0 && !command.context.dryRun;
+    return toDecidedCommand(pending, response, {
+      state: projected.state,
+      events,
+      newStreams: created.writes,
+      extras,
+      bytes,
+      response: isRepeatable
+        ? await this.sealResponse(pending, keyed, { events, response })
+        : undefined,
+    });
   }
 
-  /** Seals the response for a repetition of the request, if something is written. */
-  private async toDecidedCommand(
-    pending: PendingCommand,
-    response: unknown,
-    writes: Omit<DecidedWrites, 'response'>,
-  ): Promise<DecidedCommand> {
-    const { readModel, id, context } = pending.command;
-    const { keyed, dryRun } = context;
-    const respond = () => pending.resolve(response);
-    if (dryRun) return { respond, isAlone: false };
-    const isAlone = writes.newStreams.length > 0 || hasExtras(writes.extras);
-    if (writes.events.length === 0) {
-      if (isAlone) throw new Error('claims and new streams need an event that causes them');
-      return { respond, isAlone };
-    }
-    if (!keyed) return { respond, isAlone, writes: { ...writes, response: undefined } };
-    keyed.subjectId ??= this.keys.subjects.find(writes.events);
-    const stream = toStreamName(readModel.aggregate, id);
-    const sealed = await this.responses.seal(keyed, stream, response);
-    return {
-      respond: () => {
-        keyed.isStored = true;
-        respond();
-      },
-      isAlone,
-      writes: { ...writes, response: sealed },
-    };
+  /** Seals the response for a repetition of the request. */
+  private sealResponse(
+    { command: { readModel, id } }: PendingCommand,
+    keyed: KeyedRequest,
+    { events, response }: { events: NewEvent[]; response: unknown },
+  ): Promise<SealedResponse> {
+    keyed.subjectId ??= this.keys.subjects.find(events);
+    return this.responses.seal(keyed, toStreamName(readModel.aggregate, id), response);
   }
 
   /**
@@ -158,27 +149,44 @@ export class CommandDecider {
       }
     }
   }
+}
 
-  /** Creates the writes of new streams, and their states by table. */
-  private async createStreams(
-    newStreams: NewStream[],
-    meta: EventMeta,
-  ): Promise<{ writes: Write[]; states: Map<string, object> }> {
-    const writes: Write[] = [];
-    const states = new Map<string, object>();
-    for (const { readModel, id, events } of newStreams) {
-      const { state, recorded } = project(readModel, undefined, events, meta);
-      if (!state) throw new Error('a new stream needs an event');
-      states.set(readModel.table, state);
-      writes.push({
-        stream: toStreamName(readModel.aggregate, id),
-        expected: null,
-        events: await this.keys.sealEvents(recorded.map((event) => toNewEvent(readModel, event))),
-        row: toReadModelWrite({ readModel, id }, state),
-      });
-    }
-    return { writes, states };
+/** Creates the writes of new streams, and their states by table. */
+function createStreams(
+  newStreams: NewStream[],
+  meta: EventMeta,
+): { writes: Write[]; states: Map<string, object> } {
+  const writes: Write[] = [];
+  const states = new Map<string, object>();
+  for (const { readModel, id, events } of newStreams) {
+    const { state, recorded } = project(readModel, undefined, events, meta);
+    if (!state) throw new Error('a new stream needs an event');
+    states.set(readModel.table, state);
+    writes.push({
+      stream: toStreamName(readModel.aggregate, id),
+      expected: null,
+      events: recorded.map((event) => toNewEvent(readModel, event)),
+      row: toReadModelWrite({ readModel, id }, state),
+    });
   }
+  return { writes, states };
+}
+
+function toDecidedCommand(
+  { command, resolve }: PendingCommand,
+  response: unknown,
+  writes: DecidedWrites,
+): DecidedCommand {
+  const { keyed, dryRun } = command.context;
+  const respond = () => {
+    if (keyed && writes.response) keyed.isStored = true;
+    resolve(response);
+  };
+  if (dryRun) return { respond, isAlone: false };
+  const isAlone = writes.newStreams.length > 0 || hasExtras(writes.extras);
+  if (writes.events.length > 0) return { respond, isAlone, writes };
+  if (isAlone) throw new Error('claims and new streams need an event that causes them');
+  return { respond, isAlone };
 }
 
 export function hasExtras({ cap, ...lists }: CommitExtras): boolean {

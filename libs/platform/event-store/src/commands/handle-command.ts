@@ -147,7 +147,7 @@ export class CommandPipeline {
   ): Promise<PendingCommand[]> {
     const [first] = batch;
     if (!first) return [];
-    const run = await this.startRun(stream, batch, first, isFresh);
+    const run = createRun(stream, batch, first, isFresh);
     try {
       await this.load(run);
       for (let [next] = run.remaining; next; [next] = run.remaining) {
@@ -173,31 +173,11 @@ export class CommandPipeline {
     }
   }
 
-  private async startRun(
-    stream: string,
-    batch: PendingCommand[],
-    { command: { readModel, id } }: PendingCommand,
-    isFresh: boolean,
-  ): Promise<BatchRun> {
-    const mayUseCache = !isFresh && this.queues.size <= MAX_QUEUES_FOR_CACHE;
-    const cached = mayUseCache ? await this.readModels.findCached(readModel, id) : undefined;
-    return {
-      stream,
-      readModel,
-      id,
-      isFresh,
-      cached,
-      loaded: undefined,
-      state: undefined,
-      head: null,
-      remaining: batch,
-      group: new CommitGroup(),
-    };
-  }
-
   private async load(run: BatchRun): Promise<void> {
-    const { readModel, id, isFresh, cached } = run;
-    run.loaded = cached?.row ?? (await this.readModels.load(readModel, id, isFresh));
+    const { readModel, id, isFresh } = run;
+    const mayUseCache = !isFresh && this.queues.size <= MAX_QUEUES_FOR_CACHE;
+    run.cached = mayUseCache ? await this.readModels.findCached(readModel, id) : undefined;
+    run.loaded = run.cached?.row ?? (await this.readModels.load(readModel, id, isFresh));
     run.state = run.loaded?.state;
     run.head = run.loaded?.head ?? null;
   }
@@ -271,6 +251,26 @@ export class CommandPipeline {
     if (!loaded || !state || !head) return;
     this.readModels.cacheCommitted(readModel, id, { ...loaded, state, head });
   }
+}
+
+function createRun(
+  stream: string,
+  batch: PendingCommand[],
+  { command: { readModel, id } }: PendingCommand,
+  isFresh: boolean,
+): BatchRun {
+  return {
+    stream,
+    readModel,
+    id,
+    isFresh,
+    cached: undefined,
+    loaded: undefined,
+    state: undefined,
+    head: null,
+    remaining: batch,
+    group: new CommitGroup(),
+  };
 }
 
 /** Rejects the commands that an error affects. @returns commands that have to start again */
