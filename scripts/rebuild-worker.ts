@@ -1,4 +1,5 @@
 import { parentPort, workerData } from 'node:worker_threads';
+import { ErasureWatch } from '#event-store/personal-keys/erasure-watch.service.js';
 import { StagingBuilder } from '#event-store/verification/staging-builder.js';
 import type { StreamRange } from '#event-store/verification/stream-replay.js';
 import { readModels } from '../apps/read-models.js';
@@ -12,9 +13,12 @@ export type Filling = { tables: string[]; claims: boolean };
 const port = parentPort;
 if (port) {
   const { tables, claims } = workerData as Filling;
-  await withVerification(async ({ config, store, keys }) => {
+  await withVerification(async ({ config, pool, store, keys }) => {
+    // It writes what it decrypts, so erasures wait until this thread has forgotten the person's key.
+    const erasures = new ErasureWatch(pool, keys, config);
     const client = await connectForFilling(config);
     try {
+      await erasures.onModuleInit();
       const filler = new StagingBuilder(
         client,
         store,
@@ -26,6 +30,7 @@ if (port) {
         port.postMessage(await filler.buildStreams(part));
       }
     } finally {
+      await erasures.onModuleDestroy();
       await client.end();
     }
   });
