@@ -342,6 +342,21 @@ describe('the page of a card', () => {
     await page.context().close();
   });
 
+  it('shows a Code 128 where the scanner of a shop reads lines only', async () => {
+    const card = await enrolWithPage(store, { card: { barcode_format: 'code128' } });
+    const page = await open(card.page, { userAgent: IPHONE });
+    await page.getByRole('img', { name: /^Barcode of the card/ }).waitFor();
+    const bars = await page.locator('.bars').boundingBox();
+    expect(bars?.width).toBe(286);
+    await expectAccessiblePage(page, 'card-code128');
+    await page.locator('#enlarge').click();
+    await page.locator('dialog .bars').waitFor();
+    await keepPicture(page, 'card-code128-large');
+    await page.setViewportSize(NARROW);
+    expect(await page.evaluate('document.documentElement.scrollWidth')).toBe(NARROW.width);
+    await page.context().close();
+  });
+
   it('never shows an empty picture while it is updated', async () => {
     const { card, page } = await openCard();
     // What was seen of the picture, at every frame.

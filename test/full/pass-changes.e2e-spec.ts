@@ -106,7 +106,13 @@ describe('the notice of a stamp', () => {
     expect([refreshedPass?.tag === 0, refreshedPass?.notice]).toEqual([false, null]);
     await advance(table);
     const pass = await passes.find(customerCard.id);
-    expect(pass?.notice).toEqual({ kind: 'stamped', stamps: 2 });
+    expect(pass?.notice).toEqual({
+      kind: 'stamped',
+      stamps: 2,
+      text: '8 more stamps to a full card.',
+      hasCount: true,
+      isOwn: false,
+    });
     expect(pass?.noticeTag).toBeGreaterThan(refreshedPass?.tag ?? 0);
   });
 });

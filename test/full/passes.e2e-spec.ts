@@ -65,10 +65,16 @@ describe('passes', () => {
     await waitForTagAfter(id, before);
     await follower.waitUntilCaughtUp();
     const unlockedPass = await follower.passes.find(id);
-    expect(unlockedPass?.notice).toEqual({ kind: 'unlocked', rewardName: 'Reward at 5' });
+    expect(unlockedPass?.notice).toEqual({
+      kind: 'unlocked',
+      rewardName: 'Reward at 5',
+      text: 'Your reward is ready: Reward at 5.',
+      hasCount: false,
+      isOwn: false,
+    });
     before = unlockedPass?.tag ?? 0;
     await store.post(`${path}/redeem`, { reward_id: rewards[0]?.id });
-    expect((await waitForTagAfter(id, before))?.notice).toEqual({
+    expect((await waitForTagAfter(id, before))?.notice).toMatchObject({
       kind: 'redeemed',
       rewardName: 'Reward at 5',
     });

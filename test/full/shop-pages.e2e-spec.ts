@@ -186,6 +186,12 @@ describe('the designer of cards', () => {
     await expectNarrowPage(page);
     await page.getByText('Full', { exact: true }).click();
     await keepPicture(page, 'card-long-full');
+    await page.getByText('Messages and barcode').click();
+    await page.getByLabel('After a stamp').fill('{missing} more to your free croissant 🥐');
+    await page.getByLabel('Barcode', { exact: true }).selectOption('code128');
+    await page.locator('#messages').scrollIntoViewIfNeeded();
+    await expectAccessiblePage(page, 'card-messages');
+    await expectNarrowPage(page);
     await page.goto(at('cards'));
     await expectAccessiblePage(page, 'cards');
     await expectNarrowPage(page);

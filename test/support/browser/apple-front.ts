@@ -1,8 +1,10 @@
 import { readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import type { Page } from 'playwright-core';
-import type { PassField } from '#apple-wallet/pass-json.js';
+import type { PassBarcode, PassField } from '#apple-wallet/pass-json.js';
 import { FRONT } from '#apple-wallet/apple-front.js';
+import { findBars } from '#web-card/code128-bars.js';
+import { findDarkModules } from '#web-card/qr-modules.js';
 import type { ReadPass } from '../emulators/apple/pass-reader.mjs';
 
 /**
@@ -48,14 +50,15 @@ export async function drawFront(page: Page, { pass, files }: ReadPass): Promise<
     i { font-style: normal; font-size: ${FRONT.label}px; color: ${labelColor}; text-transform: uppercase }
     i, b, #title { display: block; font-weight: 500; white-space: nowrap; overflow: hidden; text-overflow: ellipsis }
     #code { margin: auto auto 16px; padding: 12px 14px 6px; background: #fff; color: #000; border-radius: 6px; text-align: center; font-size: 12px }
-    #code div { width: 130px; height: 130px; border: 1px dashed #888; display: grid; place-items: center; overflow-wrap: anywhere }
+    #code svg { display: block; margin: auto; max-height: 130px; width: 130px }
+    #code .bars { width: 286px; height: 60px }
   </style><div id="pass">
     <div id="top"><img id="logo" alt="" src="data:image/png;base64,${picture('logo')}">
       <span id="title">${escape(logoText ?? '')}</span>
       ${storeCard.headerFields.map((field) => drawField(field, 'header')).join('')}</div>
     <img id="strip" alt="" src="data:image/png;base64,${picture('strip')}">
     <div id="row">${row.map((field) => drawField(field, 'field')).join('')}</div>
-    <div id="code"><div>${barcodes[0]?.format ?? ''}</div>${escape(barcodes[0]?.altText ?? '')}</div>
+    <div id="code">${drawBarcode(barcodes[0])}${escape(barcodes[0]?.altText ?? '')}</div>
   </div>`);
   await page.evaluate('document.fonts.ready');
   return page.evaluate<DrawnFront>(`(async () => {
@@ -70,6 +73,16 @@ export async function drawFront(page: Page, { pass, files }: ReadPass): Promise<
       brokenPictures: images.filter((image) => image.naturalWidth === 0).length,
     };
   })()`);
+}
+
+function drawBarcode(barcode: PassBarcode | undefined): string {
+  if (barcode?.format === 'PKBarcodeFormatCode128') {
+    const { path, width, height } = findBars(barcode.message);
+    return `<svg class="bars" viewBox="0 0 ${width} ${height}" preserveAspectRatio="none"><path d="${path}"/></svg>`;
+  }
+  // Only that there is one matters here: the phone draws the two other formats.
+  const { path, side } = findDarkModules(barcode?.message ?? '', 'M');
+  return `<svg viewBox="0 0 ${side} ${side}"><path d="${path}"/></svg>`;
 }
 
 function drawField({ label, value }: PassField, kind: string): string {
