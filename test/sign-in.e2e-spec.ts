@@ -613,7 +613,7 @@ describe('a forgotten password', () => {
 });
 
 describe('a second factor', () => {
-  /** Turns on the second factor. @returns the generator of codes, its key and the recovery codes */
+  /** Turns on the second factor. @returns its key, the code that was used, the next code and the recovery codes */
   async function setUp(browser: Browser) {
     await browser.get('/app/account/codes');
     const wrong = await browser.post('/app/account/codes/begin', { password: 'not it' });
@@ -623,19 +623,20 @@ describe('a second factor', () => {
     const [, key = ''] = /class="secret"[^>]*>([A-Z2-7 ]+)</.exec(page.text) ?? [];
     expect(page.text).toContain('<svg');
     const totp = new TOTP({ secret: Secret.fromBase32(key.replaceAll(' ', '')) });
-    const confirmation = await browser.post('/app/account/codes/confirm', {
-      code: totp.generate(),
-    });
+    const timestamp = Date.now();
+    const used = totp.generate({ timestamp });
+    const next = totp.generate({ timestamp: timestamp + 30_000 });
+    const confirmation = await browser.post('/app/account/codes/confirm', { code: used });
     const codes = [...confirmation.text.matchAll(/<li>([a-z2-7 ]{19})<\/li>/g)].map(
       ([, code = '']) => code,
     );
     expect(codes).toHaveLength(10);
-    return { totp, key, codes };
+    return { key, used, next, codes };
   }
 
   it('is required at sign-in, and accepts each code of the app and each recovery code once', async () => {
     const ownStore = await service.newStore();
-    const { totp, key, codes } = await setUp(await signIn(ownStore.email));
+    const { key, used, next, codes } = await setUp(await signIn(ownStore.email));
     const { rows } = await service.database.query('select secret from second_factors');
     const bytes = Buffer.from(Secret.fromBase32(key.replaceAll(' ', '')).buffer);
     for (const { secret } of rows) expect((secret as Buffer).includes(bytes)).toBe(false);
@@ -647,8 +648,7 @@ describe('a second factor', () => {
     expect((await browser.get('/app')).location).toBe('/app/sign-in');
     const enter = (code: string) => browser.post('/app/sign-in/code', { code });
     // This code was used up by turning the second factor on.
-    expect((await enter(totp.generate())).status).toBe(422);
-    const next = totp.generate({ timestamp: Date.now() + 30_000 });
+    expect((await enter(used)).status).toBe(422);
     expect((await enter(next)).location).toBe(`/app/stores/${ownStore.accountId}`);
     await browser.get('/app');
     await browser.post('/app/sign-out');
