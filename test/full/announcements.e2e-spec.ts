@@ -5,7 +5,7 @@ import type { MessageRuleJson } from '#announcements/message-rule.dto.js';
 import type { CardJson } from '#cards/card.dto.js';
 import type { CreatedCustomerJson } from '#customers/customer.dto.js';
 import { appleWorld, type AppleWorld } from '../support/emulators/apple/world.js';
-import { listNotices, saveToGoogle } from '../support/emulators/google/passes.js';
+import { findObject, listNotices, saveToGoogle } from '../support/emulators/google/passes.js';
 import { startGoogleWallet, type GoogleWallet } from '../support/emulators/google/server.mjs';
 import { MailServer } from '../support/emulators/mail-server.js';
 import { SmsProvider } from '../support/emulators/sms/sms-provider.js';
@@ -118,6 +118,19 @@ const waitForEntries = (store: Client, customerId: number, count: number) =>
     (entries) => entries.length >= count,
   );
 
+/** Saves the pass, of which Google notifies the service. */
+async function saveAtGoogle(store: Client, { uuid }: Holder): Promise<void> {
+  await saveToGoogle(google, store, uuid);
+  const objectId = findObject(google, uuid)?.id ?? '';
+  const body = google.envelope({ classId: 'any', objectId, eventType: 'save' });
+  const response = await fetch(`${service.baseUrl}/wallet/google/callback`, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json' },
+    body,
+  });
+  expect(response.ok).toBe(true);
+}
+
 async function subscribe({ uuid }: Holder) {
   const html = await (await fetch(`${service.baseUrl}/passes/${uuid}`)).text();
   const [, key = ''] = /data-push-key="([\w-]+)"/.exec(html) ?? [];
@@ -141,7 +154,7 @@ describe('an announcement', () => {
       const apple = await addHolder(shop, { email: 'both@mail.example', marketing_consent: true });
       const serial = await phone.add(apple.appleUrl);
       const android = await addHolder(shop);
-      await saveToGoogle(google, store, android.uuid);
+      await saveAtGoogle(store, android);
       const surfer = await addHolder(shop);
       const browser = await subscribe(surfer);
       const reader = await addHolder(shop, { email: 'r@mail.example', marketing_consent: true });
@@ -219,13 +232,13 @@ describe('an announcement', () => {
       const shop = await openShop();
       const { store } = shop;
       const holder = await addHolder(shop);
-      await saveToGoogle(google, store, holder.uuid);
+      await saveAtGoogle(store, holder);
       const notified: (boolean | undefined)[] = [];
       for (const title of ['First', 'Second', 'Third', 'Fourth']) {
         const id = await announce(store, { title, text: `${title} message` });
         await waitUntilSent(store, id);
         const object = await eventually(
-          () => [...google.objects.values()].find((one) => one.id.includes(holder.uuid)),
+          () => findObject(google, holder.uuid),
           (one) => JSON.stringify(one ?? {}).includes(`${title} message`),
         );
         expect(object).toBeDefined();
