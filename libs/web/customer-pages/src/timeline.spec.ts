@@ -45,6 +45,18 @@ describe('an entry of the timeline', () => {
       'Customer changed',
     ],
     [
+      entry({
+        name: 'customer.messaged',
+        stamps: null,
+        data: { channel: 'email', personal: { title: 'Closed on Monday', text: 'Until Tuesday' } },
+      }),
+      'Message by e-mail: Closed on Monday',
+    ],
+    [
+      entry({ name: 'customer.messaged', stamps: null, data: { channel: 'sms', personal: null } }),
+      'Message to the customer',
+    ],
+    [
       entry({ name: 'card.created', stamps: null, data: { name: 'Coffee' } }),
       'Card designed: Coffee',
     ],
