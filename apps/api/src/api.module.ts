@@ -36,7 +36,7 @@ import { CustomerPagesModule } from '#customer-pages/customer-pages.module.js';
 import { WebhookPagesModule } from '#webhook-pages/webhook-pages.module.js';
 import { LocationPagesModule } from '#location-pages/location-pages.module.js';
 import { BrandPagesModule } from '#brand-pages/brand-pages.module.js';
-import { OutboxPageModule } from '#outbox/outbox.module.js';
+import { MessagePagesModule } from '#message-pages/message-pages.module.js';
 import { NumbersModule } from '#numbers/numbers.module.js';
 import { TransferPagesModule } from '#transfer-pages/transfer-pages.module.js';
 import { OverviewModule } from '#overview/overview.module.js';
@@ -97,7 +97,7 @@ export class ApiModule {
         WebhookPagesModule,
         LocationPagesModule,
         BrandPagesModule,
-        OutboxPageModule,
+        MessagePagesModule,
         NumbersModule,
         TransferPagesModule,
         OverviewModule,

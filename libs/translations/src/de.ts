@@ -12,6 +12,7 @@ import { counter } from './counter/de.js';
 import type { Translations } from './en.js';
 import { forms } from './forms/de.js';
 import { holderMessages } from './holder-messages/de.js';
+import { messagePages } from './message-pages/de.js';
 import { outbox } from './outbox/de.js';
 import { signIn } from './sign-in/de.js';
 
@@ -288,6 +289,7 @@ export const de: Translations = {
   brand,
   forms,
   holderMessages,
+  messagePages,
   outbox,
   signIn,
   counter,

@@ -10,6 +10,7 @@ import { overview } from './overview/en.js';
 import { transfers } from './transfer-pages/en.js';
 import { forms } from './forms/en.js';
 import { holderMessages } from './holder-messages/en.js';
+import { messagePages } from './message-pages/en.js';
 import { outbox } from './outbox/en.js';
 import { signIn } from './sign-in/en.js';
 import { counter } from './counter/en.js';
@@ -338,6 +339,7 @@ export const en = {
   brand,
   forms,
   holderMessages,
+  messagePages,
   outbox,
   signIn,
   counter,

@@ -12,6 +12,7 @@ import { counter } from './counter/es.js';
 import { en, type Translations } from './en.js';
 import { forms } from './forms/es.js';
 import { holderMessages } from './holder-messages/es.js';
+import { messagePages } from './message-pages/es.js';
 import { outbox } from './outbox/es.js';
 import { signIn } from './sign-in/es.js';
 
@@ -242,6 +243,7 @@ export const es: Translations = {
   brand,
   forms,
   holderMessages,
+  messagePages,
   outbox,
   signIn,
   counter,

@@ -12,6 +12,7 @@ import { counter } from './counter/fr.js';
 import { en, type Translations } from './en.js';
 import { forms } from './forms/fr.js';
 import { holderMessages } from './holder-messages/fr.js';
+import { messagePages } from './message-pages/fr.js';
 import { outbox } from './outbox/fr.js';
 import { signIn } from './sign-in/fr.js';
 
@@ -245,6 +246,7 @@ export const fr: Translations = {
   brand,
   forms,
   holderMessages,
+  messagePages,
   outbox,
   signIn,
   counter,

@@ -99,6 +99,25 @@ export const forms: FormTexts = {
     'must be a language': LANGUAGE,
     'is not a language tag': LANGUAGE,
     'must be a country': COUNTRY,
+    'must name at least one channel': 'Bitte mindestens einen Weg wählen.',
+    'must be from 1 to {} stamps for stamps_away': (max = '') =>
+      `Bitte eine Zahl von 1 bis ${max} eingeben.`,
+    'must be from 1 to {} days for reward_unused': (max = '') =>
+      `Bitte eine Zahl von 1 bis ${max} eingeben.`,
+    'must be from 1 to {} days for inactive': (max = '') =>
+      `Bitte eine Zahl von 1 bis ${max} eingeben.`,
+    'must be within the next 365 days': 'Bitte eine Zeit innerhalb eines Jahres wählen.',
+    'A store may send {} announcements in 24 hours': (max = '') =>
+      `In 24 Stunden können nur ${max} Nachrichten gesendet werden.`,
+    'Send it at another time': 'Bitte zu einer anderen Zeit senden.',
+    'The announcement was cancelled: create another one':
+      'Die Nachricht wurde abgesagt. Bitte eine neue schreiben.',
+    'The announcement is being sent already, or was sent':
+      'Die Nachricht wird schon gesendet oder wurde gesendet.',
+    'must be a time of day such as 21:00': 'Bitte eine Uhrzeit eingeben, zum Beispiel 21:00.',
+    'is required together with quiet_to': 'Bitte beide Zeiten eingeben oder keine.',
+    'is required together with quiet_from': 'Bitte beide Zeiten eingeben oder keine.',
+    'must differ from quiet_from': 'Bitte zwei verschiedene Zeiten eingeben.',
     'must be a form of address': 'Bitte eine der Anreden wählen.',
     'is not an ISO 3166-1 country code such as DE': COUNTRY,
     'has {}, which is not a country code such as AT': (code = '') =>

@@ -100,6 +100,25 @@ const texts = {
     'must be a language': 'Please choose a language.',
     'is not a language tag': 'Please choose a language.',
     'must be a country': 'Please choose a country.',
+    'must name at least one channel': 'Please choose at least one channel.',
+    'must be from 1 to {} stamps for stamps_away': (max: string) =>
+      `Please enter a number from 1 to ${max}.`,
+    'must be from 1 to {} days for reward_unused': (max: string) =>
+      `Please enter a number from 1 to ${max}.`,
+    'must be from 1 to {} days for inactive': (max: string) =>
+      `Please enter a number from 1 to ${max}.`,
+    'must be within the next 365 days': 'Please choose a time within a year.',
+    'A store may send {} announcements in 24 hours': (max: string) =>
+      `Only ${max} messages can be sent in 24 hours.`,
+    'Send it at another time': 'Please send it at another time.',
+    'The announcement was cancelled: create another one':
+      'The message was cancelled. Please write another one.',
+    'The announcement is being sent already, or was sent':
+      'The message is being sent already, or was sent.',
+    'must be a time of day such as 21:00': 'Please enter a time of day, such as 21:00.',
+    'is required together with quiet_to': 'Please fill in both times, or neither.',
+    'is required together with quiet_from': 'Please fill in both times, or neither.',
+    'must differ from quiet_from': 'Please enter two different times.',
     'must be a form of address': 'Please choose one of the forms of address.',
     'is not an ISO 3166-1 country code such as DE': 'Please choose a country.',
     'has {}, which is not a country code such as AT': (code: string) =>

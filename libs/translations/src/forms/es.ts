@@ -95,6 +95,21 @@ export const forms: FormTexts = {
     'must be a language': LANGUAGE,
     'is not a language tag': LANGUAGE,
     'must be a country': COUNTRY,
+    'must name at least one channel': 'Elija al menos un canal.',
+    'must be from 1 to {} stamps for stamps_away': (max = '') => `Escriba un número de 1 a ${max}.`,
+    'must be from 1 to {} days for reward_unused': (max = '') => `Escriba un número de 1 a ${max}.`,
+    'must be from 1 to {} days for inactive': (max = '') => `Escriba un número de 1 a ${max}.`,
+    'must be within the next 365 days': 'Elija un momento dentro de un año.',
+    'A store may send {} announcements in 24 hours': (max = '') =>
+      `Solo se pueden enviar ${max} mensajes en 24 horas.`,
+    'Send it at another time': 'Envíelo en otro momento.',
+    'The announcement was cancelled: create another one': 'El mensaje se canceló. Escriba otro.',
+    'The announcement is being sent already, or was sent':
+      'El mensaje ya se está enviando, o se envió.',
+    'must be a time of day such as 21:00': 'Escriba una hora, por ejemplo 21:00.',
+    'is required together with quiet_to': 'Rellene las dos horas, o ninguna.',
+    'is required together with quiet_from': 'Rellene las dos horas, o ninguna.',
+    'must differ from quiet_from': 'Escriba dos horas distintas.',
     'must be a form of address': 'Elija uno de los tratamientos.',
     'is not an ISO 3166-1 country code such as DE': COUNTRY,
     'has {}, which is not a country code such as AT': (code = '') =>

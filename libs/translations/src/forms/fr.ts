@@ -99,6 +99,25 @@ export const forms: FormTexts = {
     'must be a language': LANGUAGE,
     'is not a language tag': LANGUAGE,
     'must be a country': COUNTRY,
+    'must name at least one channel': 'Veuillez choisir au moins un canal.',
+    'must be from 1 to {} stamps for stamps_away': (max = '') =>
+      `Veuillez saisir un nombre de 1 à ${max}.`,
+    'must be from 1 to {} days for reward_unused': (max = '') =>
+      `Veuillez saisir un nombre de 1 à ${max}.`,
+    'must be from 1 to {} days for inactive': (max = '') =>
+      `Veuillez saisir un nombre de 1 à ${max}.`,
+    'must be within the next 365 days': 'Veuillez choisir un moment dans l’année qui vient.',
+    'A store may send {} announcements in 24 hours': (max = '') =>
+      `Seuls ${max} messages peuvent être envoyés en 24 heures.`,
+    'Send it at another time': 'Veuillez l’envoyer à un autre moment.',
+    'The announcement was cancelled: create another one':
+      'Le message a été annulé. Veuillez en écrire un autre.',
+    'The announcement is being sent already, or was sent':
+      'Le message est déjà en cours d’envoi, ou a été envoyé.',
+    'must be a time of day such as 21:00': 'Veuillez saisir une heure, par exemple 21:00.',
+    'is required together with quiet_to': 'Veuillez remplir les deux heures, ou aucune.',
+    'is required together with quiet_from': 'Veuillez remplir les deux heures, ou aucune.',
+    'must differ from quiet_from': 'Veuillez saisir deux heures différentes.',
     'must be a form of address': 'Veuillez choisir l’une des formes d’adresse.',
     'is not an ISO 3166-1 country code such as DE': COUNTRY,
     'has {}, which is not a country code such as AT': (code = '') =>

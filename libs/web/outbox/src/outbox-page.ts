@@ -1,5 +1,6 @@
 import type { OutboxEntry, MessagePreview } from '#messages/card-message.js';
 import { formatCount, type Localization } from '#translations/translations.js';
+import type { MessageTabs } from './message-tabs.js';
 
 /** A message in the list. */
 export type OutboxLine = {
@@ -12,7 +13,12 @@ export type OutboxLine = {
   mood: '' | 'good' | 'bad';
 };
 
-export type OutboxData = { lines: OutboxLine[]; older: string | null; holds: boolean };
+export type OutboxData = {
+  lines: OutboxLine[];
+  older: string | null;
+  holds: boolean;
+  tabs: MessageTabs;
+};
 
 export type MessageData = OutboxLine & {
   /** Explains the state, and what to do about it. */

@@ -13,6 +13,7 @@ import {
 import { Pages } from '#pages/pages.service.js';
 import { loadView } from '#pages/view.js';
 import { StoreTimes } from '#pages/store-times.service.js';
+import { buildMessagesPath, createMessageTabs } from './message-tabs.js';
 import { explainState, toOutboxLine, type MessageData, type OutboxData } from './outbox-page.js';
 
 const listView = loadView<OutboxData>(import.meta.url, './views/outbox.eta');
@@ -48,6 +49,7 @@ export class OutboxController {
       data: {
         lines: entries.map((entry) => toOutboxLine(entry, base, minute, localization)),
         older: older === null ? null : `${base}?before=${older}`,
+        tabs: createMessageTabs(store, 'links', localization.t),
         holds: entries.some(({ state }) => state === 'held'),
       },
     });
@@ -99,10 +101,6 @@ export class OutboxController {
       `${buildMessagesPath(store)}/${id}${isSent ? '?done=sent' : ''}`,
     );
   }
-}
-
-function buildMessagesPath({ id }: EnteredStore): string {
-  return `/app/stores/${id}/messages`;
 }
 
 /** Parses the id of a message. @throws NotFoundError */

@@ -1,0 +1,274 @@
+import { Body, Controller, Get, Param, Post, Query, Req, Res } from '@nestjs/common';
+import { CommandBus } from '@nestjs/cqrs';
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import type { CommandContext } from '#kernel/aggregate.js';
+import type { FieldErrors } from '#kernel/errors.js';
+import { TakesForm, type Form } from '#http/form-bodies.js';
+import { parsePathId } from '#http/path.js';
+import { Throttle } from '#http/throttle.js';
+import { CreateAnnouncement, UpdateAnnouncement } from '#announcements/announcement.commands.js';
+import {
+  toAnnouncementAttributes,
+  toAudience,
+  type AnnouncementJson,
+} from '#announcements/announcement.dto.js';
+import { AnnouncementsService } from '#announcements/announcements.service.js';
+import { Audiences } from '#announcements/audiences.service.js';
+import { listMonths } from '#customer-pages/customer-list.controller.js';
+import { buildMessagesPath, createMessageTabs, type MessageTabs } from '#outbox/message-tabs.js';
+import { loadAsset } from '#pages/assets.js';
+import {
+  ConsoleContext,
+  CurrentStore,
+  CurrentUser,
+  RequiresOperation,
+  type EnteredStore,
+  type SignedInUser,
+} from '#pages/current-user.js';
+import { renderLocalTime } from '#pages/local-time.js';
+import { Pages } from '#pages/pages.service.js';
+import { StoreTimes } from '#pages/store-times.service.js';
+import { SubmittedForms } from '#pages/submitted-forms.service.js';
+import { loadView } from '#pages/view.js';
+import {
+  NEW_ANNOUNCEMENT,
+  parseAnnouncement,
+  parseAudience,
+  readAnnouncementForm,
+  toAnnouncementForm,
+  type AnnouncementForm,
+} from './message-form.dto.js';
+import { MESSAGE_STYLE, MessageStores, type FormChoices } from './message-stores.service.js';
+import {
+  describeRejection,
+  formatSent,
+  getAnnouncementMood,
+  toReachView,
+  type Mood,
+  type PreviewView,
+  type ReachView,
+} from './message-views.js';
+
+type ListData = {
+  tabs: MessageTabs;
+  base: string;
+  lines: { path: string; title: string; state: string; mood: Mood; when: string; sent: string }[];
+  older: string | null;
+};
+
+type FormData = FormChoices & {
+  title: string;
+  action: string;
+  back: string;
+  receipt: string;
+  values: AnnouncementForm;
+  errors: FieldErrors;
+  errorText: string;
+  months: { value: string; text: string }[];
+  reach: ReachView | null;
+  preview: PreviewView;
+};
+
+/** What a form shows. @property current null for a new message */
+type FormState = {
+  current: AnnouncementJson | null;
+  values: AnnouncementForm;
+  errors?: FieldErrors;
+  errorText?: string;
+};
+
+const listView = loadView<ListData>(import.meta.url, './views/announcements.eta');
+const formView = loadView<FormData>(import.meta.url, './views/announcement-form.eta');
+const SCRIPT = loadAsset(import.meta.url, './assets/message-form.js');
+const PAGE_SIZE = 30;
+const PER_MINUTE = { default: { limit: 60, ttl: 60_000 } };
+
+/** Serves the list of one-off messages, and the form in which one is written. */
+@Controller('app/stores/:account_id/messages/announcements')
+export class AnnouncementPagesController {
+  constructor(
+    private readonly pages: Pages,
+    private readonly announcements: AnnouncementsService,
+    private readonly audiences: Audiences,
+    private readonly stores: MessageStores,
+    private readonly times: StoreTimes,
+    private readonly commands: CommandBus,
+    private readonly forms: SubmittedForms,
+  ) {}
+
+  @Get()
+  @RequiresOperation('listAnnouncements')
+  async list(
+    @CurrentStore() store: EnteredStore,
+    @Query('before') before: unknown,
+    @Req() request: FastifyRequest,
+    @Res() reply: FastifyReply,
+  ): Promise<void> {
+    const localization = this.pages.localize(request);
+    const t = localization.t.messagePages;
+    const base = buildAnnouncementsPath(store);
+    const after = typeof before === 'string' && /^\d{1,15}$/.test(before) ? [Number(before)] : null;
+    const announcements = await this.announcements.list(store.id, { after, limit: PAGE_SIZE + 1 });
+    const visible = announcements.slice(0, PAGE_SIZE);
+    const { minute } = await this.times.createFormats(store.id, localization.locale);
+    const lines = visible.map((one) => ({
+      path: `${base}/${one.id}`,
+      title: one.title,
+      state: t.states[one.state],
+      mood: getAnnouncementMood(one.state),
+      when: minute(new Date(one.send_at ?? one.updated_at)),
+      sent: formatSent(one.counts, localization),
+    }));
+    await this.pages.send(request, reply, {
+      view: listView,
+      title: t.announcements.title,
+      data: {
+        tabs: createMessageTabs(store, 'announcements', localization.t),
+        base,
+        lines,
+        older: announcements.length > PAGE_SIZE ? `${base}?before=${visible.at(-1)?.id}` : null,
+      },
+    });
+  }
+
+  @Get('new')
+  @RequiresOperation('createAnnouncement')
+  async begin(
+    @CurrentStore() store: EnteredStore,
+    @Req() request: FastifyRequest,
+    @Res() reply: FastifyReply,
+  ): Promise<void> {
+    await this.sendForm(request, reply, store, { current: null, values: NEW_ANNOUNCEMENT });
+  }
+
+  @Post()
+  @TakesForm()
+  @RequiresOperation('createAnnouncement')
+  @Throttle(PER_MINUTE)
+  async create(
+    @CurrentStore() store: EnteredStore,
+    @ConsoleContext() context: CommandContext,
+    @CurrentUser() { userId }: SignedInUser,
+    @Body() form: Form,
+    @Req() request: FastifyRequest,
+    @Res() reply: FastifyReply,
+  ): Promise<void> {
+    const values = readAnnouncementForm(form);
+    const state: FormState = { current: null, values };
+    if (form['step'] === 'count') return this.sendForm(request, reply, store, state);
+    try {
+      const input = parseAnnouncement(values, await this.times.getTimeZone(store.id));
+      const { id } = await this.forms.executeOnce(
+        { userId, action: 'announcement', form },
+        (keyed) =>
+          this.commands.execute(
+            new CreateAnnouncement({ ...context, keyed }, toAnnouncementAttributes(input)),
+          ),
+      );
+      await this.pages.redirect(reply, `${buildAnnouncementsPath(store)}/${id}?done=created`);
+    } catch (error) {
+      const rejection = describeRejection(error, this.pages.localize(request));
+      await this.sendForm(request, reply, store, { ...state, ...rejection });
+    }
+  }
+
+  @Get(':id/edit')
+  @RequiresOperation('updateAnnouncement')
+  async edit(
+    @CurrentStore() store: EnteredStore,
+    @Param('id') id: string,
+    @Req() request: FastifyRequest,
+    @Res() reply: FastifyReply,
+  ): Promise<void> {
+    const current = await this.announcements.get(store.id, parsePathId(id));
+    const zone = await this.times.getTimeZone(store.id);
+    const values = toAnnouncementForm(current, (time) =>
+      renderLocalTime(new Date(time), zone).slice(0, 10),
+    );
+    await this.sendForm(request, reply, store, { current, values });
+  }
+
+  @Post(':id/edit')
+  @TakesForm()
+  @RequiresOperation('updateAnnouncement')
+  @Throttle(PER_MINUTE)
+  async save(
+    @CurrentStore() store: EnteredStore,
+    @ConsoleContext() context: CommandContext,
+    @Param('id') id: string,
+    @Body() form: Form,
+    @Req() request: FastifyRequest,
+    @Res() reply: FastifyReply,
+  ): Promise<void> {
+    const current = await this.announcements.get(store.id, parsePathId(id));
+    const values = readAnnouncementForm(form, current.channels);
+    const state: FormState = { current, values };
+    if (form['step'] === 'count') return this.sendForm(request, reply, store, state);
+    try {
+      const input = parseAnnouncement(values, await this.times.getTimeZone(store.id));
+      const changes = toAnnouncementAttributes(input);
+      await this.commands.execute(new UpdateAnnouncement(context, current.id, changes));
+      await this.pages.redirect(reply, `${buildAnnouncementsPath(store)}/${current.id}?done=saved`);
+    } catch (error) {
+      const rejection = describeRejection(error, this.pages.localize(request));
+      await this.sendForm(request, reply, store, { ...state, ...rejection });
+    }
+  }
+
+  private async sendForm(
+    request: FastifyRequest,
+    reply: FastifyReply,
+    store: EnteredStore,
+    { current, values, errors, errorText }: FormState,
+  ): Promise<void> {
+    const localization = this.pages.localize(request);
+    const { form: t } = localization.t.messagePages;
+    const base = buildAnnouncementsPath(store);
+    const count = await this.count(request, store, values);
+    const title = current ? t.edit : t.create;
+    const isRejected = errors !== undefined;
+    await this.pages.send(request, reply, {
+      view: formView,
+      title,
+      status: isRejected ? 422 : 200,
+      styles: [MESSAGE_STYLE],
+      scripts: [SCRIPT],
+      allow: { 'connect-src': ["'self'"] },
+      data: {
+        ...(await this.stores.listChoices(store.id, values, localization)),
+        title,
+        action: current ? `${base}/${current.id}/edit` : base,
+        back: current ? `${base}/${current.id}` : base,
+        receipt: this.forms.createReceipt(),
+        values,
+        errors: { ...count.errors, ...errors },
+        errorText: errorText ?? count.errorText,
+        months: [{ value: '', text: t.anyMonth }, ...listMonths(localization.locale)],
+        reach: count.reach,
+        preview: await this.stores.createPreview(store.id, values, localization),
+      },
+    });
+  }
+
+  /** Counts whom the entered message would reach; null with errors in what decides that. */
+  private async count(
+    request: FastifyRequest,
+    store: EnteredStore,
+    values: AnnouncementForm,
+  ): Promise<{ reach: ReachView | null; errors: FieldErrors; errorText: string }> {
+    const localization = this.pages.localize(request);
+    try {
+      const input = parseAudience(values, await this.times.getTimeZone(store.id));
+      const { channels } = input;
+      const reach = await this.audiences.preview(store.id, toAudience(input), channels);
+      return { reach: toReachView(reach, channels, null, localization), errors: {}, errorText: '' };
+    } catch (error) {
+      return { reach: null, ...describeRejection(error, localization) };
+    }
+  }
+}
+
+/** Builds the path of the pages, from the root of the service. */
+export function buildAnnouncementsPath(store: EnteredStore): string {
+  return `${buildMessagesPath(store)}/announcements`;
+}

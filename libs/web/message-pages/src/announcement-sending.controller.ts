@@ -1,0 +1,290 @@
+import { Body, Controller, Get, Param, Post, Query, Req, Res } from '@nestjs/common';
+import { CommandBus } from '@nestjs/cqrs';
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import type { CommandContext } from '#kernel/aggregate.js';
+import { RejectedError, type FieldErrors } from '#kernel/errors.js';
+import { TakesForm, type Form } from '#http/form-bodies.js';
+import { parsePathId } from '#http/path.js';
+import { Throttle } from '#http/throttle.js';
+import { CancelAnnouncement, SendAnnouncement } from '#announcements/announcement.commands.js';
+import type { AnnouncementJson } from '#announcements/announcement.dto.js';
+import { AnnouncementsService } from '#announcements/announcements.service.js';
+import { Audiences } from '#announcements/audiences.service.js';
+import {
+  ConsoleContext,
+  CurrentStore,
+  RequiresOperation,
+  type EnteredStore,
+} from '#pages/current-user.js';
+import { parseLocalTime, renderLocalTime } from '#pages/local-time.js';
+import { Pages } from '#pages/pages.service.js';
+import { StoreTimes } from '#pages/store-times.service.js';
+import { loadView } from '#pages/view.js';
+import { buildAnnouncementsPath } from './announcement-pages.controller.js';
+import { MESSAGE_STYLE, MessageStores } from './message-stores.service.js';
+import {
+  createRecipientsView,
+  describeRejection,
+  getAnnouncementMood,
+  parseCursor,
+  RECIPIENT_PAGE_SIZE,
+  toReachView,
+  type Mood,
+  type PreviewView,
+  type ReachView,
+  type RecipientsView,
+} from './message-views.js';
+
+type DetailData = {
+  base: string;
+  list: string;
+  title: string;
+  state: string;
+  mood: Mood;
+  when: string;
+  done: string;
+  isOpen: boolean;
+  sendAt: string;
+  sendAtHint: string;
+  quiet: string;
+  errors: FieldErrors;
+  errorText: string;
+  reach: ReachView | null;
+  preview: PreviewView;
+  recipients: RecipientsView | null;
+};
+
+type DetailState = {
+  done?: unknown;
+  after?: unknown;
+  sendAt?: string;
+  errors?: FieldErrors;
+  errorText?: string;
+};
+
+const view = loadView<DetailData>(import.meta.url, './views/announcement.eta');
+const PER_MINUTE = { default: { limit: 30, ttl: 60_000 } };
+
+/** Serves the page of a one-off message, on which it is sent, scheduled and cancelled. */
+@Controller('app/stores/:account_id/messages/announcements/:id')
+export class AnnouncementSendingController {
+  constructor(
+    private readonly pages: Pages,
+    private readonly announcements: AnnouncementsService,
+    private readonly audiences: Audiences,
+    private readonly stores: MessageStores,
+    private readonly times: StoreTimes,
+    private readonly commands: CommandBus,
+  ) {}
+
+  @Get()
+  @RequiresOperation('getAnnouncement')
+  async show(
+    @CurrentStore() store: EnteredStore,
+    @Param('id') id: string,
+    @Query() { done, after }: { done?: unknown; after?: unknown },
+    @Req() request: FastifyRequest,
+    @Res() reply: FastifyReply,
+  ): Promise<void> {
+    const current = await this.announcements.get(store.id, parsePathId(id));
+    await this.send(request, reply, store, current, { done, after });
+  }
+
+  @Get('send')
+  @RequiresOperation('sendAnnouncement')
+  async askToSend(
+    @CurrentStore() store: EnteredStore,
+    @Param('id') id: string,
+    @Req() request: FastifyRequest,
+    @Res() reply: FastifyReply,
+  ): Promise<void> {
+    const current = await this.announcements.get(store.id, parsePathId(id));
+    const { t, locale } = this.pages.localize(request);
+    const texts = t.messagePages.detail;
+    const { people, reached } = await this.count(current);
+    const numbers = new Intl.NumberFormat(locale);
+    const path = `${buildAnnouncementsPath(store)}/${current.id}`;
+    await this.pages.sendConfirmation(request, reply, {
+      question: texts.askSend,
+      about: current.title,
+      text: texts.askSendText(numbers.format(people), numbers.format(reached)),
+      yes: texts.sendYes,
+      no: texts.sendNo,
+      action: `${path}/send`,
+      back: path,
+    });
+  }
+
+  @Post('send')
+  @TakesForm()
+  @RequiresOperation('sendAnnouncement')
+  @Throttle(PER_MINUTE)
+  async sendNow(
+    @CurrentStore() store: EnteredStore,
+    @ConsoleContext() context: CommandContext,
+    @Param('id') id: string,
+    @Req() request: FastifyRequest,
+    @Res() reply: FastifyReply,
+  ): Promise<void> {
+    const command = new SendAnnouncement(context, parsePathId(id), null);
+    await this.execute(request, reply, store, { id: command.id, done: 'sent' }, () =>
+      this.commands.execute(command),
+    );
+  }
+
+  @Post('schedule')
+  @TakesForm()
+  @RequiresOperation('sendAnnouncement')
+  @Throttle(PER_MINUTE)
+  async schedule(
+    @CurrentStore() store: EnteredStore,
+    @ConsoleContext() context: CommandContext,
+    @Param('id') path: string,
+    @Body() { send_at: sendAt = '' }: Form,
+    @Req() request: FastifyRequest,
+    @Res() reply: FastifyReply,
+  ): Promise<void> {
+    const id = parsePathId(path);
+    const at = parseLocalTime(sendAt, await this.times.getTimeZone(store.id));
+    await this.execute(request, reply, store, { id, done: 'scheduled', sendAt }, async () => {
+      if (!at) {
+        const { errors } = this.pages.localize(request).t.messagePages.detail;
+        throw new RejectedError({ send_at: [errors.sendAt] });
+      }
+      return this.commands.execute(new SendAnnouncement(context, id, at));
+    });
+  }
+
+  @Get('cancel')
+  @RequiresOperation('cancelAnnouncement')
+  async askToCancel(
+    @CurrentStore() store: EnteredStore,
+    @Param('id') id: string,
+    @Req() request: FastifyRequest,
+    @Res() reply: FastifyReply,
+  ): Promise<void> {
+    const current = await this.announcements.get(store.id, parsePathId(id));
+    const texts = this.pages.localize(request).t.messagePages.detail;
+    const path = `${buildAnnouncementsPath(store)}/${current.id}`;
+    await this.pages.sendConfirmation(request, reply, {
+      question: texts.askCancel,
+      about: current.title,
+      text: texts.askCancelText,
+      yes: texts.cancelYes,
+      no: texts.cancelNo,
+      action: `${path}/cancel`,
+      back: path,
+    });
+  }
+
+  @Post('cancel')
+  @TakesForm()
+  @RequiresOperation('cancelAnnouncement')
+  async cancel(
+    @CurrentStore() store: EnteredStore,
+    @ConsoleContext() context: CommandContext,
+    @Param('id') id: string,
+    @Req() request: FastifyRequest,
+    @Res() reply: FastifyReply,
+  ): Promise<void> {
+    const command = new CancelAnnouncement(context, parsePathId(id));
+    await this.execute(request, reply, store, { id: command.id, done: 'cancelled' }, () =>
+      this.commands.execute(command),
+    );
+  }
+
+  /** Executes what a form asks for, and shows the message with what came of it. */
+  private async execute(
+    request: FastifyRequest,
+    reply: FastifyReply,
+    store: EnteredStore,
+    { id, done, sendAt }: { id: number; done: string; sendAt?: string },
+    execute: () => Promise<AnnouncementJson>,
+  ): Promise<void> {
+    const current = await this.announcements.get(store.id, id);
+    try {
+      await execute();
+      await this.pages.redirect(reply, `${buildAnnouncementsPath(store)}/${id}?done=${done}`);
+    } catch (error) {
+      const rejection = describeRejection(error, this.pages.localize(request));
+      await this.send(request, reply, store, current, {
+        ...rejection,
+        ...(sendAt !== undefined && { sendAt }),
+      });
+    }
+  }
+
+  private async send(
+    request: FastifyRequest,
+    reply: FastifyReply,
+    store: EnteredStore,
+    current: AnnouncementJson,
+    { done, after, sendAt, errors, errorText = '' }: DetailState,
+  ): Promise<void> {
+    const localization = this.pages.localize(request);
+    const t = localization.t.messagePages;
+    const base = `${buildAnnouncementsPath(store)}/${current.id}`;
+    const { minute } = await this.times.createFormats(store.id, localization.locale);
+    const zone = await this.times.getTimeZone(store.id);
+    const { state, send_at, channels } = current;
+    const isOpen = state === 'draft' || state === 'scheduled';
+    const reach = isOpen ? await this.count(current) : null;
+    await this.pages.send(request, reply, {
+      view,
+      title: current.title,
+      status: errors === undefined ? 200 : 422,
+      styles: [MESSAGE_STYLE],
+      data: {
+        base,
+        list: buildAnnouncementsPath(store),
+        title: current.title,
+        state: t.states[state],
+        mood: getAnnouncementMood(state),
+        when: describeTime(current, minute, t.detail),
+        done: findDone(done, t.detail.done),
+        isOpen,
+        sendAt: sendAt ?? (send_at === null ? '' : renderLocalTime(new Date(send_at), zone)),
+        sendAtHint: t.detail.sendAtHint(zone),
+        quiet: await this.stores.describeQuietHours(store.id, localization),
+        errors: errors ?? {},
+        errorText,
+        reach: reach && toReachView(reach, channels, null, localization),
+        preview: await this.stores.createPreview(store.id, current, localization),
+        recipients: isOpen
+          ? null
+          : createRecipientsView(
+              await this.announcements.listRecipients(store.id, current.id, null, {
+                after: parseCursor(after),
+                limit: RECIPIENT_PAGE_SIZE + 1,
+              }),
+              { base, accountId: store.id, after, key: 'customerId', time: minute },
+              localization,
+            ),
+      },
+    });
+  }
+
+  private count(current: AnnouncementJson) {
+    const audience = {
+      cardId: current.card_id,
+      minStamps: current.min_stamps,
+      birthdayMonth: current.birthday_month,
+      inactiveSince: current.inactive_since,
+    };
+    return this.audiences.preview(current.account_id, audience, current.channels);
+  }
+}
+
+function describeTime(
+  { state, send_at }: AnnouncementJson,
+  minute: (time: Date) => string,
+  t: { sendsAt: (when: string) => string; sentAt: (when: string) => string },
+): string {
+  if (send_at === null) return '';
+  if (state === 'scheduled') return t.sendsAt(minute(new Date(send_at)));
+  return state === 'cancelled' ? '' : t.sentAt(minute(new Date(send_at)));
+}
+
+function findDone(done: unknown, texts: Record<string, string>): string {
+  return typeof done === 'string' && Object.hasOwn(texts, done) ? (texts[done] ?? '') : '';
+}

@@ -1,0 +1,212 @@
+import { RejectedError, type FieldErrors } from '#kernel/errors.js';
+import type { AnnouncementState } from '#announcements/announcement.js';
+import {
+  CHANNELS,
+  type HolderChannel,
+  type MessageReason,
+  type Reach,
+} from '#announcements/message-channel.js';
+import type { MessageRule } from '#announcements/message-rule.js';
+import { formatCount, type Localization } from '#translations/translations.js';
+
+/** A message to one customer. */
+type MessageRecipient = {
+  id: number;
+  customerId: number;
+  /** Null: they were erased. */
+  customerName: string | null;
+  channel: HolderChannel | null;
+  state: 'queued' | 'sent' | 'failed' | 'skipped';
+  reason: MessageReason | null;
+  dueAt: Date | null;
+  createdAt: Date;
+  finishedAt: Date | null;
+};
+
+export type Mood = '' | 'good' | 'bad';
+
+/** A number with its name. */
+type Figure = { label: string; value: string };
+
+/** The data of the part `message-reach`. */
+export type ReachView = {
+  title: string;
+  about: string;
+  figures: Figure[];
+  channels: Figure[];
+  whyNot: string;
+  reasons: string[];
+};
+
+/** The data of the part `message-preview`. */
+export type PreviewView = {
+  store: string;
+  title: string;
+  text: string;
+  channels: readonly HolderChannel[];
+};
+
+export type RecipientLine = {
+  customer: string;
+  /** The page of the customer; null once they are erased. */
+  path: string | null;
+  channel: string;
+  state: string;
+  mood: Mood;
+  why: string;
+  when: string;
+};
+
+/** The data of the part `message-recipients`. */
+export type RecipientsView = {
+  lines: RecipientLine[];
+  more: string | null;
+  first: string | null;
+};
+
+/** A box of a form. */
+export type ChannelBox = {
+  name: HolderChannel;
+  label: string;
+  hint: string;
+  checked: boolean;
+};
+
+const STATE_MOODS: Record<MessageRecipient['state'], Mood> = {
+  queued: '',
+  sent: 'good',
+  failed: 'bad',
+  skipped: '',
+};
+
+export function getAnnouncementMood(state: AnnouncementState): Mood {
+  if (state === 'sent') return 'good';
+  return state === 'cancelled' ? 'bad' : '';
+}
+
+/** @param days null: now */
+export function toReachView(
+  reach: Reach,
+  channels: readonly HolderChannel[],
+  days: number | null,
+  { t: { messagePages: t }, locale }: Localization,
+): ReachView {
+  const numbers = new Intl.NumberFormat(locale);
+  const { people, reached, byChannel, reasons } = reach;
+  return {
+    title: days === null ? t.reach.title : t.reach.pastTitle(numbers.format(days)),
+    about: days === null ? '' : t.reach.past,
+    figures: [
+      { label: t.reach.people, value: numbers.format(people) },
+      { label: t.reach.reached, value: numbers.format(reached) },
+      { label: t.reach.unreached, value: numbers.format(people - reached) },
+    ],
+    channels: channels.map((channel) => ({
+      label: t.channels[channel],
+      value: numbers.format(byChannel[channel]),
+    })),
+    whyNot: t.reach.whyNot,
+    reasons: reasons.map((one) =>
+      t.reach.reason(t.channels[one.channel], t.reasons[one.reason], numbers.format(one.people)),
+    ),
+  };
+}
+
+/** @param customers the path of the list of customers @param time formats a time */
+export function toRecipientLine(
+  one: MessageRecipient,
+  customers: string,
+  time: (at: Date) => string,
+  { t: { messagePages: t } }: Localization,
+): RecipientLine {
+  const { customerName, channel, state, reason, finishedAt, dueAt, createdAt } = one;
+  return {
+    customer: customerName ?? t.recipients.erased,
+    path: customerName === null ? null : `${customers}/${one.customerId}`,
+    channel: channel === null ? '' : t.channels[channel],
+    state: t.recipients.states[state],
+    mood: STATE_MOODS[state],
+    why: reason === null ? '' : t.reasons[reason],
+    when: time(finishedAt ?? dueAt ?? createdAt),
+  };
+}
+
+/** How many recipients a page shows. */
+export const RECIPIENT_PAGE_SIZE = 50;
+
+/** Parses the id after which a list goes on. */
+export function parseCursor(after: unknown): number[] | null {
+  return typeof after === 'string' && /^\d{1,15}$/.test(after) ? [Number(after)] : null;
+}
+
+/**
+ * Creates a page of recipients, one of which may be beyond it.
+ * @param place.base the path of the page @param place.key what the list is ordered by
+ */
+export function createRecipientsView(
+  recipients: readonly MessageRecipient[],
+  place: {
+    base: string;
+    accountId: number;
+    after: unknown;
+    key: 'customerId' | 'id';
+    time: (at: Date) => string;
+  },
+  localization: Localization,
+): RecipientsView {
+  const { base, accountId, after, key, time } = place;
+  const visible = recipients.slice(0, RECIPIENT_PAGE_SIZE);
+  const customers = `/app/stores/${accountId}/customers`;
+  const last = visible.at(-1);
+  const hasMore = recipients.length > RECIPIENT_PAGE_SIZE && last !== undefined;
+  return {
+    lines: visible.map((one) => toRecipientLine(one, customers, time, localization)),
+    more: hasMore ? `${base}?after=${last[key]}#recipients` : null,
+    first: parseCursor(after) === null ? null : `${base}#recipients`,
+  };
+}
+
+export function formatSent(
+  { sent, people }: { sent: number; people: number },
+  { t: { messagePages: t }, locale }: Localization,
+): string {
+  if (people === 0) return '';
+  const numbers = new Intl.NumberFormat(locale);
+  return t.announcements.sentOf(numbers.format(sent), numbers.format(people));
+}
+
+/** Says what a rule does, such as "1 stamp away from a reward". */
+export function describeRule(
+  { kind, threshold }: Pick<MessageRule, 'kind' | 'threshold'>,
+  localization: Localization,
+): string {
+  return formatCount(
+    localization.t.messagePages.rules.describe[kind],
+    threshold ?? 0,
+    localization,
+  );
+}
+
+export function listChannelBoxes(
+  chosen: readonly HolderChannel[],
+  { t: { messagePages: t } }: Localization,
+): ChannelBox[] {
+  const order = [...new Set([...chosen, ...CHANNELS])];
+  return order.map((name) => ({
+    name,
+    label: t.channels[name],
+    hint: t.channelHints[name],
+    checked: chosen.includes(name),
+  }));
+}
+
+/** Says why a form was refused. @throws every other error */
+export function describeRejection(
+  error: unknown,
+  { t: { messagePages: t } }: Localization,
+): { errors: FieldErrors; errorText: string } {
+  if (!(error instanceof RejectedError)) throw error;
+  const { base = [], ...errors } = error.errors;
+  if (error.code === 'limit_reached') return { errors, errorText: t.form.limitReached };
+  return { errors, errorText: [...base, error.resolution ?? ''].filter(Boolean).join('\n') };
+}

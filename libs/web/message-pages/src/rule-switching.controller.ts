@@ -1,0 +1,207 @@
+import { Body, Controller, Get, Param, Post, Query, Req, Res } from '@nestjs/common';
+import { CommandBus } from '@nestjs/cqrs';
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import type { CommandContext } from '#kernel/aggregate.js';
+import { TakesForm, type Form } from '#http/form-bodies.js';
+import { parsePathId } from '#http/path.js';
+import { Throttle } from '#http/throttle.js';
+import { DeleteMessageRule, UpdateMessageRule } from '#announcements/message-rule.commands.js';
+import type { RuleOccasion } from '#announcements/message-rule.dto.js';
+import { MessageRulesService } from '#announcements/message-rules.service.js';
+import { RuleReaches } from '#announcements/rule-reaches.service.js';
+import {
+  ConsoleContext,
+  CurrentStore,
+  RequiresOperation,
+  type EnteredStore,
+} from '#pages/current-user.js';
+import { Pages } from '#pages/pages.service.js';
+import { StoreTimes } from '#pages/store-times.service.js';
+import { loadView } from '#pages/view.js';
+import type { Localization } from '#translations/translations.js';
+import { MESSAGE_STYLE, MessageStores } from './message-stores.service.js';
+import {
+  createRecipientsView,
+  describeRule,
+  parseCursor,
+  RECIPIENT_PAGE_SIZE,
+  toReachView,
+  type PreviewView,
+  type ReachView,
+  type RecipientsView,
+} from './message-views.js';
+import { buildRulesPath } from './rule-pages.controller.js';
+
+/** The days that the page of a rule looks back. */
+const DAYS = 30;
+const MAX_OCCASIONS = 10;
+
+type OccasionLine = { customer: string; path: string | null; when: string; channel: string };
+
+type RuleData = {
+  base: string;
+  list: string;
+  title: string;
+  about: string;
+  enabled: boolean;
+  done: string;
+  quiet: string;
+  reach: ReachView;
+  byDay: { day: string; people: string; share: number }[];
+  occasions: OccasionLine[];
+  preview: PreviewView;
+  recipients: RecipientsView;
+};
+
+const view = loadView<RuleData>(import.meta.url, './views/rule.eta');
+const PER_MINUTE = { default: { limit: 30, ttl: 60_000 } };
+
+/** Serves the page of a rule: whom it would have reached, and its switch. */
+@Controller('app/stores/:account_id/messages/rules/:id')
+export class RuleSwitchingController {
+  constructor(
+    private readonly pages: Pages,
+    private readonly rules: MessageRulesService,
+    private readonly reaches: RuleReaches,
+    private readonly stores: MessageStores,
+    private readonly times: StoreTimes,
+    private readonly commands: CommandBus,
+  ) {}
+
+  @Get()
+  @RequiresOperation('getMessageRule')
+  @Throttle(PER_MINUTE)
+  async show(
+    @CurrentStore() store: EnteredStore,
+    @Param('id') path: string,
+    @Query() { done, after }: { done?: unknown; after?: unknown },
+    @Req() request: FastifyRequest,
+    @Res() reply: FastifyReply,
+  ): Promise<void> {
+    const id = parsePathId(path);
+    const rule = await this.rules.getRule(store.id, id);
+    const localization = this.pages.localize(request);
+    const t = localization.t.messagePages.rules;
+    const base = `${buildRulesPath(store)}/${id}`;
+    const { minute } = await this.times.createFormats(store.id, localization.locale);
+    const reach = await this.reaches.count(store.id, id, DAYS);
+    const occasions = await this.reaches.list(rule, DAYS, { after: null, limit: MAX_OCCASIONS });
+    const recipients = await this.rules.listRecipients(store.id, id, null, {
+      after: parseCursor(after),
+      limit: RECIPIENT_PAGE_SIZE + 1,
+    });
+    await this.pages.send(request, reply, {
+      view,
+      title: rule.title,
+      styles: [MESSAGE_STYLE],
+      data: {
+        base,
+        list: buildRulesPath(store),
+        title: rule.title,
+        about: describeRule(rule, localization),
+        enabled: rule.enabled,
+        done: findDone(done, t.done),
+        quiet: await this.stores.describeQuietHours(store.id, localization),
+        reach: toReachView(reach, rule.channels, DAYS, localization),
+        byDay: toDays(reach.byDay, localization),
+        occasions: occasions.map((one) => toOccasionLine(one, store, minute, localization)),
+        preview: await this.stores.createPreview(store.id, rule, localization),
+        recipients: createRecipientsView(
+          recipients,
+          { base, accountId: store.id, after, key: 'id', time: minute },
+          localization,
+        ),
+      },
+    });
+  }
+
+  @Post('switch')
+  @TakesForm()
+  @RequiresOperation('updateMessageRule')
+  @Throttle(PER_MINUTE)
+  async switch(
+    @CurrentStore() store: EnteredStore,
+    @ConsoleContext() context: CommandContext,
+    @Param('id') path: string,
+    @Body() form: Form,
+    @Res() reply: FastifyReply,
+  ): Promise<void> {
+    const id = parsePathId(path);
+    const enabled = form['enabled'] === 'yes';
+    await this.commands.execute(new UpdateMessageRule(context, id, { enabled }));
+    const done = enabled ? 'on' : 'off';
+    await this.pages.redirect(reply, `${buildRulesPath(store)}/${id}?done=${done}`);
+  }
+
+  @Get('delete')
+  @RequiresOperation('deleteMessageRule')
+  async askToDelete(
+    @CurrentStore() store: EnteredStore,
+    @Param('id') path: string,
+    @Req() request: FastifyRequest,
+    @Res() reply: FastifyReply,
+  ): Promise<void> {
+    const rule = await this.rules.getRule(store.id, parsePathId(path));
+    const t = this.pages.localize(request).t.messagePages.rules;
+    const base = `${buildRulesPath(store)}/${rule.id}`;
+    await this.pages.sendConfirmation(request, reply, {
+      question: t.askRemove,
+      about: rule.title,
+      text: t.askRemoveText,
+      yes: t.removeYes,
+      no: t.removeNo,
+      action: `${base}/delete`,
+      back: base,
+    });
+  }
+
+  @Post('delete')
+  @TakesForm()
+  @RequiresOperation('deleteMessageRule')
+  async delete(
+    @CurrentStore() store: EnteredStore,
+    @ConsoleContext() context: CommandContext,
+    @Param('id') path: string,
+    @Res() reply: FastifyReply,
+  ): Promise<void> {
+    await this.commands.execute(new DeleteMessageRule(context, parsePathId(path)));
+    await this.pages.redirect(reply, `${buildRulesPath(store)}?done=removed`);
+  }
+}
+
+function toOccasionLine(
+  { customerId, customerName, at, channel }: RuleOccasion,
+  { id }: EnteredStore,
+  minute: (time: Date) => string,
+  { t: { messagePages: t } }: Localization,
+): OccasionLine {
+  return {
+    customer: customerName ?? t.recipients.erased,
+    path: customerName === null ? null : `/app/stores/${id}/customers/${customerId}`,
+    when: minute(at),
+    channel: channel === null ? t.reach.unreached : t.channels[channel],
+  };
+}
+
+/** @param byDay only days with somebody, as YYYY-MM-DD */
+function toDays(
+  byDay: readonly { day: string; people: number }[],
+  { locale }: Localization,
+): RuleData['byDay'] {
+  const numbers = new Intl.NumberFormat(locale);
+  const days = new Intl.DateTimeFormat(locale, {
+    day: 'numeric',
+    month: 'short',
+    timeZone: 'UTC',
+  });
+  const max = Math.max(1, ...byDay.map(({ people }) => people));
+  return byDay.map(({ day, people }) => ({
+    day: days.format(new Date(`${day}T00:00:00Z`)),
+    people: numbers.format(people),
+    share: people / max,
+  }));
+}
+
+function findDone(done: unknown, texts: Record<string, string>): string {
+  return typeof done === 'string' && Object.hasOwn(texts, done) ? (texts[done] ?? '') : '';
+}
