@@ -56,7 +56,7 @@ const PRONOUNS: Record<string, Record<AddressForm, RegExp>> = {
 const VERBS: Record<string, Record<AddressForm, RegExp>> = {
   de: {
     informal: word(
-      'öffne|nutze|gib|zeige?|scanne?|geh|wähle?|trag|hol|hast|bist|kannst|möchtest|bekommst|brauchst|warst',
+      'öffne|nutze|gib|zeige?|scanne?|geh|wähle?|trag|hol|hast|bist|kannst|möchtest|bekommst|brauchst|warst|darfst',
     ),
     formal: word('(?:öffnen|nutzen|geben|zeigen|scannen|holen) Sie'),
   },
@@ -69,11 +69,11 @@ const VERBS: Record<string, Record<AddressForm, RegExp>> = {
   },
   es: {
     informal: word(
-      'eres|tienes|tenías|recibes|fuiste|comienzas|disfrutes|puedes|quieres|enviarte',
+      'eres|tienes|tenías|recibes|fuiste|comienzas|disfrutes|puedes|quieres|enviarte|escribirte|aceptaste',
       'muestra|di|pide|añádela|guarda|inténtalo|toca|abre|ábrela|escanea|úsala|compartas|lleva|deja|escribe|revisa|empieza|léelos|envía|pregunta|reúne|consigue',
     ),
     formal: word(
-      'es usted|tiene|tenía|recibe|fue|comienza|disfrute|puede ver|quiere|enviarle',
+      'es usted|tiene|tenía|recibe|fue|comienza|disfrute|puede ver|quiere|enviarle|escribirle|aceptó',
       'muestre|diga|pida|añádala|guarde|inténtelo|toque|abra|ábrala|escanee|úsela|comparta|lleve|deje|escriba|revise|empiece|léalos|envíe|pregunte|reúna|consiga',
     ),
   },

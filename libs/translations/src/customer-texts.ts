@@ -17,6 +17,7 @@ export const CUSTOMER_SECTIONS = [
   'applePass',
   'googlePass',
   'cardMessage',
+  'holderMessages',
   'signup',
   'poster',
 ] as const satisfies readonly (keyof Translations)[];

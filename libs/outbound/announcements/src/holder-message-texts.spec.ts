@@ -6,6 +6,7 @@ const MESSAGE: HolderMessage = {
   text: 'We are back\non Tuesday.',
   store: 'Corner\nCafé',
   locale: 'de-DE',
+  addressForm: null,
   link: 'https://cards.example/passes/0a',
   logo: null,
 };
@@ -19,6 +20,9 @@ it('renders a mail in the name of the store, which says why it came and how to s
   });
   expect(mail.text).toContain('weil du eine Karte von Corner Café hast');
   expect(mail.text).toContain('https://cards.example/passes/0a/messages');
+  expect(renderHolderMail({ ...MESSAGE, addressForm: 'formal' }).text).toContain(
+    'weil Sie eine Karte von Corner Café haben',
+  );
   expect(mail.html).toContain('Closed on &lt;b&gt;Monday&lt;/b&gt;');
   expect(mail.html).toContain('href="https://cards.example/passes/0a/messages"');
 });

@@ -2,16 +2,14 @@ import { loadTemplate } from '#kernel/templates.js';
 import { toSingleLine } from '#messages/card-message-texts.js';
 import { toPlainText } from '#messages/gsm-7.js';
 import type { Mail } from '#messages/mail.js';
-import { getTranslations } from '#translations/translations.js';
+import { getCustomerTranslations, type CustomerLanguage } from '#translations/translations.js';
 
 /** What a message is rendered from. */
-export type HolderMessage = {
+export type HolderMessage = CustomerLanguage & {
   title: string;
   text: string;
   /** The name that the store shows to people. */
   store: string;
-  /** The store's locale, a BCP 47 tag. */
-  locale: string;
   /** The page of the card; that which stops messages is below it. */
   link: string;
   /** The address of the store's logo; null without one. */
@@ -32,9 +30,9 @@ export function getStopLink(link: string): string {
 
 /** Renders a mail in the store's name, as text and as HTML. */
 export function renderHolderMail(message: HolderMessage): Omit<Mail, 'to'> {
-  const { title, text, locale, link, logo } = message;
+  const { title, text, link, logo } = message;
   const store = toSingleLine(message.store);
-  const { t: translations, locale: lang } = getTranslations(locale);
+  const { t: translations, locale: lang } = getCustomerTranslations(message);
   const t = translations.holderMessages;
   const subject = toSingleLine(title);
   const stopLink = getStopLink(link);
@@ -60,7 +58,8 @@ export function renderHolderMail(message: HolderMessage): Omit<Mail, 'to'> {
 }
 
 /** Renders an SMS, of as many segments as it takes. */
-export function renderHolderSms({ store, text, locale, link }: HolderMessage): string {
-  const t = getTranslations(locale).t.holderMessages;
+export function renderHolderSms(message: HolderMessage): string {
+  const { store, text, link } = message;
+  const t = getCustomerTranslations(message).t.holderMessages;
   return toPlainText(t.sms(toSingleLine(store), toSingleLine(text), getStopLink(link)));
 }

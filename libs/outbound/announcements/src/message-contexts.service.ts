@@ -3,6 +3,7 @@ import { Pool } from 'pg';
 import type { Actor } from '#kernel/aggregate.js';
 import { Config } from '#configuration/config.js';
 import { query } from '#database/connection.js';
+import type { CustomerLanguage } from '#translations/translations.js';
 import type { Account } from '#accounts/account.js';
 import { toStoreLogoUrl } from '#accounts/account.dto.js';
 import { listSmsCountries } from '#accounts/sms-countries.js';
@@ -11,7 +12,7 @@ import { renderSuits } from './reachability.js';
 import { IS_STILL_TRUE } from './rule-occasions.js';
 
 /** What a message is sent with, as it is now. */
-export type MessageContext = {
+export type MessageContext = CustomerLanguage & {
   title: string;
   text: string;
   channels: HolderChannel[];
@@ -25,7 +26,6 @@ export type MessageContext = {
   customerCardId: number | null;
   cardId: number | null;
   store: string;
-  locale: string;
   timeZone: string;
   logo: string | null;
   smsCountries: string[];
@@ -87,6 +87,7 @@ export class MessageContexts {
       cardId: row.card_id,
       store: row.store,
       locale: row.locale,
+      addressForm: account.addressForm,
       timeZone: row.time_zone,
       logo: account.logo && toStoreLogoUrl(this.config.publicUrl, account.logo, '@mail'),
       smsCountries: listSmsCountries(account),

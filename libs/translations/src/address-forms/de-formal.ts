@@ -15,4 +15,11 @@ export const deFormal: CustomerTextChanges = {
       `Sie bekommen diese E-Mail, weil Ihre Adresse für eine Stempelkarte von ${store} angegeben wurde. Falls Sie das nicht waren, brauchen Sie nichts zu tun.`,
     sms: (store, link) => `Ihre Stempelkarte von ${store}: ${link}`,
   },
+  holderMessages: {
+    why: (store) => `Diese Nachricht kommt, weil Sie eine Karte von ${store} haben.`,
+    page: {
+      on: 'Das Geschäft darf Ihnen schreiben: auf der Karte im Wallet, in diesem Browser und, wenn Sie zugestimmt haben, per E-Mail oder SMS.',
+      off: 'Sie bekommen keine Nachrichten mehr von diesem Geschäft. Ihre Karte und Ihre Stempel bleiben, wie sie sind.',
+    },
+  },
 };

@@ -49,6 +49,14 @@ export const esInformal: CustomerTextChanges = {
       `Recibes este correo porque alguien indicó tu dirección para una tarjeta de sellos de ${store}. Si no fuiste tú, no tienes que hacer nada.`,
     sms: (store, link) => `Tu tarjeta de sellos de ${store}: ${link}`,
   },
+  holderMessages: {
+    open: 'Abrir tu tarjeta',
+    why: (store) => `Recibes este mensaje porque tienes una tarjeta de ${store}.`,
+    page: {
+      on: 'La tienda puede escribirte: en la tarjeta de tu Wallet, en este navegador y, si lo aceptaste, por correo o SMS.',
+      off: 'Ya no recibes mensajes de esta tienda. Tu tarjeta y tus sellos siguen igual.',
+    },
+  },
   signup: {
     intro: (card) => `Lleva «${card}» en tu teléfono, sin aplicación.`,
     welcome: (text, count) => `Comienzas con ${stamps(text, count)}.`,

@@ -44,6 +44,14 @@ export const frInformal: CustomerTextChanges = {
       `Tu reçois cet e-mail parce que ton adresse a été indiquée pour une carte de fidélité ${store}. Si ce n’était pas toi, tu n’as rien à faire.`,
     sms: (store, link) => `Ta carte de fidélité ${store} : ${link}`,
   },
+  holderMessages: {
+    open: 'Ouvrir ta carte',
+    why: (store) => `Tu reçois ce message car tu as une carte de ${store}.`,
+    page: {
+      on: 'Le commerce peut t’écrire : sur la carte de ton Wallet, dans ce navigateur et, si tu l’as accepté, par e-mail ou SMS.',
+      off: 'Tu ne recevras plus de messages de ce commerce. Ta carte et tes tampons ne changent pas.',
+    },
+  },
   signup: {
     intro: (card) => `Reçois « ${card} » sur ton téléphone, sans application.`,
     welcome: (text, count) => `Tu commences avec ${stamps(text, count)}.`,

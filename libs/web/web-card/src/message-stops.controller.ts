@@ -8,7 +8,7 @@ import { Throttle } from '#http/throttle.js';
 import { PassContents } from '#passes/pass-contents.service.js';
 import { Pages } from '#pages/pages.service.js';
 import { loadView } from '#pages/view.js';
-import { getTranslations } from '#translations/translations.js';
+import { getCustomerTranslations } from '#translations/translations.js';
 import { WebCards } from './web-cards.service.js';
 
 const view = loadView<
@@ -41,7 +41,7 @@ export class MessageStopsController {
       text: 'select from message_stops where customer_card_id = $1',
       values: [id],
     });
-    const { t: translations, locale: lang } = getTranslations(content.locale);
+    const { t: translations, locale: lang } = getCustomerTranslations(content);
     const t = translations.holderMessages.page;
     const title = t.title(content.storeName);
     await this.pages.sendPublic(reply, {
