@@ -217,7 +217,7 @@ describe('an announcement', () => {
       const readExport = async () =>
         JSON.stringify((await store.get<object>(`${customer}/export`)).body);
       expect(await readExport()).toContain('We are back on Tuesday.');
-      expect((await store.send('DELETE', customer)).status).toBe(204);
+      expect((await store.post(`${customer}/erase`)).status).toBe(204);
       await waitForEntries(store, reader.id, 1);
       expect(await readExport()).not.toContain('We are back on Tuesday.');
     },
