@@ -25,9 +25,18 @@ const OTHER = 0.9;
 
 const SEGMENTER = new Intl.Segmenter(undefined, { granularity: 'grapheme' });
 
-/** Estimates the width of one line. @param size of the font in points */
+/** No phone has room for a line of more. */
+const MAX_LENGTH = 128;
+const ONLY_ASCII = /^[\x20-\x7e]*$/;
+
+/** Estimates the width of one line; endless for a long one. @param size of the font in points */
 export function measureText(text: string, size: number): number {
+  if (text.length > MAX_LENGTH) return Infinity;
   let ems = 0;
+  if (ONLY_ASCII.test(text)) {
+    for (let i = 0; i < text.length; i++) ems += ASCII[text.charCodeAt(i) - FIRST_ASCII] ?? 0;
+    return ems * size;
+  }
   for (const { segment } of SEGMENTER.segment(text)) ems += measureCharacter(segment);
   return ems * size;
 }

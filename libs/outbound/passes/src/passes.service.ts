@@ -5,7 +5,7 @@ import { query } from '#database/connection.js';
 import type { CustomerCard } from '#stamping/customer-card.js';
 import type { Installation } from './wallet-state.dto.js';
 import { PASS_HOLDERS } from './pass-holders.js';
-import type { WrittenNotice } from './pass-notice.js';
+import type { NoticeText, PassNotice, WrittenNotice } from './pass-notice.js';
 
 export type Pass = {
   customerCardId: number;
@@ -30,7 +30,7 @@ type PassRow = {
   changed_at: Date;
   balance_tag: string;
   notice_tag: string;
-  notice: WrittenNotice | null;
+  notice: (PassNotice & Partial<NoticeText>) | null;
   is_new: boolean;
 };
 
@@ -230,7 +230,8 @@ function toPass(row: PassRow): Pass {
     changedAt: row.changed_at,
     balanceTag: Number(row.balance_tag),
     noticeTag: Number(row.notice_tag),
-    notice: row.notice,
+    // Earlier builds stored notices without a text.
+    notice: row.notice && { text: null, hasCount: false, isOwn: false, ...row.notice },
     isNew: row.is_new,
   };
 }
