@@ -163,7 +163,7 @@ describe('the button of the wallet', () => {
     for (const [barcode_format, expected] of [
       [
         'code128',
-        /<svg class="qr bars" role="img" aria-label="Barcode of the card \w{8}" viewBox="0 0 143 50"/,
+        /<svg class="qr bars" preserveAspectRatio="none" role="img" aria-label="Barcode of the card \w{8}" viewBox="0 0 143 50"/,
       ],
       [
         'pdf417',

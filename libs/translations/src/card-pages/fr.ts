@@ -131,12 +131,13 @@ export const cardPages: Translations['cardPages'] = {
   rewardMessageHint: 'Par exemple « {reward} : on vous attend ! »',
   redemptionMessage: 'Après l’utilisation',
   barcode: 'Code-barres',
-  barcodeHint: 'Choisissez ce que lit votre lecteur. La plupart lisent les codes QR.',
+  barcodeHint:
+    'La plupart des lecteurs lisent les codes QR. Choisissez Code 128 pour un lecteur sans caméra.',
   barcodes: {
     qr: 'Code QR',
     aztec: 'Aztec',
     pdf417: 'PDF417',
-    code128: 'Code 128, pour les lecteurs à une dimension',
+    code128: 'Code 128 (barres seules)',
   },
   limits: 'Limites et expiration',
   perRequest: 'Tampons au maximum en une fois',
