@@ -19,7 +19,8 @@ export function findMessageError(text: string, name: keyof CardMessages): string
   const placeholders: readonly string[] = PLACEHOLDERS[name];
   const inBraces = [...text.matchAll(IN_BRACES)].map(([, inner = '']) => inner);
   if (inBraces.every((inner) => placeholders.includes(inner))) return undefined;
-  return `may have only ${placeholders.map((one) => `{${one}}`).join(', ')} in braces`;
+  const names = placeholders.map((one) => `{${one}}`).join(', ');
+  return `may have only ${names} in braces`;
 }
 
 /** Tells whether the text says a number, so that it differs from stamp to stamp. */

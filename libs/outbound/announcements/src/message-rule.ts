@@ -29,10 +29,10 @@ export type MessageRule = RuleAttributes & {
   updatedAt: Date;
 };
 
-const MAX_THRESHOLDS: Record<Exclude<RuleKind, 'birthday'>, number> = {
-  stamps_away: 10,
-  reward_unused: 365,
-  inactive: 730,
+const THRESHOLDS: Record<Exclude<RuleKind, 'birthday'>, { max: number; error: string }> = {
+  stamps_away: { max: 10, error: 'must be from 1 to 10 stamps for stamps_away' },
+  reward_unused: { max: 365, error: 'must be from 1 to 365 days for reward_unused' },
+  inactive: { max: 730, error: 'must be from 1 to 730 days for inactive' },
 };
 
 /** @throws InvalidFieldsError when the threshold does not suit the kind */
@@ -45,10 +45,8 @@ function findThresholdError(kind: RuleKind, threshold: number | null): string | 
   if (kind === 'birthday') {
     return threshold === null ? undefined : 'must be null for birthdays';
   }
-  const max = MAX_THRESHOLDS[kind];
-  const unit = kind === 'stamps_away' ? 'stamps' : 'days';
-  if (threshold !== null && threshold >= 1 && threshold <= max) return undefined;
-  return `must be from 1 to ${max} ${unit} for ${kind}`;
+  const { max, error } = THRESHOLDS[kind];
+  return threshold !== null && threshold >= 1 && threshold <= max ? undefined : error;
 }
 
 /** Changes what is named. @throws InvalidFieldsError */

@@ -100,13 +100,10 @@ export const forms: FormTexts = {
     'is not a language tag': LANGUAGE,
     'must be a country': COUNTRY,
     'must name at least one channel': 'Bitte mindestens einen Weg wählen.',
-    'must be from 1 to {} stamps for stamps_away': (max = '') =>
-      `Bitte eine Zahl von 1 bis ${max} eingeben.`,
-    'must be from 1 to {} days for reward_unused': (max = '') =>
-      `Bitte eine Zahl von 1 bis ${max} eingeben.`,
-    'must be from 1 to {} days for inactive': (max = '') =>
-      `Bitte eine Zahl von 1 bis ${max} eingeben.`,
-    'must be within the next 365 days': 'Bitte eine Zeit innerhalb eines Jahres wählen.',
+    'must be from 1 to 10 stamps for stamps_away': 'Bitte eine Zahl von 1 bis 10 eingeben.',
+    'must be from 1 to 365 days for reward_unused': 'Bitte eine Zahl von 1 bis 365 eingeben.',
+    'must be from 1 to 730 days for inactive': 'Bitte eine Zahl von 1 bis 730 eingeben.',
+    'must be within the next {} days': () => 'Bitte eine Zeit innerhalb eines Jahres wählen.',
     'A store may send {} announcements in 24 hours': (max = '') =>
       `In 24 Stunden können nur ${max} Nachrichten gesendet werden.`,
     'Send it at another time': 'Bitte zu einer anderen Zeit senden.',

@@ -101,13 +101,10 @@ const texts = {
     'is not a language tag': 'Please choose a language.',
     'must be a country': 'Please choose a country.',
     'must name at least one channel': 'Please choose at least one channel.',
-    'must be from 1 to {} stamps for stamps_away': (max: string) =>
-      `Please enter a number from 1 to ${max}.`,
-    'must be from 1 to {} days for reward_unused': (max: string) =>
-      `Please enter a number from 1 to ${max}.`,
-    'must be from 1 to {} days for inactive': (max: string) =>
-      `Please enter a number from 1 to ${max}.`,
-    'must be within the next 365 days': 'Please choose a time within a year.',
+    'must be from 1 to 10 stamps for stamps_away': 'Please enter a number from 1 to 10.',
+    'must be from 1 to 365 days for reward_unused': 'Please enter a number from 1 to 365.',
+    'must be from 1 to 730 days for inactive': 'Please enter a number from 1 to 730.',
+    'must be within the next {} days': () => 'Please choose a time within a year.',
     'A store may send {} announcements in 24 hours': (max: string) =>
       `Only ${max} messages can be sent in 24 hours.`,
     'Send it at another time': 'Please send it at another time.',

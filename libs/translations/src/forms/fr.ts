@@ -100,13 +100,10 @@ export const forms: FormTexts = {
     'is not a language tag': LANGUAGE,
     'must be a country': COUNTRY,
     'must name at least one channel': 'Veuillez choisir au moins un canal.',
-    'must be from 1 to {} stamps for stamps_away': (max = '') =>
-      `Veuillez saisir un nombre de 1 à ${max}.`,
-    'must be from 1 to {} days for reward_unused': (max = '') =>
-      `Veuillez saisir un nombre de 1 à ${max}.`,
-    'must be from 1 to {} days for inactive': (max = '') =>
-      `Veuillez saisir un nombre de 1 à ${max}.`,
-    'must be within the next 365 days': 'Veuillez choisir un moment dans l’année qui vient.',
+    'must be from 1 to 10 stamps for stamps_away': 'Veuillez saisir un nombre de 1 à 10.',
+    'must be from 1 to 365 days for reward_unused': 'Veuillez saisir un nombre de 1 à 365.',
+    'must be from 1 to 730 days for inactive': 'Veuillez saisir un nombre de 1 à 730.',
+    'must be within the next {} days': () => 'Veuillez choisir un moment dans l’année qui vient.',
     'A store may send {} announcements in 24 hours': (max = '') =>
       `Seuls ${max} messages peuvent être envoyés en 24 heures.`,
     'Send it at another time': 'Veuillez l’envoyer à un autre moment.',
