@@ -224,14 +224,9 @@ export type AccountCounts = {
 /**
  * Returns the public address of a logo. It never shows anything else, and cannot be guessed.
  * @param publicUrl without a trailing slash
- * @param variant `@mail`: at most 320 by 100 pixels, to be seen on white
  */
-export function toStoreLogoUrl(
-  publicUrl: string,
-  logo: string,
-  variant: '' | '@mail' = '',
-): string {
-  return `${publicUrl}/img/store/${logo}${variant}.png`;
+export function toStoreLogoUrl(publicUrl: string, logo: string): string {
+  return `${publicUrl}/img/store/${logo}.png`;
 }
 
 /** @param personal whether it is the own store of the request's user @param publicUrl without a trailing slash */

@@ -13,7 +13,11 @@ import { Maintenance } from '#database/maintenance.service.js';
 import { CapOverrides } from '#event-store/commands/cap-overrides.service.js';
 import { KnownErasures } from '#event-store/personal-keys/known-erasures.js';
 import { RecordMessage } from '#customers/customer-messages.commands.js';
+import { CardMessageContents } from '#messages/card-message-contents.service.js';
+import { CardMessagePictures } from '#messages/card-message-pictures.service.js';
 import { CardMessages } from '#messages/card-messages.service.js';
+import type { MailOutcome } from '#messages/mail.js';
+import type { SmsOutcome } from '#messages/sms-response.js';
 import { judgeSmsNumber } from '#messages/sms-destination.js';
 import { SmsClient } from '#messages/sms.client.js';
 import { SmtpClient } from '#messages/smtp.client.js';
@@ -44,6 +48,13 @@ type Message = Job<QueuedMessage>;
 type Sending = { context: MessageContext; card: HolderCard };
 type PassItem = { message: Message; sending: Sending };
 
+/** Sends a message that is rendered. @param to an e-mail address or a phone number */
+type Send = (
+  to: string,
+  cut: AbortSignal,
+  mayBeSent: () => boolean,
+) => Promise<MailOutcome | SmsOutcome>;
+
 /** Why the channel cannot send a message to this customer. The next one is tried. */
 type Refusal = { kind: 'refused'; reason: MessageReason };
 
@@ -63,6 +74,8 @@ export class CustomerMessageSending {
     private readonly settings: MessageSettingsService,
     private readonly writer: PassMessageWriter,
     private readonly erasures: KnownErasures,
+    private readonly cardContents: CardMessageContents,
+    private readonly pictures: CardMessagePictures,
     private readonly smtp: SmtpClient,
     private readonly sms: SmsClient,
     private readonly cardMessages: CardMessages,
@@ -164,17 +177,14 @@ export class CustomerMessageSending {
   ): Promise<JobOutcome | void> {
     const to = await this.findAddress(message, sending);
     if ('kind' in to) return this.refuse(message, to.reason, channels);
+    const render = await this.prepare(message, sending);
+    if (!render) return this.queue.end(message, 'skipped', 'erased');
     if (!(await this.queue.handOver(message))) return;
     const read = { subjectId: message.customerId, readAt };
     const outcome = await this.erasures.send(
       read,
       () => performance.now(),
-      ({ erased, mayBeSent }) =>
-        this.send(message, sending, {
-          to: to.address,
-          cut: AbortSignal.any([cut, erased]),
-          mayBeSent,
-        }),
+      ({ erased, mayBeSent }) => render(to.address, AbortSignal.any([cut, erased]), mayBeSent),
     );
     if (!outcome) return this.queue.moveTo(message, new Date(getNowMs() + REWRITE_DELAY_MS));
     if (outcome.kind === 'failed') return outcome;
@@ -234,16 +244,24 @@ export class CustomerMessageSending {
     return { address };
   }
 
-  private send(
+  /**
+   * Renders a message, and returns what sends it.
+   * @returns undefined once the customer is erased
+   */
+  private async prepare(
     { uuid, channel }: Message,
     { context, card }: Sending,
-    { to, cut, mayBeSent }: { to: string; cut: AbortSignal; mayBeSent: () => boolean },
-  ) {
-    const link = `${this.config.publicUrl}/passes/${card.uuid}`;
-    const content = { ...context, link };
-    return channel === 'email'
-      ? this.smtp.send(uuid, { to, ...renderHolderMail(content) }, cut, mayBeSent)
-      : this.sms.send({ id: uuid, to, text: renderHolderSms(content) }, cut, mayBeSent);
+  ): Promise<Send | undefined> {
+    if (channel === 'sms') {
+      const link = `${this.config.publicUrl}/passes/${card.uuid}`;
+      const text = renderHolderSms({ ...context, link });
+      return (to, cut, mayBeSent) => this.sms.send({ id: uuid, to, text }, cut, mayBeSent);
+    }
+    const shown = await this.cardContents.find(card.id);
+    if (!shown) return undefined;
+    const pictures = await this.pictures.drawIfPossible(shown.pictured);
+    const mail = renderHolderMail(context, shown.content, pictures);
+    return (to, cut, mayBeSent) => this.smtp.send(uuid, { to, ...mail }, cut, mayBeSent);
   }
 
   /** Records a message in the history of its customer. Nobody's history has it once they are erased or merged. */

@@ -1,11 +1,9 @@
 import { Injectable } from '@nestjs/common';
 import { Pool } from 'pg';
 import type { Actor } from '#kernel/aggregate.js';
-import { Config } from '#configuration/config.js';
 import { query } from '#database/connection.js';
 import type { CustomerLanguage } from '#translations/translations.js';
 import type { Account } from '#accounts/account.js';
-import { toStoreLogoUrl } from '#accounts/account.dto.js';
 import { listSmsCountries } from '#accounts/sms-countries.js';
 import type { HolderChannel } from './message-channel.js';
 import { renderSuits } from './reachability.js';
@@ -27,7 +25,6 @@ export type MessageContext = CustomerLanguage & {
   cardId: number | null;
   store: string;
   timeZone: string;
-  logo: string | null;
   smsCountries: string[];
 };
 
@@ -66,10 +63,7 @@ const FIND = {
 /** Finds what messages are sent with. */
 @Injectable()
 export class MessageContexts {
-  constructor(
-    private readonly pool: Pool,
-    private readonly config: Config,
-  ) {}
+  constructor(private readonly pool: Pool) {}
 
   async find(messageId: number): Promise<MessageContext | undefined> {
     const [row] = await query<ContextRow>(this.pool, { ...FIND, values: [messageId] });
@@ -89,7 +83,6 @@ export class MessageContexts {
       locale: row.locale,
       addressForm: account.addressForm,
       timeZone: row.time_zone,
-      logo: account.logo && toStoreLogoUrl(this.config.publicUrl, account.logo, '@mail'),
       smsCountries: listSmsCountries(account),
     };
   }

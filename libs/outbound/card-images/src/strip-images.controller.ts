@@ -9,7 +9,7 @@ import { isLogoSize, StripImages } from './strip-images.service.js';
 const STRIP_FILE = /^(?<filled>0|[1-9]\d?)@(?<size>\w+)[.]png$/;
 const LOGO_FILE = /^(?<hash>\w+)[.]png$/;
 const PLAIN_FILE = /^(?<name>[\w@]+)[.]png$/;
-const STORE_FILE = /^(?<picture>[0-9a-f]{64})(?<variant>@mail)?[.]png$/;
+const STORE_FILE = /^(?<picture>[0-9a-f]{64})[.]png$/;
 const HASH = /^[0-9a-f]{32}$/;
 
 /**
@@ -61,13 +61,9 @@ export class StripImagesController {
     @Req() request: FastifyRequest,
     @Res() reply: FastifyReply,
   ): Promise<void> {
-    const { picture, variant } = STORE_FILE.exec(file)?.groups ?? {};
+    const { picture } = STORE_FILE.exec(file)?.groups ?? {};
     if (picture === undefined) throw notFound(reply);
-    await sendPng(request, reply, () =>
-      variant === undefined
-        ? this.images.findStoreLogo(picture)
-        : this.images.findMailLogo(picture),
-    );
+    await sendPng(request, reply, () => this.images.findStoreLogo(picture));
   }
 }
 

@@ -5,14 +5,13 @@ import { Config } from '#configuration/config.js';
 import { getErrorMessage } from '#kernel/errors.js';
 import { copyToKeep, countKeptBytes } from '#kernel/kept-bytes.js';
 import { query } from '#database/connection.js';
-import { createLogoDesign, LOGO_SIZES, type LogoDesign, type LogoSize } from './logo-design.js';
+import { LOGO_SIZES, type LogoDesign, type LogoSize } from './logo-design.js';
 import { LogoRenderer } from './logo-renderer.service.js';
 import { hashDesign, type IconSize, type StripDesign, type StripSize } from './strip-design.js';
 import { StripRenderer, type StripImage } from './strip-renderer.service.js';
 
 const MB = 1024 * 1024;
 const MEMORY_CACHE_BYTES = 32 * MB;
-const MAIL_GROUND = '#FFFFFF';
 const MAX_REMEMBERED_DESIGNS = 10_000;
 /** After adding so much to the table, or a quarter of its limit, a process checks whether it is too large. */
 const MAX_PRUNE_INTERVAL_BYTES = 32 * MB;
@@ -98,18 +97,6 @@ export class StripImages {
       values: [picture],
     });
     return row?.png;
-  }
-
-  /** Finds a logo as mails show it, on white. @param picture its SHA-256 in hex */
-  async findMailLogo(picture: string): Promise<Buffer | undefined> {
-    const [row] = await query<{ account_id: number }>(this.pool, {
-      name: 'logos_store',
-      text: 'select account_id from pictures where hash = $1 limit 1',
-      values: [picture],
-    });
-    if (!row) return undefined;
-    const hash = await this.remember(row.account_id, createLogoDesign(picture, MAIL_GROUND));
-    return this.findLogoPng(hash, 'wide@2x');
   }
 
   private fetchImage(name: string, context: ImageRequest): Promise<Buffer | undefined> {

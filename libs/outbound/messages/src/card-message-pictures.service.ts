@@ -1,4 +1,5 @@
-import { Injectable } from '@nestjs/common';
+import { Injectable, Logger } from '@nestjs/common';
+import { getErrorMessage } from '#kernel/errors.js';
 import { createLogoDesign } from '#card-images/logo-design.js';
 import { countFilledStamps, createStripDesign } from '#card-images/strip-design.js';
 import { StripImages } from '#card-images/strip-images.service.js';
@@ -21,10 +22,24 @@ export type PicturedCard = {
 /** Draws the pictures in e-mails: a card as it looks in a wallet, with the store's logo above the stamps. */
 @Injectable()
 export class CardMessagePictures {
+  private readonly log = new Logger('pictures in e-mails');
+
   constructor(private readonly images: StripImages) {}
 
-  /** @throws UnavailableError when too many images are waiting to be drawn */
-  async draw({ card, rewards, stampsCount, logo }: PicturedCard): Promise<CardPictures> {
+  /** @returns null when they cannot be drawn: what the e-mail says matters more */
+  async drawIfPossible(pictured: PicturedCard): Promise<CardPictures | null> {
+    try {
+      return await this.draw(pictured);
+    } catch (error) {
+      const reason = getErrorMessage(error);
+      this.log.warn(
+        `an e-mail about card ${pictured.card.id} is sent without pictures (${reason})`,
+      );
+      return null;
+    }
+  }
+
+  private async draw({ card, rewards, stampsCount, logo }: PicturedCard): Promise<CardPictures> {
     const design = createStripDesign(card, rewards);
     const hash = await this.images.remember(card.accountId, design);
     const strip = await this.images.findPng(hash, countFilledStamps(stampsCount, design), '2x');

@@ -1,6 +1,5 @@
 import { Injectable, Logger } from '@nestjs/common';
 import { Config } from '#configuration/config.js';
-import { getErrorMessage } from '#kernel/errors.js';
 import type { Job, JobOutcome } from '#database/job-queue.js';
 import type { JobHandler } from '#database/job-runner.js';
 import { CapOverrides } from '#event-store/commands/cap-overrides.service.js';
@@ -13,7 +12,7 @@ import {
   type CardMessageContent,
   type CardPictures,
 } from './card-message-texts.js';
-import { CardMessagePictures, type PicturedCard } from './card-message-pictures.service.js';
+import { CardMessagePictures } from './card-message-pictures.service.js';
 import { CardMessageContents, type FoundContent } from './card-message-contents.service.js';
 import { CardMessages, type QueuedMessage } from './card-messages.service.js';
 import { MessageMetrics } from './message-metrics.service.js';
@@ -87,7 +86,7 @@ export class CardMessageSending {
     const { messagesPerAddressPerDay } = this.config;
     if (!(await this.messages.countForAddress(message, route, messagesPerAddressPerDay))) return;
     const pictures =
-      channel === 'email' ? await this.drawPictures(message, content.pictured) : null;
+      channel === 'email' ? await this.pictures.drawIfPossible(content.pictured) : null;
     const read = { subjectId: content.customerId, readAt };
     const now = () => performance.now();
     const outcome = await this.erasures.send(read, now, ({ erased, mayBeSent }) =>
@@ -112,19 +111,6 @@ export class CardMessageSending {
     this.log.debug(`message ${message.id} was sent`);
     const providerId = 'providerId' in outcome ? outcome.providerId : null;
     return this.messages.record(message, 'sent', { providerId });
-  }
-
-  /** @returns null when they cannot be drawn: the link to the card matters more */
-  private async drawPictures(
-    { id }: QueuedMessage,
-    pictured: PicturedCard,
-  ): Promise<CardPictures | null> {
-    try {
-      return await this.pictures.draw(pictured);
-    } catch (error) {
-      this.log.warn(`message ${id} is sent without pictures (${getErrorMessage(error)})`);
-      return null;
-    }
   }
 
   private async hasSentTooMany(accountId: number): Promise<boolean> {

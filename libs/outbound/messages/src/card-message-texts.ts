@@ -43,20 +43,13 @@ export function renderCardMail(
   content: CardMessageContent,
   pictures: CardPictures | null,
 ): Omit<IllustratedMail, 'to'> {
-  const { store: name, locale, addressForm, contact, link, card } = content;
-  const store = toSingleLine(name);
-  const localization = getCustomerTranslations({ locale, addressForm });
+  const { localization, frame } = toMailFrame(content, pictures);
   const t = localization.t.cardMessage;
   return renderStoreMail({
-    lang: localization.locale,
-    store,
-    contact,
-    accent: card.color,
-    pictures,
-    subject: t.subject(store),
-    summary: { name: toSingleLine(card.name), text: summarizeBalance(card, localization) },
+    ...frame,
+    subject: t.subject(frame.store),
     title: t.intro,
-    button: { text: t.open, link },
+    button: { text: t.open, link: content.link },
     paragraphs: [t.advice],
     why: t.why,
   });
@@ -70,6 +63,25 @@ function summarizeBalance(
   if (stampsCount > stampsRequired) return formatCount(stamps.count, stampsCount, localization);
   const numbers = new Intl.NumberFormat(localization.locale);
   return card.stampsOf(numbers.format(stampsCount), numbers.format(stampsRequired));
+}
+
+/** Renders the parts of an e-mail that are the same in every one about a card. */
+export function toMailFrame(
+  { store: name, contact, card, ...language }: CardMessageContent,
+  pictures: CardPictures | null,
+) {
+  const localization = getCustomerTranslations(language);
+  return {
+    localization,
+    frame: {
+      lang: localization.locale,
+      store: toSingleLine(name),
+      contact,
+      accent: card.color,
+      pictures,
+      summary: { name: toSingleLine(card.name), text: summarizeBalance(card, localization) },
+    },
+  };
 }
 
 /** Renders an SMS: one segment of GSM-7 when that has the name's characters, with the name shortened to fit. */

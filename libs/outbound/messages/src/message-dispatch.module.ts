@@ -28,6 +28,7 @@ import { SmtpClient } from './smtp.client.js';
     SmtpClient,
   ],
   exports: [
+    CardMessagePictures,
     CardMessagesFollower,
     MessageDispatch,
     MessageRetention,

@@ -18,10 +18,14 @@ export type StoreMail = {
   /** What the picture shows. */
   summary: { name: string; text: string };
   title: (store: string) => string;
+  /** Above the button. */
+  opening?: string[];
   button: { text: string; link: string };
   paragraphs: string[];
   /** Says why the person gets the e-mail. */
   why: (store: string) => string;
+  /** A page that stops such e-mails. */
+  stop?: { text: string; link: string };
 };
 
 type ContactLine = { text: string; href: string | null };
@@ -30,6 +34,8 @@ type MailView = Pick<
   StoreMail,
   'lang' | 'store' | 'subject' | 'summary' | 'button' | 'paragraphs'
 > & {
+  opening: string[];
+  stop: { text: string; link: string } | null;
   colors: MailColors;
   /** HTML in which the name of the store keeps its own direction. */
   title: string;
@@ -51,16 +57,18 @@ const PLACEHOLDER = '\u0000';
 
 /** Renders an e-mail as text, and as HTML with the same text, pictures and a button. */
 export function renderStoreMail(mail: StoreMail): Omit<IllustratedMail, 'to'> {
-  const { lang, store, subject, summary, button, paragraphs, pictures } = mail;
+  const { lang, store, subject, summary, button, paragraphs, pictures, opening = [] } = mail;
   const address = (mail.contact.address ?? '').split('\n').filter((line) => line.trim() !== '');
   const contact = listContactLines(mail.contact);
   const foot = [store, ...address, ...contact.map(({ text }) => text)].join('\n');
   const text = [
     mail.title(store),
+    ...opening,
     `${summary.name}, ${summary.text}`,
     button.link,
     ...paragraphs,
     mail.why(store),
+    ...(mail.stop ? [`${mail.stop.text}: ${mail.stop.link}`] : []),
     foot,
   ];
   return {
@@ -74,6 +82,8 @@ export function renderStoreMail(mail: StoreMail): Omit<IllustratedMail, 'to'> {
       summary,
       button,
       paragraphs,
+      opening,
+      stop: mail.stop ?? null,
       colors: createMailColors(mail.accent),
       title: isolateName(mail.title, store),
       why: isolateName(mail.why, store),

@@ -1,17 +1,22 @@
 import { Injectable } from '@nestjs/common';
 import { Pool } from 'pg';
 import { NotFoundError } from '#kernel/errors.js';
+import { Config } from '#configuration/config.js';
 import { query } from '#database/connection.js';
 import { CardsService } from '#cards/cards.service.js';
 import type { HolderChannel } from '#announcements/message-channel.js';
 import { MessageSettingsService } from '#announcements/message-settings.service.js';
 import { loadAsset } from '#pages/assets.js';
 import { listCards } from '#customer-pages/customer-list.controller.js';
-import type { Localization } from '#translations/translations.js';
+import { renderHolderSms } from '#announcements/holder-message-texts.js';
+import type { CustomerLanguage, Localization } from '#translations/translations.js';
 import { listChannelBoxes, type ChannelBox, type PreviewView } from './message-views.js';
 
 /** The style sheet of the pages of a message. */
 export const MESSAGE_STYLE = loadAsset(import.meta.url, './assets/message-pages.css');
+
+/** A store as its customers see it. */
+type MessageStore = CustomerLanguage & { name: string };
 
 type Option = { value: string; text: string };
 
@@ -20,7 +25,7 @@ export type FormChoices = { boxes: ChannelBox[]; cards: Option[] };
 
 const FIND_STORE = {
   name: 'message_pages_store',
-  text: 'select display_name as name, locale from accounts where id = $1',
+  text: `select display_name as name, locale, address_form as "addressForm" from accounts where id = $1`,
 };
 
 /** Reads what the pages about messages show besides the messages. */
@@ -30,11 +35,12 @@ export class MessageStores {
     private readonly pool: Pool,
     private readonly cards: CardsService,
     private readonly settings: MessageSettingsService,
+    private readonly config: Config,
   ) {}
 
   /** Finds the name and the language of a store as its customers see it. @throws NotFoundError */
-  async get(accountId: number): Promise<{ name: string; locale: string }> {
-    const [store] = await query<{ name: string; locale: string }>(this.pool, {
+  async get(accountId: number): Promise<MessageStore> {
+    const [store] = await query<MessageStore>(this.pool, {
       ...FIND_STORE,
       values: [accountId],
     });
@@ -48,10 +54,13 @@ export class MessageStores {
     message: { title: string; text: string; channels: readonly HolderChannel[] },
     { t: { messagePages: t } }: Localization,
   ): Promise<PreviewView> {
-    const { name: store } = await this.get(accountId);
+    const { name: store, ...language } = await this.get(accountId);
     const { channels } = message;
     const title = message.title.trim() || t.preview.headline;
-    return { store, title, text: message.text.trim() || t.preview.text, channels };
+    const text = message.text.trim() || t.preview.text;
+    const link = `${this.config.publicUrl}/passes/…`;
+    const sms = renderHolderSms({ title, text, store, link, ...language });
+    return { store, title, text, sms, channels };
   }
 
   /** Lists what a form offers. @param chosen its card, which is offered even if it is archived */

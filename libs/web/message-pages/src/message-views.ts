@@ -43,6 +43,8 @@ export type PreviewView = {
   store: string;
   title: string;
   text: string;
+  /** The whole SMS. */
+  sms: string;
   channels: readonly HolderChannel[];
 };
 
