@@ -257,10 +257,10 @@ export class CustomerMessageSending {
       const text = renderHolderSms({ ...context, link });
       return (to, cut, mayBeSent) => this.sms.send({ id: uuid, to, text }, cut, mayBeSent);
     }
-    const shown = await this.cardContents.find(card.id);
-    if (!shown) return undefined;
-    const pictures = await this.pictures.drawIfPossible(shown.pictured);
-    const mail = renderHolderMail(context, shown.content, pictures);
+    const content = await this.cardContents.find(card.id);
+    if (!content) return undefined;
+    const pictures = await this.pictures.drawIfPossible(content.pictured);
+    const mail = renderHolderMail(context, content.content, pictures);
     return (to, cut, mayBeSent) => this.smtp.send(uuid, { to, ...mail }, cut, mayBeSent);
   }
 
