@@ -112,7 +112,9 @@ describe('the pages of cards', () => {
     const wrong = { ...FIELDS, ...texts, reward_message: 'Hello {name}' };
     const refused = await owner.upload(path, path, wrong);
     expect(refused.status).toBe(422);
-    expect(refused.text).toContain('Please enter at most 160 characters, and in braces only');
+    expect(refused.text).toContain(
+      'In braces, please write only {stamps}, {reward}, {card}, {store}.',
+    );
     expect(refused.text).toMatch(/<details class="panel" id="messages" open>/);
     expect((await owner.upload(path, path, { ...FIELDS, stamp_message: '' })).status).toBe(303);
     expect(await readCard(id)).toMatchObject({ barcode_format: 'qr', stamp_message: null });

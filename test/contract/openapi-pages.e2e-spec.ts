@@ -156,6 +156,8 @@ describe('the pages and files made of the OpenAPI document', () => {
       ['Create a location', 'location_id'],
       ['Create a poster', 'poster_id'],
       ['Create a webhook subscription', 'subscription_id'],
+      ['Create an announcement', 'announcement_id'],
+      ['Create a message rule', 'message_rule_id'],
       ['Add stamps', ''],
     ] as const;
     for (const [name, variable] of steps) {
