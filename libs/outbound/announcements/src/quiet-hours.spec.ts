@@ -37,6 +37,13 @@ describe('findAudibleTime', () => {
     expect(find('2026-03-28T22:00:00.000Z')).toBe('2026-03-29T06:00:00.000Z');
     expect(find('2026-10-24T22:00:00.000Z')).toBe('2026-10-25T07:00:00.000Z');
   });
+
+  it('ends with the hour that the clocks skip when its end is in it', () => {
+    const night = { from: '21:00', to: '02:30' };
+    expect(find('2026-03-28T22:00:00.000Z', night)).toBe('2026-03-29T01:00:00.000Z');
+    expect(find('2026-03-29T00:30:00.000Z', night)).toBe('2026-03-29T01:00:00.000Z');
+    expect(find('2026-03-29T00:45:30.000Z', night)).toBe('2026-03-29T01:00:00.000Z');
+  });
 });
 
 describe('parseTimeOfDay', () => {

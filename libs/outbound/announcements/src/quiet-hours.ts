@@ -2,6 +2,8 @@ import { renderZonedTime } from '#kernel/zoned-time.js';
 
 const MINUTE_MS = 60_000;
 const DAY_MINUTES = 24 * 60;
+/** More than any clock skips at once, but for days that a place left out. */
+const MAX_SKIPPED_MINUTES = 120;
 
 /** The times of day between which nothing is sent, as in 21:00. They may span midnight. */
 export type QuietHours = { from: string; to: string };
@@ -20,14 +22,20 @@ export function parseTimeOfDay(text: string): number | undefined {
 export function findAudibleTime(at: number, quiet: QuietHours | null, timeZone: string): number {
   if (quiet === null) return at;
   const [from = 0, to = 0] = [parseTimeOfDay(quiet.from), parseTimeOfDay(quiet.to)];
+  const isQuiet = (minute: number) =>
+    from <= to ? minute >= from && minute < to : minute >= from || minute < to;
   const minute = readMinuteOfDay(at, timeZone);
-  const isQuiet = from <= to ? minute >= from && minute < to : minute >= from || minute < to;
-  if (!isQuiet) return at;
+  if (!isQuiet(minute)) return at;
   const start = at - (at % MINUTE_MS);
-  const end = start + wrap(to - minute) * MINUTE_MS;
+  let end = start + wrap(to - minute) * MINUTE_MS;
   // The clocks may change in between: then the end is an hour off.
   const excess = wrap(readMinuteOfDay(end, timeZone) - to + DAY_MINUTES / 2) - DAY_MINUTES / 2;
-  return Math.max(at, end - excess * MINUTE_MS);
+  end -= excess * MINUTE_MS;
+  // There is no such time of day in the hour that the clocks skip: then it ends with that hour.
+  for (let i = 0; i < MAX_SKIPPED_MINUTES && isQuiet(readMinuteOfDay(end, timeZone)); i++) {
+    end += MINUTE_MS;
+  }
+  return Math.max(at, end);
 }
 
 function readMinuteOfDay(at: number, timeZone: string): number {
