@@ -60,9 +60,9 @@ export function readInput(
     const request = plain as CheckedRequest;
     const inputTypes = getInputTypes(request);
     if (!inputTypes) return done();
-    const fail = (error: Error) => {
-      if (!(error instanceof InvalidFieldsError)) return done(error);
-      requireRecord(request, modules).then(() => done(error), done);
+    const fail = (reason: Error) => {
+      if (!(reason instanceof InvalidFieldsError)) return done(reason);
+      requireRecord(request, modules).then(() => done(reason), done);
     };
     const { accountId } = request;
     if (accountId !== undefined && hasDates(request, inputTypes)) {
