@@ -323,4 +323,19 @@ it('ANNOUNCE-15 Whoever has the link of a card can stop the messages to its hold
   expect((await count()).reached).toBe(1);
   const unknown = await fetch(page.replace(customer.customer_card?.uuid ?? '', 'nobody'));
   expect(unknown.status).toBe(404);
+
+  // A merge keeps them stopped, until they are allowed on the card that is left.
+  const other = await addCustomer({}, client, card);
+  const otherPage = page.replace(
+    customer.customer_card?.uuid ?? '',
+    other.customer_card?.uuid ?? '',
+  );
+  await fetch(otherPage, { method: 'POST', body: new URLSearchParams(), redirect: 'manual' });
+  expect((await count()).reached).toBe(1);
+  const merge = `${client.store}/customers/${customer.id}/merge`;
+  expect((await client.post(merge, { from_customer_id: other.id })).status).toBe(200);
+  expect((await count()).reached).toBe(0);
+  expect(await (await fetch(page)).text()).toContain('value="allow"');
+  await post({ action: 'allow' });
+  expect((await count()).reached).toBe(1);
 });

@@ -23,8 +23,8 @@ const SOURCES = {
     where k.merged_into is null and ${IS_INSTALLED}`,
   has_browser: `web_push_subscriptions w join customer_cards k on k.id = w.customer_card_id
     where k.merged_into is null`,
-  has_stopped: `message_stops s join customer_cards k on k.id = s.customer_card_id
-    where k.merged_into is null`,
+  // On a card that was merged as well: its holder said it, whose card the other one is now.
+  has_stopped: `message_stops s join customer_cards k on k.id = s.customer_card_id where true`,
 } as const;
 
 /**

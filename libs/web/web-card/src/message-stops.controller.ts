@@ -18,6 +18,12 @@ const view = loadView<
   >
 >(import.meta.url, './views/message-stop.eta');
 
+/** The card $1, and all others of its holder: one that is stopped stops the messages to them. Decoy cards have no holder. */
+const CARDS_OF_HOLDER = `(
+  select $1::bigint union all
+  select k.id from customer_cards k
+  where k.customer_id = (select own.customer_id from customer_cards own where own.id = $1))`;
+
 const PER_MINUTE = { default: { limit: 60, ttl: 60_000 } };
 
 /** Lets whoever has the link of a card stop the messages to its holder, and allow them again (ADR-0125). */
@@ -38,7 +44,7 @@ export class MessageStopsController {
     if (!content) throw new NotFoundError('Card');
     const [stop] = await query(this.pool, {
       name: 'message_stops_find',
-      text: 'select from message_stops where customer_card_id = $1',
+      text: `select from message_stops where customer_card_id in ${CARDS_OF_HOLDER} limit 1`,
       values: [id],
     });
     const { t: translations, locale: lang } = getCustomerTranslations(content);
@@ -74,7 +80,7 @@ export class MessageStopsController {
       action === 'allow'
         ? {
             name: 'message_stops_remove',
-            text: 'delete from message_stops where customer_card_id = $1',
+            text: `delete from message_stops where customer_card_id in ${CARDS_OF_HOLDER}`,
             values: [id],
           }
         : {
