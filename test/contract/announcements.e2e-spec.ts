@@ -154,6 +154,23 @@ describe('announcements', () => {
     expect(cancelled.body.state).toBe('cancelled');
     const late = await store.patch<Failure>(path, { text: 'Too late' });
     expect([late.status, late.body.errors?.['base']]).toEqual([422, [expect.any(String)]]);
+
+    // A process that has read whom it is for, and addresses it until then, begins anew.
+    const scheduled = `${announcements}/${(await create()).body.id}`;
+    const sendAt = new Date(Date.now() + 60_000).toISOString();
+    await store.post(`${scheduled}/send`, { send_at: sendAt });
+    const { database } = service.running;
+    await database.query(
+      `update announcements set due_at = now() + interval '10 minutes', process = 1 where send_at = $1`,
+      [sendAt],
+    );
+    expect((await store.patch(scheduled, { birthday_month: 1 })).status).toBe(200);
+    const { rows } = await database.query<{ due_at: Date; process: number | null }>(
+      'select due_at, process from announcements where send_at = $1',
+      [sendAt],
+    );
+    expect(rows).toEqual([{ due_at: new Date(sendAt), process: null }]);
+    await store.post(`${scheduled}/cancel`, {});
   });
 
   it('ANNOUNCE-07 Sending and cancelling twice does so once', async () => {

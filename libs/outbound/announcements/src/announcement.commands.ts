@@ -118,8 +118,11 @@ export class UpdateAnnouncementHandler implements ICommandHandler<UpdateAnnounce
       const differences = findChanges(pickAttributes(current), pickAttributes(attributes));
       if (Object.keys(differences).length === 0) return toAnnouncementJson(current, NO_MESSAGES);
       const updatedAt = getNow();
+      // Whoever has read the former audience to begin just now has lost the lease, and begins anew.
       await manager.query(
-        `update announcements set title = $2, text = $3, channels = $4, audience = $5, updated_at = $6 where id = $1`,
+        `update announcements
+         set title = $2, text = $3, channels = $4, audience = $5, updated_at = $6, due_at = send_at, process = null
+         where id = $1`,
         [id, title, text, channels, JSON.stringify(audience), updatedAt],
       );
       await audit(transaction, current, 'announcement.updated', { changes: differences });
