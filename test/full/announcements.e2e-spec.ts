@@ -430,4 +430,68 @@ describe('a message rule', () => {
     },
     SLOW,
   );
+
+  it(
+    'sends nothing for what is over, although another rule fails',
+    async () => {
+      const shop = await openShop({ stamps_required: 2 });
+      const { store, card } = shop;
+      await store.post(`${store.store}/rewards`, {
+        reward: { card_id: card.id, name: 'Coffee', stamps_required: 2 },
+      });
+      await store.send('PATCH', store.store, { account: { time_zone: 'UTC' } });
+      const day = new Date(Date.now() - 4 * 24 * 60 * 60_000).toISOString().slice(5, 10);
+      const email = 'over@mail.example';
+      const birthday = `1988-${day}`;
+      const holder = await addHolder(shop, { email, marketing_consent: true, birthday });
+      const path = `${store.store}/customers/${holder.id}/customer_cards/${holder.cardId}`;
+      expect((await store.post(`${path}/stamp`, { stamps: 2 })).status).toBe(200);
+      await eventually(
+        async () => {
+          const { rows } = await service.database.query(
+            `select from history where account_id = $1 and name = 'reward.unlocked'`,
+            [store.accountId],
+          );
+          return rows.length;
+        },
+        (one) => one > 0,
+      );
+      await service.database.query(
+        `update history set latest_recorded_at = latest_recorded_at - interval '25 hours' where account_id = $1`,
+        [store.accountId],
+      );
+      await store.post(`${path}/adjust`, { stamps: -1, reason: 'Counted twice' });
+      await service.database.query(
+        `update customers set state = jsonb_set(state, '{createdAt}', '"2020-01-01T00:00:00.000Z"') where id = $1`,
+        [holder.id],
+      );
+      // Checked first, as it has waited the longest. Its store does not exist.
+      await service.database.query(
+        `insert into message_rules (id, account_id, kind, title, text, channels, enabled, created_at, updated_at,
+           checked_until, next_check_at)
+         values (nextval('message_rules_id'), 999999999, 'birthday', 'a', 'b', '{email}', true, now(), now(), now(),
+           now() - interval '1 year')`,
+      );
+      await createRule(store, { kind: 'reward_unused', threshold: 1, title: 'Your reward' });
+      await createRule(store, { kind: 'birthday', title: 'Happy birthday' });
+      await lookBack(store, 6);
+      const listAll = async () =>
+        (
+          await service.database.query<{ title: string; state: string; reason: string }>(
+            `select title, state, reason from customer_messages where customer_id = $1 order by title`,
+            [holder.id],
+          )
+        ).rows;
+      const all = await eventually(
+        listAll,
+        (rows) => rows.length === 2 && rows.every(({ state }) => state !== 'queued'),
+      );
+      expect(all).toEqual([
+        { title: 'Happy birthday', state: 'skipped', reason: 'past' },
+        { title: 'Your reward', state: 'skipped', reason: 'past' },
+      ]);
+      expect(mails.received.some(({ to }) => to === email)).toBe(false);
+    },
+    SLOW,
+  );
 });

@@ -14,6 +14,11 @@ type Balance = { stampsCount: number; unlocked: UnlockedReward[] };
 /** The thresholds of a full card and of its rewards, cheapest first. */
 type Thresholds = { stampsRequired: number; rewards: Milestone[] };
 
+/** SQL of the stamps that the reward `w` took when it was unlocked on the customer card `k`; null when it is not. */
+export const UNLOCKED_STAMPS = `(
+  select min((u ->> 'stampsRequired')::bigint) from jsonb_array_elements(k.state -> 'unlocked') u
+  where (u ->> 'rewardId')::bigint = w.id)`;
+
 /** Adds rewards to those that are unlocked already; of two thresholds of one reward the lower one stays. */
 export function mergeUnlocked(
   already: readonly UnlockedReward[],

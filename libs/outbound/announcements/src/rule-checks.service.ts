@@ -1,7 +1,8 @@
 import { Injectable, Logger } from '@nestjs/common';
 import pg, { Pool } from 'pg';
+import { getNowMs } from '#kernel/clock.js';
 import { pause } from '#kernel/pause.js';
-import { inTransaction, query } from '#database/connection.js';
+import { inTransaction, isTransient, query } from '#database/connection.js';
 import { LeaderLock } from '#database/leader-lock.js';
 import { Maintenance } from '#database/maintenance.service.js';
 import { retryUntilAborted } from '#event-store/log/follow-log.js';
@@ -25,6 +26,8 @@ const MAX_DAYS = 1;
 /** Occasions of one check, so that one store's many do not delay the others. */
 const MAX_OCCASIONS = 1_000;
 const WEEK = '7 days';
+/** After an outage, nobody is congratulated later. */
+const MAX_BIRTHDAY_AGE_MS = 2 * 24 * 60 * 60_000;
 
 type CheckedRow = RuleRow & { checked_seq: number; checked_until: Date; checked_at: Date };
 type Occasion = {
@@ -50,6 +53,12 @@ const REACH = {
   name: 'message_rules_reach',
   text: `update message_rules set checked_seq = $2, checked_until = $3,
            next_check_at = case when $4 then now() else now() + interval '${INTERVAL_SECONDS} seconds' end
+         where id = $1 and next_check_at is not null`,
+};
+/** After a fault in the check of one rule, so that the others go on. */
+const POSTPONE = {
+  name: 'message_rules_postpone',
+  text: `update message_rules set next_check_at = now() + interval '5 minutes'
          where id = $1 and next_check_at is not null`,
 };
 /** Messages that a customer got in seven days, or is about to get. */
@@ -89,7 +98,16 @@ export class RuleChecks {
     const due = await query<{ id: number }>(this.pool, { ...DUE, values: [] });
     for (const { id } of due) {
       if (signal.aborted) return;
-      await inTransaction(this.pool, (client) => this.check(client, id));
+      try {
+        await inTransaction(this.pool, (client) => this.check(client, id));
+      } catch (error) {
+        if (isTransient(error)) throw error;
+        this.log.error(
+          `rule ${id} could not be checked, and is checked again in 5 minutes`,
+          error instanceof Error ? error.stack : undefined,
+        );
+        await query(this.pool, { ...POSTPONE, values: [id] });
+      }
     }
   }
 
@@ -172,7 +190,9 @@ export class RuleChecks {
       const reason: MessageReason | null =
         choice === undefined
           ? 'erased'
-          : (choice.reasons[0]?.reason ?? (count >= maxPerWeek ? 'too_many' : null));
+          : isPast(rule, one)
+            ? 'past'
+            : (choice.reasons[0]?.reason ?? (count >= maxPerWeek ? 'too_many' : null));
       if (reason === null) recent.set(one.customer_id, count + 1);
       return {
         accountId,
@@ -186,6 +206,11 @@ export class RuleChecks {
       };
     });
   }
+}
+
+/** Tells whether a birthday is over, because nobody looked for it in time. Other occasions are checked when they are sent. */
+function isPast({ kind }: MessageRule, { at }: Occasion): boolean {
+  return kind === 'birthday' && at.getTime() + MAX_BIRTHDAY_AGE_MS < getNowMs();
 }
 
 /** Keeps as many occasions as one check may have, and those of the same time as the last. */

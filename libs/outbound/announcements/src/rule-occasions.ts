@@ -1,3 +1,4 @@
+import { UNLOCKED_STAMPS } from '#stamping/unlocked-rewards.js';
 import type { MessageRule, RuleKind } from './message-rule.js';
 
 /**
@@ -115,7 +116,11 @@ export const IS_STILL_TRUE = `r.enabled and r.deleted_at is null and case r.kind
     ) t on k.balance < t.required and k.balance >= t.required - r.threshold
     where k.id = m.customer_card_id and k.merged_into is null)
   when 'reward_unused' then exists (
-    select from history h where h.event_id = m.occasion::uuid and not exists (
+    select from history h
+    join customer_cards k on k.id = h.customer_card_id and k.merged_into is null
+    join rewards w on w.id = h.reward_id and w.deleted_at is null and w.active
+    where h.event_id = m.occasion::uuid and k.balance >= least(w.stamps_required, ${UNLOCKED_STAMPS})
+      and not exists (
       select from history n
       where n.customer_card_id = h.customer_card_id and n.seq > h.seq and n.name = 'reward.redeemed'
         and n.reward_id = h.reward_id))
