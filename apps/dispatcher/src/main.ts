@@ -35,6 +35,7 @@ import { CheckpointSigning } from '#transparency/checkpoint-signing.service.js';
 import { TransparencyLog } from '#transparency/transparency-log.subscription.js';
 import { AppleCertificate } from '#apple-wallet/apple-certificate.service.js';
 import { AnnouncementDispatch } from '#announcements/announcement-dispatch.service.js';
+import { CustomerMessageRetention } from '#announcements/customer-message-retention.service.js';
 import { RuleChecks } from '#announcements/rule-checks.service.js';
 import { GeocodingSubscription } from '#geocoding/geocoding.subscription.js';
 import { createNodeAgents } from '#sending/outbound-node-agent.client.js';
@@ -61,6 +62,7 @@ const FOLLOWERS = [
   GeocodingSubscription,
   RetirementNotices,
   MessageRetention,
+  CustomerMessageRetention,
   ImportDispatch,
   RuleChecks,
 ] as const;

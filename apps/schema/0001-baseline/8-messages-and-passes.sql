@@ -219,6 +219,9 @@ create index customer_messages_due on customer_messages (channel, account_id, du
   where due_at is not null;
 create index customer_messages_process on customer_messages (process)
   where process is not null and due_at is not null;
+-- For the clean-up. Messages of rules go by the index customer_messages_rule_recent.
+create index customer_messages_finished on customer_messages (finished_at)
+  where announcement_id is not null and due_at is null;
 -- For the cap.
 create index customer_messages_sms on customer_messages (account_id, finished_at)
   where channel = 'sms' and state = 'sent';

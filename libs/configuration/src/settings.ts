@@ -268,7 +268,9 @@ export class Settings {
   @Describe(`Days until rows of imported files are deleted; until then an import can be undone.`)
   @WholeNumber(1, 365)
   IMPORT_RETENTION_DAYS = 30;
-  @Describe(`Days until card links that were sent, failed or dropped are deleted. Unset: never.`)
+  @Describe(`
+    Days until card links and messages to holders are deleted that were sent, failed or dropped. Unset: never.
+  `)
   @WholeNumber(7, 3650)
   MESSAGE_RETENTION_DAYS?: number;
   @Describe(`SMS that a store may send in 24 hours; further ones are held.`)

@@ -9,6 +9,7 @@ import { AnnouncementDispatch } from './announcement-dispatch.service.js';
 import { AnnouncementQueue } from './announcement-queue.service.js';
 import { Audiences } from './audiences.service.js';
 import { CustomerMessageQueue } from './customer-message-queue.service.js';
+import { CustomerMessageRetention } from './customer-message-retention.service.js';
 import { CustomerMessageSending } from './customer-message-sending.service.js';
 import { MessageContexts } from './message-contexts.service.js';
 import { MessageRecipients } from './message-recipients.service.js';
@@ -29,6 +30,7 @@ export class AnnouncementDispatchModule {
         AnnouncementQueue,
         Audiences,
         CustomerMessageQueue,
+        CustomerMessageRetention,
         CustomerMessageSending,
         MessageContexts,
         MessageRecipients,
@@ -37,7 +39,7 @@ export class AnnouncementDispatchModule {
         RuleChecks,
         StoreRegions,
       ],
-      exports: [AnnouncementDispatch, RuleChecks],
+      exports: [AnnouncementDispatch, CustomerMessageRetention, RuleChecks],
     };
   }
 }

@@ -35,6 +35,17 @@ const THRESHOLDS: Record<Exclude<RuleKind, 'birthday'>, { max: number; error: st
   inactive: { max: 730, error: 'must be from 1 to 730 days for inactive' },
 };
 
+/**
+ * The days for which an occasion that was used may be found again. A higher threshold finds the same event later, a birthday
+ * that was corrected comes once more in its year, and the counts of a rule are those of 30 days.
+ */
+export const OCCASION_DAYS: Record<RuleKind, number> = {
+  stamps_away: 30,
+  reward_unused: MAX_THRESHOLDS.reward_unused,
+  birthday: 367,
+  inactive: MAX_THRESHOLDS.inactive,
+};
+
 /** @throws InvalidFieldsError when the threshold does not suit the kind */
 export function assertThreshold(kind: RuleKind, threshold: number | null): void {
   const error = findThresholdError(kind, threshold);

@@ -32,15 +32,27 @@ export class MessageRetention {
   async run(signal: AbortSignal): Promise<void> {
     const { messageRetentionDays: days } = this.config;
     if (days === null) return;
-    await retryUntilAborted(this.log, signal, async (onSuccess) => {
-      const count = await this.deleteOld(days);
-      onSuccess();
-      await pause(count === BATCH_SIZE ? REST_MS : DAY_MS, signal);
-    });
+    await deleteDaily(this.log, signal, async () => (await this.deleteOld(days)) === BATCH_SIZE);
   }
 
   /** Deletes a batch. @returns how many it had */
   async deleteOld(days: number): Promise<number> {
     return (await this.pool.query({ ...DELETE, values: [days] })).rowCount ?? 0;
   }
+}
+
+/**
+ * Deletes old rows once a day until the signal aborts, whatever happens to the database.
+ * @param deleteBatch returns whether there may be more
+ */
+export async function deleteDaily(
+  log: Logger,
+  signal: AbortSignal,
+  deleteBatch: () => Promise<boolean>,
+): Promise<void> {
+  await retryUntilAborted(log, signal, async (onSuccess) => {
+    const hasMore = await deleteBatch();
+    onSuccess();
+    await pause(hasMore ? REST_MS : DAY_MS, signal);
+  });
 }
