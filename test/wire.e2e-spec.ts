@@ -56,6 +56,19 @@ describe('HTTP methods', () => {
     expect(response).toContain('"code":"method_not_allowed"');
   });
 
+  it('belong to the most specific path', async () => {
+    const announcements = `${store.store}/announcements`;
+    const listMethods = async (path: string) =>
+      (await store.send('OPTIONS', path)).headers.get('allow');
+    expect(await listMethods(`${announcements}/preview`)).toBe('OPTIONS, POST');
+    expect(await listMethods(`${announcements}/7`)).toBe('GET, HEAD, OPTIONS, PATCH');
+    for (const method of ['GET', 'PATCH']) {
+      expect((await store.send(method, `${announcements}/preview`)).status).toBe(405);
+      expect((await store.send(method, `${announcements}/%70review`)).status).toBe(405);
+      expect((await store.send(method, `${announcements}/nothing`)).status).toBe(404);
+    }
+  });
+
   it('are listed by an OPTIONS request with a token only', async () => {
     const cards = `${store.store}/cards`;
     const { status, headers, text } = await store.send('OPTIONS', cards);
