@@ -4,14 +4,10 @@ import { Config } from '#configuration/config.js';
 import { query } from '#database/connection.js';
 import type { JobOutcome } from '#database/job-queue.js';
 import { PassContents } from '#passes/pass-contents.service.js';
-import { PassMessages, type TaggedMessage } from '#passes/pass-messages.service.js';
-import { GoogleObjects } from './google-objects.service.js';
+import { PassMessages } from '#passes/pass-messages.service.js';
+import { GoogleObjectMessages } from './google-object-messages.service.js';
 import { toObjectId } from './google-pass.js';
 import type { GoogleResponse } from './google-response.js';
-import { GoogleWalletClient } from './google-wallet.client.js';
-
-/** Google keeps ten messages of an object. */
-const MAX_MESSAGES = 10;
 
 /** Sends the messages of stores to passes in Google Wallet: with a notification, as far as the quota allows. */
 @Injectable()
@@ -20,8 +16,7 @@ export class GoogleMessages {
     private readonly pool: Pool,
     private readonly messages: PassMessages,
     private readonly contents: PassContents,
-    private readonly objects: GoogleObjects,
-    private readonly client: GoogleWalletClient,
+    private readonly objectMessages: GoogleObjectMessages,
     private readonly config: Config,
   ) {}
 
@@ -35,8 +30,14 @@ export class GoogleMessages {
     if (content?.state === 'valid') {
       const { issuerId, idSuffix } = google;
       const objectId = toObjectId(content.uuid, { issuerId, idSuffix, publicUrl });
-      const response = await this.add(customerCardId, objectId, message, signal);
+      const { id, title, text, tag } = message;
+      const { response, isSilent } = await this.objectMessages.add(
+        { customerCardId, tag, objectId },
+        { id: `message_${id}`, header: title, body: text },
+        signal,
+      );
       if (response.kind !== 'ok') return toOutcome(response);
+      if (isSilent) await this.recordSilent(customerCardId, id);
     }
     await query(this.pool, {
       name: 'google_objects_messaged',
@@ -44,40 +45,6 @@ export class GoogleMessages {
       values: [customerCardId, message.tag],
     });
     return { kind: 'done' };
-  }
-
-  /** Adds a message, unless the object has it because a process died after it was sent. */
-  private async add(
-    customerCardId: number,
-    objectId: string,
-    { id, title, text, tag }: TaggedMessage,
-    signal: AbortSignal,
-  ): Promise<GoogleResponse> {
-    const existing = await this.client.get('loyaltyObject', objectId, signal);
-    if (existing.kind !== 'ok') return existing;
-    const { messages: listed } = existing.body;
-    const messages = (Array.isArray(listed) ? listed : []) as { id?: unknown; body?: unknown }[];
-    const message = { id: `message_${id}`, header: title, body: text };
-    if (messages.some((one) => one.id === message.id && one.body === message.body)) return existing;
-    if (messages.length >= MAX_MESSAGES) {
-      const newest = messages.slice(1 - MAX_MESSAGES);
-      const change = { messages: newest };
-      const pruned = await this.client.patch('loyaltyObject', objectId, change, signal);
-      if (pruned.kind !== 'ok') return pruned;
-    }
-    const addAs = (messageType: 'TEXT' | 'TEXT_AND_NOTIFY') =>
-      this.client.addMessage(objectId, { ...message, messageType }, signal);
-    if (await this.objects.countNotice(customerCardId, 'message', tag)) {
-      const response = await addAs('TEXT_AND_NOTIFY');
-      if (response.kind === 'ok') return response;
-      if (response.kind !== 'over_quota') {
-        await this.objects.uncountNotice(customerCardId, 'message', tag);
-        return response;
-      }
-    }
-    const response = await addAs('TEXT');
-    if (response.kind === 'ok') await this.recordSilent(customerCardId, id);
-    return response;
   }
 
   /** Records that a message came without a notification, unless the pass is on an iPhone too. */

@@ -7,6 +7,7 @@ import { PassImages } from '#passes/pass-images.service.js';
 import type { PassContent } from '#passes/pass-content.js';
 import type { JobOutcome } from '#database/job-queue.js';
 import { Passes, type Pass } from '#passes/passes.service.js';
+import { GoogleObjectMessages } from './google-object-messages.service.js';
 import type { GoogleResponse } from './google-response.js';
 import {
   GoogleObjects,
@@ -30,13 +31,13 @@ import type { Publication } from './publication.js';
 const DEADLINE_MS = 45_000;
 /** Google may refuse a pass because it could not fetch an image, so it is tried this many times. */
 const MAX_REFUSALS = 5;
-const MAX_MESSAGES = 10;
 
 /** Brings Google's classes and objects up to date with the cards, and sends the notices that are due. */
 @Injectable()
 export class GooglePasses {
   constructor(
     private readonly objects: GoogleObjects,
+    private readonly objectMessages: GoogleObjectMessages,
     private readonly passes: Passes,
     private readonly contents: PassContents,
     private readonly erasures: KnownErasures,
@@ -141,7 +142,10 @@ export class GooglePasses {
     if (response.kind !== 'ok') return toOutcome(response, attempts);
     const message = isDue ? renderMessage(pass, content) : undefined;
     if (message) {
-      const notified = await this.sendMessage({ pass, content, google }, message, signal);
+      const objectId = toObjectId(content.uuid, this.getInstallation(google));
+      const { customerCardId, noticeTag: tag } = pass;
+      const target = { customerCardId, tag, objectId };
+      const { response: notified } = await this.objectMessages.add(target, message, signal);
       if (notified.kind !== 'ok') return toOutcome(notified, attempts);
     }
     if (pass.noticeTag > lease.notifiedTag)
@@ -191,47 +195,6 @@ export class GooglePasses {
     return response;
   }
 
-  /**
-   * Sends the message of a notice, unless Google has it already because a process died after sending it.
-   * The body is compared too: after a restored backup, another message may have the same id.
-   */
-  private async sendMessage(
-    { pass, content, google }: { pass: Pass; content: PassContent; google: GoogleWallet },
-    message: NoticeMessage,
-    signal: AbortSignal,
-  ): Promise<GoogleResponse> {
-    const { customerCardId, noticeTag } = pass;
-    const id = toObjectId(content.uuid, this.getInstallation(google));
-    const existing = await this.client.get('loyaltyObject', id, signal);
-    if (existing.kind !== 'ok') return existing;
-    const messages = parseMessages(existing.body);
-    if (
-      messages.some(({ id: messageId, body }) => messageId === message.id && body === message.body)
-    ) {
-      return existing;
-    }
-    if (messages.length >= MAX_MESSAGES) {
-      const newestMessages = messages.slice(1 - MAX_MESSAGES);
-      const pruned = await this.client.patch(
-        'loyaltyObject',
-        id,
-        { messages: newestMessages },
-        signal,
-      );
-      if (pruned.kind !== 'ok') return pruned;
-    }
-    const addMessage = (messageType: 'TEXT' | 'TEXT_AND_NOTIFY') =>
-      this.client.addMessage(id, { ...message, messageType }, signal);
-    if (!(await this.objects.countNotice(customerCardId, 'message', noticeTag)))
-      return addMessage('TEXT');
-    const response = await addMessage('TEXT_AND_NOTIFY');
-    if (response.kind === 'over_quota') return addMessage('TEXT');
-    if (response.kind !== 'ok') {
-      await this.objects.uncountNotice(customerCardId, 'message', noticeTag);
-    }
-    return response;
-  }
-
   private async findContent(customerCardId: number): Promise<PassContent | undefined> {
     return (await this.contents.load([customerCardId])).get(customerCardId);
   }
@@ -271,8 +234,4 @@ function toOutcome(response: GoogleResponse, attempts: number): JobOutcome {
       // For example, others have inserted and deleted it at the same time.
       return { kind: 'failed', error: `unexpected response (${response.kind})` };
   }
-}
-
-function parseMessages({ messages }: Record<string, unknown>): { id?: unknown; body?: unknown }[] {
-  return Array.isArray(messages) ? (messages as { id?: unknown; body?: unknown }[]) : [];
 }

@@ -6,6 +6,7 @@ import { GoogleCallbackController } from './google-callback.controller.js';
 import { GoogleClassSender } from './google-class.sender.js';
 import { GoogleLinks } from './google-links.service.js';
 import { GoogleMessages } from './google-messages.service.js';
+import { GoogleObjectMessages } from './google-object-messages.service.js';
 import { GoogleObjectSender } from './google-object.sender.js';
 import { GoogleObjects } from './google-objects.service.js';
 import { GooglePasses } from './google-passes.service.js';
@@ -18,6 +19,7 @@ import { GoogleWalletClient } from './google-wallet.client.js';
   providers: [
     GoogleClassSender,
     GoogleMessages,
+    GoogleObjectMessages,
     GoogleObjectSender,
     GoogleObjects,
     GooglePasses,
