@@ -117,6 +117,13 @@ export function isShown(
     return (sent as Json[]).every((one) => there.has(key(one)));
   }
   if (name === 'events') return isDeepStrictEqual([...new Set(sent as string[])], body);
+  if (name === 'channels') {
+    const names = (sent as unknown[]).map((one) => normalizeText(String(one ?? '')));
+    return isDeepStrictEqual(
+      names.filter((one) => one !== ''),
+      body,
+    );
+  }
   if (name === 'card_ids' || name === 'location_ids') {
     return isDeepStrictEqual(new Set((sent as unknown[]).map(Number)), new Set(body as number[]));
   }
@@ -135,6 +142,11 @@ export function isShown(
   if (typeof sent !== 'string' || typeof body !== 'string') return false;
   const text = normalizeText(sent);
   if (name.endsWith('_at')) return timeOf(text, timeZone) === Date.parse(body);
+  // A date alone is the beginning of its day in UTC.
+  if (name === 'inactive_since') {
+    const isDate = /^\d{4}-\d{2}-\d{2}$/.test(text);
+    return (isDate ? Date.parse(text) : timeOf(text, timeZone)) === Date.parse(body);
+  }
   if (name.endsWith('_color'))
     return body === `#${text.slice(1).replace(/^(.)(.)(.)$/, '$1$1$2$2$3$3')}`.toUpperCase();
   // Its beginning depends on the store's country.
