@@ -141,16 +141,16 @@ export class CounterPins {
         'update counter_pins set failures = 0, all_failures = all_failures - 1 where user_id = $1',
         [userId],
       );
-      const handedOver = await this.sessions.handOver(manager, present, { userId, accountId });
-      if (!handedOver) return { kind: 'ended' } as const;
-      if (!handedOver.isRepeated) {
+      const session = await this.sessions.handOver(manager, present, { userId, accountId });
+      if (!session) return { kind: 'ended' } as const;
+      if (!session.isRepeated) {
         await transaction.audit({
           accountIds: [accountId],
           type: 'user.signed_in',
           subject: { user_id: userId, method: 'pin', after_user_id: present.userId },
         });
       }
-      return { kind: 'in', session: handedOver.token } as const;
+      return { kind: 'in', session: session.token } as const;
     });
   }
 

@@ -1,6 +1,6 @@
 import { expect, it } from '@jest/globals';
 import { NotFoundError, RejectedError } from '#kernel/errors.js';
-import { recordMessage, withMessage, type SentMessage } from './customer-messages.js';
+import { recordMessage, rememberMessage, type SentMessage } from './customer-messages.js';
 
 const MESSAGE: SentMessage = {
   messageId: 'a',
@@ -24,7 +24,7 @@ it('records a message once', () => {
 
 it('remembers the last five messages', () => {
   const ids = ['a', 'b', 'c', 'd', 'e', 'f'];
-  const state = ids.reduce(withMessage<{ messageIds?: string[] }>, {});
+  const state = ids.reduce(rememberMessage<{ messageIds?: string[] }>, {});
   expect(state.messageIds).toEqual(['b', 'c', 'd', 'e', 'f']);
 });
 

@@ -28,6 +28,7 @@ export function recordMessage(
   return [{ type: 'CustomerMessaged', data: { customerId: state.id, ...message } }];
 }
 
-export function withMessage<S extends MessageState>(state: S, messageId: string): S {
+/** Adds a message to the last ones that the state remembers. */
+export function rememberMessage<S extends MessageState>(state: S, messageId: string): S {
   return { ...state, messageIds: [...(state.messageIds ?? []), messageId].slice(-MAX_REMEMBERED) };
 }

@@ -13,7 +13,7 @@ import {
   type ReferenceInput,
 } from './external-references.js';
 import { withCardLinkRequest, type CardLinkRequest } from './card-links.js';
-import { withMessage } from './customer-messages.js';
+import { rememberMessage } from './customer-messages.js';
 import {
   createEmailKey,
   NO_SEARCH_KEYS,
@@ -119,7 +119,7 @@ export const customer: Aggregate<Customer, CustomerEvent> = {
       case 'CardLinksRequested':
         return withCardLinkRequest(requireState(state), event.data.customerCardId, at);
       case 'CustomerMessaged':
-        return withMessage(requireState(state), event.data.messageId);
+        return rememberMessage(requireState(state), event.data.messageId);
       case 'CustomerErased':
         return { ...redact(requireState(state)), updatedAt: at, erasedAt: at };
       case 'CustomerMerged': {

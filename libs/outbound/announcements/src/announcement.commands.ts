@@ -74,12 +74,12 @@ export class CreateAnnouncementHandler implements ICommandHandler<CreateAnnounce
       const query = (statement: string, values: unknown[]) =>
         transaction.manager.query<unknown>(statement, values);
       await checkCap(query, { kind: announcementCap, owner: accountId, id, max: MAX_UNFINISHED });
-      const inserted = (await query(
+      const rows = (await query(
         `insert into announcements (id, account_id, state, title, text, channels, audience, created_at, updated_at)
          values ($1, $2, 'draft', $3, $4, $5, $6, $7, $7) on conflict do nothing returning id`,
         [id, accountId, title, text, channels, JSON.stringify(audience), createdAt],
       )) as unknown[];
-      const isNew = inserted.length === 1;
+      const isNew = rows.length === 1;
       if (!isNew && !transaction.isRepeated) throw new IdTakenError(announcementTable.table, id);
       if (isNew) await audit(transaction, created, 'announcement.created');
       return toAnnouncementJson(created, NO_MESSAGES);

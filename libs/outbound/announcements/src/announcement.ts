@@ -70,7 +70,7 @@ export function scheduleAnnouncement(
   sendAt: Date | null,
   now: Date,
 ): Date | undefined {
-  // Asked to send it now once more, it has been sent.
+  // A repeated request to send it now has nothing left to do.
   if (sendAt === null && ['sending', 'sent'].includes(current.state)) return undefined;
   assertNotBegun(current.state);
   const at = sendAt ?? now;

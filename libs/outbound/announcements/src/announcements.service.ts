@@ -22,7 +22,7 @@ export const announcementCap: CapKind = {
   resolution: 'Cancel the drafts that you do not need, or wait until one is sent.',
 };
 
-export type AnnouncementRow = {
+type AnnouncementRow = {
   id: number;
   account_id: number;
   state: AnnouncementState;
@@ -38,7 +38,7 @@ export type AnnouncementRow = {
   counts: MessageCounts | null;
 };
 
-export const ANNOUNCEMENT_COLUMNS =
+const ANNOUNCEMENT_COLUMNS =
   'id, account_id, state, title, text, channels, audience, send_at, created_at, updated_at, started_at, finished_at, counts';
 
 const LIST = {
@@ -116,7 +116,7 @@ export const NO_MESSAGES: MessageCounts = {
   sentBy: { wallet: 0, web_push: 0, email: 0, sms: 0 },
 };
 
-export function toAnnouncement(row: AnnouncementRow): Announcement {
+function toAnnouncement(row: AnnouncementRow): Announcement {
   return {
     id: row.id,
     accountId: row.account_id,

@@ -45,8 +45,8 @@ const MAINTENANCE_WAIT_MS = 5_000;
 const REWRITE_DELAY_MS = 1_000;
 
 type Message = Job<QueuedMessage>;
-type Sending = { context: MessageContext; card: HolderCard };
-type PassItem = { message: Message; sending: Sending };
+type HolderContext = { context: MessageContext; card: HolderCard };
+type PassItem = { message: Message; holder: HolderContext };
 
 /** Sends a message that is rendered. @param to an e-mail address or a phone number */
 type Send = (
@@ -127,10 +127,9 @@ export class CustomerMessageSending {
     if (channel !== message.channel) return this.queue.redirect(message, channel, null);
     const card = await this.contexts.findCard(message.customerId, channel, context);
     if (!card) return this.queue.moveTo(message, new Date(now + REWRITE_DELAY_MS));
-    const sending = { context, card };
-    if (channel === 'wallet' || channel === 'web_push')
-      return this.passes.add({ message, sending });
-    return this.handOver(message, sending, { readAt, cut, channels });
+    const holder = { context, card };
+    if (channel === 'wallet' || channel === 'web_push') return this.passes.add({ message, holder });
+    return this.handOver(message, holder, { readAt, cut, channels });
   }
 
   /** Writes messages on passes and marks them as sent, in one transaction. */
@@ -139,19 +138,19 @@ export class CustomerMessageSending {
     const firsts = new Map<number, PassItem>();
     const waiting: PassItem[] = [];
     for (const item of items) {
-      const { id } = item.sending.card;
+      const { id } = item.holder.card;
       if (firsts.has(id)) waiting.push(item);
       else firsts.set(id, item);
     }
     await inTransaction(this.pool, async (client) => {
       const marked: PassItem[] = [];
       for (const item of firsts.values()) {
-        const { message, sending } = item;
-        if (await this.queue.markSent(message, sending.card.id, client)) marked.push(item);
+        const { message, holder } = item;
+        if (await this.queue.markSent(message, holder.card.id, client)) marked.push(item);
       }
       await this.writer.write(
         client,
-        marked.map(({ message, sending: { context, card } }) => ({
+        marked.map(({ message, holder: { context, card } }) => ({
           customerCardId: card.id,
           accountId: message.accountId,
           message: {
@@ -172,12 +171,12 @@ export class CustomerMessageSending {
   /** Sends by e-mail or SMS. What the channel cannot send goes through the next one. */
   private async handOver(
     message: Message,
-    sending: Sending,
+    holder: HolderContext,
     { readAt, cut, channels }: { readAt: number; cut: AbortSignal; channels: HolderChannel[] },
   ): Promise<JobOutcome | void> {
-    const to = await this.findAddress(message, sending);
+    const to = await this.findAddress(message, holder);
     if ('kind' in to) return this.refuse(message, to.reason, channels);
-    const render = await this.prepare(message, sending);
+    const render = await this.prepare(message, holder);
     if (!render) return this.queue.end(message, 'skipped', 'erased');
     if (!(await this.queue.handOver(message))) return;
     const read = { subjectId: message.customerId, readAt };
@@ -192,7 +191,7 @@ export class CustomerMessageSending {
       this.log.warn(`message ${message.id} was refused (${message.channel}: ${outcome.error})`);
       return this.refuse(message, 'refused', channels);
     }
-    await this.queue.markSent(message, sending.card.id);
+    await this.queue.markSent(message, holder.card.id);
   }
 
   private async refuse(
@@ -213,7 +212,7 @@ export class CustomerMessageSending {
   /** Finds where a message goes, unless a limit is reached. */
   private async findAddress(
     message: Message,
-    { context, card }: Sending,
+    { context, card }: HolderContext,
   ): Promise<{ address: string } | Refusal> {
     const { channel, accountId } = message;
     const address = channel === 'email' ? card.email : card.phone;
@@ -250,7 +249,7 @@ export class CustomerMessageSending {
    */
   private async prepare(
     { uuid, channel }: Message,
-    { context, card }: Sending,
+    { context, card }: HolderContext,
   ): Promise<Send | undefined> {
     if (channel === 'sms') {
       const link = `${this.config.publicUrl}/passes/${card.uuid}`;

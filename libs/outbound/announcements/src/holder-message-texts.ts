@@ -20,7 +20,7 @@ export type HolderMessage = CustomerLanguage & {
 };
 
 /** Returns the page that stops the messages to the holder of a card. @param link the page of the card */
-export function getStopLink(link: string): string {
+function getStopLink(link: string): string {
   return `${link}/messages`;
 }
 

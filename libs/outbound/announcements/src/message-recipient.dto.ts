@@ -22,7 +22,7 @@ import { ByChannelJson } from './message-fields.dto.js';
  * - failed: refused by a server, or given up
  * - skipped: not sent, because no channel reaches the customer, or it is not due any more
  */
-export const RECIPIENT_STATES = ['queued', 'sent', 'failed', 'skipped'] as const;
+const RECIPIENT_STATES = ['queued', 'sent', 'failed', 'skipped'] as const;
 export type RecipientState = (typeof RECIPIENT_STATES)[number];
 
 /** A message to one customer, as the store's users see it. */

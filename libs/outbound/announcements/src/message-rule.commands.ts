@@ -71,7 +71,7 @@ export class CreateMessageRuleHandler implements ICommandHandler<CreateMessageRu
       const query = (statement: string, values: unknown[]) =>
         transaction.manager.query<unknown>(statement, values);
       await checkCap(query, { kind: messageRuleCap, owner: accountId, id, max: MAX_RULES });
-      const inserted = (await query(
+      const rows = (await query(
         `insert into message_rules (id, account_id, kind, threshold, card_id, title, text, channels, enabled,
            created_at, updated_at, checked_seq, checked_until, next_check_at)
          values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $10,
@@ -79,7 +79,7 @@ export class CreateMessageRuleHandler implements ICommandHandler<CreateMessageRu
          on conflict do nothing returning id`,
         [id, accountId, kind, threshold, cardId, title, text, channels, enabled, createdAt],
       )) as unknown[];
-      const isNew = inserted.length === 1;
+      const isNew = rows.length === 1;
       if (!isNew && !transaction.isRepeated) throw new IdTakenError(messageRuleTable.table, id);
       if (isNew) {
         await audit(transaction, created, 'message_rule.created', { kind, threshold, enabled });
@@ -130,8 +130,8 @@ export class UpdateMessageRuleHandler implements ICommandHandler<UpdateMessageRu
         [id, threshold, attributes.cardId, title, text, channels, enabled, updatedAt],
       );
       if (enabled !== current.enabled) {
-        const switching = enabled ? START : 'next_check_at = null';
-        await manager.query(`update message_rules set ${switching} where id = $1`, [id]);
+        const schedule = enabled ? START : 'next_check_at = null';
+        await manager.query(`update message_rules set ${schedule} where id = $1`, [id]);
       }
       await audit(transaction, current, 'message_rule.updated', { changes: differences });
       return toMessageRuleJson({ ...current, ...attributes, updatedAt }, counts);

@@ -8,7 +8,7 @@ const MAX_SKIPPED_MINUTES = 120;
 /** The times of day between which nothing is sent, as in 21:00. They may span midnight. */
 export type QuietHours = { from: string; to: string };
 
-/** Parses a time of day. @returns its minute; undefined for anything else */
+/** Parses a time of day. @returns its minute of the day; undefined for anything else */
 export function parseTimeOfDay(text: string): number | undefined {
   const [, hours, minutes] = /^([01]\d|2[0-3]):([0-5]\d)$/.exec(text) ?? [];
   return hours === undefined ? undefined : Number(hours) * 60 + Number(minutes);
@@ -29,8 +29,9 @@ export function findAudibleTime(at: number, quiet: QuietHours | null, timeZone: 
   const start = at - (at % MINUTE_MS);
   let end = start + wrap(to - minute) * MINUTE_MS;
   // The clocks may change in between: then the end is an hour off.
-  const excess = wrap(readMinuteOfDay(end, timeZone) - to + DAY_MINUTES / 2) - DAY_MINUTES / 2;
-  end -= excess * MINUTE_MS;
+  const shiftMinutes =
+    wrap(readMinuteOfDay(end, timeZone) - to + DAY_MINUTES / 2) - DAY_MINUTES / 2;
+  end -= shiftMinutes * MINUTE_MS;
   // There is no such time of day in the hour that the clocks skip: then it ends with that hour.
   for (let i = 0; i < MAX_SKIPPED_MINUTES && isQuiet(readMinuteOfDay(end, timeZone)); i++) {
     end += MINUTE_MS;

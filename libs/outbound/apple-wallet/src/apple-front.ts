@@ -101,7 +101,7 @@ function completeFront(top: Top, { headerText, row }: FrontInput): Front {
   };
 }
 
-/** Lists what may stand below the stamps. The stamps to the reward matter most, and the holder's own name labelRoom. */
+/** Lists what may stand below the stamps. The stamps to the reward matter most, and the holder's own name least. */
 export function listRowFields(
   {
     memberName,
@@ -149,13 +149,13 @@ export function listRowFields(
 
 /** Lists the ways to fill the bar at the top, the best of equal ones first. */
 function listTops({ storeName, cardName, logoWidth, headerText, count, row }: FrontInput): Top[] {
-  const named = { ...count, label: cardName };
+  const labelledCount = { ...count, label: cardName };
   const names =
     logoWidth === null
-      ? [{ title: storeName, count: named }]
+      ? [{ title: storeName, count: labelledCount }]
       : [
           { title: cardName, count },
-          { title: null, count: named },
+          { title: null, count: labelledCount },
         ];
   const text =
     headerText === null || headerText.includes('\n') ? [] : [{ key: 'header', value: headerText }];
@@ -199,12 +199,12 @@ function measureTop({ logoWidth }: FrontInput, { title, header }: Top): number {
 
 /** Picks the fields of the row: those that matter most, and as many as fit. */
 function pickFitting(candidates: RowField[]): RowField[] {
-  const measured = candidates
+  const sizes = candidates
     .filter((field) => !hasLines(field))
     .map((field) => ({ field, width: measureField(field, FRONT.value) }));
   let best: RowField[] = [];
-  for (let chosen = 1; chosen < 1 << measured.length; chosen++) {
-    const row = measured.filter((_, index) => (chosen >> index) & 1);
+  for (let chosen = 1; chosen < 1 << sizes.length; chosen++) {
+    const row = sizes.filter((_, index) => (chosen >> index) & 1);
     if (row.length > MAX_ROW_FIELDS) continue;
     const column = (INNER_WIDTH - (row.length - 1) * FRONT.gap) / row.length;
     if (row.some(({ width }) => width > column)) continue;

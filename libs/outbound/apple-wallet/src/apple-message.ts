@@ -13,7 +13,7 @@ type MessagePlace = { noticeTag: number; timeZone: string; locale: string; page:
  * well: the same greeting comes again next year. The latest change alone may notify.
  * @param noticeTag of the last notice about the balance
  */
-export function withMessage(
+export function addMessage(
   pass: PassJson,
   { title, text, tag, at }: AppleMessage,
   { noticeTag, timeZone, locale, page }: MessagePlace,

@@ -10,7 +10,7 @@ import { PassContents } from '#passes/pass-contents.service.js';
 import { PassMessages } from '#passes/pass-messages.service.js';
 import type { Pass } from '#passes/passes.service.js';
 import { AppleCertificate } from './apple-certificate.service.js';
-import { withMessage } from './apple-message.js';
+import { addMessage } from './apple-message.js';
 import { renderApplePass } from './apple-pass.js';
 import { findPassErrors } from './pass-json.js';
 import { createPassFile, createPassPackage } from './pass-package.js';
@@ -58,7 +58,7 @@ export class ApplePasses {
     const { noticeTag } = pass;
     const { timeZone, locale } = content;
     const json = message
-      ? withMessage(rendered, message, {
+      ? addMessage(rendered, message, {
           noticeTag,
           timeZone,
           locale,

@@ -52,11 +52,11 @@ export function shortenText(
   toShown = (character: string) => character,
 ): string {
   if (measureText(toShown(text), size) <= width) return text;
-  let used = measureText('…', size);
+  let usedWidth = measureText('…', size);
   let cut = '';
   for (const { segment } of SEGMENTER.segment(text)) {
-    used += measureText(toShown(segment), size);
-    if (used > width && cut !== '') break;
+    usedWidth += measureText(toShown(segment), size);
+    if (usedWidth > width && cut !== '') break;
     cut += segment;
   }
   const lastSpace = cut.lastIndexOf(' ');

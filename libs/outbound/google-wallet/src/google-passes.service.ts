@@ -145,8 +145,8 @@ export class GooglePasses {
       const objectId = toObjectId(content.uuid, this.getInstallation(google));
       const { customerCardId, noticeTag: tag } = pass;
       const target = { customerCardId, tag, objectId };
-      const { response: notified } = await this.objectMessages.add(target, message, signal);
-      if (notified.kind !== 'ok') return toOutcome(notified, attempts);
+      const { response: messageResponse } = await this.objectMessages.add(target, message, signal);
+      if (messageResponse.kind !== 'ok') return toOutcome(messageResponse, attempts);
     }
     if (pass.noticeTag > lease.notifiedTag)
       await this.objects.recordNotified(lease.customerCardId, pass.noticeTag);

@@ -10,9 +10,9 @@ const configs = new WeakMap<object, object>();
 export function setRouteConfig(config: object): MethodDecorator {
   return (target, name, descriptor: PropertyDescriptor) => {
     const method = descriptor.value as object;
-    const merged = { ...configs.get(method), ...config };
-    configs.set(method, merged);
-    RouteConfig(merged)(target, name, descriptor);
+    const routeConfig = { ...configs.get(method), ...config };
+    configs.set(method, routeConfig);
+    RouteConfig(routeConfig)(target, name, descriptor);
   };
 }
 

@@ -25,6 +25,7 @@ import { MESSAGE_STYLE, MessageStores } from './message-stores.service.js';
 import {
   createRecipientsView,
   describeRejection,
+  findDoneText,
   getAnnouncementMood,
   parseCursor,
   RECIPIENT_PAGE_SIZE,
@@ -241,7 +242,7 @@ export class AnnouncementSendingController {
         state: t.states[state],
         mood: getAnnouncementMood(state),
         when: describeTime(current, minute, t.detail),
-        done: findDone(done, t.detail.done),
+        done: findDoneText(done, t.detail.done),
         isOpen,
         sendAt: sendAt ?? (send_at === null ? '' : renderLocalTime(new Date(send_at), zone)),
         sendAtHint: t.detail.sendAtHint(zone),
@@ -283,8 +284,4 @@ function describeTime(
   if (send_at === null) return '';
   if (state === 'scheduled') return t.sendsAt(minute(new Date(send_at)));
   return state === 'cancelled' ? '' : t.sentAt(minute(new Date(send_at)));
-}
-
-function findDone(done: unknown, texts: Record<string, string>): string {
-  return typeof done === 'string' && Object.hasOwn(texts, done) ? (texts[done] ?? '') : '';
 }

@@ -1,27 +1,9 @@
 import { RejectedError, type FieldErrors } from '#kernel/errors.js';
 import type { AnnouncementState } from '#announcements/announcement.js';
-import {
-  CHANNELS,
-  type HolderChannel,
-  type MessageReason,
-  type Reach,
-} from '#announcements/message-channel.js';
+import { CHANNELS, type HolderChannel, type Reach } from '#announcements/message-channel.js';
+import type { MessageRecipient } from '#announcements/message-recipient.dto.js';
 import type { MessageRule } from '#announcements/message-rule.js';
 import { formatCount, type Localization } from '#translations/translations.js';
-
-/** A message to one customer. */
-type MessageRecipient = {
-  id: number;
-  customerId: number;
-  /** Null: they were erased. */
-  customerName: string | null;
-  channel: HolderChannel | null;
-  state: 'queued' | 'sent' | 'failed' | 'skipped';
-  reason: MessageReason | null;
-  dueAt: Date | null;
-  createdAt: Date;
-  finishedAt: Date | null;
-};
 
 export type Mood = '' | 'good' | 'bad';
 
@@ -48,7 +30,7 @@ export type PreviewView = {
   channels: readonly HolderChannel[];
 };
 
-export type RecipientLine = {
+type RecipientLine = {
   customer: string;
   /** The page of the customer; null once they are erased. */
   path: string | null;
@@ -115,7 +97,7 @@ export function toReachView(
 }
 
 /** @param customers the path of the list of customers @param time formats a time */
-export function toRecipientLine(
+function toRecipientLine(
   one: MessageRecipient,
   customers: string,
   time: (at: Date) => string,
@@ -211,4 +193,9 @@ export function describeRejection(
   const { base = [], ...errors } = error.errors;
   if (error.code === 'limit_reached') return { errors, errorText: t.form.limitReached };
   return { errors, errorText: [...base, error.resolution ?? ''].filter(Boolean).join('\n') };
+}
+
+/** Finds the sentence about what a form has done; empty without one. */
+export function findDoneText(done: unknown, texts: Record<string, string>): string {
+  return typeof done === 'string' && Object.hasOwn(texts, done) ? (texts[done] ?? '') : '';
 }

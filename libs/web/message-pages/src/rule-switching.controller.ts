@@ -23,6 +23,7 @@ import { MESSAGE_STYLE, MessageStores } from './message-stores.service.js';
 import {
   createRecipientsView,
   describeRule,
+  findDoneText,
   parseCursor,
   RECIPIENT_PAGE_SIZE,
   toReachView,
@@ -100,7 +101,7 @@ export class RuleSwitchingController {
         title: rule.title,
         about: describeRule(rule, localization),
         enabled: rule.enabled,
-        done: findDone(done, t.done),
+        done: findDoneText(done, t.done),
         quiet: await this.stores.describeQuietHours(store.id, localization),
         reach: toReachView(reach, rule.channels, DAYS, localization),
         byDay: toDays(reach.byDay, localization),
@@ -200,8 +201,4 @@ function toDays(
     people: numbers.format(people),
     share: people / max,
   }));
-}
-
-function findDone(done: unknown, texts: Record<string, string>): string {
-  return typeof done === 'string' && Object.hasOwn(texts, done) ? (texts[done] ?? '') : '';
 }

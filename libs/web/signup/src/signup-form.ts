@@ -138,7 +138,7 @@ export function findLatestBirthday(today: string, minimumAge: number): string {
   return `${String(Number(today.slice(0, 4)) - minimumAge).padStart(4, '0')}${today.slice(4)}`;
 }
 
-export function findDay({ timeZone }: { timeZone: string }, now: Date): string {
+function findDay({ timeZone }: { timeZone: string }, now: Date): string {
   return getLocalDay(timeZone, now.getTime());
 }
 

@@ -189,6 +189,6 @@ function toDecidedCommand(
   return { respond, isAlone };
 }
 
-export function hasExtras({ cap, ...lists }: CommitExtras): boolean {
+function hasExtras({ cap, ...lists }: CommitExtras): boolean {
   return cap !== undefined || Object.values(lists).some((list) => list.length > 0);
 }
