@@ -101,7 +101,7 @@ function completeFront(top: Top, { headerText, row }: FrontInput): Front {
   };
 }
 
-/** Lists what may stand below the stamps. The stamps to the reward matter most, and the holder's own name least. */
+/** Lists what may stand below the stamps. The store's own fields matter most, and the holder's name least. */
 export function listRowFields(
   {
     memberName,
