@@ -162,11 +162,11 @@ describe('the pages about messages', () => {
     expect(await page.locator('main').innerText()).toContain('Please choose at least one channel.');
     expect(await page.getByLabel('Headline').inputValue()).toBe('Hello');
     await page.goto(`${CONSOLE_URL}/app/stores/${store.accountId}/messages/settings`);
-    await page.getByLabel('Quiet to').fill('');
+    await page.getByLabel('Quiet until').fill('');
     await press(page, 'Save');
     await page.getByText('Please fill in both times, or neither.').first().waitFor();
     await page.getByLabel('Quiet from').fill('20:00');
-    await page.getByLabel('Quiet to').fill('09:30');
+    await page.getByLabel('Quiet until').fill('09:30');
     await press(page, 'Save');
     await page.getByText('Saved.').waitFor();
     const { body } = await store.get(`${store.store}/message_settings`);

@@ -25,7 +25,7 @@ export type UnreachedReason = (typeof UNREACHED_REASONS)[number];
  * - past: what the message is about is over, such as a reward that was redeemed meanwhile
  * - refused: by the server of the channel
  * - unknown: a process ended while the message was handed over, and it is not sent a second time
- * - quota: on the pass without a notification, as Google shows three in 24 hours
+ * - quota: on the pass without a notification, as Google shows three in 24 hours; or an SMS beyond the store's of a day
  */
 export const MESSAGE_REASONS = [
   ...UNREACHED_REASONS,

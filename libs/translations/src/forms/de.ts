@@ -108,7 +108,7 @@ export const forms: FormTexts = {
       `In 24 Stunden können nur ${max} Nachrichten gesendet werden.`,
     'Send it at another time': 'Bitte zu einer anderen Zeit senden.',
     'The announcement was cancelled: create another one':
-      'Die Nachricht wurde abgesagt. Bitte eine neue schreiben.',
+      'Die Nachricht wurde zurückgezogen. Bitte eine neue schreiben.',
     'The announcement is being sent already, or was sent':
       'Die Nachricht wird schon gesendet oder wurde gesendet.',
     'must be a time of day such as 21:00': 'Bitte eine Uhrzeit eingeben, zum Beispiel 21:00.',

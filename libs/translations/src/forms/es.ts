@@ -99,7 +99,7 @@ export const forms: FormTexts = {
     'must be from 1 to 10 stamps for stamps_away': 'Escriba un número de 1 a 10.',
     'must be from 1 to 365 days for reward_unused': 'Escriba un número de 1 a 365.',
     'must be from 1 to 730 days for inactive': 'Escriba un número de 1 a 730.',
-    'must be within the next {} days': () => 'Elija un momento dentro de un año.',
+    'must be within the next {} days': () => 'Elija un momento de los próximos doce meses.',
     'A store may send {} announcements in 24 hours': (max = '') =>
       `Solo se pueden enviar ${max} mensajes en 24 horas.`,
     'Send it at another time': 'Envíelo en otro momento.',

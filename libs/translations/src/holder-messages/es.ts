@@ -9,7 +9,7 @@ export const holderMessages: HolderMessageTexts = {
     title: (store) => `Mensajes de ${store}`,
     on: 'La tienda puede escribirle: en la tarjeta de su Wallet, en este navegador y, si lo aceptó, por correo o SMS.',
     off: 'Ya no recibe mensajes de esta tienda. Su tarjeta y sus sellos siguen igual.',
-    stop: 'Parar todos los mensajes',
+    stop: 'Dejar de recibir mensajes',
     allow: 'Permitir mensajes de nuevo',
     back: 'Volver a la tarjeta',
   },

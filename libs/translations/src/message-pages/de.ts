@@ -33,7 +33,7 @@ export const messagePages: Translations['messagePages'] = {
     scheduled: 'Geplant',
     sending: 'Wird gesendet',
     sent: 'Gesendet',
-    cancelled: 'Abgesagt',
+    cancelled: 'Zurückgezogen',
   },
   form: {
     create: 'Neue Nachricht',
@@ -56,7 +56,7 @@ export const messagePages: Translations['messagePages'] = {
     save: 'Speichern',
     back: 'Zurück',
     limitReached:
-      'Es gibt schon 20 offene Nachrichten oder Regeln. Sagen Sie eine ab oder löschen Sie eine, die Sie nicht brauchen.',
+      'Es gibt schon 20 offene Nachrichten oder Regeln. Ziehen Sie eine zurück oder löschen Sie eine, die Sie nicht brauchen.',
     rejected: 'Bitte die markierten Felder prüfen.',
   },
   reach: {
@@ -86,6 +86,7 @@ export const messagePages: Translations['messagePages'] = {
     refused: 'vom Server abgelehnt',
     unknown: 'unbekannt, ob sie gesendet wurde',
     quota: 'auf der Karte, aber ohne Mitteilung: Google erlaubt drei am Tag',
+    smsQuota: 'das Geschäft hat heute alle seine SMS gesendet',
   },
   preview: {
     title: 'So sieht sie aus',
@@ -108,10 +109,10 @@ export const messagePages: Translations['messagePages'] = {
       `Personen in der Gruppe: ${people}. Davon erreicht: ${reached}. Eine gesendete Nachricht lässt sich nicht zurückholen.`,
     sendYes: 'Senden',
     sendNo: 'Noch nicht',
-    cancel: 'Nachricht absagen',
-    askCancel: 'Diese Nachricht absagen?',
+    cancel: 'Nachricht zurückziehen',
+    askCancel: 'Diese Nachricht zurückziehen?',
     askCancelText: 'Niemand bekommt sie. Sie bleibt in der Liste.',
-    cancelYes: 'Absagen',
+    cancelYes: 'Zurückziehen',
     cancelNo: 'Behalten',
     sendsAt: (when) => `Sie wird am ${when} gesendet.`,
     sentAt: (when) => `Sie wurde am ${when} gesendet.`,
@@ -121,7 +122,7 @@ export const messagePages: Translations['messagePages'] = {
       saved: 'Die Nachricht ist gespeichert.',
       sent: 'Die Nachricht ist unterwegs.',
       scheduled: 'Die Nachricht ist geplant.',
-      cancelled: 'Die Nachricht ist abgesagt.',
+      cancelled: 'Die Nachricht ist zurückgezogen.',
     },
   },
   recipients: {
@@ -154,7 +155,7 @@ export const messagePages: Translations['messagePages'] = {
       inactive: 'Länger nicht da',
     },
     kindHints: {
-      stamps_away: 'Nach einem Stempel, nach dem nur noch wenige bis zur Prämie fehlen.',
+      stamps_away: 'Nach einem Stempel, wenn bis zur Prämie nur noch wenige fehlen.',
       reward_unused: 'Wenn eine Prämie einige Tage bereitliegt.',
       birthday: 'Am Morgen des Geburtstags.',
       inactive: 'Wenn sich auf den Karten einige Tage nichts getan hat.',

@@ -55,7 +55,7 @@ export const messagePages = {
     minStamps: 'Stamps, at least',
     birthdayMonth: 'Birthday in',
     anyMonth: 'Any month',
-    inactiveSince: 'Not there since',
+    inactiveSince: 'Not seen since',
     count: 'Count and preview',
     save: 'Save',
     back: 'Back',
@@ -77,7 +77,7 @@ export const messagePages = {
   },
   reasons: {
     no_card: 'no card',
-    no_pass: 'the card is in no wallet',
+    no_pass: 'the card is not in a wallet',
     no_browser: 'no notifications turned on',
     no_email: 'no e-mail address',
     no_phone: 'no phone number',
@@ -86,11 +86,12 @@ export const messagePages = {
     not_set_up: 'this service does not send them',
     country: 'the store sends no SMS to that country',
     too_many: 'got enough messages this week',
-    past: 'not due any more',
+    past: 'no longer relevant',
     erased: 'erased',
     refused: 'refused by the server',
     unknown: 'unknown whether it was sent',
     quota: 'on the card, but without a notification: Google allows three a day',
+    smsQuota: 'the store has sent all SMS of the day',
   },
   preview: {
     title: 'How it looks',
@@ -115,10 +116,10 @@ export const messagePages = {
     sendNo: 'Not yet',
     cancel: 'Cancel the message',
     askCancel: 'Cancel this message?',
-    askCancelText: 'Nobody gets it. It stays in the list.',
+    askCancelText: 'Nobody will get it. It stays in the list.',
     cancelYes: 'Cancel it',
     cancelNo: 'Keep it',
-    sendsAt: (when: string) => `It is sent on ${when}.`,
+    sendsAt: (when: string) => `It will be sent on ${when}.`,
     sentAt: (when: string) => `It was sent on ${when}.`,
     errors: { sendAt: 'Please enter a day and a time within a year.' },
     done: {
@@ -156,7 +157,7 @@ export const messagePages = {
     kindHints: {
       stamps_away: 'After a stamp that leaves only a few to a reward.',
       reward_unused: 'When a reward has been ready for some days.',
-      birthday: 'In the morning of their birthday.',
+      birthday: 'On the morning of their birthday.',
       inactive: 'When nothing has happened to their cards for some days.',
     },
     /** What a rule does, by its kind. */
@@ -183,7 +184,7 @@ export const messagePages = {
     remove: 'Delete the rule',
     askRemove: 'Delete this rule?',
     askRemoveText:
-      'It writes to nobody any more. What it has sent stays in the customers’ histories.',
+      'It will write to nobody any more. What it has sent stays in the customers’ histories.',
     removeYes: 'Delete it',
     removeNo: 'Keep it',
     byDay: 'Messages by day',
@@ -199,7 +200,7 @@ export const messagePages = {
     },
     /** What a new rule says, in the language of the store. It addresses nobody, so that it suits each form. */
     suggestions: {
-      stamps_away: { title: 'Almost there', text: 'Only a little to go to the next reward.' },
+      stamps_away: { title: 'Almost there', text: 'The next reward is not far away.' },
       reward_unused: {
         title: 'A reward is waiting',
         text: 'It can be redeemed at the next visit.',
@@ -213,10 +214,10 @@ export const messagePages = {
     about:
       'For one-off and automatic messages. What falls into the quiet hours waits for their end.',
     from: 'Quiet from',
-    to: 'Quiet to',
+    to: 'Quiet until',
     hint: 'Leave both blank to send at any time.',
     maxPerWeek: 'Messages a week, at most',
-    maxPerWeekHint: 'A rule writes to nobody who got so many messages in seven days.',
+    maxPerWeekHint: 'A rule does not write to anybody who got this many messages in seven days.',
     save: 'Save',
     saved: 'Saved.',
   },

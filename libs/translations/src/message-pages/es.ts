@@ -46,7 +46,8 @@ export const messagePages: Translations['messagePages'] = {
     text: 'Texto',
     textHint: 'Como máximo 300 caracteres.',
     channels: 'Canales',
-    channelsHint: 'Cada cliente lo recibe una vez, por el primero de estos canales que llega.',
+    channelsHint:
+      'Cada cliente lo recibe una vez, por el primero de estos canales por el que se le pueda avisar.',
     audience: 'Quién lo recibe',
     card: 'Tarjeta',
     anyCard: 'Cualquier tarjeta',
@@ -88,6 +89,7 @@ export const messagePages: Translations['messagePages'] = {
     refused: 'rechazado por el servidor',
     unknown: 'no se sabe si se envió',
     quota: 'en la tarjeta, pero sin notificación: Google permite tres al día',
+    smsQuota: 'la tienda ya envió todos sus SMS del día',
   },
   preview: {
     title: 'Cómo se ve',
@@ -117,7 +119,7 @@ export const messagePages: Translations['messagePages'] = {
     cancelNo: 'Conservarlo',
     sendsAt: (when) => `Se envía el ${when}.`,
     sentAt: (when) => `Se envió el ${when}.`,
-    errors: { sendAt: 'Escriba un día y una hora dentro de un año.' },
+    errors: { sendAt: 'Escriba un día y una hora de los próximos doce meses.' },
     done: {
       created: 'El mensaje está guardado como borrador.',
       saved: 'El mensaje está guardado.',
@@ -196,7 +198,7 @@ export const messagePages: Translations['messagePages'] = {
         text: 'Se puede canjear en la próxima visita.',
       },
       birthday: { title: '¡Feliz cumpleaños!', text: 'Felicidades de parte de todo el equipo.' },
-      inactive: { title: 'Cuánto tiempo', text: 'Los sellos siguen ahí. ¡Hasta pronto!' },
+      inactive: { title: '¡Cuánto tiempo!', text: 'Los sellos siguen ahí. ¡Hasta pronto!' },
     },
   },
   settings: {

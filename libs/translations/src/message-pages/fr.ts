@@ -88,6 +88,7 @@ export const messagePages: Translations['messagePages'] = {
     refused: 'refusé par le serveur',
     unknown: 'envoi incertain',
     quota: 'sur la carte, mais sans notification : Google en permet trois par jour',
+    smsQuota: 'la boutique a envoyé tous ses SMS du jour',
   },
   preview: {
     title: 'Aperçu',
@@ -198,7 +199,10 @@ export const messagePages: Translations['messagePages'] = {
         title: 'Une récompense attend',
         text: 'Elle peut être utilisée lors de la prochaine visite.',
       },
-      birthday: { title: 'Joyeux anniversaire !', text: 'Toute l’équipe pense à ce beau jour.' },
+      birthday: {
+        title: 'Joyeux anniversaire !',
+        text: 'Avec les meilleurs vœux de toute l’équipe.',
+      },
       inactive: { title: 'Cela fait longtemps', text: 'Les tampons sont toujours là. À bientôt !' },
     },
   },

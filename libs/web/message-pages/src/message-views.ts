@@ -104,13 +104,14 @@ function toRecipientLine(
   { t: { messagePages: t } }: Localization,
 ): RecipientLine {
   const { customerName, channel, state, reason, finishedAt, dueAt, createdAt } = one;
+  const isSmsQuota = reason === 'quota' && state === 'skipped';
   return {
     customer: customerName ?? t.recipients.erased,
     path: customerName === null ? null : `${customers}/${one.customerId}`,
     channel: channel === null ? '' : t.channels[channel],
     state: t.recipients.states[state],
     mood: STATE_MOODS[state],
-    why: reason === null ? '' : t.reasons[reason],
+    why: reason === null ? '' : t.reasons[isSmsQuota ? 'smsQuota' : reason],
     when: time(finishedAt ?? dueAt ?? createdAt),
   };
 }
