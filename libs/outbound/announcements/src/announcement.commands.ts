@@ -24,8 +24,8 @@ import {
   announcementCap,
   announcementTable,
   AnnouncementsService,
-  NO_MESSAGES,
 } from './announcements.service.js';
+import { NO_MESSAGES } from './message-recipient.dto.js';
 
 const MAX_UNFINISHED = 20;
 /** Announcements of a store that begin in 24 hours. */

@@ -9,7 +9,12 @@ import type { PageRange } from '#http/page.js';
 import type { Announcement, AnnouncementState, Audience } from './announcement.js';
 import { toAnnouncementJson, type AnnouncementJson } from './announcement.dto.js';
 import type { HolderChannel } from './message-channel.js';
-import type { MessageCounts, MessageRecipient, RecipientState } from './message-recipient.dto.js';
+import {
+  NO_MESSAGES,
+  type MessageCounts,
+  type MessageRecipient,
+  type RecipientState,
+} from './message-recipient.dto.js';
 import { MessageRecipients } from './message-recipients.service.js';
 
 export const announcementTable: PlainTable = { table: 'announcements' };
@@ -107,14 +112,6 @@ export class AnnouncementsService {
     );
   }
 }
-
-export const NO_MESSAGES: MessageCounts = {
-  queued: 0,
-  sent: 0,
-  failed: 0,
-  skipped: 0,
-  sentBy: { wallet: 0, web_push: 0, email: 0, sms: 0 },
-};
 
 function toAnnouncement(row: AnnouncementRow): Announcement {
   return {

@@ -48,6 +48,14 @@ export type MessageCounts = Record<RecipientState, number> & {
   sentBy: Record<HolderChannel, number>;
 };
 
+export const NO_MESSAGES: MessageCounts = {
+  queued: 0,
+  sent: 0,
+  failed: 0,
+  skipped: 0,
+  sentBy: { wallet: 0, web_push: 0, email: 0, sms: 0 },
+};
+
 @Dto('MessageRecipientListQuery')
 export class RecipientListQuery extends PageQuery {
   @OneOfField(RECIPIENT_STATES, { optional: true, description: 'Only those in this state.' })

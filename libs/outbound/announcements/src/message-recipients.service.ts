@@ -3,7 +3,12 @@ import { Pool } from 'pg';
 import { query } from '#database/connection.js';
 import type { PageRange } from '#http/page.js';
 import type { HolderChannel, MessageReason } from './message-channel.js';
-import type { MessageCounts, MessageRecipient, RecipientState } from './message-recipient.dto.js';
+import {
+  NO_MESSAGES,
+  type MessageCounts,
+  type MessageRecipient,
+  type RecipientState,
+} from './message-recipient.dto.js';
 
 /** The days whose messages the counts of a rule have. */
 const RULE_DAYS = 30;
@@ -115,13 +120,7 @@ export class MessageRecipients {
   private async count(statement: Statement): Promise<Map<number, MessageCounts>> {
     const counts = new Map<number, MessageCounts>();
     for (const { owner, state, channel, count } of await query<CountRow>(this.pool, statement)) {
-      const ofOwner = counts.get(owner) ?? {
-        queued: 0,
-        sent: 0,
-        failed: 0,
-        skipped: 0,
-        sentBy: { wallet: 0, web_push: 0, email: 0, sms: 0 },
-      };
+      const ofOwner = counts.get(owner) ?? structuredClone(NO_MESSAGES);
       ofOwner[state] += count;
       if (state === 'sent' && channel !== null) ofOwner.sentBy[channel] += count;
       counts.set(owner, ofOwner);

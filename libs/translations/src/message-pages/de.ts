@@ -57,7 +57,6 @@ export const messagePages: Translations['messagePages'] = {
     back: 'Zurück',
     limitReached:
       'Es gibt schon 20 offene Nachrichten oder Regeln. Ziehen Sie eine zurück oder löschen Sie eine, die Sie nicht brauchen.',
-    rejected: 'Bitte die markierten Felder prüfen.',
   },
   reach: {
     title: 'Wer sie jetzt bekommt',

@@ -61,7 +61,6 @@ export const messagePages = {
     back: 'Back',
     limitReached:
       'There are 20 unfinished messages or rules already. Cancel or delete one that you do not need.',
-    rejected: 'Please check the marked fields.',
   },
   reach: {
     title: 'Who gets it now',

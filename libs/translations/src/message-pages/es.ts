@@ -60,7 +60,6 @@ export const messagePages: Translations['messagePages'] = {
     back: 'Volver',
     limitReached:
       'Ya hay 20 mensajes o reglas sin terminar. Cancele o elimine los que no necesite.',
-    rejected: 'Revise los campos marcados.',
   },
   reach: {
     title: 'Quién lo recibe ahora',

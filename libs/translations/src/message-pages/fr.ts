@@ -59,7 +59,6 @@ export const messagePages: Translations['messagePages'] = {
     back: 'Retour',
     limitReached:
       'Il y a déjà 20 messages ou règles en cours. Annulez ou supprimez ceux qui ne servent plus.',
-    rejected: 'Veuillez vérifier les champs signalés.',
   },
   reach: {
     title: 'Qui le reçoit maintenant',
