@@ -69,14 +69,22 @@ async function parseUpload(request: FastifyRequest, body: Buffer): Promise<Form>
   return createForm(fields);
 }
 
-/** Counts the parts of a body before it is parsed, by what separates them. */
+/**
+ * Counts the parts of a body before it is parsed, by what separates them. Where the type has several boundaries, or one
+ * in another parameter, the parser decides which of them counts: the largest number does here.
+ */
 export function countParts(body: Buffer, type: string): number {
-  const [, quoted, plain] = /boundary=(?:"([^"]*)"|([^;\s]*))/i.exec(type) ?? [];
-  const separator = Buffer.from(`--${quoted ?? plain ?? ''}`);
+  const boundaries = [...type.matchAll(/boundary=(?=(?:"((?:[^"\\]|\\.)*)|([^;\s]*)))/gi)].map(
+    ([, quoted, plain = '']) => quoted?.replaceAll(/\\(.)/g, '$1') ?? plain,
+  );
+  return Math.max(0, ...boundaries.map((boundary) => countSeparators(body, `--${boundary}`) - 1));
+}
+
+/** Counts up to one more than a form may have. The last one ends the body. */
+function countSeparators(body: Buffer, separator: string): number {
   let count = 0;
-  for (let at = body.indexOf(separator); at !== -1 && count <= MAX_PARTS; count++) {
+  for (let at = body.indexOf(separator); at !== -1 && count <= MAX_PARTS + 1; count++) {
     at = body.indexOf(separator, at + separator.length);
   }
-  // The last one ends the body.
-  return Math.max(0, count - 1);
+  return count;
 }
