@@ -41,9 +41,9 @@ const THRESHOLDS: Record<Exclude<RuleKind, 'birthday'>, { max: number; error: st
  */
 export const OCCASION_DAYS: Record<RuleKind, number> = {
   stamps_away: 30,
-  reward_unused: MAX_THRESHOLDS.reward_unused,
+  reward_unused: THRESHOLDS.reward_unused.max,
   birthday: 367,
-  inactive: MAX_THRESHOLDS.inactive,
+  inactive: THRESHOLDS.inactive.max,
 };
 
 /** @throws InvalidFieldsError when the threshold does not suit the kind */
