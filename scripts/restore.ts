@@ -46,6 +46,19 @@ const RAISE_ID_SEQUENCES = `
   select setval(format('%I.%I', schemaname, sequencename)::regclass, coalesce(last_value, start_value) + $1::bigint)
   from pg_sequences where schemaname = 'public' and sequencename ~ '_id(_seq)?$'`;
 
+/**
+ * What was to be sent to customers when the backup was made may have been sent since. Nobody gets a message twice, and
+ * rules look for what happens from now on.
+ */
+const END_MESSAGES = [
+  `update customer_messages set state = 'skipped', channel = null, reason = 'past', due_at = null, process = null,
+     finished_at = now() where state = 'queued'`,
+  `update announcements set is_addressed = true where state = 'sending'`,
+  `update announcements set state = 'cancelled', due_at = null, process = null, finished_at = now()
+   where state = 'scheduled' and send_at <= now()`,
+  `update message_rules set checked_seq = greatest(checked_seq, (select max(seq) from history)), checked_until = now()`,
+];
+
 /** A backup whose files were found whole, and what opens them. */
 type Opened = { folder: string; manifest: Manifest; key: Buffer; masterKeys: MasterKey[] };
 
@@ -181,6 +194,7 @@ async function load(
     }
     await client.query(RAISE_ID_SEQUENCES, [ID_MARGIN]);
     await moveLoggedPositions(client, manifest.positions);
+    for (const statement of END_MESSAGES) await client.query(statement);
     await last();
     await client.query('commit');
     progress.end();
