@@ -9,7 +9,7 @@ export const holderMessages: HolderMessageTexts = {
     title: (store) => `Messages de ${store}`,
     on: 'Le commerce peut vous écrire : sur la carte de votre Wallet, dans ce navigateur et, si vous l’avez accepté, par e-mail ou SMS.',
     off: 'Vous ne recevrez plus de messages de ce commerce. Votre carte et vos tampons ne changent pas.',
-    stop: 'Arrêter tous les messages',
+    stop: 'Ne plus recevoir de messages',
     allow: 'Autoriser à nouveau les messages',
     back: 'Retour à la carte',
   },

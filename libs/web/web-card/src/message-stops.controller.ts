@@ -6,16 +6,17 @@ import { query } from '#database/connection.js';
 import { TakesForm, type Form } from '#http/form-bodies.js';
 import { Throttle } from '#http/throttle.js';
 import { PassContents } from '#passes/pass-contents.service.js';
+import { PassImages } from '#passes/pass-images.service.js';
 import { Pages } from '#pages/pages.service.js';
 import { loadView } from '#pages/view.js';
 import { getCustomerTranslations } from '#translations/translations.js';
 import { WebCards } from './web-cards.service.js';
 
 const view = loadView<
-  { title: string; text: string; action: 'stop' | 'allow'; submit: string } & Record<
-    'path' | 'back',
-    string
-  >
+  {
+    action: 'stop' | 'allow';
+    logo: { '1x': string; '2x': string } | null;
+  } & Record<'title' | 'text' | 'submit' | 'path' | 'back', string>
 >(import.meta.url, './views/message-stop.eta');
 
 /** The card $1, and all others of its holder: one that is stopped stops the messages to them. Decoy cards have no holder. */
@@ -33,6 +34,7 @@ export class MessageStopsController {
     private readonly pool: Pool,
     private readonly cards: WebCards,
     private readonly contents: PassContents,
+    private readonly images: PassImages,
     private readonly pages: Pages,
   ) {}
 
@@ -50,12 +52,18 @@ export class MessageStopsController {
     const { t: translations, locale: lang } = getCustomerTranslations(content);
     const t = translations.holderMessages.page;
     const title = t.title(content.storeName);
+    const { brand } = await this.images.createLinks(content);
     await this.pages.sendPublic(reply, {
       view,
       lang,
       title,
+      colors: { ground: content.card.cardColor, text: content.card.textColor },
       data: {
         title,
+        logo: brand && {
+          '1x': toPath(brand.urls['wide@1x']),
+          '2x': toPath(brand.urls['wide@2x']),
+        },
         text: stop ? t.off : t.on,
         action: stop ? 'allow' : 'stop',
         submit: stop ? t.allow : t.stop,
@@ -99,4 +107,9 @@ export class MessageStopsController {
     if (!match) throw new NotFoundError('Card');
     return match.card;
   }
+}
+
+/** Returns the path on the page's own host. */
+function toPath(url: string): string {
+  return new URL(url).pathname;
 }
