@@ -131,7 +131,7 @@ export const messagePages = {
   },
   recipients: {
     title: 'Who received it',
-    none: 'Nobody yet',
+    none: 'Nobody to show',
     columns: { customer: 'Customer', channel: 'Channel', state: 'State', when: 'When' },
     erased: 'Erased customer',
     states: { queued: 'On its way', sent: 'Sent', failed: 'Failed', skipped: 'Not sent' },

@@ -129,7 +129,7 @@ export const messagePages: Translations['messagePages'] = {
   },
   recipients: {
     title: 'Quién lo recibió',
-    none: 'Nadie por ahora',
+    none: 'Sin entradas',
     columns: { customer: 'Cliente', channel: 'Canal', state: 'Estado', when: 'Cuándo' },
     erased: 'Cliente eliminado',
     states: { queued: 'En camino', sent: 'Enviado', failed: 'Fallido', skipped: 'No enviado' },

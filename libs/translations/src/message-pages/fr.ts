@@ -128,7 +128,7 @@ export const messagePages: Translations['messagePages'] = {
   },
   recipients: {
     title: 'Qui l’a reçu',
-    none: 'Personne pour l’instant',
+    none: 'Aucune entrée',
     columns: { customer: 'Client', channel: 'Canal', state: 'État', when: 'Quand' },
     erased: 'Client effacé',
     states: { queued: 'En route', sent: 'Envoyé', failed: 'Échec', skipped: 'Non envoyé' },
