@@ -1,9 +1,27 @@
 import { RejectedError, type FieldErrors } from '#kernel/errors.js';
 import type { AnnouncementState } from '#announcements/announcement.js';
-import { CHANNELS, type HolderChannel, type Reach } from '#announcements/message-channel.js';
-import type { MessageRecipient } from '#announcements/message-recipient.dto.js';
+import {
+  CHANNELS,
+  type HolderChannel,
+  type MessageReason,
+  type Reach,
+} from '#announcements/message-channel.js';
 import type { MessageRule } from '#announcements/message-rule.js';
 import { formatCount, type Localization } from '#translations/translations.js';
+
+/** A message to one customer. */
+type MessageRecipient = {
+  id: number;
+  customerId: number;
+  /** Null: they were erased. */
+  customerName: string | null;
+  channel: HolderChannel | null;
+  state: 'queued' | 'sent' | 'failed' | 'skipped';
+  reason: MessageReason | null;
+  dueAt: Date | null;
+  createdAt: Date;
+  finishedAt: Date | null;
+};
 
 export type Mood = '' | 'good' | 'bad';
 
