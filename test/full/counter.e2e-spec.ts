@@ -4,8 +4,6 @@ import { join } from 'node:path';
 import { randomUUID } from 'node:crypto';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
 import type { Browser, BrowserContext, Page } from 'playwright-core';
-import { CreateUser } from '#identity/identity.commands.js';
-import { AddMember } from '#identity/member.commands.js';
 import type { CustomerCardDetailJson } from '#stamping/customer-card.dto.js';
 import type { HistoryEntryJson } from '#history/history-entry.dto.js';
 import {
@@ -15,16 +13,16 @@ import {
   startChromium,
 } from '../support/browser/chromium.js';
 import { writeFakeCamera, type Scene } from '../support/browser/fake-camera.js';
+import { createStaff, PASSWORD, signInAtCounter } from '../support/browser/counter.js';
 import { readQrCode } from '../support/browser/qr-codes.js';
 import { newPoster, SignupForm } from '../support/browser/signup.js';
 import { enrol } from '../support/fixtures/enrolled-customer.js';
 import { eventually } from '../support/jest/eventually.js';
-import { cli, startService, type Client, type LocalService } from '../support/services/service.js';
+import { startService, type Client, type LocalService } from '../support/services/service.js';
 
 /** Tests the counter in a real browser, as people use it. */
 
 const PUBLIC_URL = 'http://cards.localhost';
-const PASSWORD = 'correct horse';
 const MAX_PAGE_BYTES = 30 * 1024;
 
 let service: LocalService;
@@ -45,12 +43,7 @@ afterAll(async () => {
   await service?.stop();
 });
 
-async function newStaff(name: string): Promise<{ email: string; userId: number }> {
-  const email = `${randomUUID()}@member.example`;
-  const { userId } = await service.execute(new CreateUser(cli, email, name, PASSWORD));
-  await service.execute(new AddMember(cli, store.accountId, email, 'staff'));
-  return { email, userId };
-}
+const newStaff = (name: string) => createStaff(service, store, name);
 
 /** Signs somebody in, who lands at the counter. */
 async function openCounter(
@@ -60,11 +53,7 @@ async function openCounter(
   const context = await at.newContext({ viewport: SIZES.phone, javaScriptEnabled, locale });
   contexts.push(context);
   const page = await context.newPage();
-  await page.goto(`${PUBLIC_URL}/app/sign-in`);
-  await page.locator('input[name=email]').fill(email);
-  await page.locator('input[name=password]').fill(PASSWORD);
-  await page.locator('main button[type=submit]').first().click();
-  await page.waitForURL(`${PUBLIC_URL}/counter/${store.accountId}`);
+  await signInAtCounter(page, `${PUBLIC_URL}/counter/${store.accountId}`, email);
   return page;
 }
 
@@ -496,48 +485,4 @@ describe('the camera', () => {
       await withCamera.close();
     }
   });
-
-  it('stamps the 200 cards of a lunch rush, each once', async () => {
-    const { card } = await enrol(store);
-    const codes: string[] = [];
-    for (let i = 0; i < 200; i++) {
-      const { body } = await store.post<{ customer_card: CustomerCardDetailJson }>(
-        `${store.store}/customers`,
-        {
-          customer: { first_name: `Guest ${i}`, email: `rush${i}@mail.example` },
-          card_id: card.id,
-        },
-      );
-      codes.push(body.customer_card.code);
-    }
-    const [withCamera, page] = await openWithCamera(
-      [
-        { code: null, frames: 12 },
-        ...codes.flatMap((code) => [
-          { code, frames: 3 },
-          { code: null, frames: 1 },
-        ]),
-        { code: null, frames: 240 },
-      ],
-      4,
-    );
-    try {
-      const startedAt = performance.now();
-      const countStamped = async () => {
-        const { rows } = await service.database.query<{ stamped: number; maximum: number }>(
-          `select count(*) filter (where balance > 0)::int as stamped, max(balance)::int as maximum
-           from customer_cards where card_id = $1`,
-          [card.id],
-        );
-        return rows[0] ?? { stamped: 0, maximum: 0 };
-      };
-      await eventually(countStamped, ({ stamped }) => stamped === 200, 280_000);
-      const seconds = (performance.now() - startedAt) / 1000;
-      expect(await countStamped()).toEqual({ stamped: 200, maximum: 1 });
-      expect(await page.locator('#waiting').isHidden()).toBe(true);
-      expect(seconds).toBeLessThan(280);
-    } finally {
-      await withCamera.close();
-    }
-  }, 400_000);
 });

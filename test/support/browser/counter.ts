@@ -1,0 +1,28 @@
+import { randomUUID } from 'node:crypto';
+import type { Page } from 'playwright-core';
+import { CreateUser } from '#identity/identity.commands.js';
+import { AddMember } from '#identity/member.commands.js';
+import { cli, type Client, type LocalService } from '../services/service.js';
+
+export const PASSWORD = 'correct horse';
+
+/** Creates a user who may stamp in a store. */
+export async function createStaff(
+  service: LocalService,
+  { accountId }: Client,
+  name: string,
+): Promise<{ email: string; userId: number }> {
+  const email = `${randomUUID()}@member.example`;
+  const { userId } = await service.execute(new CreateUser(cli, email, name, PASSWORD));
+  await service.execute(new AddMember(cli, accountId, email, 'staff'));
+  return { email, userId };
+}
+
+/** Signs somebody in, who lands at the counter. */
+export async function signInAtCounter(page: Page, counter: string, email: string): Promise<void> {
+  await page.goto(new URL('/app/sign-in', counter).href);
+  await page.locator('input[name=email]').fill(email);
+  await page.locator('input[name=password]').fill(PASSWORD);
+  await page.locator('main button[type=submit]').first().click();
+  await page.waitForURL(counter);
+}
