@@ -4,6 +4,7 @@ import json
 import os
 import re
 import sys
+import unicodedata
 import uuid
 
 import jsonschema_rs
@@ -14,6 +15,8 @@ sys.setrecursionlimit(10_000)
 
 with open(os.environ["OPENAPI"], encoding="utf-8") as file:
     DOCUMENT = json.load(file)
+
+BLANK_CATEGORIES = ("Cc", "Cf", "Zl", "Zp", "Zs")
 
 # Rules about the state of records, about several fields, or about characters, which the schema does not state.
 REASONS = re.compile(
@@ -168,7 +171,7 @@ def as_read(value, schema):
     schema = resolved(schema)
     types = [schema["type"]] if isinstance(schema.get("type"), str) else schema.get("type", [])
     if isinstance(value, str):
-        return text_as_read(value.strip(), schema, types)
+        return text_as_read("" if is_blank_text(value) else value.strip(), schema, types)
     if isinstance(value, (int, float)) and "boolean" in types and value in (0, 1):
         return bool(value)
     if isinstance(value, dict):
@@ -184,7 +187,12 @@ def is_blank(element, schema):
     if isinstance(element, dict):
         known = resolved(schema).get("properties", {})
         return all(is_blank(one, known[key]) for key, one in element.items() if key in known)
-    return element is None or (isinstance(element, str) and element.strip() == "")
+    return element is None or (isinstance(element, str) and is_blank_text(element))
+
+
+def is_blank_text(text):
+    """A text of nothing but spaces, controls and invisible characters is blank (CONV-49). NUL is always refused."""
+    return all(one != "\0" and unicodedata.category(one) in BLANK_CATEGORIES for one in text)
 
 
 def text_as_read(text, schema, types):
