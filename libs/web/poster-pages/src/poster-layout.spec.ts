@@ -1,7 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 import { computeContrast } from '#kernel/contrast.js';
 import type { Config } from '#configuration/config.js';
-import type { Drawing, DrawnShape } from './drawing.js';
+import type { Drawing, DrawnShape, Weight } from './drawing.js';
 import { BLEED, PAPERS, type PaperSize } from './paper.js';
 import type { PosterContent } from './poster-content.js';
 import { PosterFonts } from './poster-fonts.service.js';
@@ -37,6 +37,29 @@ const drawPoster = (
 
 type Box = { left: number; top: number; right: number; bottom: number };
 
+const INK_SIZE = 1_000;
+const inks = new Map<string, Box>();
+
+/** Computes the box of the letters at `INK_SIZE`, once: the same lines stand on every paper. */
+function measureInk(text: string, weight: Weight): Box {
+  const key = `${weight} ${text}`;
+  let ink = inks.get(key);
+  if (!ink) {
+    const path = fonts.outline(text, weight, { x: 0, y: 0, size: INK_SIZE });
+    const numbers = (path.match(/-?\d+(\.\d+)?/g) ?? []).map(Number);
+    const xs = numbers.filter((_, index) => index % 2 === 0);
+    const ys = numbers.filter((_, index) => index % 2 === 1);
+    ink = {
+      left: Math.min(...xs),
+      top: Math.min(...ys),
+      right: Math.max(...xs),
+      bottom: Math.max(...ys),
+    };
+    inks.set(key, ink);
+  }
+  return ink;
+}
+
 /** Computes the box that a shape really covers. */
 function getBox(shape: DrawnShape): Box {
   switch (shape.kind) {
@@ -56,14 +79,13 @@ function getBox(shape: DrawnShape): Box {
     case 'turned':
       throw new Error('shapes that are turned repeat the others');
     case 'text': {
-      const path = fonts.outline(shape.text, shape.weight, shape);
-      const numbers = (path.match(/-?\d+(\.\d+)?/g) ?? []).map(Number);
-      const [xs, ys] = [0, 1].map((odd) => numbers.filter((_, index) => index % 2 === odd));
+      const scale = shape.size / INK_SIZE;
+      const ink = measureInk(shape.text, shape.weight);
       return {
-        left: Math.min(...(xs ?? [])),
-        top: Math.min(...(ys ?? [])),
-        right: Math.max(...(xs ?? [])),
-        bottom: Math.max(...(ys ?? [])),
+        left: shape.x + ink.left * scale,
+        top: shape.y + ink.top * scale,
+        right: shape.x + ink.right * scale,
+        bottom: shape.y + ink.bottom * scale,
       };
     }
   }
