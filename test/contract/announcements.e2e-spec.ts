@@ -355,4 +355,20 @@ it('ANNOUNCE-15 Whoever has the link of a card can stop the messages to its hold
   expect(await (await fetch(page)).text()).toContain('value="allow"');
   await post({ action: 'allow' });
   expect((await count()).reached).toBe(1);
+
+  // So does a second card that was stopped before it was confirmed, but not one that nobody confirmed.
+  const addStoppedDecoy = (at: string | null) =>
+    service.running.database.query(
+      `with decoy as (
+         insert into decoy_cards (id, account_id, card_id, customer_id, uuid, sealed, state, confirmed_at)
+         values (nextval('decoy_cards_id'), $1, $2, $3, gen_random_uuid(), '', '{}', $4) returning id)
+       insert into message_stops (customer_card_id, account_id) select id, $1 from decoy`,
+      [client.accountId, card, customer.id, at],
+    );
+  await addStoppedDecoy(null);
+  expect((await count()).reached).toBe(1);
+  await addStoppedDecoy('2026-01-31T12:00:00Z');
+  expect((await count()).reached).toBe(0);
+  await post({ action: 'allow' });
+  expect((await count()).reached).toBe(1);
 });

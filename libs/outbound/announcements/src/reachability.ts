@@ -1,3 +1,4 @@
+import { PASS_HOLDERS } from '#passes/pass-holders.js';
 import type { HolderChannel, Reachability } from './message-channel.js';
 
 /** SQL about customers `c`: what decides by which channels they can be reached, see `Reachability`. */
@@ -23,8 +24,9 @@ const SOURCES = {
     where k.merged_into is null and ${IS_INSTALLED}`,
   has_browser: `web_push_subscriptions w join customer_cards k on k.id = w.customer_card_id
     where k.merged_into is null`,
-  // On a card that was merged as well: its holder said it, whose card the other one is now.
-  has_stopped: `message_stops s join customer_cards k on k.id = s.customer_card_id where true`,
+  // On a merged or confirmed second card as well: its holder said it, whose card the other one is now.
+  has_stopped: `message_stops s join ${PASS_HOLDERS} k on k.id = s.customer_card_id
+    where (k.sealed is null or k.confirmed)`,
 } as const;
 
 /**

@@ -29,8 +29,7 @@ export class WebCards {
 
   /**
    * Finds the card of a link, or with `isMerged` the card that it was merged into or, as a confirmed decoy card, leads
-   * to. Unknown links and those of erased
-   * customers take the same single query, so that nobody can tell them apart.
+   * to. Unknown links and those of erased customers take the same single query, so that nobody can tell them apart.
    */
   async find(link: string): Promise<{ card: CustomerCard; isMerged: boolean } | undefined> {
     const uuid = isUuid(link) ? link : UNUSED_UUID;
