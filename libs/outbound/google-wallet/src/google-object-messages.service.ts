@@ -38,8 +38,8 @@ export class GoogleObjectMessages {
     }
     if (messages.length >= MAX_MESSAGES) {
       const change = { messages: messages.slice(1 - MAX_MESSAGES) };
-      const pruned = await this.client.patch('loyaltyObject', objectId, change, signal);
-      if (pruned.kind !== 'ok') return { response: pruned, isSilent: false };
+      const response = await this.client.patch('loyaltyObject', objectId, change, signal);
+      if (response.kind !== 'ok') return { response, isSilent: false };
     }
     const addAs = (messageType: 'TEXT' | 'TEXT_AND_NOTIFY') =>
       this.client.addMessage(objectId, { ...message, messageType }, signal);
