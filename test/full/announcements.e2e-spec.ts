@@ -421,7 +421,7 @@ describe('a message rule', () => {
         (rows) => rows.length === 3 && rows.every(({ state }) => state !== 'queued'),
       );
       expect(all.filter(({ state }) => state === 'sent')).toHaveLength(2);
-      expect(all.filter(({ reason }) => reason === 'too_many')).toHaveLength(1);
+      expect(all.filter(({ reason }) => reason === 'weekly_limit')).toHaveLength(1);
       await lookBack(store, 2);
       const { body } = await store.get<MessageRuleJson>(
         `${store.store}/message_rules/${birthday.id}`,

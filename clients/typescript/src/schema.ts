@@ -4445,12 +4445,14 @@ export interface components {
         | 'stopped'
         | 'not_set_up'
         | 'country'
-        | 'too_many'
+        | 'weekly_limit'
+        | 'address_limit'
+        | 'sms_limit'
         | 'past'
         | 'erased'
         | 'refused'
         | 'unknown'
-        | 'quota'
+        | 'silent'
         | null;
       /** @description false: it is on the pass without a notification, because Google shows three of a pass in 24 hours. */
       notified: boolean;

@@ -1646,12 +1646,14 @@ class MessageRecipient(TypedDict):
         "stopped",
         "not_set_up",
         "country",
-        "too_many",
+        "weekly_limit",
+        "address_limit",
+        "sms_limit",
         "past",
         "erased",
         "refused",
         "unknown",
-        "quota",
+        "silent",
     ] | None
     """Why it was not sent, or without a notification."""
     notified: bool

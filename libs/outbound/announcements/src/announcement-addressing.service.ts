@@ -3,7 +3,7 @@ import { getNowMs } from '#kernel/clock.js';
 import type { Job } from '#database/job-queue.js';
 import type { JobHandler } from '#database/job-runner.js';
 import { Maintenance } from '#database/maintenance.service.js';
-import { NO_MESSAGES } from './message-recipient.dto.js';
+import { NO_MESSAGES } from './message-recipient.js';
 import { AnnouncementQueue, type QueuedAnnouncement } from './announcement-queue.service.js';
 import { Audiences } from './audiences.service.js';
 import { chooseChannel } from './message-channel.js';

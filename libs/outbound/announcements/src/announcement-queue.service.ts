@@ -7,7 +7,7 @@ import { ProcessSession } from '#database/process-session.js';
 import type { AnnouncementState, Audience } from './announcement.js';
 import type { HolderChannel } from './message-channel.js';
 import { insertMessages, type NewMessage } from './customer-message-queue.service.js';
-import type { MessageCounts } from './message-recipient.dto.js';
+import type { MessageCounts } from './message-recipient.js';
 
 const MINUTE_MS = 60_000;
 

@@ -25,7 +25,7 @@ import {
   announcementTable,
   AnnouncementsService,
 } from './announcements.service.js';
-import { NO_MESSAGES } from './message-recipient.dto.js';
+import { NO_MESSAGES } from './message-recipient.js';
 
 const MAX_UNFINISHED = 20;
 /** Announcements of a store that begin in 24 hours. */

@@ -18,11 +18,8 @@ import {
 } from './announcement.js';
 import { CHANNELS, type HolderChannel } from './message-channel.js';
 import { ChannelsField, DESCRIPTIONS, MessageTextField, TitleField } from './message-fields.dto.js';
-import {
-  MessageCountsJson,
-  toMessageCountsJson,
-  type MessageCounts,
-} from './message-recipient.dto.js';
+import { MessageCountsJson, toMessageCountsJson } from './message-recipient.dto.js';
+import type { MessageCounts } from './message-recipient.js';
 
 /** Describes the filters, which are those of the list of customers. */
 const AUDIENCE = {

@@ -14,7 +14,7 @@ import {
   type MessageCounts,
   type MessageRecipient,
   type RecipientState,
-} from './message-recipient.dto.js';
+} from './message-recipient.js';
 import { MessageRecipients } from './message-recipients.service.js';
 
 export const announcementTable: PlainTable = { table: 'announcements' };

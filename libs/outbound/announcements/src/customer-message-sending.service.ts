@@ -228,7 +228,7 @@ export class CustomerMessageSending {
         this.config.limits.smsPerDay,
       );
       if ((await this.cardMessages.countSentSms(accountId, max)) >= max) {
-        return { kind: 'refused', reason: 'quota' };
+        return { kind: 'refused', reason: 'sms_limit' };
       }
     }
     if (message.attempts === 1) {
@@ -237,7 +237,7 @@ export class CustomerMessageSending {
       const subject = ['messages to', recipient];
       const max = this.config.messagesPerAddressPerDay;
       if ((await this.counts.count(run, subject, max)) !== null) {
-        return { kind: 'refused', reason: 'too_many' };
+        return { kind: 'refused', reason: 'address_limit' };
       }
     }
     return { address };

@@ -21,21 +21,25 @@ export type UnreachedReason = (typeof UNREACHED_REASONS)[number];
 /**
  * Why a message was not sent, or not with a notification.
  * - country: the store sends no SMS to the country of the number, or it is a kind of number that gets none
- * - too_many: the customer got as many messages in seven days as the store allows
+ * - weekly_limit: the customer got as many messages in seven days as the store allows
+ * - address_limit: the address or number got as many messages in a day as the service allows
+ * - sms_limit: the store sent as many SMS in a day as it may
  * - past: what the message is about is over, such as a reward that was redeemed meanwhile
  * - refused: by the server of the channel
  * - unknown: a process ended while the message was handed over, and it is not sent a second time
- * - quota: on the pass without a notification, as Google shows three in 24 hours; or an SMS beyond the store's of a day
+ * - silent: it is on the pass, but without a notification, as Google shows three in 24 hours
  */
 export const MESSAGE_REASONS = [
   ...UNREACHED_REASONS,
   'country',
-  'too_many',
+  'weekly_limit',
+  'address_limit',
+  'sms_limit',
   'past',
   'erased',
   'refused',
   'unknown',
-  'quota',
+  'silent',
 ] as const;
 export type MessageReason = (typeof MESSAGE_REASONS)[number];
 

@@ -8,7 +8,7 @@ import {
   type MessageCounts,
   type MessageRecipient,
   type RecipientState,
-} from './message-recipient.dto.js';
+} from './message-recipient.js';
 
 /** The days whose messages the counts of a rule have. */
 const RULE_DAYS = 30;
@@ -43,7 +43,7 @@ export const CUSTOMER_NAME = `(select concat_ws(' ', n.first_name, n.last_name) 
   join customers e on e.id = n.id where n.id = m.customer_id and e.erased_at is null)`;
 
 const COLUMNS = `m.id, m.announcement_id, m.rule_id, m.customer_id, ${CUSTOMER_NAME} as customer_name, m.customer_card_id,
-  m.state, case when m.state = 'skipped' then null else m.channel end as channel, case when q.message_id is null then m.reason else 'quota' end as reason, q.message_id is null as notified,
+  m.state, case when m.state = 'skipped' then null else m.channel end as channel, case when q.message_id is null then m.reason else 'silent' end as reason, q.message_id is null as notified,
   case when m.state = 'queued' then m.due_at end as due_at, m.created_at, m.finished_at`;
 
 const OF_ANNOUNCEMENT = `select ${COLUMNS} from customer_messages m

@@ -11,7 +11,7 @@ import {
 } from '#event-store/commands/audited-writes.service.js';
 import { checkCap } from '#event-store/port/caps.js';
 import { TemplatesService } from '#stamping/templates.service.js';
-import { NO_MESSAGES } from './message-recipient.dto.js';
+import { NO_MESSAGES } from './message-recipient.js';
 import { MessageRecipients } from './message-recipients.service.js';
 import { toMessageRuleJson, type MessageRuleJson } from './message-rule.dto.js';
 import {

@@ -20,11 +20,8 @@ import {
   TitleField,
   toReachJson,
 } from './message-fields.dto.js';
-import {
-  MessageCountsJson,
-  toMessageCountsJson,
-  type MessageCounts,
-} from './message-recipient.dto.js';
+import { MessageCountsJson, toMessageCountsJson } from './message-recipient.dto.js';
+import type { MessageCounts } from './message-recipient.js';
 import {
   RULE_KINDS,
   type MessageRule,

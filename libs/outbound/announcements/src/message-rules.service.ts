@@ -7,11 +7,7 @@ import type { CapKind } from '#event-store/port/event-store.js';
 import type { PlainTable } from '#event-store/read-models/read-models.js';
 import type { PageRange } from '#http/page.js';
 import type { HolderChannel } from './message-channel.js';
-import {
-  NO_MESSAGES,
-  type MessageRecipient,
-  type RecipientState,
-} from './message-recipient.dto.js';
+import { NO_MESSAGES, type MessageRecipient, type RecipientState } from './message-recipient.js';
 import { MessageRecipients } from './message-recipients.service.js';
 import { toMessageRuleJson, type MessageRuleJson } from './message-rule.dto.js';
 import type { MessageRule, RuleKind } from './message-rule.js';

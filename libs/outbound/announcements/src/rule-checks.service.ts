@@ -123,8 +123,7 @@ export class RuleChecks {
     const { occasions, isCut } = cutOccasions(range.occasions);
     await insertMessages(client, await this.createMessages(client, rule, occasions));
     const last = occasions.at(-1);
-    const { seq, until } =
-      isCut && last ? { seq: last.tie, until: getTimeBefore(last.at) } : range.reached;
+    const { seq, until } = isCut && last ? { seq: last.tie, until: last.at } : range.reached;
     await client.query({ ...REACH, values: [id, seq, until, isCut || range.isPart] });
   }
 
@@ -192,7 +191,7 @@ export class RuleChecks {
           ? 'erased'
           : isPast(rule, one)
             ? 'past'
-            : (choice.reasons[0]?.reason ?? (count >= maxPerWeek ? 'too_many' : null));
+            : (choice.reasons[0]?.reason ?? (count >= maxPerWeek ? 'weekly_limit' : null));
       if (reason === null) recent.set(one.customer_id, count + 1);
       return {
         accountId,
@@ -219,9 +218,4 @@ function cutOccasions(all: Occasion[]): { occasions: Occasion[]; isCut: boolean 
   if (!last) return { occasions: all, isCut: false };
   const occasions = all.filter(({ at }) => at <= last.at);
   return { occasions, isCut: occasions.length < all.length };
-}
-
-/** The next check finds the occasions of this time again, which are enqueued already. */
-function getTimeBefore(at: Date): Date {
-  return new Date(at.getTime() - 1);
 }

@@ -1,27 +1,9 @@
 import { RejectedError, type FieldErrors } from '#kernel/errors.js';
 import type { AnnouncementState } from '#announcements/announcement.js';
-import {
-  CHANNELS,
-  type HolderChannel,
-  type MessageReason,
-  type Reach,
-} from '#announcements/message-channel.js';
+import { CHANNELS, type HolderChannel, type Reach } from '#announcements/message-channel.js';
+import type { MessageRecipient, RecipientState } from '#announcements/message-recipient.js';
 import type { MessageRule } from '#announcements/message-rule.js';
 import { formatCount, type Localization } from '#translations/translations.js';
-
-/** A message to one customer. */
-type MessageRecipient = {
-  id: number;
-  customerId: number;
-  /** Null: they were erased. */
-  customerName: string | null;
-  channel: HolderChannel | null;
-  state: 'queued' | 'sent' | 'failed' | 'skipped';
-  reason: MessageReason | null;
-  dueAt: Date | null;
-  createdAt: Date;
-  finishedAt: Date | null;
-};
 
 export type Mood = '' | 'good' | 'bad';
 
@@ -74,7 +56,7 @@ export type ChannelBox = {
   checked: boolean;
 };
 
-const STATE_MOODS: Record<MessageRecipient['state'], Mood> = {
+const STATE_MOODS: Record<RecipientState, Mood> = {
   queued: '',
   sent: 'good',
   failed: 'bad',
@@ -122,14 +104,13 @@ function toRecipientLine(
   { t: { messagePages: t } }: Localization,
 ): RecipientLine {
   const { customerName, channel, state, reason, finishedAt, dueAt, createdAt } = one;
-  const isSmsQuota = reason === 'quota' && state === 'skipped';
   return {
     customer: customerName ?? t.recipients.erased,
     path: customerName === null ? null : `${customers}/${one.customerId}`,
     channel: channel === null ? '' : t.channels[channel],
     state: t.recipients.states[state],
     mood: STATE_MOODS[state],
-    why: reason === null ? '' : t.reasons[isSmsQuota ? 'smsQuota' : reason],
+    why: reason === null ? '' : t.reasons[reason],
     when: time(finishedAt ?? dueAt ?? createdAt),
   };
 }
