@@ -4432,7 +4432,7 @@ export interface components {
        */
       channel: 'wallet' | 'web_push' | 'email' | 'sms' | null;
       /**
-       * @description Why it was not sent, or without a notification.
+       * @description Why it was not sent. silent: it is on the pass without a notification, because Google shows three of a pass in 24 hours.
        * @enum {string|null}
        */
       reason:
@@ -4454,8 +4454,6 @@ export interface components {
         | 'unknown'
         | 'silent'
         | null;
-      /** @description false: it is on the pass without a notification, because Google shows three of a pass in 24 hours. */
-      notified: boolean;
       /**
        * Format: date-time
        * @description When it is sent, or tried again.

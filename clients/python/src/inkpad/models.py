@@ -1655,10 +1655,8 @@ class MessageRecipient(TypedDict):
         "unknown",
         "silent",
     ] | None
-    """Why it was not sent, or without a notification."""
-    notified: bool
-    """false: it is on the pass without a notification, because Google shows three of a pass in
-    24 hours.
+    """Why it was not sent. silent: it is on the pass without a notification, because Google
+    shows three of a pass in 24 hours.
     """
     due_at: str | None
     """When it is sent, or tried again."""

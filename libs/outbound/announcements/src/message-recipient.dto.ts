@@ -2,7 +2,6 @@ import { OneOfField } from '#http/fields.js';
 import { Dto } from '#http/fields.pipe.js';
 import { PageQuery } from '#http/page.js';
 import {
-  BooleanProperty,
   IntegerProperty,
   ObjectProperty,
   OneOfProperty,
@@ -60,15 +59,10 @@ export class MessageRecipientJson {
   @OneOfProperty(MESSAGE_REASONS, {
     nullable: true,
     example: null,
-    description: 'Why it was not sent, or without a notification.',
+    description:
+      'Why it was not sent. silent: it is on the pass without a notification, because Google shows three of a pass in 24 hours.',
   })
   declare readonly reason: MessageReason | null;
-  @BooleanProperty({
-    example: true,
-    description:
-      'false: it is on the pass without a notification, because Google shows three of a pass in 24 hours.',
-  })
-  declare readonly notified: boolean;
   @TimestampProperty({ nullable: true, description: 'When it is sent, or tried again.' })
   declare readonly due_at: string | null;
   @TimestampProperty({ description: 'When it was addressed.' }) declare readonly created_at: string;
@@ -101,7 +95,6 @@ export function toMessageRecipientJson(one: MessageRecipient): MessageRecipientJ
     state: one.state,
     channel: one.channel,
     reason: one.reason,
-    notified: one.notified,
     due_at: one.dueAt?.toISOString() ?? null,
     created_at: one.createdAt.toISOString(),
     finished_at: one.finishedAt?.toISOString() ?? null,

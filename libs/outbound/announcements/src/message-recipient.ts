@@ -20,7 +20,6 @@ export type MessageRecipient = {
   state: RecipientState;
   channel: HolderChannel | null;
   reason: MessageReason | null;
-  notified: boolean;
   dueAt: Date | null;
   createdAt: Date;
   finishedAt: Date | null;

@@ -23,7 +23,6 @@ type RecipientRow = {
   state: RecipientState;
   channel: HolderChannel | null;
   reason: MessageReason | null;
-  notified: boolean;
   due_at: Date | null;
   created_at: Date;
   finished_at: Date | null;
@@ -43,7 +42,8 @@ export const CUSTOMER_NAME = `(select concat_ws(' ', n.first_name, n.last_name) 
   join customers e on e.id = n.id where n.id = m.customer_id and e.erased_at is null)`;
 
 const COLUMNS = `m.id, m.announcement_id, m.rule_id, m.customer_id, ${CUSTOMER_NAME} as customer_name, m.customer_card_id,
-  m.state, case when m.state = 'skipped' then null else m.channel end as channel, case when q.message_id is null then m.reason else 'silent' end as reason, q.message_id is null as notified,
+  m.state, case when m.state = 'skipped' then null else m.channel end as channel,
+  case when q.message_id is null then m.reason else 'silent' end as reason,
   case when m.state = 'queued' then m.due_at end as due_at, m.created_at, m.finished_at`;
 
 const OF_ANNOUNCEMENT = `select ${COLUMNS} from customer_messages m
@@ -140,7 +140,6 @@ function toRecipient(row: RecipientRow): MessageRecipient {
     state: row.state,
     channel: row.channel,
     reason: row.reason,
-    notified: row.notified,
     dueAt: row.due_at,
     createdAt: row.created_at,
     finishedAt: row.finished_at,

@@ -126,7 +126,7 @@ export const messagePages: Translations['messagePages'] = {
     },
   },
   recipients: {
-    title: 'Wer sie bekommen hat',
+    title: 'Empfänger',
     none: 'Keine Einträge',
     columns: { customer: 'Kunde', channel: 'Weg', state: 'Stand', when: 'Wann' },
     erased: 'Gelöschter Kunde',

@@ -131,7 +131,7 @@ export const messagePages = {
     },
   },
   recipients: {
-    title: 'Who received it',
+    title: 'Recipients',
     none: 'Nobody to show',
     columns: { customer: 'Customer', channel: 'Channel', state: 'State', when: 'When' },
     erased: 'Erased customer',

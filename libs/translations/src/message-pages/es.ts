@@ -129,7 +129,7 @@ export const messagePages: Translations['messagePages'] = {
     },
   },
   recipients: {
-    title: 'Quién lo recibió',
+    title: 'Destinatarios',
     none: 'Sin entradas',
     columns: { customer: 'Cliente', channel: 'Canal', state: 'Estado', when: 'Cuándo' },
     erased: 'Cliente eliminado',

@@ -128,7 +128,7 @@ export const messagePages: Translations['messagePages'] = {
     },
   },
   recipients: {
-    title: 'Qui l’a reçu',
+    title: 'Destinataires',
     none: 'Aucune entrée',
     columns: { customer: 'Client', channel: 'Canal', state: 'État', when: 'Quand' },
     erased: 'Client effacé',
