@@ -140,6 +140,33 @@ afterAll(async () => {
 describe('npm run backup and npm run restore', () => {
   let before: Stamped[];
   let deliveredIds: string[];
+  /** The announcements that were being sent, and that were to be sent, when the backup was made. */
+  let announcementIds: number[];
+  let sendAt: Date;
+
+  /** Leaves a message to be sent tomorrow, and an announcement to be sent soon. */
+  async function leaveMessages(database: pg.Client): Promise<void> {
+    announcementIds = [];
+    for (let i = 0; i < 2; i++) {
+      const input = { title: 'Closed on Monday', text: 'We are back on Tuesday.' };
+      const { body } = await store.post<{ id: number }>(`${store.store}/announcements`, input);
+      announcementIds.push(body.id);
+    }
+    const [sendingId, scheduledId] = announcementIds;
+    await database.query(
+      `update announcements set state = 'sending', is_addressed = true, due_at = now() + interval '1 day' where id = $1`,
+      [sendingId],
+    );
+    await database.query(
+      `insert into customer_messages (account_id, announcement_id, customer_id, state, channel, due_at)
+       select account_id, $1, id, 'queued', 'email', now() + interval '1 day' from customers limit 1`,
+      [sendingId],
+    );
+    sendAt = new Date(Date.now() + 15_000);
+    const scheduled = `${store.store}/announcements/${scheduledId}/send`;
+    const { status } = await store.post(scheduled, { send_at: sendAt.toISOString() });
+    expect(status).toBe(200);
+  }
 
   it(
     'back up a service while it adds stamps',
@@ -163,8 +190,9 @@ describe('npm run backup and npm run restore', () => {
         () => database.query(`select from webhook_deliveries where status = 'delivered'`),
         ({ rowCount }) => rowCount === before.length,
       );
-      await database.end();
       deliveredIds = receiver.events.map(getEventId);
+      await leaveMessages(database);
+      await database.end();
 
       const meanwhile = startStamping('meanwhile');
       const program = startProgram(BACKUP, settings(first), [backup]);
@@ -264,9 +292,13 @@ describe('npm run backup and npm run restore', () => {
   );
 
   it(
-    'restore every stamp from before the backup, the token, the receipt numbers, and which webhooks were delivered',
+    'restore every stamp from before the backup, the token, the receipt numbers, which webhooks were delivered, and no message that waited',
     async () => {
       await Promise.all(programs.map((service) => service.kill('SIGINT')));
+      await eventually(
+        () => Date.now(),
+        (now) => now > sendAt.getTime(),
+      );
       const second = join(files, 'second');
       const restoration = run('scripts/restore.mjs', [backup], {
         ...settings(second),
@@ -285,6 +317,15 @@ describe('npm run backup and npm run restore', () => {
       expect(local.api_token).toBe(store.token);
       const there = new Set(await listReferences(store));
       expect(before.filter(({ reference }) => !there.has(reference))).toEqual([]);
+
+      // What may have been sent since is not sent again.
+      const readState = async (id?: number) =>
+        (await store.get<{ state: string }>(`${store.store}/announcements/${id}`)).body.state;
+      expect(await readState(announcementIds[1])).toBe('cancelled');
+      const recipients = `${store.store}/announcements/${announcementIds[0]}/recipients`;
+      expect((await store.get<object[]>(recipients)).body).toMatchObject([
+        { state: 'skipped', reason: 'past' },
+      ]);
 
       // A receipt number from before the backup still counts once.
       const customerCard = await store.get<{ stamps_count: number }>(path);
