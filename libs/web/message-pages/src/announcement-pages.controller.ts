@@ -42,6 +42,7 @@ import { MESSAGE_STYLE, MessageStores, type FormChoices } from './message-stores
 import {
   describeRejection,
   formatSent,
+  parseCursor,
   getAnnouncementMood,
   toReachView,
   type Mood,
@@ -107,7 +108,7 @@ export class AnnouncementPagesController {
     const localization = this.pages.localize(request);
     const t = localization.t.messagePages;
     const base = buildAnnouncementsPath(store);
-    const after = typeof before === 'string' && /^\d{1,15}$/.test(before) ? [Number(before)] : null;
+    const after = parseCursor(before);
     const announcements = await this.announcements.list(store.id, { after, limit: PAGE_SIZE + 1 });
     const visible = announcements.slice(0, PAGE_SIZE);
     const { minute } = await this.times.createFormats(store.id, localization.locale);
@@ -133,6 +134,7 @@ export class AnnouncementPagesController {
 
   @Get('new')
   @RequiresOperation('createAnnouncement')
+  @Throttle(PER_MINUTE)
   async begin(
     @CurrentStore() store: EnteredStore,
     @Req() request: FastifyRequest,
@@ -174,6 +176,7 @@ export class AnnouncementPagesController {
 
   @Get(':id/edit')
   @RequiresOperation('updateAnnouncement')
+  @Throttle(PER_MINUTE)
   async edit(
     @CurrentStore() store: EnteredStore,
     @Param('id') id: string,

@@ -80,6 +80,7 @@ export class AnnouncementSendingController {
 
   @Get()
   @RequiresOperation('getAnnouncement')
+  @Throttle(PER_MINUTE)
   async show(
     @CurrentStore() store: EnteredStore,
     @Param('id') id: string,
@@ -93,6 +94,7 @@ export class AnnouncementSendingController {
 
   @Get('send')
   @RequiresOperation('sendAnnouncement')
+  @Throttle(PER_MINUTE)
   async askToSend(
     @CurrentStore() store: EnteredStore,
     @Param('id') id: string,
