@@ -1,4 +1,5 @@
 import { beforeAll, describe, expect, it } from '@jest/globals';
+import pg from 'pg';
 import type { AnnouncementJson } from '#announcements/announcement.dto.js';
 import type { ReachJson } from '#announcements/message-fields.dto.js';
 import type {
@@ -10,7 +11,12 @@ import { eventually } from '../support/jest/eventually.js';
 import { AddMember } from '#identity/member.commands.js';
 import { CreateToken } from '#identity/token.commands.js';
 import { CreateUser } from '#identity/identity.commands.js';
-import { useService, type ContractClient, type Failure } from '../support/http/contract.js';
+import {
+  expectFailure,
+  useService,
+  type ContractClient,
+  type Failure,
+} from '../support/http/contract.js';
 import { cli } from '../support/services/service.js';
 import { runStatistics } from '../support/services/statistics.js';
 
@@ -371,4 +377,25 @@ it('ANNOUNCE-15 Whoever has the link of a card can stop the messages to its hold
   expect((await count()).reached).toBe(0);
   await post({ action: 'allow' });
   expect((await count()).reached).toBe(1);
+});
+
+it('ANNOUNCE-16 Of many previews and reaches of a store at the same time some are 503 with `Retry-After`; those of other stores take turns with them', async () => {
+  const { client } = await open();
+  const preview = () => client.post<Failure>(`${client.store}/announcements/preview`, {});
+  const holder = new pg.Client(service.running.database.ownerUrl);
+  await holder.connect();
+  try {
+    await holder.query('begin');
+    await holder.query('lock table message_stops in access exclusive mode');
+    const responses = Array.from({ length: 7 }, preview);
+    const refused = await Promise.race(responses);
+    await holder.query('rollback');
+    expectFailure(refused, 503, 'unavailable');
+    expect(refused.headers.get('retry-after')).not.toBeNull();
+    const statuses = (await Promise.all(responses)).map(({ status }) => status);
+    expect(statuses.toSorted()).toEqual([200, 200, 200, 200, 200, 200, 503]);
+  } finally {
+    await holder.end();
+  }
+  expect((await preview()).status).toBe(200);
 });

@@ -49,16 +49,18 @@ export class RuleReaches {
     const rule = await this.rules.getRule(accountId, id);
     const { timeZone } = await this.regions.get(accountId);
     const values = [...createValues(rule, days, timeZone), timeZone];
-    const rows = await query<DayRow>(this.pool, {
-      text: `select day, ${REACHABILITY_COLUMNS}, count(*) as people
-             from (
-               select to_char(o.at at time zone $6, 'YYYY-MM-DD') as day, ${renderReachability('account')}
-               from (${renderOccasions(rule.kind, 'times')}) o join customers c on ${IS_THERE}
-             ) p
-             group by day, ${REACHABILITY_COLUMNS}
-             order by day`,
-      values,
-    });
+    const rows = await this.audiences.count(accountId, () =>
+      query<DayRow>(this.pool, {
+        text: `select day, ${REACHABILITY_COLUMNS}, count(*) as people
+               from (
+                 select to_char(o.at at time zone $6, 'YYYY-MM-DD') as day, ${renderReachability('account')}
+                 from (${renderOccasions(rule.kind, 'times')}) o join customers c on ${IS_THERE}
+               ) p
+               group by day, ${REACHABILITY_COLUMNS}
+               order by day`,
+        values,
+      }),
+    );
     const groups = rows.map((row): ReachGroup => ({
       people: row.people,
       person: toReachability(row),
@@ -80,17 +82,19 @@ export class RuleReaches {
   ): Promise<RuleOccasion[]> {
     const { timeZone } = await this.regions.get(rule.accountId);
     const [ms = Number.MAX_SAFE_INTEGER, tie = Number.MAX_SAFE_INTEGER] = after ?? [];
-    const rows = await query<OccasionRow>(this.pool, {
-      text: `select m.*, ${CUSTOMER_NAME} as customer_name, ${renderReachability('few')}
-             from (
-               select o.*, ${AT_MS} as at_ms
-               from (${renderOccasions(rule.kind, 'times')}) o join customers c on ${IS_THERE}
-               where (${AT_MS}, o.tie) < ($6::bigint, $7::bigint)
-               order by at_ms desc, o.tie desc limit $8
-             ) m join customers c on c.id = m.customer_id
-             order by m.at_ms desc, m.tie desc`,
-      values: [...createValues(rule, days, timeZone), ms, tie, limit],
-    });
+    const rows = await this.audiences.count(rule.accountId, () =>
+      query<OccasionRow>(this.pool, {
+        text: `select m.*, ${CUSTOMER_NAME} as customer_name, ${renderReachability('few')}
+               from (
+                 select o.*, ${AT_MS} as at_ms
+                 from (${renderOccasions(rule.kind, 'times')}) o join customers c on ${IS_THERE}
+                 where (${AT_MS}, o.tie) < ($6::bigint, $7::bigint)
+                 order by at_ms desc, o.tie desc limit $8
+               ) m join customers c on c.id = m.customer_id
+               order by m.at_ms desc, m.tie desc`,
+        values: [...createValues(rule, days, timeZone), ms, tie, limit],
+      }),
+    );
     return rows.map((row) => ({
       key: [row.at_ms, row.tie],
       customerId: row.customer_id,

@@ -128,5 +128,5 @@ function getEndTag(owner: Owner): number {
 }
 
 function createOverloadError(): UnavailableError {
-  return new UnavailableError('Too many images are being made');
+  return new UnavailableError('Too many such requests are being processed');
 }
