@@ -56,7 +56,7 @@ describe('the rate limit per minute', () => {
 @Controller('pages')
 class Pages {
   @Get('sign-in')
-  @Throttle({ default: { limit: 2, ttl: 900_000 } })
+  @Throttle(2, 900_000)
   signIn(): string {
     return 'sign in';
   }

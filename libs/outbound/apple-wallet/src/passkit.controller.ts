@@ -118,7 +118,7 @@ export class PasskitController {
   @WithApple()
   @Post('log')
   @HttpCode(200)
-  @Throttle({ default: { limit: 30, ttl: 60_000 } })
+  @Throttle(30)
   async receiveLog(@Body() body: unknown): Promise<void> {
     const lines = parsePhoneLog(body);
     const registeredIdentifiers = await this.devices.findRegistered(

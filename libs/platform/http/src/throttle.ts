@@ -7,11 +7,11 @@ export type RouteLimit = { limit: number; ttl: number };
 type RouteThrottle = { throttle?: RouteLimit | false };
 
 /**
- * Limits a method, with the signature of @nestjs/throttler's decorator. Sets the config of Fastify's route, because the
- * request guard runs before Nest knows the handler, whose metadata the throttler's decorator would set.
+ * Limits the requests to a method, by default a minute. Sets the config of Fastify's route, because the request guard
+ * runs before Nest knows the handler, whose metadata the decorator of @nestjs/throttler sets.
  */
-export function Throttle(limits: { default: RouteLimit }): MethodDecorator {
-  return setRouteConfig({ throttle: limits.default });
+export function Throttle(limit: number, ttl = 60_000): MethodDecorator {
+  return setRouteConfig({ throttle: { limit, ttl } });
 }
 
 /** Exempts a method from rate limits. Use it only outside the API: there every response carries the limit headers. */

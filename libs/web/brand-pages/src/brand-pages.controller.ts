@@ -50,7 +50,6 @@ type BrandView = {
 
 const view = loadView<BrandView>(import.meta.url, './views/brand.eta');
 
-const PER_MINUTE = { default: { limit: 30, ttl: 60_000 } };
 const MAX_LOGO_BYTES = 2 * 1024 * 1024;
 /** A store has at most 500 cards; the first ones are enough to choose from. */
 const MAX_CARDS = 100;
@@ -89,7 +88,7 @@ export class BrandPagesController {
   @Post('logo')
   @RequiresOperation('setLogo')
   @TakesUpload(MAX_LOGO_BYTES)
-  @Throttle(PER_MINUTE)
+  @Throttle(30)
   async setLogo(
     @ConsoleContext() context: CommandContext,
     @Req() request: FastifyRequest,
@@ -111,7 +110,7 @@ export class BrandPagesController {
   @Post('logo/remove')
   @RequiresOperation('removeLogo')
   @TakesForm()
-  @Throttle(PER_MINUTE)
+  @Throttle(30)
   async removeLogo(
     @ConsoleContext() context: CommandContext,
     @Req() request: FastifyRequest,
@@ -128,7 +127,7 @@ export class BrandPagesController {
   @Post('colors')
   @RequiresOperation('updateCard')
   @TakesForm()
-  @Throttle(PER_MINUTE)
+  @Throttle(30)
   async applyColors(
     @Body() form: Form,
     @ConsoleContext() context: CommandContext,
@@ -150,7 +149,7 @@ export class BrandPagesController {
   @Post('contact')
   @RequiresOperation('updateAccount')
   @TakesForm()
-  @Throttle(PER_MINUTE)
+  @Throttle(30)
   async setContact(
     @Body() form: Form,
     @ConsoleContext() context: CommandContext,

@@ -38,9 +38,6 @@ import { createListView, createTemplateList, listView, templatesView } from './l
 import { frontsView } from './fronts-view.js';
 
 const MAX_PICTURE_BYTES = 2 * 1024 * 1024;
-const PER_MINUTE = { default: { limit: 60, ttl: 60_000 } };
-/** Each change of the form asks for one. */
-const PREVIEWS_PER_MINUTE = { default: { limit: 240, ttl: 60_000 } };
 
 /** Serves the cards of a store: the list, the templates, and the designer. */
 @Controller('app/stores/:account_id/cards')
@@ -95,7 +92,7 @@ export class CardPagesController {
   @Post()
   @RequiresOperation('createCard')
   @TakesUpload(MAX_PICTURE_BYTES)
-  @Throttle(PER_MINUTE)
+  @Throttle(60)
   async create(
     @CurrentStore() store: EnteredStore,
     @ConsoleContext() context: CommandContext,
@@ -117,11 +114,11 @@ export class CardPagesController {
     }
   }
 
-  /** Renders the previews of a form, for the script of the page. */
+  /** Renders the previews of a form, for the script of the page, which asks for them after each change. */
   @Post('preview')
   @RequiresOperation('createCard')
   @TakesForm()
-  @Throttle(PREVIEWS_PER_MINUTE)
+  @Throttle(240)
   async preview(
     @CurrentStore() store: EnteredStore,
     @Query('card') card: unknown,
@@ -159,7 +156,7 @@ export class CardPagesController {
   @Post(':id')
   @RequiresOperation('updateCard')
   @TakesUpload(MAX_PICTURE_BYTES)
-  @Throttle(PER_MINUTE)
+  @Throttle(60)
   async save(
     @CurrentStore() store: EnteredStore,
     @ConsoleContext() context: CommandContext,

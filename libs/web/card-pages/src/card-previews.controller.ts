@@ -34,8 +34,7 @@ const previewView = loadView<PreviewView>(import.meta.url, './views/preview.eta'
 const endedView = loadView<EndedView>(import.meta.url, './views/preview-ended.eta');
 
 /** A page of templates has twelve pictures, a designer nine. */
-const PICTURES_PER_MINUTE = { default: { limit: 600, ttl: 60_000 } };
-const PER_MINUTE = { default: { limit: 60, ttl: 60_000 } };
+const PICTURES_PER_MINUTE = 600;
 const HOUR_SECONDS = 3_600;
 
 /** Serves pictures of cards that are not saved, and the code of the link to a preview. */
@@ -114,7 +113,7 @@ export class CardPreviewsController {
   ) {}
 
   @Get(':token')
-  @Throttle(PER_MINUTE)
+  @Throttle(60)
   async show(
     @Param('token') token: string,
     @Req() request: FastifyRequest,

@@ -30,8 +30,6 @@ type InvitationView = InvitationPreview & {
 
 const view = loadView<InvitationView>(import.meta.url, './views/invitation.eta');
 
-const PER_ADDRESS = { default: { limit: 30, ttl: 60_000 } };
-
 /** Serves the link of an invitation. */
 @Controller('app/invitations/:secret')
 export class InvitationController {
@@ -45,7 +43,7 @@ export class InvitationController {
 
   @Get()
   @WithoutSession()
-  @Throttle(PER_ADDRESS)
+  @Throttle(30)
   async show(
     @Param('secret') secret: string,
     @Req() request: FastifyRequest,
@@ -57,7 +55,7 @@ export class InvitationController {
   @Post()
   @WithoutSession()
   @TakesForm()
-  @Throttle(PER_ADDRESS)
+  @Throttle(30)
   async accept(
     @Param('secret') secret: string,
     @Body() form: Form,

@@ -39,7 +39,6 @@ const view = loadView<NewStoreView>(import.meta.url, './views/new-store.eta');
 
 /** The most stores that one user can own. */
 const MAX_STORES = 50;
-const PER_MINUTE = { default: { limit: 10, ttl: 60_000 } };
 
 /** Lets owners of a store create another one. */
 @Controller('app/new-store')
@@ -68,7 +67,7 @@ export class NewStoreController {
 
   @Post()
   @TakesForm()
-  @Throttle(PER_MINUTE)
+  @Throttle(10)
   async create(
     @Body() form: Form,
     @ConsoleWriter() by: AuditedWriter,

@@ -57,8 +57,6 @@ type SettingsView = {
 
 const view = loadView<SettingsView>(import.meta.url, './views/settings.eta');
 
-const PER_MINUTE = { default: { limit: 30, ttl: 60_000 } };
-
 @Controller('app/stores/:account_id/settings')
 export class StoreSettingsController {
   constructor(
@@ -101,7 +99,7 @@ export class StoreSettingsController {
   @Post()
   @RequiresOperation('store.settings')
   @TakesForm()
-  @Throttle(PER_MINUTE)
+  @Throttle(30)
   async save(
     @Body() form: Form,
     @ConsoleContext() context: CommandContext,

@@ -70,7 +70,6 @@ const newTokenView = loadView<{
   example: string;
 }>(import.meta.url, './views/new-token.eta');
 
-const PER_MINUTE = { default: { limit: 30, ttl: 60_000 } };
 const DAY_MS = 24 * 60 * 60 * 1000;
 
 /** The lifetimes to choose from, in days; empty means until revoked. */
@@ -116,7 +115,7 @@ export class StoreTokensController {
   @Post()
   @RequiresOperation('tokens.create')
   @TakesForm()
-  @Throttle(PER_MINUTE)
+  @Throttle(30)
   async create(
     @Body() form: Form,
     @ConsoleWriter() by: AuditedWriter,
@@ -181,7 +180,7 @@ export class StoreTokensController {
   @Post(':id/revoke')
   @RequiresOperation('tokens.revoke')
   @TakesForm()
-  @Throttle(PER_MINUTE)
+  @Throttle(30)
   async revoke(
     @Param('id') id: string,
     @ConsoleWriter() by: AuditedWriter,

@@ -53,8 +53,6 @@ const linkView = loadView<{ email: string; link: string; days: number }>(
   './views/invitation-link.eta',
 );
 
-const PER_MINUTE = { default: { limit: 30, ttl: 60_000 } };
-
 @Controller('app/stores/:account_id/users')
 export class StoreUsersController {
   constructor(
@@ -89,7 +87,7 @@ export class StoreUsersController {
   @Post('invitations')
   @RequiresOperation('users.invite')
   @TakesForm()
-  @Throttle(PER_MINUTE)
+  @Throttle(30)
   async invite(
     @Body() form: Form,
     @ConsoleWriter() by: AuditedWriter,
@@ -167,7 +165,7 @@ export class StoreUsersController {
   @Post('invitations/:id/withdraw')
   @RequiresOperation('users.invite')
   @TakesForm()
-  @Throttle(PER_MINUTE)
+  @Throttle(30)
   async withdraw(
     @Param('id') id: string,
     @ConsoleWriter() by: AuditedWriter,
@@ -189,7 +187,7 @@ export class StoreUsersController {
   @Post(':id/role')
   @RequiresOperation('users.change_role')
   @TakesForm()
-  @Throttle(PER_MINUTE)
+  @Throttle(30)
   async changeRole(
     @Param('id') id: string,
     @Body() form: Form,
@@ -257,7 +255,7 @@ export class StoreUsersController {
   @Post(':id/remove')
   @RequiresOperation('users.remove')
   @TakesForm()
-  @Throttle(PER_MINUTE)
+  @Throttle(30)
   async remove(
     @Param('id') id: string,
     @ConsoleWriter() by: AuditedWriter,

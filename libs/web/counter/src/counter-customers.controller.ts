@@ -38,7 +38,6 @@ type FindView = {
 
 const findView = loadView<FindView>(import.meta.url, './views/find.eta');
 
-const PER_ADDRESS = { default: { limit: 300, ttl: 60_000 } };
 /** More than a shop gives out at the same time. */
 const MAX_CARDS = 20;
 
@@ -55,7 +54,7 @@ export class CounterCustomersController {
 
   @Get('find')
   @RequiresOperation('listCustomers')
-  @Throttle(PER_ADDRESS)
+  @Throttle(300)
   async find(
     @AtCounter() visit: CounterVisit,
     @Query('q') q: unknown,
@@ -69,7 +68,7 @@ export class CounterCustomersController {
   @Post('enrol')
   @TakesForm()
   @RequiresOperation('createCustomer')
-  @Throttle(PER_ADDRESS)
+  @Throttle(300)
   async enrol(
     @AtCounter() visit: CounterVisit,
     @Body() form: Form,

@@ -28,7 +28,7 @@ type PeopleView = {
 const peopleView = loadView<PeopleView>(import.meta.url, './views/people.eta');
 
 /** Per IP address. Few, because each attempt may guess a PIN. */
-const PER_ADDRESS = { default: { limit: 30, ttl: 60_000 } };
+const PER_ADDRESS = 30;
 
 /** Lets the members of a store take turns at one phone (ADR-0111). */
 @Controller('counter/:account_id/people')

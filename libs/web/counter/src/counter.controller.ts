@@ -46,7 +46,7 @@ const recentView = loadView<{
 }>(import.meta.url, './views/recent.eta');
 
 /** Per IP address, which all counters of a shop share. */
-const PER_ADDRESS = { default: { limit: 1_200, ttl: 60_000 } };
+const PER_ADDRESS = 1_200;
 const EVENT_ID = /^evt_[0-9A-Z]{26}$/;
 
 /** Serves the scanner, and what it does: each of its forms works without a script too. */

@@ -21,8 +21,6 @@ type PinView = { state: PinState; done: string; errors: FieldErrors };
 
 const pinView = loadView<PinView>(import.meta.url, './views/pin.eta');
 
-const PER_MINUTE = { default: { limit: 30, ttl: 60_000 } };
-
 /** Serves the page on which users set the PIN with which they take their turn at a counter. */
 @Controller('app/account/pin')
 export class PinController {
@@ -47,7 +45,7 @@ export class PinController {
   /** Asks for the password, because whoever has the PIN can act under the user's name. */
   @Post()
   @TakesForm()
-  @Throttle(PER_MINUTE)
+  @Throttle(30)
   async set(
     @Body() form: Form,
     @CurrentUser() user: SignedInUser,

@@ -27,7 +27,7 @@ import { AdjustCustomerCard, ReverseCardEvent } from '#stamping/corrections.comm
 import { AdjustDto, ReverseDto } from '#stamping/customer-card.dto.js';
 import { CustomerCardsService } from '#stamping/customer-cards.service.js';
 import { formatCount } from '#translations/translations.js';
-import { PER_MINUTE, renderName } from './customer-list.controller.js';
+import { renderName } from './customer-list.controller.js';
 import { buildCustomerPath } from './customer-list-page.js';
 import { Timeline } from './timeline.service.js';
 
@@ -87,7 +87,7 @@ export class CorrectionPagesController {
   @Post('events/:event_id/undo')
   @RequiresOperation('reverseCardEvent')
   @TakesForm()
-  @Throttle(PER_MINUTE)
+  @Throttle(60)
   async undo(
     @ConsoleContext() context: CommandContext,
     @CurrentStore() store: EnteredStore,
@@ -144,7 +144,7 @@ export class CorrectionPagesController {
   @Post('adjust')
   @RequiresOperation('adjustCustomerCard')
   @TakesForm()
-  @Throttle(PER_MINUTE)
+  @Throttle(60)
   async adjust(
     @ConsoleContext() context: CommandContext,
     @CurrentStore() store: EnteredStore,

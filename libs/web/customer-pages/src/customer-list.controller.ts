@@ -89,7 +89,6 @@ export type FormView = {
 const listView = loadView<ListView>(import.meta.url, './views/customers.eta');
 export const formView = loadView<FormView>(import.meta.url, './views/customer-form.eta');
 
-export const PER_MINUTE = { default: { limit: 60, ttl: 60_000 } };
 const DAY_MS = 24 * 60 * 60_000;
 /** More than a store has designs of cards, and little enough for a select. */
 const MAX_CARDS = 250;
@@ -187,7 +186,7 @@ export class CustomerListController {
   @Post()
   @RequiresOperation('createCustomer')
   @TakesForm()
-  @Throttle(PER_MINUTE)
+  @Throttle(60)
   async create(
     @ConsoleContext() context: CommandContext,
     @CurrentStore() store: EnteredStore,

@@ -33,7 +33,7 @@ import { EnrolCustomer } from '#stamping/customer-card.commands.js';
 import { CustomerCardsService } from '#stamping/customer-cards.service.js';
 import { formatCount, toDateLocale } from '#translations/translations.js';
 import { findChangedFields, readCustomerFields, toCustomerFields } from './customer-form.js';
-import { formView, listMonths, PER_MINUTE, renderName } from './customer-list.controller.js';
+import { formView, listMonths, renderName } from './customer-list.controller.js';
 import { buildCustomerPath, readText } from './customer-list-page.js';
 import { CustomerView, type CustomerNotice } from './customer-view.service.js';
 
@@ -101,7 +101,7 @@ export class CustomerPageController {
   @Post('edit')
   @RequiresOperation('updateCustomer')
   @TakesForm()
-  @Throttle(PER_MINUTE)
+  @Throttle(60)
   async update(
     @ConsoleContext() context: CommandContext,
     @CurrentStore() store: EnteredStore,
@@ -128,7 +128,7 @@ export class CustomerPageController {
   @Post('cards')
   @RequiresOperation('enrolCustomer')
   @TakesForm()
-  @Throttle(PER_MINUTE)
+  @Throttle(60)
   async enrol(
     @ConsoleContext() context: CommandContext,
     @CurrentStore() store: EnteredStore,
@@ -154,7 +154,7 @@ export class CustomerPageController {
   @Post('cards/:customer_card_id/send_link')
   @RequiresOperation('customers.send_link')
   @TakesForm()
-  @Throttle(PER_MINUTE)
+  @Throttle(60)
   async sendLink(
     @ConsoleContext() context: CommandContext,
     @CurrentStore() store: EnteredStore,
@@ -219,7 +219,7 @@ export class CustomerPageController {
 
   @Get('export')
   @RequiresOperation('exportCustomer')
-  @Throttle(PER_MINUTE)
+  @Throttle(60)
   async export(
     @ConsoleContext() context: CommandContext,
     @Param('id') path: string,
@@ -261,7 +261,7 @@ export class CustomerPageController {
   @Post('erase')
   @RequiresOperation('eraseCustomer')
   @TakesForm()
-  @Throttle(PER_MINUTE)
+  @Throttle(60)
   async erase(
     @ConsoleContext() context: CommandContext,
     @CurrentStore() store: EnteredStore,

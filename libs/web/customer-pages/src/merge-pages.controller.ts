@@ -23,7 +23,7 @@ import { Pages } from '#pages/pages.service.js';
 import { SubmittedForms } from '#pages/submitted-forms.service.js';
 import { loadView } from '#pages/view.js';
 import { formatCount, type Localization } from '#translations/translations.js';
-import { listCards, PER_MINUTE, renderName } from './customer-list.controller.js';
+import { listCards, renderName } from './customer-list.controller.js';
 import { buildCustomerPath, parseListFilter } from './customer-list-page.js';
 
 type Summary = { name: string; contact: string[]; cards: string[] };
@@ -135,7 +135,7 @@ export class MergePagesController {
   @Post('merge/:other_id')
   @RequiresOperation('mergeCustomers')
   @TakesForm()
-  @Throttle(PER_MINUTE)
+  @Throttle(60)
   async merge(
     @ConsoleContext() context: CommandContext,
     @CurrentStore() store: EnteredStore,
@@ -193,7 +193,7 @@ export class MergePagesController {
   @Post('unmerge/:other_id')
   @RequiresOperation('unmergeCustomers')
   @TakesForm()
-  @Throttle(PER_MINUTE)
+  @Throttle(60)
   async unmerge(
     @ConsoleContext() context: CommandContext,
     @CurrentStore() store: EnteredStore,

@@ -45,7 +45,6 @@ const listView = loadView<LocationListData>(import.meta.url, './views/locations.
 const formView = loadView<LocationFormData>(import.meta.url, './views/location.eta');
 const SCRIPT = loadAsset(import.meta.url, './assets/pin.js');
 const PAGE_SIZE = 50;
-const PER_MINUTE = { default: { limit: 60, ttl: 60_000 } };
 
 /** What a form shows instead of what is stored. */
 type FormState = {
@@ -109,7 +108,7 @@ export class LocationPagesController {
   @Post()
   @TakesForm()
   @RequiresOperation('createLocation')
-  @Throttle(PER_MINUTE)
+  @Throttle(60)
   async create(
     @CurrentStore() store: EnteredStore,
     @ConsoleContext() context: CommandContext,
@@ -149,7 +148,7 @@ export class LocationPagesController {
   @Post(':id')
   @TakesForm()
   @RequiresOperation('updateLocation')
-  @Throttle(PER_MINUTE)
+  @Throttle(60)
   async save(
     @CurrentStore() store: EnteredStore,
     @ConsoleContext() context: CommandContext,
@@ -172,7 +171,7 @@ export class LocationPagesController {
   @Post(':id/pin')
   @TakesForm()
   @RequiresOperation('locations.pin')
-  @Throttle(PER_MINUTE)
+  @Throttle(60)
   async pin(
     @CurrentStore() store: EnteredStore,
     @ConsoleContext() context: CommandContext,

@@ -82,7 +82,6 @@ const listView = loadView<ListData>(import.meta.url, './views/announcements.eta'
 const formView = loadView<FormData>(import.meta.url, './views/announcement-form.eta');
 const SCRIPT = loadAsset(import.meta.url, './assets/message-form.js');
 const PAGE_SIZE = 30;
-const PER_MINUTE = { default: { limit: 60, ttl: 60_000 } };
 
 /** Serves the list of one-off messages, and the form in which one is written. */
 @Controller('app/stores/:account_id/messages/announcements')
@@ -134,7 +133,7 @@ export class AnnouncementPagesController {
 
   @Get('new')
   @RequiresOperation('createAnnouncement')
-  @Throttle(PER_MINUTE)
+  @Throttle(60)
   async begin(
     @CurrentStore() store: EnteredStore,
     @Req() request: FastifyRequest,
@@ -146,7 +145,7 @@ export class AnnouncementPagesController {
   @Post()
   @TakesForm()
   @RequiresOperation('createAnnouncement')
-  @Throttle(PER_MINUTE)
+  @Throttle(60)
   async create(
     @CurrentStore() store: EnteredStore,
     @ConsoleContext() context: CommandContext,
@@ -176,7 +175,7 @@ export class AnnouncementPagesController {
 
   @Get(':id/edit')
   @RequiresOperation('updateAnnouncement')
-  @Throttle(PER_MINUTE)
+  @Throttle(60)
   async edit(
     @CurrentStore() store: EnteredStore,
     @Param('id') id: string,
@@ -194,7 +193,7 @@ export class AnnouncementPagesController {
   @Post(':id/edit')
   @TakesForm()
   @RequiresOperation('updateAnnouncement')
-  @Throttle(PER_MINUTE)
+  @Throttle(60)
   async save(
     @CurrentStore() store: EnteredStore,
     @ConsoleContext() context: CommandContext,

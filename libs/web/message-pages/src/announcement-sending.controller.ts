@@ -64,7 +64,6 @@ type DetailState = {
 };
 
 const view = loadView<DetailData>(import.meta.url, './views/announcement.eta');
-const PER_MINUTE = { default: { limit: 30, ttl: 60_000 } };
 
 /** Serves the page of a one-off message, on which it is sent, scheduled and cancelled. */
 @Controller('app/stores/:account_id/messages/announcements/:id')
@@ -80,7 +79,7 @@ export class AnnouncementSendingController {
 
   @Get()
   @RequiresOperation('getAnnouncement')
-  @Throttle(PER_MINUTE)
+  @Throttle(30)
   async show(
     @CurrentStore() store: EnteredStore,
     @Param('id') id: string,
@@ -94,7 +93,7 @@ export class AnnouncementSendingController {
 
   @Get('send')
   @RequiresOperation('sendAnnouncement')
-  @Throttle(PER_MINUTE)
+  @Throttle(30)
   async askToSend(
     @CurrentStore() store: EnteredStore,
     @Param('id') id: string,
@@ -121,7 +120,7 @@ export class AnnouncementSendingController {
   @Post('send')
   @TakesForm()
   @RequiresOperation('sendAnnouncement')
-  @Throttle(PER_MINUTE)
+  @Throttle(30)
   async sendNow(
     @CurrentStore() store: EnteredStore,
     @ConsoleContext() context: CommandContext,
@@ -138,7 +137,7 @@ export class AnnouncementSendingController {
   @Post('schedule')
   @TakesForm()
   @RequiresOperation('sendAnnouncement')
-  @Throttle(PER_MINUTE)
+  @Throttle(30)
   async schedule(
     @CurrentStore() store: EnteredStore,
     @ConsoleContext() context: CommandContext,

@@ -32,7 +32,6 @@ type SettingsData = {
 };
 
 const view = loadView<SettingsData>(import.meta.url, './views/message-settings.eta');
-const PER_MINUTE = { default: { limit: 30, ttl: 60_000 } };
 
 /** Serves the quiet hours of a store. */
 @Controller('app/stores/:account_id/messages/settings')
@@ -64,7 +63,7 @@ export class MessageSettingsPageController {
   @Post()
   @TakesForm()
   @RequiresOperation('updateMessageSettings')
-  @Throttle(PER_MINUTE)
+  @Throttle(30)
   async save(
     @CurrentStore() store: EnteredStore,
     @ConsoleContext() context: CommandContext,

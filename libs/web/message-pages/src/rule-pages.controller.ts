@@ -66,7 +66,6 @@ const kindView = loadView<{ base: string; kinds: readonly RuleKind[] }>(
 );
 const formView = loadView<FormData>(import.meta.url, './views/rule-form.eta');
 const MAX_RULES = 100;
-const PER_MINUTE = { default: { limit: 60, ttl: 60_000 } };
 
 /** Serves the list of automatic messages, and the form in which one is written. */
 @Controller('app/stores/:account_id/messages/rules')
@@ -132,7 +131,7 @@ export class RulePagesController {
   @Post()
   @TakesForm()
   @RequiresOperation('createMessageRule')
-  @Throttle(PER_MINUTE)
+  @Throttle(60)
   async create(
     @CurrentStore() store: EnteredStore,
     @ConsoleContext() context: CommandContext,
@@ -174,7 +173,7 @@ export class RulePagesController {
   @Post(':id/edit')
   @TakesForm()
   @RequiresOperation('updateMessageRule')
-  @Throttle(PER_MINUTE)
+  @Throttle(60)
   async save(
     @CurrentStore() store: EnteredStore,
     @ConsoleContext() context: CommandContext,

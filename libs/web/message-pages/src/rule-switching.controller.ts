@@ -55,7 +55,6 @@ type RuleData = {
 };
 
 const view = loadView<RuleData>(import.meta.url, './views/rule.eta');
-const PER_MINUTE = { default: { limit: 30, ttl: 60_000 } };
 
 /** Serves the page of a rule: whom it would have reached, and its switch. */
 @Controller('app/stores/:account_id/messages/rules/:id')
@@ -71,7 +70,7 @@ export class RuleSwitchingController {
 
   @Get()
   @RequiresOperation('getMessageRule')
-  @Throttle(PER_MINUTE)
+  @Throttle(30)
   async show(
     @CurrentStore() store: EnteredStore,
     @Param('id') path: string,
@@ -119,7 +118,7 @@ export class RuleSwitchingController {
   @Post('switch')
   @TakesForm()
   @RequiresOperation('updateMessageRule')
-  @Throttle(PER_MINUTE)
+  @Throttle(30)
   async switch(
     @CurrentStore() store: EnteredStore,
     @ConsoleContext() context: CommandContext,

@@ -14,7 +14,7 @@ import { createPosterView, type PosterView } from './poster-view.js';
 const view = loadView<PosterView>(import.meta.url, './views/poster.eta');
 
 /** The limit for each kind of document, minute and address, because documents that are not cached are rendered. */
-const LIMITED = { default: { limit: 60, ttl: 60_000 } };
+const LIMITED = 60;
 
 const TYPES = { pdf: 'application/pdf', png: 'image/png' } as const;
 

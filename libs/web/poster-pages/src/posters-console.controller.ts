@@ -33,9 +33,6 @@ import {
 } from './poster-console-view.js';
 import { createPosterForm, readPosterForm, toPosterForm, type PosterForm } from './poster-form.js';
 
-const PER_MINUTE = { default: { limit: 60, ttl: 60_000 } };
-const PICTURES_PER_MINUTE = { default: { limit: 240, ttl: 60_000 } };
-
 /** Serves the pages on which the posters of a store are made, changed, paused, shared and removed. */
 @Controller('app/stores/:account_id/posters')
 export class PostersConsoleController {
@@ -91,7 +88,7 @@ export class PostersConsoleController {
   @Post()
   @TakesForm()
   @RequiresOperation('createPoster')
-  @Throttle(PER_MINUTE)
+  @Throttle(60)
   async create(
     @CurrentStore() store: EnteredStore,
     @ConsoleContext() context: CommandContext,
@@ -129,7 +126,7 @@ export class PostersConsoleController {
   /** Serves the picture of a poster. Unlike the public page it has no limit for each address. */
   @Get(':id/picture')
   @RequiresOperation('listPosters')
-  @Throttle(PICTURES_PER_MINUTE)
+  @Throttle(240)
   async picture(
     @CurrentStore() store: EnteredStore,
     @Param('id') id: string,
@@ -150,7 +147,7 @@ export class PostersConsoleController {
   @Post(':id')
   @TakesForm()
   @RequiresOperation('updatePoster')
-  @Throttle(PER_MINUTE)
+  @Throttle(60)
   async save(
     @CurrentStore() store: EnteredStore,
     @ConsoleContext() context: CommandContext,

@@ -45,8 +45,6 @@ type AccountView = {
 
 const accountView = loadView<AccountView>(import.meta.url, './views/account.eta');
 
-const PER_MINUTE = { default: { limit: 30, ttl: 60_000 } };
-
 /** Serves the pages of the user's own account. */
 @Controller('app/account')
 export class AccountController {
@@ -74,7 +72,7 @@ export class AccountController {
 
   @Post()
   @TakesForm()
-  @Throttle(PER_MINUTE)
+  @Throttle(30)
   async update(
     @Body() form: Form,
     @CurrentUser() user: SignedInUser,
@@ -114,7 +112,7 @@ export class AccountController {
 
   @Post('password')
   @TakesForm()
-  @Throttle(PER_MINUTE)
+  @Throttle(30)
   async changePassword(
     @Body() form: Form,
     @CurrentUser() user: SignedInUser,

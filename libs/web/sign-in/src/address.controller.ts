@@ -10,8 +10,6 @@ import { Pages } from '#pages/pages.service.js';
 import type { SignInTexts } from '#translations/sign-in/en.js';
 import { Addresses } from './addresses.service.js';
 
-const PER_MINUTE = { default: { limit: 30, ttl: 60_000 } };
-
 /** Serves the link that confirms a new e-mail address. */
 @Controller('app/account/address')
 export class AddressController {
@@ -21,7 +19,7 @@ export class AddressController {
   ) {}
 
   @Get()
-  @Throttle(PER_MINUTE)
+  @Throttle(30)
   async showConfirmation(
     @Query('token') tokenParameter: string | undefined,
     @CurrentUser() user: SignedInUser,
@@ -46,7 +44,7 @@ export class AddressController {
 
   @Post()
   @TakesForm()
-  @Throttle(PER_MINUTE)
+  @Throttle(30)
   async confirm(
     @Body() form: Form,
     @CurrentUser() user: SignedInUser,

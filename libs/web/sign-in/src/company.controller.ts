@@ -15,7 +15,6 @@ import { StartPaths } from './start-paths.service.js';
 
 const COOKIE = 'inkpad-company';
 const COOKIE_SECONDS = 10 * 60;
-const PER_ADDRESS = { default: { limit: 60, ttl: 60_000 } };
 
 /** Signs in with a company. Links start it, because `form-action` of the policy also covers redirects of forms. */
 @Controller('app/sign-in/company')
@@ -35,7 +34,7 @@ export class CompanyController {
 
   @Get()
   @WithoutSession()
-  @Throttle(PER_ADDRESS)
+  @Throttle(60)
   async begin(
     @Query('return_to') returnTo: string | undefined,
     @Req() request: FastifyRequest,
@@ -50,7 +49,7 @@ export class CompanyController {
 
   @Get('done')
   @WithoutSession()
-  @Throttle(PER_ADDRESS)
+  @Throttle(60)
   async finish(@Req() request: FastifyRequest, @Res() reply: FastifyReply): Promise<void> {
     if (!this.identityProvider.isConfigured) throw new NotFoundError('Page');
     const sealed = this.cookies.read(request, COOKIE);

@@ -28,8 +28,6 @@ const resetView = loadView<{
   minPasswordLength: number;
 }>(import.meta.url, './views/reset.eta');
 
-const PER_ADDRESS = { default: { limit: 10, ttl: 60_000 } };
-
 @Controller('app/password')
 export class PasswordResetsController {
   constructor(
@@ -61,7 +59,7 @@ export class PasswordResetsController {
   @Post('forgot')
   @WithoutSession()
   @TakesForm()
-  @Throttle(PER_ADDRESS)
+  @Throttle(10)
   async requestLink(
     @Body() form: Form,
     @Req() request: FastifyRequest,
@@ -76,7 +74,7 @@ export class PasswordResetsController {
 
   @Get('reset')
   @WithoutSession()
-  @Throttle(PER_ADDRESS)
+  @Throttle(10)
   async showReset(
     @Query('token') token: string | undefined,
     @Req() request: FastifyRequest,
@@ -88,7 +86,7 @@ export class PasswordResetsController {
   @Post('reset')
   @WithoutSession()
   @TakesForm()
-  @Throttle(PER_ADDRESS)
+  @Throttle(10)
   async reset(
     @Body() form: Form,
     @Req() request: FastifyRequest,

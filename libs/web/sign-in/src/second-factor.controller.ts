@@ -30,8 +30,6 @@ const recoveryView = loadView<{ codes: string[]; isNew: boolean }>(
   './views/recovery.eta',
 );
 
-const PER_MINUTE = { default: { limit: 30, ttl: 60_000 } };
-
 /** Serves the pages of the user's own second factor. */
 @Controller('app/account/codes')
 export class SecondFactorController {
@@ -52,7 +50,7 @@ export class SecondFactorController {
 
   @Post('begin')
   @TakesForm()
-  @Throttle(PER_MINUTE)
+  @Throttle(30)
   async begin(
     @Body() form: Form,
     @CurrentUser() user: SignedInUser,
@@ -67,7 +65,7 @@ export class SecondFactorController {
 
   @Post('confirm')
   @TakesForm()
-  @Throttle(PER_MINUTE)
+  @Throttle(30)
   async confirm(
     @Body() form: Form,
     @CurrentUser() user: SignedInUser,
@@ -88,7 +86,7 @@ export class SecondFactorController {
 
   @Post('recovery')
   @TakesForm()
-  @Throttle(PER_MINUTE)
+  @Throttle(30)
   async renew(
     @Body() form: Form,
     @CurrentUser() user: SignedInUser,
@@ -104,7 +102,7 @@ export class SecondFactorController {
 
   @Post('off')
   @TakesForm()
-  @Throttle(PER_MINUTE)
+  @Throttle(30)
   async turnOff(
     @Body() form: Form,
     @CurrentUser() user: SignedInUser,

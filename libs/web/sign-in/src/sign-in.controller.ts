@@ -44,7 +44,7 @@ const codeView = loadView<{ failure: string; returnTo: string }>(
 );
 
 /** Per IP address, which a whole shop may share. */
-const PER_ADDRESS = { default: { limit: 30, ttl: 60_000 } };
+const PER_ADDRESS = 30;
 
 /** Names the notices about the previous page, by the parameter `done`. */
 const DONE = new Map([

@@ -30,8 +30,6 @@ const CARDS_OF_HOLDER = `(
   where (k.sealed is null or k.confirmed)
     and k.customer_id = (select own.customer_id from customer_cards own where own.id = $1))`;
 
-const PER_MINUTE = { default: { limit: 60, ttl: 60_000 } };
-
 /** Lets whoever has the link of a card stop the messages to its holder, and allow them again (ADR-0125). */
 @Controller('passes/:uuid/messages')
 export class MessageStopsController {
@@ -81,7 +79,7 @@ export class MessageStopsController {
   /** Stops messages, also for the button of a mail program (RFC 8058), or allows them. Doing so twice changes nothing. */
   @Post()
   @TakesForm()
-  @Throttle(PER_MINUTE)
+  @Throttle(60)
   async change(
     @Param('uuid') uuid: string,
     @Body() { action }: Form,

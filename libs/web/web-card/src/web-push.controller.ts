@@ -9,8 +9,6 @@ import { WebPushSubscriptions } from './web-push-subscriptions.service.js';
 
 type RequestHeaders = Record<string, string | undefined>;
 
-const PER_MINUTE = { default: { limit: 60, ttl: 60_000 } };
-
 /** Serves the script of the web card. Errors are JSON, as in the API. */
 @Controller('passes/:uuid/push')
 export class WebPushController {
@@ -22,7 +20,7 @@ export class WebPushController {
 
   @Post()
   @HttpCode(204)
-  @Throttle(PER_MINUTE)
+  @Throttle(60)
   async subscribe(
     @Param('uuid') uuid: string,
     @Headers() headers: RequestHeaders,
@@ -34,7 +32,7 @@ export class WebPushController {
 
   @Delete()
   @HttpCode(204)
-  @Throttle(PER_MINUTE)
+  @Throttle(60)
   async unsubscribe(
     @Param('uuid') uuid: string,
     @Headers() headers: RequestHeaders,

@@ -41,7 +41,6 @@ import {
   type Choices,
   type WebhookState,
 } from './webhook-labels.js';
-import { PER_MINUTE } from './webhooks.controller.js';
 
 type Line = WebhookState & { path: string; event: string; created: string; attempts: string };
 type Fields = { status: string; type: string; from: string; to: string };
@@ -171,7 +170,7 @@ export class WebhookDeliveriesPageController {
   @Post('deliveries/:delivery_id/redeliver')
   @RequiresOperation('redeliverWebhook')
   @TakesForm()
-  @Throttle(PER_MINUTE)
+  @Throttle(30)
   async redeliver(
     @ConsoleContext() context: CommandContext,
     @CurrentStore() store: EnteredStore,
@@ -214,7 +213,7 @@ export class WebhookDeliveriesPageController {
   @Post('replay')
   @RequiresOperation('replayWebhooks')
   @TakesForm()
-  @Throttle(PER_MINUTE)
+  @Throttle(30)
   async replay(
     @ConsoleContext() context: CommandContext,
     @CurrentStore() store: EnteredStore,

@@ -25,7 +25,6 @@ import {
 } from '#subscriptions/webhook-subscription.dto.js';
 import { WebhookSubscriptionsService } from '#subscriptions/webhook-subscriptions.service.js';
 import { WebhookViews } from './webhook-views.service.js';
-import { PER_MINUTE } from './webhooks.controller.js';
 
 /** Serves the page that changes the signing secret of a webhook, which it shows once. */
 @Controller('app/stores/:account_id/webhooks/:id/rotate')
@@ -53,7 +52,7 @@ export class WebhookSecretsPageController {
   @Post()
   @RequiresOperation('rotateWebhookSecret')
   @TakesForm()
-  @Throttle(PER_MINUTE)
+  @Throttle(30)
   async rotate(
     @ConsoleContext() context: CommandContext,
     @CurrentStore() store: EnteredStore,

@@ -63,7 +63,6 @@ type EnableView = { base: string; about: string; since: string };
 const listView = loadView<ListView>(import.meta.url, './views/webhooks.eta');
 const enableView = loadView<EnableView>(import.meta.url, './views/enable.eta');
 
-export const PER_MINUTE = { default: { limit: 30, ttl: 60_000 } };
 const PAGE_SIZE = 50;
 
 /** Serves the webhooks of a store: list, make, test, pause and delete them. */
@@ -134,7 +133,7 @@ export class WebhooksController {
   @Post()
   @RequiresOperation('createWebhookSubscription')
   @TakesForm()
-  @Throttle(PER_MINUTE)
+  @Throttle(30)
   async create(
     @ConsoleContext() context: CommandContext,
     @CurrentStore() store: EnteredStore,
@@ -197,7 +196,7 @@ export class WebhooksController {
   @Post(':id/edit')
   @RequiresOperation('updateWebhookSubscription')
   @TakesForm()
-  @Throttle(PER_MINUTE)
+  @Throttle(30)
   async update(
     @ConsoleContext() context: CommandContext,
     @CurrentStore() store: EnteredStore,
@@ -227,7 +226,7 @@ export class WebhooksController {
   @Post(':id/pause')
   @RequiresOperation('updateWebhookSubscription')
   @TakesForm()
-  @Throttle(PER_MINUTE)
+  @Throttle(30)
   async pause(
     @ConsoleContext() context: CommandContext,
     @CurrentStore() store: EnteredStore,
@@ -268,7 +267,7 @@ export class WebhooksController {
   @Post(':id/enable')
   @RequiresOperation('updateWebhookSubscription')
   @TakesForm()
-  @Throttle(PER_MINUTE)
+  @Throttle(30)
   async enable(
     @ConsoleContext() context: CommandContext,
     @CurrentStore() store: EnteredStore,
@@ -292,7 +291,7 @@ export class WebhooksController {
   @Post(':id/test')
   @RequiresOperation('testWebhookSubscription')
   @TakesForm()
-  @Throttle(PER_MINUTE)
+  @Throttle(30)
   async test(
     @ConsoleContext() context: CommandContext,
     @CurrentStore() store: EnteredStore,
@@ -340,7 +339,7 @@ export class WebhooksController {
   @Post(':id/delete')
   @RequiresOperation('deleteWebhookSubscription')
   @TakesForm()
-  @Throttle(PER_MINUTE)
+  @Throttle(30)
   async remove(
     @ConsoleContext() context: CommandContext,
     @CurrentStore() store: EnteredStore,
