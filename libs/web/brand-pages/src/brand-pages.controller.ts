@@ -29,6 +29,7 @@ import {
 import { Pages } from '#pages/pages.service.js';
 import { loadView } from '#pages/view.js';
 import { NO_FORM_ERRORS, toFormErrors, type FormErrors } from '#pages/form-errors.js';
+import { findNotice } from '#pages/page-query.js';
 import {
   CONTACT_FIELDS,
   readContactDetails,
@@ -54,7 +55,6 @@ const MAX_LOGO_BYTES = 2 * 1024 * 1024;
 /** A store has at most 500 cards; the first ones are enough to choose from. */
 const MAX_CARDS = 100;
 const GROUNDS = ['#FFFFFF', '#1B1B1B'];
-const DONE = ['logo', 'removed', 'colors', 'contact'] as const;
 
 /** Serves the page of a store's logo, of colours proposed from it, and of its contact details. */
 @Controller('app/stores/:account_id/brand')
@@ -79,10 +79,7 @@ export class BrandPagesController {
     @CurrentStore() store: EnteredStore,
   ): Promise<void> {
     const { t } = this.pages.localize(request);
-    const match = DONE.find((name) => name === done);
-    await this.send(request, reply, userId, store, {
-      done: match === undefined ? '' : t.brand.done[match],
-    });
+    await this.send(request, reply, userId, store, { done: findNotice(done, t.brand.done) });
   }
 
   @Post('logo')
@@ -176,7 +173,7 @@ export class BrandPagesController {
     reply: FastifyReply,
     userId: number,
     store: EnteredStore,
-    done: (typeof DONE)[number],
+    done: 'logo' | 'removed' | 'colors' | 'contact',
     execute: () => Promise<unknown>,
     values?: ContactForm,
   ): Promise<void> {

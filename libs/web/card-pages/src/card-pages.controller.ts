@@ -22,6 +22,7 @@ import {
 } from '#pages/current-user.js';
 import { getRootPath } from '#pages/page.js';
 import { listErrors, toRefusal } from '#pages/form-errors.js';
+import { parseId } from '#pages/page-query.js';
 import { Pages } from '#pages/pages.service.js';
 import { SubmittedForms } from '#pages/submitted-forms.service.js';
 import { CardDesigns, PartlySavedError } from './card-designs.service.js';
@@ -61,7 +62,7 @@ export class CardPagesController {
   ): Promise<void> {
     const localization = this.pages.localize(request);
     const isArchive = scope === 'archived';
-    const page = await this.lists.list(store.id, isArchive, parseAfter(after));
+    const page = await this.lists.list(store.id, isArchive, parseId(after) ?? 0);
     const data = createListView(page, {
       base: buildPath(store),
       isArchive,
@@ -126,7 +127,7 @@ export class CardPagesController {
     @Req() request: FastifyRequest,
     @Res() reply: FastifyReply,
   ): Promise<void> {
-    const id = typeof card === 'string' && /^\d{1,15}$/.test(card) ? Number(card) : null;
+    const id = parseId(card);
     const designed = id === null ? null : await this.designs.get(store.id, id);
     const data = await this.createPreview(request, store, readDesignForm(body), designed);
     const html = frontsView(data);
@@ -364,10 +365,6 @@ export class CardPagesController {
       points: listPoints(draft, page),
     };
   }
-}
-
-function parseAfter(after: unknown): number {
-  return typeof after === 'string' && /^\d{1,15}$/.test(after) ? Number(after) : 0;
 }
 
 function buildPath({ id }: EnteredStore): string {

@@ -5,6 +5,7 @@ import { STRIP_PRESETS } from '#cards/card-appearance.js';
 import { createStripDesign } from '#card-images/strip-design.js';
 import { loadView } from '#pages/view.js';
 import { loadAsset } from '#pages/assets.js';
+import { findNotice } from '#pages/page-query.js';
 import type { CardPage } from './designed-card.js';
 import { CARD_TEMPLATES } from './card-templates.js';
 import { renderStripQuery } from './draft-strips.js';
@@ -37,10 +38,7 @@ export function createListView(
   },
 ) {
   const t = localization.t.cardPages;
-  const notices: Record<string, string> = {
-    archived: t.archiveDone,
-    unarchived: t.unarchiveDone,
-  };
+  const notices = { archived: t.archiveDone, unarchived: t.unarchiveDone };
   const numbers = new Intl.NumberFormat(localization.locale);
   return {
     t,
@@ -48,7 +46,7 @@ export function createListView(
     base,
     isArchive,
     canEdit,
-    done: typeof done === 'string' && Object.hasOwn(notices, done) ? notices[done] : '',
+    done: findNotice(done, notices),
     next: next === null ? null : `${base}?after=${next}${isArchive ? '&scope=archived' : ''}`,
     cards: cards.map(({ card, rewardCount, holderCount, strip }) => ({
       name: card.name,

@@ -3,6 +3,7 @@ import { readBody } from '#http/fields.pipe.js';
 import { CreateCardDto, toCardAttributes } from '#cards/card.dto.js';
 import type { CardAttributes } from '#cards/card.events.js';
 import { CreateRewardDto } from '#rewards/reward.dto.js';
+import { parseId } from '#pages/page-query.js';
 import {
   isEmptyRow,
   toLastDay,
@@ -48,7 +49,7 @@ export function parseDesign(
     rewards: inputs,
     removedIds: rewards
       .filter((row) => row.isRemoved || isEmptyRow(row))
-      .map(({ id }) => toId(id))
+      .map(({ id }) => parseId(id))
       .filter((id) => id !== null),
   };
 }
@@ -83,7 +84,7 @@ function parseReward(row: RewardRow, at: number): RewardInput {
       reward: { ...reward, description: row.description },
     });
     const { name, stamps_required: stampsRequired, description } = parsed;
-    return { id: toId(row.id), row: at, name, stampsRequired, description };
+    return { id: parseId(row.id), row: at, name, stampsRequired, description };
   } catch (error) {
     if (!(error instanceof InvalidFieldsError)) throw error;
     const names = { name: 'name', stamps_required: 'stamps', description: 'description' };
@@ -106,8 +107,4 @@ function collectErrors<R>(errors: FieldErrors, parse: () => R): R | undefined {
     Object.assign(errors, error.errors);
     return undefined;
   }
-}
-
-function toId(text: string): number | null {
-  return /^\d{1,15}$/.test(text) ? Number(text) : null;
 }

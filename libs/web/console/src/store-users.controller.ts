@@ -31,6 +31,7 @@ import { Pages } from '#pages/pages.service.js';
 import { loadView } from '#pages/view.js';
 import { StoreTimes } from '#pages/store-times.service.js';
 import { NO_FORM_ERRORS, toFormErrors, type FormErrors } from '#pages/form-errors.js';
+import { findNotice } from '#pages/page-query.js';
 import { getTranslations, type Localization } from '#translations/translations.js';
 import { createInvitationMail } from './invitation-mail.js';
 import { listRoleOptions } from './role-labels.js';
@@ -75,13 +76,13 @@ export class StoreUsersController {
     @CurrentStore() store: EnteredStore,
   ): Promise<void> {
     const { users: t } = this.pages.localize(request).t.console;
-    const notices = new Map([
-      ['invited', t.invited(String(INVITATION_DAYS))],
-      ['withdrawn', t.withdrawn],
-      ['role', t.roleChanged],
-      ['removed', t.removed],
-    ]);
-    await this.send(request, reply, user, store, { done: notices.get(String(done)) ?? '' });
+    const notices = {
+      invited: t.invited(String(INVITATION_DAYS)),
+      withdrawn: t.withdrawn,
+      role: t.roleChanged,
+      removed: t.removed,
+    };
+    await this.send(request, reply, user, store, { done: findNotice(done, notices) });
   }
 
   @Post('invitations')

@@ -1,3 +1,5 @@
+import { parseId } from '#pages/page-query.js';
+
 /** Limits what one request may bring; the rest follows in the next. */
 export const MAX_OPERATIONS = 50;
 
@@ -83,5 +85,5 @@ export function readFormOperation(
 
 /** Reads an id from a form. @returns 0, which no record has, when it is none */
 export function readId(text: string | undefined): number {
-  return text !== undefined && /^\d{1,15}$/.test(text) ? Number(text) : 0;
+  return parseId(text) ?? 0;
 }

@@ -12,6 +12,7 @@ import {
   type EnteredStore,
   type SignedInUser,
 } from '#pages/current-user.js';
+import { findNotice } from '#pages/page-query.js';
 import { Pages } from '#pages/pages.service.js';
 import { loadView } from '#pages/view.js';
 import { Stores } from '#sign-in/stores.service.js';
@@ -229,7 +230,7 @@ export class CounterController {
     const { outcome, problems } = localization.t.counter;
     const cardId = parsePathId(id);
     const { done, event, second, problem } = query;
-    const headlines: Record<string, string> = {
+    const headlines = {
       stamped: outcome.added(new Intl.NumberFormat(localization.locale).format(1), 1),
       redeemed: outcome.handedOver,
       undone: outcome.undone,
@@ -237,17 +238,13 @@ export class CounterController {
       new: outcome.enrolled,
     };
     const { view, colors, name } = await this.counter.show(visit, cardId, {
-      headline:
-        typeof done === 'string' && Object.hasOwn(headlines, done) ? (headlines[done] ?? '') : '',
+      headline: findNotice(done, headlines),
       eventId: typeof event === 'string' && EVENT_ID.test(event) ? event : null,
       secondCode: await this.counter.findSecondCode(context.accountId, cardId, second),
       recent: done === 'ask' ? await this.recentActions.findStamping(visit, cardId, '') : null,
       qr: done === 'new' ? await this.counter.renderQrCode(context.accountId, cardId) : '',
     });
-    const text =
-      typeof problem === 'string' && Object.hasOwn(problems, problem)
-        ? problems[problem as keyof typeof problems]
-        : '';
+    const text = findNotice(problem, problems);
     await this.counterPages.send(request, reply, {
       title: name,
       view: outcomeView,

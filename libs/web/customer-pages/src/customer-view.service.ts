@@ -6,6 +6,7 @@ import type { CustomerJson } from '#customers/customer.dto.js';
 import { NO_FILTER } from '#history/history-query.js';
 import { isAllowed, type Operation } from '#identity/roles.js';
 import type { EnteredStore, SignedInUser } from '#pages/current-user.js';
+import { findNotice } from '#pages/page-query.js';
 import { Pages } from '#pages/pages.service.js';
 import { SubmittedForms } from '#pages/submitted-forms.service.js';
 import { loadView } from '#pages/view.js';
@@ -102,7 +103,7 @@ export class CustomerView {
       data: {
         base,
         ...describeCustomer(customer, localization, day),
-        notice: Object.hasOwn(t.done, done) ? t.done[done as CustomerNotice] : '',
+        notice: findNotice(done, t.done),
         error,
         mergedInto:
           customer.merged_into === null ? '' : buildCustomerPath(store, customer.merged_into),

@@ -23,6 +23,7 @@ import {
   type EnteredStore,
   type SignedInUser,
 } from '#pages/current-user.js';
+import { findNotice, parseId } from '#pages/page-query.js';
 import { Pages } from '#pages/pages.service.js';
 import { SubmittedForms } from '#pages/submitted-forms.service.js';
 import { loadView } from '#pages/view.js';
@@ -77,9 +78,8 @@ export class LocationPagesController {
   ): Promise<void> {
     const t = this.pages.localize(request).t.locationPages;
     const base = buildLocationsPath(store);
-    const start = typeof after === 'string' && /^\d{1,15}$/.test(after) ? Number(after) : 0;
     const rows = await this.locations.listStates(store.id, {
-      after: [start],
+      after: [parseId(after) ?? 0],
       limit: PAGE_SIZE + 1,
     });
     const visible = rows.slice(0, PAGE_SIZE);
@@ -318,10 +318,7 @@ export class LocationPagesController {
         receipt: this.forms.createReceipt(),
         save: location ? `${base}/${location.id}` : base,
         back: base,
-        done:
-          typeof done === 'string' && Object.hasOwn(t.done, done)
-            ? t.done[done as keyof typeof t.done]
-            : '',
+        done: findNotice(done, t.done),
         pin: location && (await this.createPin(request, location, base, state.pin ?? {})),
       },
     });

@@ -17,6 +17,7 @@ import {
   type EnteredStore,
 } from '#pages/current-user.js';
 import { parseLocalTime, renderLocalTime } from '#pages/local-time.js';
+import { findNotice } from '#pages/page-query.js';
 import { Pages } from '#pages/pages.service.js';
 import { StoreTimes } from '#pages/store-times.service.js';
 import { loadView } from '#pages/view.js';
@@ -25,7 +26,6 @@ import { MESSAGE_STYLE, MessageStores } from './message-stores.service.js';
 import {
   createRecipientsView,
   describeRejection,
-  findDoneText,
   getAnnouncementMood,
   parseCursor,
   RECIPIENT_PAGE_SIZE,
@@ -243,7 +243,7 @@ export class AnnouncementSendingController {
         state: t.states[state],
         mood: getAnnouncementMood(state),
         when: describeTime(current, minute, t.detail),
-        done: findDoneText(done, t.detail.done),
+        done: findNotice(done, t.detail.done),
         isOpen,
         sendAt: sendAt ?? (send_at === null ? '' : renderLocalTime(new Date(send_at), zone)),
         sendAtHint: t.detail.sendAtHint(zone),

@@ -4,6 +4,7 @@ import { CHANNELS, type HolderChannel, type Reach } from '#announcements/message
 import type { MessageRecipient, RecipientState } from '#announcements/message-recipient.js';
 import type { MessageRule } from '#announcements/message-rule.js';
 import { formatCount, type Localization } from '#translations/translations.js';
+import { parseId } from '#pages/page-query.js';
 
 export type Mood = '' | 'good' | 'bad';
 
@@ -120,7 +121,8 @@ export const RECIPIENT_PAGE_SIZE = 50;
 
 /** Parses the id after which a list goes on. */
 export function parseCursor(after: unknown): number[] | null {
-  return typeof after === 'string' && /^\d{1,15}$/.test(after) ? [Number(after)] : null;
+  const id = parseId(after);
+  return id === null ? null : [id];
 }
 
 /**
@@ -193,9 +195,4 @@ export function describeRejection(
   const { base = [], ...errors } = error.errors;
   if (error.code === 'limit_reached') return { errors, errorText: t.form.limitReached };
   return { errors, errorText: [...base, error.resolution ?? ''].filter(Boolean).join('\n') };
-}
-
-/** Finds the sentence about what a form has done; empty without one. */
-export function findDoneText(done: unknown, texts: Record<string, string>): string {
-  return typeof done === 'string' && Object.hasOwn(texts, done) ? (texts[done] ?? '') : '';
 }

@@ -15,6 +15,7 @@ import {
   RequiresOperation,
   type EnteredStore,
 } from '#pages/current-user.js';
+import { findNotice } from '#pages/page-query.js';
 import { Pages } from '#pages/pages.service.js';
 import { StoreTimes } from '#pages/store-times.service.js';
 import { loadView } from '#pages/view.js';
@@ -23,7 +24,6 @@ import { MESSAGE_STYLE, MessageStores } from './message-stores.service.js';
 import {
   createRecipientsView,
   describeRule,
-  findDoneText,
   parseCursor,
   RECIPIENT_PAGE_SIZE,
   toReachView,
@@ -100,7 +100,7 @@ export class RuleSwitchingController {
         title: rule.title,
         about: describeRule(rule, localization),
         enabled: rule.enabled,
-        done: findDoneText(done, t.done),
+        done: findNotice(done, t.done),
         quiet: await this.stores.describeQuietHours(store.id, localization),
         reach: toReachView(reach, rule.channels, DAYS, localization),
         byDay: toDays(reach.byDay, localization),

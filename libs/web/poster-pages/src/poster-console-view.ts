@@ -2,6 +2,7 @@ import type { FieldErrors } from '#kernel/errors.js';
 import { formatCount, type Localization } from '#translations/translations.js';
 import type { Translations } from '#translations/en.js';
 import { loadAsset } from '#pages/assets.js';
+import { findNotice } from '#pages/page-query.js';
 import { loadView } from '#pages/view.js';
 import { PAPERS, type PaperSize } from './paper.js';
 import type { PosterForm } from './poster-form.js';
@@ -90,7 +91,7 @@ export function createPosterFormView(
   },
 ) {
   const t = localization.t.posterConsole;
-  const notices: Record<string, string> = {
+  const notices = {
     saved: t.saved,
     created: t.created,
     paused: t.pausedNow,
@@ -105,7 +106,7 @@ export function createPosterFormView(
     path,
     receipt,
     title: listed?.poster.title ?? t.newTitle,
-    done: typeof done === 'string' && Object.hasOwn(notices, done) ? notices[done] : '',
+    done: findNotice(done, notices),
     errorText: errors?.text ?? '',
     errors: wordErrors(errors?.fields ?? {}, t),
     values,

@@ -17,6 +17,7 @@ import {
   type EnteredStore,
   type SignedInUser,
 } from '#pages/current-user.js';
+import { parseId } from '#pages/page-query.js';
 import { Pages } from '#pages/pages.service.js';
 import { SubmittedForms } from '#pages/submitted-forms.service.js';
 import { PosterDocuments } from './poster-documents.service.js';
@@ -54,8 +55,7 @@ export class PostersConsoleController {
     @Res() reply: FastifyReply,
   ): Promise<void> {
     const localization = this.pages.localize(request);
-    const start = typeof after === 'string' && /^\d{1,15}$/.test(after) ? Number(after) : 0;
-    const page = await this.lists.list(store.id, start);
+    const page = await this.lists.list(store.id, parseId(after) ?? 0);
     const cards = page.posters.length > 0 ? [] : await this.lists.listCards(store.id);
     const data = createPosterListView(page, {
       base: buildPath(store),

@@ -17,6 +17,7 @@ import { ConsoleWriter, CurrentUser, type SignedInUser } from '#pages/current-us
 import { Pages } from '#pages/pages.service.js';
 import { loadView } from '#pages/view.js';
 import { createTimeFormats } from '#pages/local-time.js';
+import { findNotice } from '#pages/page-query.js';
 import type { SignInTexts } from '#translations/sign-in/en.js';
 import type { Localization } from '#translations/translations.js';
 import { Addresses } from './addresses.service.js';
@@ -65,9 +66,8 @@ export class AccountController {
     @Req() request: FastifyRequest,
     @Res() reply: FastifyReply,
   ): Promise<void> {
-    const { done: notices } = this.pages.localize(request).t.signIn.account;
-    const notice = typeof done === 'string' && Object.hasOwn(notices, done) ? notices[done] : '';
-    await this.send(request, reply, user, { done: notice ?? '' });
+    const notices = this.pages.localize(request).t.signIn.account.done;
+    await this.send(request, reply, user, { done: findNotice(done, notices) });
   }
 
   @Post()

@@ -24,6 +24,7 @@ import {
   type EnteredStore,
   type SignedInUser,
 } from '#pages/current-user.js';
+import { findNotice } from '#pages/page-query.js';
 import { Pages } from '#pages/pages.service.js';
 import { SubmittedForms } from '#pages/submitted-forms.service.js';
 import { StoreTimes } from '#pages/store-times.service.js';
@@ -104,13 +105,9 @@ export class ImportPagesController {
     @Req() request: FastifyRequest,
     @Res() reply: FastifyReply,
   ): Promise<void> {
-    const { done: notices } = this.pages.localize(request).t.transfers;
+    const notices = this.pages.localize(request).t.transfers.done;
     const current = await this.imports.get(store.id, parsePathId(path));
-    const notice =
-      typeof done === 'string' && Object.hasOwn(notices, done)
-        ? notices[done as keyof typeof notices]
-        : '';
-    await this.page.send(request, reply, store, current, { notice });
+    await this.page.send(request, reply, store, current, { notice: findNotice(done, notices) });
   }
 
   @Get(':id/rows.csv')

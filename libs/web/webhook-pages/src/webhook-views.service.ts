@@ -8,6 +8,7 @@ import { SubmittedForms } from '#pages/submitted-forms.service.js';
 import { loadView } from '#pages/view.js';
 import { StoreTimes } from '#pages/store-times.service.js';
 import { listErrors, NO_FORM_ERRORS, toRefusal, type FormErrors } from '#pages/form-errors.js';
+import { findNotice } from '#pages/page-query.js';
 import { SIGNATURES } from '#sending/webhook-signature.js';
 import type {
   WebhookSubscriptionJson,
@@ -140,7 +141,7 @@ export class WebhookViews {
       ids?.map((id) => choices.find(({ value }) => value === String(id))?.text ?? String(id)) ??
       null;
     const done = String(query['done'] ?? '');
-    const notice = Object.hasOwn(t.done, done) ? t.done[done as WebhookNotice] : '';
+    const notice = findNotice(done, t.done);
     const replayed = /^\d{1,12}$/.test(String(query['replayed']))
       ? Number(query['replayed'])
       : null;
