@@ -1,11 +1,11 @@
 import { Injectable } from '@nestjs/common';
 import { Pool } from 'pg';
-import type { Channel } from '#kernel/aggregate.js';
 import { toPublicEventId } from '#kernel/public-id.js';
 import { query } from '#database/connection.js';
 import { ActorNames } from './actor-names.service.js';
 import type { AuditRow } from './audit-entry.dto.js';
 import { formatFollowCursor, type FollowCursor, type FollowedKind } from './follow-cursor.js';
+import type { EntryRow } from './history-table.service.js';
 
 const BATCH = 500;
 
@@ -38,26 +38,7 @@ const FIND_LAST = {
 
 type AuditFeedRow = AuditRow & { tx_text: string; account_id: number | null };
 
-type HistoryFeedRow = {
-  seq: number;
-  event_id: string;
-  stream: string;
-  revision: number;
-  account_id: number;
-  name: string;
-  occurred_at: Date;
-  recorded_at: Date;
-  channel: Channel;
-  actor: string;
-  customer_id: number | null;
-  customer_card_id: number | null;
-  card_id: number | null;
-  location_id: number | null;
-  reward_id: number | null;
-  stamps: number | null;
-  balance: number | null;
-  reverses: string | null;
-};
+type HistoryFeedRow = Omit<EntryRow, 'position' | 'latest_recorded_at' | 'source'>;
 
 export type FollowedEntry = { cursor: FollowCursor; json: object };
 

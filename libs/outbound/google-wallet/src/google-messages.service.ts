@@ -7,7 +7,7 @@ import { PassContents } from '#passes/pass-contents.service.js';
 import { PassMessages } from '#passes/pass-messages.service.js';
 import { GoogleObjectMessages } from './google-object-messages.service.js';
 import { toObjectId } from './google-pass.js';
-import type { GoogleResponse } from './google-response.js';
+import { toFailure } from './publication.js';
 
 /** Sends the messages of stores to passes in Google Wallet: with a notification, as far as the quota allows. */
 @Injectable()
@@ -36,7 +36,7 @@ export class GoogleMessages {
         { id: `message_${id}`, header: title, body: text },
         signal,
       );
-      if (response.kind !== 'ok') return toOutcome(response);
+      if (response.kind !== 'ok') return toFailure(response, { canRetry: false });
       if (isSilent) await this.recordSilent(customerCardId, id);
     }
     await query(this.pool, {
@@ -66,23 +66,5 @@ export class GoogleMessages {
       values: [customerCardId],
     });
     return row ? Number(row.tag) : Infinity;
-  }
-}
-
-function toOutcome(response: GoogleResponse): JobOutcome {
-  switch (response.kind) {
-    case 'refused':
-      return { kind: 'refused', error: response.error };
-    case 'limited':
-      return { kind: 'failed', error: response.error, retryInMs: response.retryInMs };
-    case 'failed':
-      return {
-        kind: 'failed',
-        error: response.error,
-        ...(response.retryInMs !== undefined && { retryInMs: response.retryInMs }),
-      };
-    default:
-      // The object is inserted with the next update of the pass.
-      return { kind: 'failed', error: `unexpected response (${response.kind})` };
   }
 }

@@ -25,7 +25,7 @@ import {
   type NoticeMessage,
 } from './google-pass.js';
 import { GoogleWalletClient } from './google-wallet.client.js';
-import type { Publication } from './publication.js';
+import { toFailure, type Publication } from './publication.js';
 
 /** Shorter than the lease of what is being sent. */
 const DEADLINE_MS = 45_000;
@@ -100,7 +100,7 @@ export class GooglePasses {
     if (hash === sentHash) return { kind: 'done' };
     if (sentHash !== null) await this.objects.recordSentClass(lease, UNCERTAIN_HASH);
     const response = await this.client.put('loyaltyClass', loyaltyClass, sentHash !== null, signal);
-    if (response.kind !== 'ok') return toOutcome(response, attempts);
+    if (response.kind !== 'ok') return toFailure(response, { canRetry: attempts < MAX_REFUSALS });
     await this.objects.recordSentClass(lease, hash);
     return { kind: 'done' };
   }
@@ -139,14 +139,15 @@ export class GooglePasses {
       await this.objects.recordMissingClass(content.cardId);
       return { kind: 'failed', error: response.error };
     }
-    if (response.kind !== 'ok') return toOutcome(response, attempts);
+    if (response.kind !== 'ok') return toFailure(response, { canRetry: attempts < MAX_REFUSALS });
     const message = isDue ? renderMessage(pass, content) : undefined;
     if (message) {
       const objectId = toObjectId(content.uuid, this.getInstallation(google));
       const { customerCardId, noticeTag: tag } = pass;
       const target = { customerCardId, tag, objectId };
       const { response: messageResponse } = await this.objectMessages.add(target, message, signal);
-      if (messageResponse.kind !== 'ok') return toOutcome(messageResponse, attempts);
+      if (messageResponse.kind !== 'ok')
+        return toFailure(messageResponse, { canRetry: attempts < MAX_REFUSALS });
     }
     if (pass.noticeTag > lease.notifiedTag)
       await this.objects.recordNotified(lease.customerCardId, pass.noticeTag);
@@ -213,25 +214,4 @@ function renderMessage(
 
 function withDeadline(signal: AbortSignal): AbortSignal {
   return AbortSignal.any([signal, AbortSignal.timeout(DEADLINE_MS)]);
-}
-
-/** Converts a response that is not `ok`. */
-function toOutcome(response: GoogleResponse, attempts: number): JobOutcome {
-  switch (response.kind) {
-    case 'refused':
-      return attempts < MAX_REFUSALS
-        ? { kind: 'failed', error: response.error }
-        : { kind: 'refused', error: response.error };
-    case 'limited':
-      return { kind: 'failed', error: response.error, retryInMs: response.retryInMs };
-    case 'failed':
-      return {
-        kind: 'failed',
-        error: response.error,
-        ...(response.retryInMs !== undefined && { retryInMs: response.retryInMs }),
-      };
-    default:
-      // For example, others have inserted and deleted it at the same time.
-      return { kind: 'failed', error: `unexpected response (${response.kind})` };
-  }
 }
