@@ -9,7 +9,14 @@ import { sealedColumns } from '../apps/sealed-columns.js';
 import { addAdminTokenCommands } from './admin-token-commands.js';
 import { addAuditFollowCommand } from './audit-follow-command.js';
 import { addCheckpointCommands } from './checkpoint-commands.js';
-import { addExamples, parsePositive, parseTimeOption, type TimeOption } from './command.js';
+import {
+  addExamples,
+  parsePositive,
+  parseTimeOption,
+  runCommand,
+  runList,
+  type TimeOption,
+} from './command.js';
 import { listErasures, readInputLines, repeatErasures } from './erasures.js';
 import { addGeocodeCommands } from './geocode-commands.js';
 import { addHistoryCommands } from './history-commands.js';
@@ -104,10 +111,7 @@ program
     'after a restore: erases the customers on the list that it reads from standard input',
   )
   .action(() => {
-    runScript(async () => {
-      const repeated = await withServices((app) => repeatErasures(app, by, readInputLines()));
-      console.log(JSON.stringify(repeated));
-    });
+    runCommand((_, app) => repeatErasures(app, by, readInputLines()));
   });
 
 type AuditOptions = {
@@ -135,21 +139,18 @@ program
   .option('--before <n>', 'only entries before audit_<n>', parsePositive)
   .option('--limit <n>', 'maximum number of entries', parsePositive, 100)
   .action(({ account, type, actor, from, to, before, limit }: AuditOptions) => {
-    runScript(async () => {
-      const entries = await withServices(async (app) => {
-        const timeZone =
-          account === undefined ? 'UTC' : await app.get(AccountsService).getTimeZone(account);
-        const filter = {
-          type: type ?? null,
-          actor: actor ?? null,
-          from: from?.(timeZone) ?? null,
-          to: to?.(timeZone) ?? null,
-        };
-        return app
-          .get(AuditService)
-          .list(account ?? null, filter, { before: before ?? null, limit });
-      });
-      console.log(JSON.stringify({ entries: entries.map(({ json }) => json) }));
+    runList('entries', async (app) => {
+      const timeZone =
+        account === undefined ? 'UTC' : await app.get(AccountsService).getTimeZone(account);
+      const filter = {
+        type: type ?? null,
+        actor: actor ?? null,
+        from: from?.(timeZone) ?? null,
+        to: to?.(timeZone) ?? null,
+      };
+      const range = { before: before ?? null, limit };
+      const entries = await app.get(AuditService).list(account ?? null, filter, range);
+      return entries.map(({ json }) => json);
     });
   });
 

@@ -3,7 +3,7 @@ import { InvalidArgumentError, type Command } from 'commander';
 import { Pool } from 'pg';
 import { FIND_MAINTENANCE, type MaintenanceRow } from '#database/maintenance.service.js';
 import { AuditedWrites, type AuditedWriter } from '#event-store/commands/audited-writes.service.js';
-import { addExamples } from './command.js';
+import { addExamples, runCommand } from './command.js';
 import { runScript } from './run-script.js';
 import { withServices } from './script-services.js';
 
@@ -44,9 +44,9 @@ export function addMaintenanceCommands(program: Command, by: AuditedWriter): voi
       .command('maintenance:off')
       .description('accepts requests that write again')
       .action(() => {
-        runScript(async () => {
-          await withServices((app) => turnOff(app.get(AuditedWrites), by));
-          console.log(JSON.stringify({ maintenance: null }));
+        runCommand(async (_, app) => {
+          await turnOff(app.get(AuditedWrites), by);
+          return { maintenance: null };
         });
       }),
     'maintenance:off',
@@ -57,11 +57,9 @@ export function addMaintenanceCommands(program: Command, by: AuditedWriter): voi
       .command('maintenance:status')
       .description('shows since when maintenance mode is on, and the reason')
       .action(() => {
-        runScript(async () => {
-          const { rows } = await withServices((app) =>
-            app.get(Pool).query<MaintenanceRow>(FIND_MAINTENANCE),
-          );
-          console.log(JSON.stringify({ maintenance: rows[0] ?? null }));
+        runCommand(async (_, app) => {
+          const { rows } = await app.get(Pool).query<MaintenanceRow>(FIND_MAINTENANCE);
+          return { maintenance: rows[0] ?? null };
         });
       }),
     'maintenance:status',

@@ -1,8 +1,6 @@
 import type { Command } from 'commander';
 import { PhoneConflicts } from '#customers/phone-conflicts.service.js';
-import { addExamples, parsePositive } from './command.js';
-import { runScript } from './run-script.js';
-import { withServices } from './script-services.js';
+import { addExamples, parsePositive, runList } from './command.js';
 
 type Conflict = { account_id: number; customer_id: number; held_by: number; phone: string };
 
@@ -17,21 +15,18 @@ export function addPhoneCommands(program: Command): void {
       .option('--store <id>', 'only of this store, as store:list shows it', parsePositive),
     'phones:conflicts --store 1',
   ).action(({ store }: { store?: number }) => {
-    runScript(async () => {
-      const conflicts = await withServices(async (app) => {
-        const rows: Conflict[] = [];
-        for await (const one of app.get(PhoneConflicts).find(store ?? null)) {
-          const { accountId, customerId, heldBy, maskedPhone } = one;
-          rows.push({
-            account_id: accountId,
-            customer_id: customerId,
-            held_by: heldBy,
-            phone: maskedPhone,
-          });
-        }
-        return rows;
-      });
-      console.log(JSON.stringify({ conflicts }));
+    runList('conflicts', async (app) => {
+      const rows: Conflict[] = [];
+      for await (const one of app.get(PhoneConflicts).find(store ?? null)) {
+        const { accountId, customerId, heldBy, maskedPhone } = one;
+        rows.push({
+          account_id: accountId,
+          customer_id: customerId,
+          held_by: heldBy,
+          phone: maskedPhone,
+        });
+      }
+      return rows;
     });
   });
 }

@@ -1,9 +1,7 @@
 import type { Command } from 'commander';
 import type pg from 'pg';
 import { Pool } from 'pg';
-import { addExamples } from './command.js';
-import { runScript } from './run-script.js';
-import { withServices } from './script-services.js';
+import { addExamples, runCommand } from './command.js';
 
 /**
  * Records that a backup is complete: the alert BackupIsOld goes by the newest.
@@ -28,10 +26,7 @@ export function addBackupCommands(program: Command): void {
       'records that a backup by other means is complete, for the alert BackupIsOld; npm run backup does so itself',
     )
     .action(() => {
-      runScript(async () => {
-        const takenAt = await withServices((app) => recordBackup(app.get(Pool)));
-        console.log(JSON.stringify({ taken_at: takenAt }));
-      });
+      runCommand(async (_, app) => ({ taken_at: await recordBackup(app.get(Pool)) }));
     });
   addExamples(command, 'backup:record');
 }

@@ -2,6 +2,7 @@ import type { Command } from 'commander';
 import { Pool } from 'pg';
 import { ConfigError } from '#kernel/config-error.js';
 import { AuditedWrites, type AuditedWriter } from '#event-store/commands/audited-writes.service.js';
+import { runCommand } from './command.js';
 import { runScript } from './run-script.js';
 import { withServices } from './script-services.js';
 
@@ -31,9 +32,9 @@ export function addRetirementCommands(program: Command, by: AuditedWriter): void
     .command('retirement:show')
     .description('shows since when the retirement of v1 is announced, and its dates')
     .action(() => {
-      runScript(async () => {
-        const { rows } = await withServices((app) => app.get(Pool).query<Retirement>(STANDING));
-        console.log(JSON.stringify({ retirement: rows[0] ?? null }));
+      runCommand(async (_, app) => {
+        const { rows } = await app.get(Pool).query<Retirement>(STANDING);
+        return { retirement: rows[0] ?? null };
       });
     });
 

@@ -21,8 +21,6 @@ import {
   runCommandAfterInput,
 } from './command.js';
 import { readPassword, type PasswordOptions } from './password-input.js';
-import { runScript } from './run-script.js';
-import { withServices } from './script-services.js';
 
 /** Subscriptions that go on when the last owner of their store is removed. */
 const ENABLED_SUBSCRIPTIONS = `
@@ -162,13 +160,10 @@ function addUnlocking(program: Command, by: AuditedWriter): void {
       .requiredOption('--email <email>', 'address of the user', normalizeEmailAddress),
     'user:remove-codes --email grace@shop.example',
   ).action(({ email }: { email: string }) => {
-    runScript(async () => {
-      const userId = await withServices(async (app) => {
-        const userId = await getUserId(app.get(DataSource).manager, email);
-        await app.get(SecondFactors).remove(by, userId);
-        return userId;
-      });
-      console.log(JSON.stringify({ user_id: userId, email }));
+    runCommand(async (_, app) => {
+      const userId = await getUserId(app.get(DataSource).manager, email);
+      await app.get(SecondFactors).remove(by, userId);
+      return { user_id: userId, email };
     });
   });
 }
