@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import type { INestApplicationContext } from '@nestjs/common';
 import { CommandBus } from '@nestjs/cqrs';
 import type { Actor, CommandContext } from '#kernel/aggregate.js';
-import { readFields } from '#http/fields.pipe.js';
+import { readFields } from '#http/dtos.js';
 import { ArchiveCard, CreateCard } from '#cards/card.commands.js';
 import { CreateCardDto, toCardAttributes } from '#cards/card.dto.js';
 import { CreateCustomer } from '#customers/customer.commands.js';

@@ -1,4 +1,4 @@
-import { Dto } from '#http/fields.pipe.js';
+import { Dto } from '#http/dtos.js';
 import {
   BooleanProperty,
   IntegersProperty,

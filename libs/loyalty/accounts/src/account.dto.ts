@@ -1,5 +1,5 @@
 import { Field, OneOfField, TextField, parsedTextKind } from '#http/fields.js';
-import { Dto } from '#http/fields.pipe.js';
+import { Dto } from '#http/dtos.js';
 import {
   BooleanProperty,
   IntegerProperty,

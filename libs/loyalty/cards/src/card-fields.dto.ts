@@ -10,7 +10,7 @@ import {
   type FieldKind,
   type FieldOptions,
 } from '#http/fields.js';
-import { Dto } from '#http/fields.pipe.js';
+import { Dto } from '#http/dtos.js';
 import { STRIP_PRESETS } from './card-appearance.js';
 import type { CardMessages } from './card.events.js';
 import { MAX_MESSAGE_LENGTH, PLACEHOLDERS, findMessageError } from './card-messages.js';

@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import { InvalidFieldsError, NotFoundError } from '#kernel/errors.js';
-import { readFields } from '#http/fields.pipe.js';
+import { readFields } from '#http/dtos.js';
 import { AT, scenario } from '../../../../test/support/fixtures/aggregate-scenario.js';
 import {
   archiveCard,

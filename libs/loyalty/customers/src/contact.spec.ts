@@ -1,7 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 import { InvalidFieldsError } from '#kernel/errors.js';
 import { Field } from '#http/fields.js';
-import { readFields } from '#http/fields.pipe.js';
+import { readFields } from '#http/dtos.js';
 import {
   emailKind,
   isDiallable,

@@ -1,6 +1,6 @@
 import type { Aggregate, DomainEvent, RecordedEvent } from '#kernel/aggregate.js';
 import { toPublicEventId } from '#kernel/public-id.js';
-import { Dto } from '#http/fields.pipe.js';
+import { Dto } from '#http/dtos.js';
 import {
   BooleanProperty,
   IntegerProperty,

@@ -15,7 +15,7 @@ import {
   type FieldKind,
   type FieldOptions,
 } from '#http/fields.js';
-import { Dto } from '#http/fields.pipe.js';
+import { Dto } from '#http/dtos.js';
 import { emailKind, phoneKind } from './contact.js';
 import type { CustomerChanges } from './customer.js';
 import type { ReferenceInput } from './external-references.js';

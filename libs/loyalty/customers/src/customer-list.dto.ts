@@ -10,7 +10,7 @@ import {
   integerKind,
   type FieldKind,
 } from '#http/fields.js';
-import { Dto, FieldsRule } from '#http/fields.pipe.js';
+import { Dto, FieldsRule } from '#http/dtos.js';
 import { UpdatedSinceField } from '#http/page.js';
 import { IntegerProperty, ObjectProperty, ObjectsProperty } from '#http/response-fields.js';
 import { normalizeCardCode } from '#stamping/card-code.js';

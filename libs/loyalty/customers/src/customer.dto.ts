@@ -1,5 +1,5 @@
 import type { Metadata } from '#kernel/metadata.js';
-import { Dto } from '#http/fields.pipe.js';
+import { Dto } from '#http/dtos.js';
 import {
   BooleanProperty,
   IntegerProperty,

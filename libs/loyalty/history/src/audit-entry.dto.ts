@@ -1,6 +1,6 @@
 import type { Actor, Channel } from '#kernel/aggregate.js';
 import { TextField, TimeField } from '#http/fields.js';
-import { Dto } from '#http/fields.pipe.js';
+import { Dto } from '#http/dtos.js';
 import { PageQuery } from '#http/page.js';
 import { JsonProperty, TextProperty } from '#http/response-fields.js';
 import { ActorField, HistoryEntryJson } from './history-entry.dto.js';

@@ -9,7 +9,7 @@ import {
   TextField,
   TimeField,
 } from '#http/fields.js';
-import { Dto } from '#http/fields.pipe.js';
+import { Dto } from '#http/dtos.js';
 import { PageQuery } from '#http/page.js';
 import {
   IntegerProperty,

@@ -1,6 +1,6 @@
 import { toPublicEventId } from '#kernel/public-id.js';
 import { IdentifierField, IntegerField, TimeField } from '#http/fields.js';
-import { Dto } from '#http/fields.pipe.js';
+import { Dto } from '#http/dtos.js';
 import { PageQuery } from '#http/page.js';
 import { IntegerProperty, TextProperty, TimestampProperty } from '#http/response-fields.js';
 import { toRedemptionRecordJson, RedemptionRecordJson } from '#stamping/customer-card.dto.js';

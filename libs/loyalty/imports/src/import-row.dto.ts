@@ -1,6 +1,6 @@
 import { InvalidFieldsError, type FieldErrors } from '#kernel/errors.js';
 import { Check, Field, IntegerField, textKind } from '#http/fields.js';
-import { Dto, readFields } from '#http/fields.pipe.js';
+import { Dto, readFields } from '#http/dtos.js';
 import { normalizeNumber } from '#kernel/text.js';
 import { normalizeCardCode } from '#stamping/card-code.js';
 import { isCardCode } from '#stamping/carry-over.js';

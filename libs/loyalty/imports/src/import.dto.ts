@@ -1,6 +1,6 @@
 import type { FieldErrors } from '#kernel/errors.js';
 import { Check, Field, IntegerField, BooleanField, OneOfField } from '#http/fields.js';
-import { Dto } from '#http/fields.pipe.js';
+import { Dto } from '#http/dtos.js';
 import { PageQuery } from '#http/page.js';
 import {
   BooleanProperty,

@@ -1,6 +1,6 @@
 import { IsObject } from 'class-validator';
 import { Field, NumberField, TextField, type FieldOptions } from '#http/fields.js';
-import { Dto } from '#http/fields.pipe.js';
+import { Dto } from '#http/dtos.js';
 import { PageQuery, UpdatedSinceField } from '#http/page.js';
 import {
   IntegerProperty,

@@ -1,5 +1,5 @@
 import { BooleanField, Field, IntegerField, TextField } from '#http/fields.js';
-import { Dto } from '#http/fields.pipe.js';
+import { Dto } from '#http/dtos.js';
 import { AsOfPageQuery } from '#http/as-of.js';
 import { UpdatedSinceField } from '#http/page.js';
 import {

@@ -7,7 +7,7 @@ import {
   TextField,
   listKind,
 } from '#http/fields.js';
-import { Dto, FieldsRule } from '#http/fields.pipe.js';
+import { Dto, FieldsRule } from '#http/dtos.js';
 import { AnyObjectProperty, IntegerProperty, ObjectsProperty } from '#http/response-fields.js';
 import { ActionDetailsDto, MAX_STAMPS } from './customer-card.dto.js';
 

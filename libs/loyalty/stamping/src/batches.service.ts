@@ -10,7 +10,7 @@ import {
 } from '#kernel/errors.js';
 import { AccountTimeZones } from '#http/input.js';
 import { renderOperationError } from '#http/errors.filter.js';
-import { hasDate, readFields } from '#http/fields.pipe.js';
+import { hasDate, readFields } from '#http/dtos.js';
 import { BatchOperationDto, type BatchResultJson } from './batch.dto.js';
 import type { CardPath } from './card-holder.js';
 import { RedeemReward, StampCustomerCard, type ActionSource } from './customer-card.commands.js';

@@ -10,7 +10,7 @@ import {
   TimeField,
   integerKind,
 } from '#http/fields.js';
-import { Dto } from '#http/fields.pipe.js';
+import { Dto } from '#http/dtos.js';
 import {
   BooleanProperty,
   IntegerProperty,

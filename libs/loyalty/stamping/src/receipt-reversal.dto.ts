@@ -1,6 +1,6 @@
 import { PUBLIC_ID_PATTERN } from '#kernel/public-id.js';
 import { IdentifierField } from '#http/fields.js';
-import { Dto } from '#http/fields.pipe.js';
+import { Dto } from '#http/dtos.js';
 import { ObjectProperty, TextsProperty } from '#http/response-fields.js';
 import { CustomerCardDetailJson, ReverseDto } from './customer-card.dto.js';
 

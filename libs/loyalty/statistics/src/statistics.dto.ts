@@ -1,5 +1,5 @@
 import { IntegerField, OneOfField, TimeField } from '#http/fields.js';
-import { Dto } from '#http/fields.pipe.js';
+import { Dto } from '#http/dtos.js';
 import {
   IntegerProperty,
   IntegerTableProperty,

@@ -1,5 +1,5 @@
 import { OneOfField } from '#http/fields.js';
-import { Dto } from '#http/fields.pipe.js';
+import { Dto } from '#http/dtos.js';
 import { PageQuery } from '#http/page.js';
 import {
   IntegerProperty,

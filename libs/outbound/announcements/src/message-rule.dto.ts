@@ -1,5 +1,5 @@
 import { BooleanField, IntegerField, OneOfField } from '#http/fields.js';
-import { Dto } from '#http/fields.pipe.js';
+import { Dto } from '#http/dtos.js';
 import { PageQuery, type CursorKey } from '#http/page.js';
 import {
   BooleanProperty,

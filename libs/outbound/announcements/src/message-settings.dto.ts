@@ -1,5 +1,5 @@
 import { Field, IntegerField, parsedTextKind } from '#http/fields.js';
-import { Dto } from '#http/fields.pipe.js';
+import { Dto } from '#http/dtos.js';
 import { IntegerProperty, TextProperty } from '#http/response-fields.js';
 import type { MessageSettings } from './message-settings.js';
 import { parseTimeOfDay } from './quiet-hours.js';

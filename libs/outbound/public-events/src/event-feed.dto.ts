@@ -1,5 +1,5 @@
 import { IdentifierField, IntegerField, OneOfField, TextField } from '#http/fields.js';
-import { Dto } from '#http/fields.pipe.js';
+import { Dto } from '#http/dtos.js';
 import {
   IntegerProperty,
   JsonProperty,

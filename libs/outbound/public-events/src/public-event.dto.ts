@@ -1,6 +1,6 @@
 import type { Type } from '@nestjs/common';
 import type { PublishedEvent } from '#http/endpoint.js';
-import { Dto } from '#http/fields.pipe.js';
+import { Dto } from '#http/dtos.js';
 import {
   BooleanProperty,
   IntegerProperty,

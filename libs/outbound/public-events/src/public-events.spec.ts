@@ -5,7 +5,7 @@ import formats from 'ajv-formats';
 import { readFileSync } from 'node:fs';
 import type { EventMeta } from '#kernel/aggregate.js';
 import { EventTypes } from '#event-store/port/event-types.js';
-import { dtosByName } from '#http/fields.pipe.js';
+import { dtosByName } from '#http/dtos.js';
 import { account, type Account } from '#accounts/account.js';
 import { toAccountJson } from '#accounts/account.dto.js';
 import { card, type Card } from '#cards/card.js';

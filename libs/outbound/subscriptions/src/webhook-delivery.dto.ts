@@ -1,6 +1,6 @@
 import { ArrayNotEmpty, IsArray, IsIn } from 'class-validator';
 import { Field, OneOfField, TimeField } from '#http/fields.js';
-import { Dto, FieldsRule } from '#http/fields.pipe.js';
+import { Dto, FieldsRule } from '#http/dtos.js';
 import { PageQuery } from '#http/page.js';
 import {
   IntegerProperty,

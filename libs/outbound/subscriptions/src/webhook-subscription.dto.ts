@@ -1,5 +1,5 @@
 import { BooleanField, IntegerField, OneOfField, TextField } from '#http/fields.js';
-import { Dto, FieldsRule } from '#http/fields.pipe.js';
+import { Dto, FieldsRule } from '#http/dtos.js';
 import { PageQuery } from '#http/page.js';
 import {
   BooleanProperty,

@@ -1,7 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 import { randomBytes } from 'node:crypto';
 import { InvalidFieldsError, RejectedError } from '#kernel/errors.js';
-import { readBody } from '#http/fields.pipe.js';
+import { readBody } from '#http/dtos.js';
 import {
   CreateWebhookSubscriptionDto,
   toSubscriptionAttributes,

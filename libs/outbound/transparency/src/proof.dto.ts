@@ -1,6 +1,6 @@
 import { toPublicEventId } from '#kernel/public-id.js';
 import type { StoredEvent } from '#event-store/port/event-store.js';
-import { Dto } from '#http/fields.pipe.js';
+import { Dto } from '#http/dtos.js';
 import {
   IntegerProperty,
   JsonProperty,

@@ -1,5 +1,5 @@
 import { TimeField } from './fields.js';
-import { Dto } from './fields.pipe.js';
+import { Dto } from './dtos.js';
 import { PageQuery } from './page.js';
 
 /** Declares the time in the past that a read is about; null: now. */

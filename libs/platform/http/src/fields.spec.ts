@@ -14,7 +14,7 @@ import {
   TimeField,
   listKind,
 } from './fields.js';
-import { Dto, FieldsRule, readBody, readQuery } from './fields.pipe.js';
+import { Dto, FieldsRule, readBody, readQuery } from './dtos.js';
 
 class Kinds {
   @TextField({ max: 5, optional: true }) declare readonly text: string | null;

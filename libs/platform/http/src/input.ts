@@ -5,7 +5,7 @@ import type { ModuleRef } from '@nestjs/core';
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import { InvalidFieldsError, type FieldErrors } from '#kernel/errors.js';
 import type { AuthenticatedRequest } from './caller.js';
-import { hasDate, readBody, readQuery } from './fields.pipe.js';
+import { hasDate, readBody, readQuery } from './dtos.js';
 import { requireRecord } from './record.js';
 import { getRouteConfig, setRouteConfig } from './route-config.js';
 import { toUnknownErrors, type UnknownInput } from './unknown-fields.js';

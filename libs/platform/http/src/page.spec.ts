@@ -1,7 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 import type { FastifyReply } from 'fastify';
 import { InvalidFieldsError } from '#kernel/errors.js';
-import { readQuery } from './fields.pipe.js';
+import { readQuery } from './dtos.js';
 import {
   addLink,
   decodeCursor,

@@ -11,7 +11,7 @@ import { open, seal } from '#kernel/sealing.js';
 import { MasterKeys } from '#database/master-keys.js';
 import type { AuthenticatedRequest } from './caller.js';
 import { IntegerField, TextField, TimeField } from './fields.js';
-import { Dto } from './fields.pipe.js';
+import { Dto } from './dtos.js';
 import { LargeResponses } from './large-responses.js';
 import { readPage } from './page-by-bytes.js';
 

@@ -2,7 +2,7 @@ import { Controller, Get } from '@nestjs/common';
 import { getNow } from '#kernel/clock.js';
 import { PlatformConfig } from '#kernel/platform-config.js';
 import { DeclaresTag, Endpoint } from './endpoint.js';
-import { Dto } from './fields.pipe.js';
+import { Dto } from './dtos.js';
 import { API } from './path.js';
 import { WINDOW_SECONDS } from './rate-limit.js';
 import {

@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import { Field, IntegerField, TextField } from './fields.js';
-import { Dto } from './fields.pipe.js';
+import { Dto } from './dtos.js';
 import { renderNames, toUnknownErrors, findUnknownInput } from './unknown-fields.js';
 
 class Part {

@@ -1,5 +1,5 @@
 import type { Type } from '@nestjs/common';
-import { getShape, type Shape } from './fields.pipe.js';
+import { getShape, type Shape } from './dtos.js';
 
 /** Path of a name that a request has and nothing reads: `order`, `frist_name`. */
 export type UnknownPath = readonly string[];

@@ -9,7 +9,7 @@ import {
   TimeField,
   type FieldKind,
 } from '#http/fields.js';
-import { Dto } from '#http/fields.pipe.js';
+import { Dto } from '#http/dtos.js';
 import { PageQuery } from '#http/page.js';
 import {
   BooleanProperty,

@@ -1,5 +1,5 @@
 import { BooleanField, Field, IntegerField, TextField } from '#http/fields.js';
-import { Dto } from '#http/fields.pipe.js';
+import { Dto } from '#http/dtos.js';
 import { PageQuery } from '#http/page.js';
 import { BooleanProperty } from '#http/response-fields.js';
 import type { NewAccount } from '#accounts/account.js';

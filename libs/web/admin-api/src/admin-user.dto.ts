@@ -1,6 +1,6 @@
 import { IsString, MaxLength } from 'class-validator';
 import { BooleanField, Field, IntegerField, TextField, type FieldKind } from '#http/fields.js';
-import { Dto } from '#http/fields.pipe.js';
+import { Dto } from '#http/dtos.js';
 import { PageQuery } from '#http/page.js';
 import {
   IntegerProperty,

@@ -1,5 +1,5 @@
 import { InvalidFieldsError, type FieldErrors } from '#kernel/errors.js';
-import { readBody } from '#http/fields.pipe.js';
+import { readBody } from '#http/dtos.js';
 import { CreateCardDto, toCardAttributes } from '#cards/card.dto.js';
 import type { CardAttributes } from '#cards/card.events.js';
 import { CreateRewardDto } from '#rewards/reward.dto.js';

@@ -4,7 +4,7 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 import { getNow } from '#kernel/clock.js';
 import { InvalidFieldsError, RejectedError, TakenError } from '#kernel/errors.js';
 import { TakesForm, type Form } from '#http/form-bodies.js';
-import { readBody, readQuery } from '#http/fields.pipe.js';
+import { readBody, readQuery } from '#http/dtos.js';
 import { Throttle } from '#http/throttle.js';
 import { CardsService } from '#cards/cards.service.js';
 import type { CardJson } from '#cards/card.dto.js';

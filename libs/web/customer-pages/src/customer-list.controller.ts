@@ -4,7 +4,7 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { CommandContext } from '#kernel/aggregate.js';
 import { getNowMs } from '#kernel/clock.js';
 import { TakenError } from '#kernel/errors.js';
-import { readFields } from '#http/fields.pipe.js';
+import { readFields } from '#http/dtos.js';
 import { TakesForm, type Form } from '#http/form-bodies.js';
 import { Throttle } from '#http/throttle.js';
 import type { CardJson } from '#cards/card.dto.js';

@@ -1,5 +1,5 @@
 import type { FieldErrors } from '#kernel/errors.js';
-import { Dto } from '#http/fields.pipe.js';
+import { Dto } from '#http/dtos.js';
 import {
   FieldErrorsProperty,
   IntegerProperty,

@@ -4,7 +4,7 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { Config } from '#configuration/config.js';
 import { ForbiddenError, getErrorMessage, InvalidFieldsError } from '#kernel/errors.js';
 import { WORKS_IN_MAINTENANCE } from '#http/maintenance-mode.js';
-import { readBody } from '#http/fields.pipe.js';
+import { readBody } from '#http/dtos.js';
 import { CreateCardDto } from '#cards/card.dto.js';
 import { StripRenderer } from '#card-images/strip-renderer.service.js';
 import { readOpenApiDocument } from '#docs/openapi-document.js';

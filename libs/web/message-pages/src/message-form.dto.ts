@@ -1,4 +1,4 @@
-import { readFields } from '#http/fields.pipe.js';
+import { readFields } from '#http/dtos.js';
 import type { Form } from '#http/form-bodies.js';
 import {
   CreateAnnouncementDto,

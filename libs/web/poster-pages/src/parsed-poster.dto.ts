@@ -1,5 +1,5 @@
 import { InvalidFieldsError } from '#kernel/errors.js';
-import { readBody } from '#http/fields.pipe.js';
+import { readBody } from '#http/dtos.js';
 import type { NewPoster } from '#posters/poster.js';
 import { CreatePosterDto, toPosterAttributes } from '#posters/poster.dto.js';
 import type { PosterForm } from './poster-form.js';
