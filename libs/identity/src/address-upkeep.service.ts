@@ -1,15 +1,14 @@
 import { Injectable, Logger } from '@nestjs/common';
 import pg, { Pool } from 'pg';
 import { Config } from '#configuration/config.js';
-import { getErrorMessage } from '#kernel/errors.js';
 import { pause } from '#kernel/pause.js';
 import { createId } from '#kernel/randomness.js';
 import { auditBySystem } from '#database/audit-log.js';
-import { inTransaction, isTransient } from '#database/connection.js';
+import { inTransaction } from '#database/connection.js';
+import { retryUntilAborted } from '#event-store/log/follow-log.js';
 import { IDENTITY_CHANNEL } from './rights-watch.service.js';
 
 const DAY_MS = 24 * 3_600_000;
-const RETRY_MS = 60_000;
 /** Limits the rows of one transaction, so that it holds its locks only briefly. */
 const BATCH_SIZE = 500;
 
@@ -88,9 +87,11 @@ export class AddressUpkeep {
 
   /** Runs until the signal aborts, whatever happens to the database. */
   async run(signal: AbortSignal): Promise<void> {
-    while (!signal.aborted) {
-      await pause((await this.attempt(signal)) ? DAY_MS : RETRY_MS, signal);
-    }
+    await retryUntilAborted(this.log, signal, async (onSuccess) => {
+      await this.deleteOld(signal);
+      onSuccess();
+      await pause(DAY_MS, signal);
+    });
   }
 
   async deleteOld(signal: AbortSignal): Promise<void> {
@@ -115,16 +116,5 @@ export class AddressUpkeep {
     const { rowCount } = await client.query(REMOVE, [rows.map(({ id }) => id), createId()]);
     await client.query('select pg_notify($1, $2)', [IDENTITY_CHANNEL, 'user.removed']);
     return rowCount ?? 0;
-  }
-
-  private async attempt(signal: AbortSignal): Promise<boolean> {
-    try {
-      await this.deleteOld(signal);
-      return true;
-    } catch (error) {
-      const level = isTransient(error) ? 'warn' : 'error';
-      this.log[level](`old addresses could not be deleted: ${getErrorMessage(error)}`);
-      return false;
-    }
   }
 }

@@ -1,11 +1,9 @@
 import { Injectable, Logger } from '@nestjs/common';
 import { Pool } from 'pg';
-import { getErrorMessage } from '#kernel/errors.js';
 import { pause } from '#kernel/pause.js';
-import { isTransient } from '#database/connection.js';
+import { retryUntilAborted } from '#event-store/log/follow-log.js';
 
 const DAY_MS = 24 * 3_600_000;
-const RETRY_MS = 60_000;
 /** How many cards one statement deletes, so that it holds its locks only briefly. */
 const BATCH_SIZE = 500;
 
@@ -44,9 +42,12 @@ export class DecoyCardCleanup {
 
   /** Runs until the signal aborts, whatever happens to the database. */
   async run(signal: AbortSignal): Promise<void> {
-    while (!signal.aborted) {
-      await pause((await this.attempt(signal)) ? DAY_MS : RETRY_MS, signal);
-    }
+    await retryUntilAborted(this.log, signal, async (onSuccess) => {
+      const deletedCount = await this.forget(signal);
+      if (deletedCount > 0) this.log.log(`${deletedCount} old decoy cards were deleted`);
+      onSuccess();
+      await pause(DAY_MS, signal);
+    });
   }
 
   /** Deletes expired decoy cards. @returns how many */
@@ -58,18 +59,6 @@ export class DecoyCardCleanup {
       });
       deletedCount += rowCount ?? 0;
       if (rowCount !== BATCH_SIZE || signal.aborted) return deletedCount;
-    }
-  }
-
-  private async attempt(signal: AbortSignal): Promise<boolean> {
-    try {
-      const deletedCount = await this.forget(signal);
-      if (deletedCount > 0) this.log.log(`${deletedCount} old decoy cards were deleted`);
-      return true;
-    } catch (error) {
-      const level = isTransient(error) ? 'warn' : 'error';
-      this.log[level](`old decoy cards could not be deleted: ${getErrorMessage(error)}`);
-      return false;
     }
   }
 }
