@@ -36,9 +36,10 @@ export function createPlainFrame(root: string, lang: string): PageFrame {
 export type View<D extends object> = (data: D, page: PageFrame) => string;
 
 const FORM_PARTS = ['csrf', 'field', 'choice', 'check', 'errors', 'field-errors'];
-const PARTS = [...FORM_PARTS, 'notice', 'empty', 'menu', 'copy', 'share', 'support', 'paging'];
+const PAGE_PARTS = ['heading', 'notice', 'empty', 'menu', 'copy', 'share', 'support', 'paging'];
 
-for (const name of PARTS) loadPart(name, import.meta.url, `./parts/${name}.eta`);
+for (const name of [...FORM_PARTS, ...PAGE_PARTS])
+  loadPart(name, import.meta.url, `./parts/${name}.eta`);
 
 /** Loads a view. @param path from the caller's import.meta.url, such as `./views/sign-in.eta` */
 export function loadView<D extends object = Record<string, never>>(
