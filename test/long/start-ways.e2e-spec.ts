@@ -66,7 +66,7 @@ describe('npm start', () => {
       const shell = installation.start({}, [
         'sh',
         '-c',
-        `${command} >"$1" 2>&1 &`,
+        `: >"$1"; ${command} >"$1" 2>&1 &`,
         process.execPath,
         output,
       ]);
