@@ -6,7 +6,7 @@ import { promisify } from 'node:util';
 
 /**
  * Packs the clients as npm and pip install them, so that a running service can offer them at /docs/clients. The same
- * sources always result in the same bytes. It needs neither a network nor Python.
+ * sources result in the same bytes with the same npm. It needs neither a network nor Python.
  */
 
 const TARGET = 'docs/clients';
@@ -25,9 +25,8 @@ const SOURCES = [
   ...['LICENSE', 'README.md', 'pyproject.toml'].map((name) => `${PYTHON}/${name}`),
 ];
 
-/** Packers of npm use this time for every file; the packages must not depend on when they were made. */
+/** As `npm pack` has for every file: the packages must not depend on when they were made. */
 const MODIFIED_AT = new Date(1985, 9, 26, 8, 15);
-const MODIFIED_SECONDS = 499_162_500;
 
 /** @returns {string[]} what the packages are made from, from the root of the project */
 export function listClientSources(root) {
@@ -73,60 +72,32 @@ function hashSources(root) {
   return hash.digest('hex');
 }
 
-/** Builds a copy as `npm pack` does, below dist, where the compiler finds the packages of the project. */
+/** Builds and packs a copy below dist, where the compiler finds the packages of the project. */
 async function packTypescript(root) {
-  const { gzipSync } = await import('fflate');
   const folder = path.join(root, 'dist', TARGET, 'build');
   for (const file of listClientSources(root).filter((one) => one.startsWith(TYPESCRIPT))) {
     fs.cpSync(path.join(root, file), path.join(folder, path.relative(TYPESCRIPT, file)));
   }
   const compiler = path.join(root, 'node_modules/typescript/bin/tsc');
-  const run = (...args) => runNode(args, folder);
-  await Promise.all([run(compiler), run(compiler, '-p', 'tsconfig.cjs.json')]);
-  await run('mark-commonjs.mjs');
-  const packed = [
-    'LICENSE',
-    'README.md',
-    'package.json',
-    ...listFiles(path.join(folder, 'dist'), 'dist'),
-  ];
-  const files = packed.sort().map((file) => ({
-    name: `package/${file}`,
-    content: fs.readFileSync(path.join(folder, file)),
-  }));
+  const run = (program, args) => runIn(folder, program, args);
+  const node = process.execPath;
+  await Promise.all([run(node, [compiler]), run(node, [compiler, '-p', 'tsconfig.cjs.json'])]);
+  await run(node, ['mark-commonjs.mjs']);
+  // Its scripts would build again. It gives every file the same time.
+  await run('npm', ['pack', '--ignore-scripts', '--silent']);
+  const packed = fs.readdirSync(folder).find((name) => name.endsWith('.tgz'));
+  const content = fs.readFileSync(path.join(folder, packed));
   fs.rmSync(folder, { recursive: true });
   const { version } = readJson(path.join(root, TYPESCRIPT, 'package.json'));
-  const content = gzipSync(createTar(files), { level: 9, mtime: 0 });
   return { name: `inkpad-${version}.tgz`, content };
 }
 
-async function runNode(args, cwd) {
+async function runIn(cwd, program, args) {
   try {
-    await promisify(execFile)(process.execPath, args, { cwd });
+    await promisify(execFile)(program, args, { cwd });
   } catch (error) {
     throw new Error(`${args.join(' ')} failed:\n${error.stdout}${error.stderr}`, { cause: error });
   }
-}
-
-/** Creates an archive in the ustar format of POSIX. */
-function createTar(files) {
-  const blocks = files.flatMap(({ name, content }) => {
-    const header = Buffer.alloc(512);
-    if (Buffer.byteLength(name) > 100) throw new Error(`${name} is too long for a tar file`);
-    header.write(name, 0);
-    header.write('0000644\0', 100);
-    header.write('0000000\0', 108);
-    header.write('0000000\0', 116);
-    header.write(`${content.length.toString(8).padStart(11, '0')}\0`, 124);
-    header.write(`${MODIFIED_SECONDS.toString(8).padStart(11, '0')}\0`, 136);
-    // The checksum is over the header with spaces in its place.
-    header.write('        0', 148);
-    header.write('ustar\x0000', 257);
-    const sum = header.reduce((total, byte) => total + byte, 0);
-    header.write(`${sum.toString(8).padStart(6, '0')}\0 `, 148);
-    return [header, content, Buffer.alloc((512 - (content.length % 512)) % 512)];
-  });
-  return Buffer.concat([...blocks, Buffer.alloc(1024)]);
 }
 
 /** Creates a wheel: a zip file of the modules and of what pyproject.toml says (PyPA, "Binary distribution format"). */
