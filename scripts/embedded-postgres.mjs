@@ -1,8 +1,8 @@
 import { spawn } from 'node:child_process';
 import crypto from 'node:crypto';
 import fs from 'node:fs';
-import net from 'node:net';
 import path from 'node:path';
+import { findPortError } from './ports.mjs';
 import {
   checkCompleted,
   getClusterPaths,
@@ -47,13 +47,7 @@ const defaultSettings = {
  *
  * Only the owner of `dataDir` may call this: it refuses when a server already runs on the data.
  *
- * @param {object} options
- * @param {string} options.dataDir
- * @param {(line: string) => void} [options.log] gets the few lines that a person should see
- * @param {number} [options.port] this port and no other; without it the one used last, if it is free
- * @param {Record<string, string | number>} [options.settings] server settings that override the defaults
- * @param {boolean} [options.tie] stops the server when this process ends, however it ends
- * @param {AbortSignal} [options.signal] cancels the start
+ * @param {import('./embedded-postgres.d.mts').StartPostgresOptions} options
  */
 export async function startPostgres({
   dataDir,
@@ -211,14 +205,8 @@ async function choosePort(server, preferred, log) {
   return port;
 }
 
-function isFree(port) {
-  return new Promise((resolve, reject) => {
-    const server = net.createServer();
-    server.once('error', (error) =>
-      error.code === 'EADDRINUSE' || error.code === 'EACCES' ? resolve(false) : reject(error),
-    );
-    server.listen({ port, host: '127.0.0.1' }, () => server.close(() => resolve(true)));
-  });
+async function isFree(port) {
+  return (await findPortError(port, ['127.0.0.1'])) === undefined;
 }
 
 function createSettings(server, port) {

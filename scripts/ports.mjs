@@ -35,8 +35,8 @@ export async function checkMonitoringPorts() {
 }
 
 /** @returns {Promise<string | undefined>} why this port cannot be listened on */
-async function findPortError(port) {
-  for (const host of ['127.0.0.1', '::']) {
+export async function findPortError(port, hosts = ['127.0.0.1', '::']) {
+  for (const host of hosts) {
     const code = await new Promise((resolve) => {
       const server = net.createServer();
       server.once('error', (error) => resolve(error.code));

@@ -118,7 +118,8 @@ function copyPrograms(native, copy) {
   }
   const fresh = `${copy}.new-${process.pid}`;
   fs.cpSync(native, fresh, { recursive: true, verbatimSymlinks: true });
-  openForAll(fresh);
+  // Readable for all, and executable where it is for its owner.
+  spawnSync('chmod', ['-R', 'u=rwX,go=rX', fresh]);
   fs.writeFileSync(path.join(fresh, 'complete'), '');
   try {
     fs.renameSync(fresh, copy);
@@ -128,16 +129,6 @@ function copyPrograms(native, copy) {
     fs.rmSync(fresh, { recursive: true, force: true });
   }
   return copy;
-}
-
-function openForAll(folder) {
-  fs.chmodSync(folder, 0o755);
-  for (const entry of fs.readdirSync(folder, { withFileTypes: true })) {
-    const full = path.join(folder, entry.name);
-    if (entry.isDirectory()) openForAll(full);
-    else if (entry.isFile())
-      fs.chmodSync(full, (fs.statSync(full).mode & 0o111) === 0 ? 0o644 : 0o755);
-  }
 }
 
 function tryPrograms(account, native) {

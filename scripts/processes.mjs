@@ -3,6 +3,7 @@ import crypto from 'node:crypto';
 import fs from 'node:fs';
 import path from 'node:path';
 import readline from 'node:readline';
+import { setTimeout as wait } from 'node:timers/promises';
 import { toTextLines } from './log-lines.mjs';
 
 /** Reports something the user can fix: shown as it is, without a stack trace. */
@@ -20,17 +21,8 @@ export function describeInOneSentence(error) {
 const onLinux = fs.existsSync('/proc/self/stat');
 
 /** @param {number} ms @param {AbortSignal} [signal] ends the pause early */
-export function sleep(ms, signal) {
-  return new Promise((resolve) => {
-    if (signal?.aborted) return resolve();
-    const end = () => {
-      clearTimeout(timer);
-      signal?.removeEventListener('abort', end);
-      resolve();
-    };
-    const timer = setTimeout(end, ms);
-    signal?.addEventListener('abort', end);
-  });
+export async function sleep(ms, signal) {
+  await wait(ms, undefined, { signal }).catch(() => undefined);
 }
 
 /**
@@ -359,13 +351,7 @@ export function takeLock(dataDir, command) {
       .sort((a, b) => b - a);
   const fileOf = (number) => path.join(dataDir, `starter.lock.${number}`);
   const own = path.join(dataDir, `starter.lock.own-${crypto.randomBytes(6).toString('hex')}`);
-  fs.writeFileSync(
-    own,
-    JSON.stringify({ pid: process.pid, birth: getStartTime(process.pid), command }),
-    {
-      mode: 0o600,
-    },
-  );
+  writeJson(own, { pid: process.pid, birth: getStartTime(process.pid), command });
   try {
     for (;;) {
       const highest = numbers()[0] ?? 0;
