@@ -40,8 +40,9 @@ export async function finishHistory(
     try {
       await masterKeys.onModuleInit();
       const { eventStoreUrl } = config;
-      if (eventStoreUrl === null) await catchUp(getPool(source), config, masterKeys);
-      else
+      // Also before a move, which starts the catch-up of read models at the end of the log.
+      await catchUp(getPool(source), config, masterKeys);
+      if (eventStoreUrl !== null)
         await moveToKurrentDb(
           getPool(source),
           Object.assign(config, { eventStoreUrl }),
