@@ -17,22 +17,20 @@ import {
   type Head,
   type Position,
 } from '#event-store/port/event-store.js';
-import { createPositionSql, formatPosition, parsePosition } from '#event-store/port/position.js';
+import { formatPosition, parsePosition } from '#event-store/port/position.js';
 import { PostgresEventStore } from '#event-store/postgres/postgres-event-store.js';
 import { PostgresHistoryWriter } from '#event-store/postgres/postgres-history-writer.js';
 import { READ_MODELS_SUBSCRIPTION } from '#event-store/read-models/read-model-catch-up.subscription.js';
 import { ReadModels } from '#event-store/read-models/read-models.js';
 import { customerSubjects } from '#stamping/customer-subjects.js';
 import { readModels } from '../apps/read-models.js';
-import { copyHistory, readPages, type CopiedHistory, type Engines } from './history-copy.js';
+import { copyHistory, type CopiedHistory, type Engines } from './history-copy.js';
 import { listPositions } from './logged-positions.js';
 import { Progress } from './progress.js';
 
 export type Engine = 'postgres' | 'eventstoredb';
 
 const READABLE_WITHIN_MS = 30_000;
-/** Rows of the history whose positions one statement updates. */
-const UPDATE_BATCH = 10_000;
 /** Mark which engine the positions in the database belong to. */
 export const MARKERS: Record<Engine, string> = {
   postgres: MOVED_TO_POSTGRES,
@@ -88,7 +86,7 @@ export class EngineMove {
   /** Gives the database the positions of the target, in one transaction, unless an earlier run has done that. */
   async switchOver(copied: CopiedHistory): Promise<void> {
     if (await this.isMoved()) return;
-    await applyPositions(this.pool, this.to, this.engines.target, copied);
+    await applyPositions(this.pool, this.to, copied);
   }
 
   async close(): Promise<void> {
@@ -148,7 +146,7 @@ async function waitUntilReadable(pool: pg.Pool): Promise<void> {
 }
 
 /** Counts what the history table has; the log may have a few more. */
-async function countExpectedEvents(pool: pg.Pool): Promise<number> {
+async function countExpectedEvents(pool: pg.Pool | pg.ClientBase): Promise<number> {
   const { rows } = await pool.query<{ n: number }>(
     'select coalesce(max(seq) + 1, 0) as n from history',
   );
@@ -184,8 +182,7 @@ async function readPositions(pool: pg.Pool): Promise<Position[]> {
 async function applyPositions(
   pool: pg.Pool,
   to: Engine,
-  target: EventStore,
-  { newPositions, end }: CopiedHistory,
+  { newPositions, end, positions }: CopiedHistory,
 ): Promise<void> {
   const mapped = [
     [...newPositions.keys()],
@@ -226,7 +223,7 @@ async function applyPositions(
         [READ_MODELS_SUBSCRIPTION, formatPosition(end)],
       );
     }
-    await applyHistoryPositions(client, to, target);
+    await applyHistoryPositions(client, positions);
     await client.query('insert into es.checkpoints (subscription, position) values ($1, $2)', [
       MARKERS[to],
       formatPosition(BEGINNING),
@@ -236,39 +233,34 @@ async function applyPositions(
 
 /**
  * Updates the positions in the history. The entries and their numbers stay as they are: the order of the log is the
- * same.
+ * same, and an entry's number is its event's place in the log.
  */
 async function applyHistoryPositions(
   client: pg.ClientBase,
-  to: Engine,
-  target: EventStore,
+  positions: BigUint64Array[],
 ): Promise<void> {
-  const { rows } = await client.query<{ n: number }>(
-    'select coalesce(max(seq) + 1, 0) as n from history',
-  );
-  const count = rows[0]?.n ?? 0;
+  const count = await countExpectedEvents(client);
   const progress = new Progress('positions updated', count);
-  if (to === 'postgres') {
-    // Otherwise each statement might read the whole log.
-    await client.query('set local enable_hashjoin = off; set local enable_mergejoin = off');
-    for (let from = 0; from < count; from += UPDATE_BATCH) {
-      const { rowCount } = await client.query(
-        `update history h set position = ${createPositionSql('e.tx', 'e.pos')}
-         from es.events e
-         where e.event_id = h.event_id and h.seq >= $1 and h.seq < $2`,
-        [from, from + UPDATE_BATCH],
-      );
-      progress.add(rowCount ?? 0);
-    }
-  } else {
-    for await (const page of readPages(target)) {
-      await client.query(
-        `update history h set position = p.new
-         from unnest($1::uuid[], $2::text[]) as p (event_id, new) where h.event_id = p.event_id`,
-        [page.map(({ id }) => id), page.map(({ position }) => formatPosition(position))],
-      );
-      progress.add(page.length);
-    }
+  // Otherwise each statement might read the whole table.
+  await client.query('set local enable_hashjoin = off; set local enable_mergejoin = off');
+  let first = 0;
+  for (const numbers of positions) {
+    const { rowCount } = await client.query({
+      name: 'move_history_positions',
+      text: `update history h set position = p.new
+             from unnest($2::text[]) with ordinality as p (new, nth) where h.seq = $1 + p.nth - 1`,
+      values: [first, formatPositions(numbers)],
+    });
+    progress.add(rowCount ?? 0);
+    first += numbers.length / 2;
   }
   progress.end();
+}
+
+function formatPositions(numbers: BigUint64Array): string[] {
+  const texts: string[] = [];
+  for (let i = 0; i < numbers.length; i += 2) {
+    texts.push(formatPosition({ commit: numbers[i] ?? 0n, prepare: numbers[i + 1] ?? 0n }));
+  }
+  return texts;
 }
