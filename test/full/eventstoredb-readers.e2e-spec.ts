@@ -103,6 +103,11 @@ it('the log is read past the streams of others on the server', async () => {
     expect(shared.requestCounts.logReads).toBe(2);
     const [, , third] = events;
     expect(await reader.readAll(third?.position ?? BEGINNING, 500)).toEqual(events.slice(3));
+
+    const other = new EventStoreDbReader(connection, new OwnStreams('new_', ['thing-']));
+    expect(await other.readAll(BEGINNING, 1)).toEqual([]);
+    // Pages of 3, 6, 12, … 192 events, and the rest with the filter.
+    expect(shared.requestCounts.logReads).toBeLessThanOrEqual(2 + 1 + 8);
   } finally {
     await connection.dispose();
     await shared.stop();

@@ -148,9 +148,10 @@ export class EventStoreDbReader {
   /** Reads the log. On a server with many other streams, the server leaves these out. */
   async readAll(after: Position, limit: number): Promise<StoredEvent[]> {
     const events: StoredEvent[] = [];
+    let minCount = 1;
     for (let from = after; events.length < limit;) {
       // Some events belong to others, and the first one is the last of the page before.
-      const maxCount = Math.min(PAGE, 2 * (limit - events.length) + 1);
+      const maxCount = Math.min(PAGE, Math.max(minCount, 2 * (limit - events.length) + 1));
       const { page, readCount, last } = await this.readLogPage(from, maxCount);
       for (const event of page) {
         if (isAfter(event.position, from) && events.length < limit) events.push(event);
@@ -158,6 +159,8 @@ export class EventStoreDbReader {
       // Reads begin with the event at their position, so a page of one event is the last one.
       if (readCount < maxCount) break;
       from = last;
+      // Otherwise looking for one event among many of others would take many pages.
+      minCount = page.length === 0 ? 2 * maxCount : 1;
     }
     return events;
   }
