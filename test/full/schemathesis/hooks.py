@@ -64,6 +64,7 @@ REASONS = re.compile(
             r"must be from 1 to \d+ (stamps|days) for ",
             r"has reached its limit",
             r"must be null for birthdays",
+            r"must not name a channel twice",
             r"must differ from quiet_from",
             r"must be within the next 365 days",
             r"announcement (was cancelled|is being sent)",

@@ -42,7 +42,7 @@ export function ChannelsField(options: FieldOptions): PropertyDecorator {
       type: 'array',
       minItems: 1,
       maxItems: CHANNELS.length,
-      uniqueItems: true,
+      // Not uniqueItems, of which OpenAPI Generator makes Java that does not compile.
       items: { type: 'string', enum: CHANNELS },
     },
     validators: [
