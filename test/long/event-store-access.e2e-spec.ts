@@ -55,7 +55,7 @@ describe('npm run event-store-access', () => {
     ]);
     expect(await runAccess({ EVENT_STORE_URL: undefined })).toEqual([
       1,
-      'EVENT_STORE_URL must name a user and a password: esdb://name:password@host',
+      'EVENT_STORE_URL must name a user and a password: kurrentdb://name:password@host',
     ]);
     expect(await runAccess({ EVENT_STORE_URL: createUrl('admin', PASSWORDS.admin) })).toEqual([
       1,
@@ -63,18 +63,18 @@ describe('npm run event-store-access', () => {
     ]);
     expect(await runAccess({ EVENT_STORE_ADMIN_URL: createUrl('admin', 'wrong') })).toEqual([
       1,
-      'EventStoreDB cannot create the user inkpad at EVENT_STORE_ADMIN_URL: access denied',
+      'KurrentDB (EventStoreDB) cannot create the user inkpad at EVENT_STORE_ADMIN_URL: access denied',
     ]);
     expect(
       await runAccess({ EVENT_STORE_ADMIN_URL: `esdb://a:b@localhost:${server.port}?tls=false` }),
-    ).toEqual([1, 'EVENT_STORE_ADMIN_URL: EventStoreDB has no users without TLS.']);
+    ).toEqual([1, 'EVENT_STORE_ADMIN_URL: the server has no users without TLS.']);
     expect(
       await runAccess({
         EVENT_STORE_ADMIN_URL: `esdb://a:b@localhost:1,localhost:2?tlsCAFile=${authority}`,
       }),
     ).toEqual([
       1,
-      expect.stringMatching(/^EventStoreDB cannot be reached at EVENT_STORE_ADMIN_URL: .*$/),
+      expect.stringMatching(/^KurrentDB \(EventStoreDB\) cannot be reached at EVENT_STORE_ADMIN_URL: .*$/),
     ]);
     expect(server.appended).toBe(0);
   });
@@ -94,7 +94,7 @@ describe('npm run event-store-access', () => {
   it('refuses another password for an existing user', async () => {
     expect(await runAccess({ EVENT_STORE_URL: createUrl('inkpad', 'another') })).toEqual([
       1,
-      'EventStoreDB has a user inkpad with another password: correct EVENT_STORE_URL, or have an administrator reset it there.',
+      'KurrentDB (EventStoreDB) has a user inkpad with another password: correct EVENT_STORE_URL, or have an administrator reset it there.',
     ]);
   });
 

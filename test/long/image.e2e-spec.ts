@@ -207,9 +207,12 @@ describe('the files of the image', () => {
       };
       return `${name}@${version}`;
     });
-    // data/scalar.js.br holds it.
+    // Files in `data` hold them.
     const others = listed.filter((one) => !installed.includes(one));
-    expect(others).toEqual([expect.stringMatching(/^@scalar\/api-reference@/)]);
+    expect(others).toEqual([
+      expect.stringMatching(/^@scalar\/api-reference@/),
+      expect.stringMatching(/^zxing-wasm@/),
+    ]);
     expect(installed.filter((one) => !listed.includes(one))).toEqual([]);
   });
 });

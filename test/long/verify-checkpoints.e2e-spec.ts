@@ -58,10 +58,11 @@ async function verify(...args: string[]): Promise<{ code: number | null; output:
   return { code: await program.exitCode, output: program.output() };
 }
 
-/** Replaces the history, as only an operator with bad intentions could, and empties the history table. */
+/** Replaces the history, as only an operator with bad intentions could, and empties the history table and the statistics. */
 async function rewriteHistory(events: StoredEvent[]): Promise<void> {
   await service.database.query(
-    `truncate history; delete from es.checkpoints where subscription = 'history'`,
+    `truncate history, statistics_hours, statistics_stores;
+     delete from es.checkpoints where subscription = 'history'`,
   );
   if (ON_POSTGRES) {
     const { query } = service.database;
