@@ -24,7 +24,7 @@ import {
 export type Addressee = { customerId: number; person: Reachability };
 
 /** A count reads all customers of a store. One that waits responds within the 8 s of ERR-24. */
-const COUNTING = { concurrency: 2, maxWaiting: 4, waitMs: 2_000 };
+const COUNTS = { concurrency: 2, maxRunning: 1, maxWaiting: 5, waitMs: 2_000 };
 
 const OF_FEW = {
   name: 'customers_reachability',
@@ -35,7 +35,7 @@ const OF_FEW = {
 /** Finds the customers whom messages are for, and how they can be reached. */
 @Injectable()
 export class Audiences {
-  private readonly counting = new FairQueue(COUNTING);
+  private readonly countQueue = new FairQueue(COUNTS);
 
   constructor(
     private readonly pool: Pool,
@@ -49,14 +49,18 @@ export class Audiences {
   }
 
   /**
-   * Counts customers in the store's turn, so that one store with many customers does not keep others waiting.
+   * Runs a count in the store's turn, so that one store with many customers does not keep others waiting.
    * @throws UnavailableError when too many counts of the store wait
    */
-  count<R>(accountId: number, work: () => Promise<R>): Promise<R> {
-    return this.counting.run(accountId, work);
+  runInTurn<R>(accountId: number, count: () => Promise<R>): Promise<R> {
+    return this.countQueue.run(accountId, count);
   }
 
-  /** Counts whom an announcement would reach now. @throws NotFoundError for a card of another store */
+  /**
+   * Counts whom an announcement would reach now.
+   * @throws NotFoundError for a card of another store
+   * @throws UnavailableError when too many counts of the store wait
+   */
   async preview(
     accountId: number,
     audience: Audience,
@@ -64,7 +68,7 @@ export class Audiences {
   ): Promise<Reach> {
     if (audience.cardId !== null) await this.templates.get(accountId, audience.cardId);
     const { where, values } = createAudienceCondition(accountId, audience);
-    const rows = await this.count(accountId, () =>
+    const rows = await this.runInTurn(accountId, () =>
       query<ReachabilityRow & { people: number }>(this.pool, {
         text: `select ${REACHABILITY_COLUMNS}, count(*) as people
                from (select ${renderReachability('account')} from customers c where ${where}) p

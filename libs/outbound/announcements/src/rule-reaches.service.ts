@@ -44,12 +44,16 @@ export class RuleReaches {
     private readonly regions: StoreRegions,
   ) {}
 
-  /** Counts whom the rule would have reached in the last days. @throws NotFoundError */
+  /**
+   * Counts whom the rule would have reached in the last days.
+   * @throws NotFoundError
+   * @throws UnavailableError when too many counts of the store wait
+   */
   async count(accountId: number, id: number, days: number): Promise<RuleReach> {
     const rule = await this.rules.getRule(accountId, id);
     const { timeZone } = await this.regions.get(accountId);
     const values = [...createValues(rule, days, timeZone), timeZone];
-    const rows = await this.audiences.count(accountId, () =>
+    const rows = await this.audiences.runInTurn(accountId, () =>
       query<DayRow>(this.pool, {
         text: `select day, ${REACHABILITY_COLUMNS}, count(*) as people
                from (
@@ -74,7 +78,10 @@ export class RuleReaches {
     };
   }
 
-  /** Lists the occasions of the last days, newest first. */
+  /**
+   * Lists the occasions of the last days, newest first.
+   * @throws UnavailableError when too many counts of the store wait
+   */
   async list(
     rule: MessageRule,
     days: number,
@@ -82,7 +89,7 @@ export class RuleReaches {
   ): Promise<RuleOccasion[]> {
     const { timeZone } = await this.regions.get(rule.accountId);
     const [ms = Number.MAX_SAFE_INTEGER, tie = Number.MAX_SAFE_INTEGER] = after ?? [];
-    const rows = await this.audiences.count(rule.accountId, () =>
+    const rows = await this.audiences.runInTurn(rule.accountId, () =>
       query<OccasionRow>(this.pool, {
         text: `select m.*, ${CUSTOMER_NAME} as customer_name, ${renderReachability('few')}
                from (

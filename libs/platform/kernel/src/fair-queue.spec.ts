@@ -78,6 +78,19 @@ describe('FairQueue', () => {
     expect(await Promise.all(all)).toEqual(['1', '2', '3']);
   });
 
+  it('limits the number of running tasks of an owner', async () => {
+    const { started, add, end } = createTasks(
+      new FairQueue({ ...QUEUE, concurrency: 2, maxRunning: 1 }),
+    );
+    const all = [add('a', 'a1'), add('a', 'a2'), add('b', 'b1')];
+    expect(started).toEqual(['a1', 'b1']);
+    await end('b1');
+    expect(started).toEqual(['a1', 'b1']);
+    await end('a1');
+    await end('a2');
+    expect(await Promise.all(all)).toEqual(['a1', 'a2', 'b1']);
+  });
+
   it('refuses a task of an owner who has too many waiting, but not of another owner', async () => {
     const { add, end } = createTasks(new FairQueue({ ...QUEUE, maxWaiting: 1 }));
     const results = [add('a', '1'), add('a', '2'), add('b', '3')];

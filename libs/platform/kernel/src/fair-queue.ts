@@ -3,6 +3,8 @@ import { UnavailableError } from './errors.js';
 type Options = {
   /** Maximum number of tasks that run at the same time. */
   concurrency: number;
+  /** Maximum number of tasks of one owner that run at the same time. Default: `concurrency`. */
+  maxRunning?: number;
   /** Maximum number of waiting tasks of one owner. */
   maxWaiting: number;
   waitMs: number;
@@ -47,7 +49,7 @@ export class FairQueue {
    */
   async run<R>(key: string | number, work: () => Promise<R>): Promise<R> {
     const owner = this.getOwner(key);
-    if (this.running < this.options.concurrency) this.start(owner);
+    if (this.running < this.options.concurrency && this.mayStart(owner)) this.start(owner);
     else await this.wait(owner);
     const startedAt = this.now();
     try {
@@ -73,6 +75,10 @@ export class FairQueue {
     };
     this.owners.set(key, owner);
     return owner;
+  }
+
+  private mayStart({ running }: Owner): boolean {
+    return running < (this.options.maxRunning ?? this.options.concurrency);
   }
 
   private start(owner: Owner): void {
@@ -101,6 +107,7 @@ export class FairQueue {
     let next: Owner | undefined;
     for (const [key, owner] of this.owners) {
       if (owner.waiting.length > 0) {
+        if (!this.mayStart(owner)) continue;
         if (!next || getEndTag(owner) < getEndTag(next)) next = owner;
       } else if (owner.running === 0 && owner.servedUntil <= this.virtualTime) {
         this.owners.delete(key);
@@ -128,5 +135,5 @@ function getEndTag(owner: Owner): number {
 }
 
 function createOverloadError(): UnavailableError {
-  return new UnavailableError('Too many such requests are being processed');
+  return new UnavailableError('Too many requests of this kind are waiting');
 }

@@ -44,6 +44,7 @@ import {
   formatSent,
   parseCursor,
   getAnnouncementMood,
+  skipWhenBusy,
   toReachView,
   type Mood,
   type PreviewView,
@@ -262,8 +263,14 @@ export class AnnouncementPagesController {
     try {
       const input = parseAudience(values, await this.times.getTimeZone(store.id));
       const { channels } = input;
-      const reach = await this.audiences.preview(store.id, toAudience(input), channels);
-      return { reach: toReachView(reach, channels, null, localization), errors: {}, errorText: '' };
+      const reach = await skipWhenBusy(
+        this.audiences.preview(store.id, toAudience(input), channels),
+      );
+      return {
+        reach: reach && toReachView(reach, channels, null, localization),
+        errors: {},
+        errorText: '',
+      };
     } catch (error) {
       return { reach: null, ...describeRejection(error, localization) };
     }

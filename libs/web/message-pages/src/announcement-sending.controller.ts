@@ -29,6 +29,7 @@ import {
   getAnnouncementMood,
   parseCursor,
   RECIPIENT_PAGE_SIZE,
+  skipWhenBusy,
   toReachView,
   type Mood,
   type PreviewView,
@@ -230,7 +231,7 @@ export class AnnouncementSendingController {
     const zone = await this.times.getTimeZone(store.id);
     const { state, send_at, channels } = current;
     const isOpen = state === 'draft' || state === 'scheduled';
-    const reach = isOpen ? await this.count(current) : null;
+    const reach = isOpen ? await skipWhenBusy(this.count(current)) : null;
     await this.pages.send(request, reply, {
       view,
       title: current.title,

@@ -1,4 +1,4 @@
-import { RejectedError, type FieldErrors } from '#kernel/errors.js';
+import { RejectedError, UnavailableError, type FieldErrors } from '#kernel/errors.js';
 import type { AnnouncementState } from '#announcements/announcement.js';
 import { CHANNELS, type HolderChannel, type Reach } from '#announcements/message-channel.js';
 import type { MessageRecipient, RecipientState } from '#announcements/message-recipient.js';
@@ -195,4 +195,14 @@ export function describeRejection(
   const { base = [], ...errors } = error.errors;
   if (error.code === 'limit_reached') return { errors, errorText: t.form.limitReached };
   return { errors, errorText: [...base, error.resolution ?? ''].filter(Boolean).join('\n') };
+}
+
+/** Awaits a count that a page only shows. @returns null while too many counts of the store wait */
+export async function skipWhenBusy<R>(count: Promise<R>): Promise<R | null> {
+  try {
+    return await count;
+  } catch (error) {
+    if (error instanceof UnavailableError) return null;
+    throw error;
+  }
 }

@@ -26,6 +26,7 @@ import {
   describeRule,
   parseCursor,
   RECIPIENT_PAGE_SIZE,
+  skipWhenBusy,
   toReachView,
   type PreviewView,
   type ReachView,
@@ -47,7 +48,7 @@ type RuleData = {
   enabled: boolean;
   done: string;
   quiet: string;
-  reach: ReachView;
+  reach: ReachView | null;
   byDay: { day: string; people: string; share: number }[];
   occasions: OccasionLine[];
   preview: PreviewView;
@@ -84,8 +85,9 @@ export class RuleSwitchingController {
     const t = localization.t.messagePages.rules;
     const base = `${buildRulesPath(store)}/${id}`;
     const { minute } = await this.times.createFormats(store.id, localization.locale);
-    const reach = await this.reaches.count(store.id, id, DAYS);
-    const occasions = await this.reaches.list(rule, DAYS, { after: null, limit: MAX_OCCASIONS });
+    const reach = await skipWhenBusy(this.reaches.count(store.id, id, DAYS));
+    const range = { after: null, limit: MAX_OCCASIONS };
+    const occasions = reach && (await skipWhenBusy(this.reaches.list(rule, DAYS, range)));
     const recipients = await this.rules.listRecipients(store.id, id, null, {
       after: parseCursor(after),
       limit: RECIPIENT_PAGE_SIZE + 1,
@@ -102,9 +104,9 @@ export class RuleSwitchingController {
         enabled: rule.enabled,
         done: findNotice(done, t.done),
         quiet: await this.stores.describeQuietHours(store.id, localization),
-        reach: toReachView(reach, rule.channels, DAYS, localization),
-        byDay: toDays(reach.byDay, localization),
-        occasions: occasions.map((one) => toOccasionLine(one, store, minute, localization)),
+        reach: reach && toReachView(reach, rule.channels, DAYS, localization),
+        byDay: toDays(reach?.byDay ?? [], localization),
+        occasions: (occasions ?? []).map((one) => toOccasionLine(one, store, minute, localization)),
         preview: await this.stores.createPreview(store.id, rule, localization),
         recipients: createRecipientsView(
           recipients,
