@@ -182,7 +182,7 @@ async function readPositions(pool: pg.Pool): Promise<Position[]> {
 async function applyPositions(
   pool: pg.Pool,
   to: Engine,
-  { newPositions, end, positions }: CopiedHistory,
+  { newPositions, end, targetPositions }: CopiedHistory,
 ): Promise<void> {
   const mapped = [
     [...newPositions.keys()],
@@ -223,7 +223,7 @@ async function applyPositions(
         [READ_MODELS_SUBSCRIPTION, formatPosition(end)],
       );
     }
-    await applyHistoryPositions(client, positions);
+    await applyHistoryPositions(client, targetPositions);
     await client.query('insert into es.checkpoints (subscription, position) values ($1, $2)', [
       MARKERS[to],
       formatPosition(BEGINNING),
@@ -244,6 +244,7 @@ async function applyHistoryPositions(
   // Otherwise each statement might read the whole table.
   await client.query('set local enable_hashjoin = off; set local enable_mergejoin = off');
   let first = 0;
+  let updated = 0;
   for (const numbers of positions) {
     const { rowCount } = await client.query({
       name: 'move_history_positions',
@@ -252,7 +253,13 @@ async function applyHistoryPositions(
       values: [first, formatPositions(numbers)],
     });
     progress.add(rowCount ?? 0);
+    updated += rowCount ?? 0;
     first += numbers.length / 2;
+  }
+  if (updated !== count) {
+    throw new ConfigError(
+      `The history table has ${count} entries, of which the log has ${updated}. Run npm run rebuild, and move again.`,
+    );
   }
   progress.end();
 }

@@ -25,7 +25,7 @@ export type Engines = { from: EventStore; target: EventStore; writer: HistoryWri
  * @property copied how many of the events the target did not have before
  * @property heads the end of each stream
  * @property end the position of the last event in the target
- * @property positions those of all events in the target, in the order of the log: commit, prepare, commit, …
+ * @property targetPositions those of all events in the target, in the order of the log: commit, prepare, commit, …
  * @property newPositions for each of the positions asked for, that of the last event at or before it in the target; null:
  *   there is none
  */
@@ -34,7 +34,7 @@ export type CopiedHistory = {
   copied: number;
   heads: Map<string, Head>;
   end: Position;
-  positions: BigUint64Array[];
+  targetPositions: BigUint64Array[];
   newPositions: Map<string, Position | null>;
 };
 
@@ -64,7 +64,7 @@ class Copy {
   private readonly heads = new Map<string, Head>();
   private readonly mapping: PositionMapping;
   /** As numbers, because objects would take five times the memory. */
-  private readonly positions: BigUint64Array[] = [];
+  private readonly targetPositions: BigUint64Array[] = [];
   private position: Position = BEGINNING;
   private isTargetAtEnd = false;
   private events = 0;
@@ -99,8 +99,8 @@ class Copy {
       const [extra] = await this.read(1);
       if (extra) throw createDifferenceError(extra.stream);
     }
-    const { events, copied, heads, position: end, positions } = this;
-    return { events, copied, heads, end, positions, newPositions: this.mapping.finish() };
+    const { events, copied, heads, position: end, targetPositions } = this;
+    return { events, copied, heads, end, targetPositions, newPositions: this.mapping.finish() };
   }
 
   private async write(
@@ -167,7 +167,7 @@ class Copy {
       this.position = copy.position;
     }
     const numbers = stored.flatMap(({ position }) => [position.commit, position.prepare]);
-    this.positions.push(BigUint64Array.from(numbers));
+    this.targetPositions.push(BigUint64Array.from(numbers));
   }
 }
 

@@ -6,7 +6,7 @@ import { promisify } from 'node:util';
 
 /**
  * Packs the clients as npm and pip install them, so that a running service can offer them at /docs/clients. The same
- * sources result in the same bytes with the same npm. It needs neither a network nor Python.
+ * sources result in the same bytes with the same Node.js and npm. It needs neither a network nor Python.
  */
 
 const TARGET = 'docs/clients';
@@ -83,8 +83,8 @@ async function packTypescript(root) {
   const node = process.execPath;
   await Promise.all([run(node, [compiler]), run(node, [compiler, '-p', 'tsconfig.cjs.json'])]);
   await run(node, ['mark-commonjs.mjs']);
-  // Its scripts would build again. It gives every file the same time.
-  await run('npm', ['pack', '--ignore-scripts', '--silent']);
+  // Its scripts would build again.
+  await run('npm', ['pack', '--ignore-scripts', '--loglevel=error', '--no-update-notifier']);
   const packed = fs.readdirSync(folder).find((name) => name.endsWith('.tgz'));
   const content = fs.readFileSync(path.join(folder, packed));
   fs.rmSync(folder, { recursive: true });
@@ -96,7 +96,8 @@ async function runIn(cwd, program, args) {
   try {
     await promisify(execFile)(program, args, { cwd });
   } catch (error) {
-    throw new Error(`${args.join(' ')} failed:\n${error.stdout}${error.stderr}`, { cause: error });
+    const output = `${error.stdout ?? ''}${error.stderr ?? ''}`;
+    throw new Error(`${program} ${args.join(' ')}: ${error.message}\n${output}`, { cause: error });
   }
 }
 

@@ -201,7 +201,7 @@ async function removeInUse(folder) {
   const doomed = `${folder}.${crypto.randomBytes(4).toString('hex')}`;
   fs.renameSync(folder, doomed);
   try {
-    // The pauses grow by 50 ms: 10 s in all.
+    // The pauses grow by 50 ms: 10 s for a folder.
     await fs.promises.rm(doomed, { recursive: true, maxRetries: 20, retryDelay: 50 });
   } catch (error) {
     if (error.code !== 'ENOTEMPTY') throw error;

@@ -119,7 +119,8 @@ function copyPrograms(native, copy) {
   const fresh = `${copy}.new-${process.pid}`;
   fs.cpSync(native, fresh, { recursive: true, verbatimSymlinks: true });
   // Readable for all, and executable where it is for its owner.
-  spawnSync('chmod', ['-R', 'u=rwX,go=rX', fresh]);
+  const { status, error } = spawnSync('chmod', ['-R', 'u=rwX,go=rX', fresh]);
+  if (status !== 0) throw error ?? new Error(`chmod of ${fresh} failed`);
   fs.writeFileSync(path.join(fresh, 'complete'), '');
   try {
     fs.renameSync(fresh, copy);

@@ -22,7 +22,9 @@ const onLinux = fs.existsSync('/proc/self/stat');
 
 /** @param {number} ms @param {AbortSignal} [signal] ends the pause early */
 export async function sleep(ms, signal) {
-  await wait(ms, undefined, { signal }).catch(() => undefined);
+  await wait(ms, undefined, { signal }).catch((error) => {
+    if (!signal?.aborted) throw error;
+  });
 }
 
 /**

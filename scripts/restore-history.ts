@@ -25,7 +25,7 @@ export async function refuseUsedEventStore(config: Config): Promise<void> {
 }
 
 /**
- * Brings restored events to the engine of the settings, and read models up to date where that engine needs it. The
+ * Brings read models up to date where the engine of the backup lets them lag, and events to that of the settings. The
  * restore is finished then; killed before, it starts anew.
  */
 export async function finishHistory(
@@ -40,8 +40,8 @@ export async function finishHistory(
     try {
       await masterKeys.onModuleInit();
       const { eventStoreUrl } = config;
-      // Also before a move, which starts the catch-up of read models at the end of the log.
-      await catchUp(getPool(source), config, masterKeys);
+      // Before a move, which starts the catch-up of read models at the end of the log.
+      if (engine === 'eventstoredb') await catchUp(getPool(source), config, masterKeys);
       if (eventStoreUrl !== null)
         await moveToKurrentDb(
           getPool(source),
