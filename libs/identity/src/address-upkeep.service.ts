@@ -78,7 +78,7 @@ const FORGET_CHANGES = `
 /** Deletes addresses that nobody signs in with any more. Once a day; several processes may do it. */
 @Injectable()
 export class AddressUpkeep {
-  private readonly log = new Logger('addresses');
+  private readonly log = new Logger('deletion of old addresses');
 
   constructor(
     private readonly pool: Pool,

@@ -36,7 +36,7 @@ const FORGET = {
 /** Deletes decoy cards that are on no phone. Runs once a day; several processes may do it. */
 @Injectable()
 export class DecoyCardCleanup {
-  private readonly log = new Logger('signup');
+  private readonly log = new Logger('deletion of old decoy cards');
 
   constructor(private readonly pool: Pool) {}
 

@@ -1,5 +1,5 @@
 import type { Logger } from '@nestjs/common';
-import { getErrorMessage } from '#kernel/errors.js';
+import { getMessageWithCause } from '#kernel/errors.js';
 import { pause } from '#kernel/pause.js';
 import { isTransient } from '#database/connection.js';
 import { OvertakenError } from '../port/checkpoint.js';
@@ -72,7 +72,7 @@ export async function retryUntilAborted(
       await work(onSuccess);
     } catch (error) {
       const isUnknownType = error instanceof UnknownEventTypeError;
-      const message = `${getErrorMessage(error)}; next try in ${delayMs} ms`;
+      const message = `${getMessageWithCause(error)}; next try in ${delayMs} ms`;
       if (isTransient(error)) log.warn(message);
       else log.error(message, isUnknownType || !(error instanceof Error) ? undefined : error.stack);
       await pause(delayMs, signal);
