@@ -31,7 +31,7 @@ const postgres = {
 };
 
 // Rules whose tests take long: pictures, passes, live updates, many records, several processes, and what processes notice
-// after a second.
+// after a second. And rules of parts that few changes touch.
 const SLOW_RULES =
   'test/contract/(strip-images|posters|large-pages|apple-wallet|google-wallet|web-card-live|web-card-push|versions|maintenance|erasing|exports|imports|statistics|proofs|customer-cursor|record-events|mcp|quotas|record-limits)';
 

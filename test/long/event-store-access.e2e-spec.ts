@@ -74,7 +74,9 @@ describe('npm run event-store-access', () => {
       }),
     ).toEqual([
       1,
-      expect.stringMatching(/^KurrentDB \(EventStoreDB\) cannot be reached at EVENT_STORE_ADMIN_URL: .*$/),
+      expect.stringMatching(
+        /^KurrentDB \(EventStoreDB\) cannot be reached at EVENT_STORE_ADMIN_URL: .*$/,
+      ),
     ]);
     expect(server.appended).toBe(0);
   });

@@ -155,12 +155,7 @@ export class WebhookViews {
         name: webhook.description ?? new URL(webhook.target_url).hostname,
         url: webhook.target_url,
         reason: webhook.disabled_reason === null ? '' : t.reasons[webhook.disabled_reason],
-        notice:
-          replayed === null
-            ? typeof notice === 'string'
-              ? notice
-              : ''
-            : formatCount(t.done.replayed, replayed, localization),
+        notice: replayed === null ? notice : formatCount(t.done.replayed, replayed, localization),
         isFailure: done === 'testFailed',
         error,
         enabled: webhook.enabled,
