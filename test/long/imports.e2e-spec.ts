@@ -16,11 +16,14 @@ beforeAll(async () => {
 });
 afterAll(() => service.stop());
 
-const startDispatcher = (): Program =>
-  startProgram(
+function startDispatcher(): Program {
+  const dispatcher = startProgram(
     'dist/apps/dispatcher/src/main.js',
     createTestEnvironment(service.database.url, service.environment),
   );
+  service.onStop(() => dispatcher.kill('SIGKILL'));
+  return dispatcher;
+}
 
 async function upload(store: Client, cardId: number): Promise<number> {
   const lines = Array.from({ length: ROW_COUNT }, (_, i) => `P${i},p${i}@example.com,${i % 9}`);

@@ -44,6 +44,8 @@ export async function expectAccessiblePage(page: Page, name: string): Promise<vo
     await page.emulateMedia({ colorScheme });
     for (const [size, viewport] of Object.entries(SIZES)) {
       await page.setViewportSize(viewport);
+      // Until media queries have been evaluated for this size, and their listeners called.
+      await page.evaluate('new Promise((r) => requestAnimationFrame(() => requestAnimationFrame(r)))');
       const at = [name, size, colorScheme];
       const width = await page.evaluate('document.documentElement.scrollWidth');
       expect([...at, width]).toEqual([...at, viewport.width]);
