@@ -7,8 +7,8 @@ export type RouteLimit = { limit: number; ttl: number };
 type RouteThrottle = { throttle?: RouteLimit | false };
 
 /**
- * Limits the requests to a method in a window, by default of a minute. Sets the config of Fastify's route, because the request guard
- * runs before Nest knows the handler, whose metadata the decorator of @nestjs/throttler sets.
+ * Limits the requests to a method in a window, by default of a minute. Sets the config of Fastify's route, because the
+ * request guard runs before Nest knows the handler, whose metadata the decorator of @nestjs/throttler sets.
  */
 export function Throttle(limit: number, ttl = 60_000): MethodDecorator {
   return setRouteConfig({ throttle: { limit, ttl } });
