@@ -45,7 +45,9 @@ export async function expectAccessiblePage(page: Page, name: string): Promise<vo
     for (const [size, viewport] of Object.entries(SIZES)) {
       await page.setViewportSize(viewport);
       // Until media queries have been evaluated for this size, and their listeners called.
-      await page.evaluate('new Promise((r) => requestAnimationFrame(() => requestAnimationFrame(r)))');
+      await page.evaluate(
+        'new Promise((r) => requestAnimationFrame(() => requestAnimationFrame(r)))',
+      );
       const at = [name, size, colorScheme];
       const width = await page.evaluate('document.documentElement.scrollWidth');
       expect([...at, width]).toEqual([...at, viewport.width]);
