@@ -7,7 +7,12 @@ import sharp from 'sharp';
 import type { AccountJson } from '#accounts/account.dto.js';
 import type { CardJson } from '#cards/card.dto.js';
 import { PassLinks } from '#web-card/pass-links.service.js';
-import { FAKE_WAKE_LOCK, listCovered, measureGap } from '../support/browser/card-screen.js';
+import {
+  FAKE_WAKE_LOCK,
+  HELD_FETCH,
+  listCovered,
+  measureGap,
+} from '../support/browser/card-screen.js';
 import {
   expectAccessiblePage,
   keepPicture,
@@ -325,6 +330,12 @@ describe('the page of a card', () => {
     return { card, page: await open(path, { userAgent: IPHONE }, scripts) };
   };
 
+  const untilListening = (page: Page) =>
+    eventually(
+      () => page.evaluate<boolean>('source?.readyState === EventSource.OPEN'),
+      (isOpen) => isOpen,
+    );
+
   it('shows the code as large as the screen, and closes it again', async () => {
     const { page } = await openCard();
     const small = await page.locator('#enlarge .qr').boundingBox();
@@ -422,6 +433,33 @@ describe('the page of a card', () => {
       await page.context().setOffline(false);
       await page.locator('#offline').waitFor({ state: 'hidden' });
     }
+    await page.context().close();
+  });
+
+  it('believes no stream of before the connection was lost, and catches up when it is back', async () => {
+    const { card, page } = await openCard();
+    await untilListening(page);
+    await page.evaluate(`dispatchEvent(new Event('offline'))`);
+    expect(await page.evaluate('source.readyState === EventSource.CLOSED')).toBe(true);
+    await card.stamp(2);
+    expect(await page.locator('#offline').isVisible()).toBe(true);
+    await page.evaluate(`dispatchEvent(new Event('online'))`);
+    await page.locator('#offline').waitFor({ state: 'hidden' });
+    expect(await page.locator('.count strong').textContent()).toBe('2 / 10');
+    await page.context().close();
+  });
+
+  it('keeps its note when a page that was on its way arrives', async () => {
+    const { card, page } = await openCard('', { scripts: [HELD_FETCH] });
+    await untilListening(page);
+    await card.stamp(2);
+    await eventually(
+      () => page.evaluate<number>('window.heldCount'),
+      (heldCount) => heldCount > 0,
+    );
+    await page.evaluate(`dispatchEvent(new Event('offline')); window.release()`);
+    await page.getByText('2 / 10', { exact: true }).waitFor();
+    expect(await page.locator('#offline').isVisible()).toBe(true);
     await page.context().close();
   });
 

@@ -24,6 +24,17 @@ Object.defineProperty(navigator, 'wakeLock', { value: { async request(type) {
   return lock;
 } } });`;
 
+/** Holds the responses to scripts of the page back until its release() is called. */
+export const HELD_FETCH = `window.heldCount = 0;
+const released = new Promise((resolve) => { window.release = resolve; });
+const fetchNow = window.fetch;
+window.fetch = async (...request) => {
+  const response = await fetchNow(...request);
+  window.heldCount += 1;
+  await released;
+  return response;
+};`;
+
 /** Measures how far an element is from the lower edge of the window. */
 export const measureGap = (page: Page, selector: string) =>
   page.evaluate<number>(

@@ -10,11 +10,13 @@ const show = (id, is) => {
 let main = byId('card');
 const at = main.dataset.at;
 let source, timer, installation, registration, subscription;
+let isConnected = true;
 let requestCount = 0,
   shownRequest = 0;
 
 function listen() {
   stopListening();
+  if (document.hidden) return;
   source = new EventSource(at + '/events?since=' + main.dataset.tag);
   source.addEventListener('open', markAlive);
   source.addEventListener('alive', markAlive);
@@ -23,14 +25,18 @@ function listen() {
     refresh();
   });
   source.addEventListener('error', () => {
-    show('offline', true);
+    setConnected(false);
     // The browser connects again by itself unless the server has refused.
     if (source.readyState === EventSource.CLOSED) schedule(15000 + Math.random() * 30000, catchUp);
   });
 }
 function markAlive() {
-  show('offline', false);
+  setConnected(true);
   schedule(75000);
+}
+function setConnected(is) {
+  isConnected = is;
+  show('offline', !is);
 }
 function schedule(delayMs, action = listen) {
   clearTimeout(timer);
@@ -69,6 +75,8 @@ async function refresh() {
   const isNew = fresh.dataset.summary !== main.dataset.summary;
   main.replaceWith(document.adoptNode(fresh));
   main = fresh;
+  // The service worker may have taken the page from its cache.
+  setConnected(isConnected);
   document.title = page.title;
   if (isNew) {
     main.classList.add('changed');
@@ -244,13 +252,16 @@ addEventListener('beforeinstallprompt', (event) => {
 });
 // A hidden page needs no connection: the next one brings the changes that it missed.
 document.addEventListener('visibilitychange', () => {
-  if (document.hidden) return stopListening();
   listen();
   // Browsers release it with the page.
-  if (byId('large')) keepScreenOn();
+  if (!document.hidden && byId('large')) keepScreenOn();
 });
-// A connection that was lost may seem to be open for minutes.
-addEventListener('offline', () => show('offline', true));
+// A connection that was lost may seem to be open for minutes, and what it still delivers proves nothing.
+addEventListener('offline', () => {
+  stopListening();
+  setConnected(false);
+  schedule(15000, catchUp);
+});
 addEventListener('online', () => {
   if (!document.hidden) catchUp();
 });
@@ -273,5 +284,5 @@ async function register() {
 // The welcome is for this visit alone, not for a bookmark or a shared link.
 if (location.search) history.replaceState(history.state, '', at);
 updateButtons();
-if (!document.hidden) listen();
+listen();
 register().catch((error) => console.warn(String(error)));
