@@ -199,8 +199,9 @@ async function makeStores(service, planter, urls, customersOf) {
 async function subscriptionsBehind(stage, url) {
   const [{ behind }] = await stage.query(
     url,
-    `select count(*)::int as behind from es.checkpoints
-     where position < (select position from es.checkpoints where subscription = 'webhooks')`,
+    `select (select count(*) from es.checkpoints
+         where position < (select position from es.checkpoints where subscription = 'webhooks'))::int
+       + (select count(*) from statistics_progress where seq < (select max(seq) from history))::int as behind`,
   );
   return behind;
 }

@@ -15,6 +15,7 @@ import { GeocodingSubscription } from '../dist/libs/outbound/geocoding/src/geoco
 import { CardMessagesFollower } from '../dist/libs/outbound/messages/src/card-messages.subscription.js';
 import { PassChanges } from '../dist/libs/outbound/passes/src/pass-changes.subscription.js';
 import { TransparencyLog } from '../dist/libs/outbound/transparency/src/transparency-log.subscription.js';
+import { StatisticsSubscription } from '../dist/libs/loyalty/statistics/src/statistics.subscription.js';
 import { HistorySubscription } from '../dist/libs/loyalty/history/src/history.subscription.js';
 import { ApiModule } from '../dist/apps/api/src/api.module.js';
 import { DispatcherModule } from '../dist/apps/dispatcher/src/dispatcher.module.js';
@@ -28,6 +29,7 @@ const CONCURRENCY = 256;
 /** The dispatcher's other work for every event, delivered or not. */
 const FOLLOWERS = [
   HistorySubscription,
+  StatisticsSubscription,
   TransparencyLog,
   PassChanges,
   CardMessagesFollower,

@@ -156,7 +156,8 @@ export class DeliveryAttempts {
     return this.erasures.isCurrent(customerId, readAt, performance.now());
   }
 
-  private get knowsErasures(): boolean {
+  /** Whether what is read now may be sent: erasures wait for this process. */
+  get knowsErasures(): boolean {
     return this.erasures.isTrusted(performance.now());
   }
 

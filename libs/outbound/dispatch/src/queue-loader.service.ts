@@ -16,6 +16,8 @@ import { QueueLeases } from './queue-leases.service.js';
 /** Few enough that the first ones need not wait for the bodies of all. */
 const LOAD_BATCH_SIZE = 32;
 
+const ERASURES_RETRY_MS = 50;
+
 /**
  * A queue into which deliveries are loaded.
  * @property firsts how many first attempts the database showed @property retries how many due retries
@@ -68,6 +70,11 @@ export class QueueLoader {
     // Queues that ask in the same turn of the event loop are loaded together.
     await new Promise((resolve) => setImmediate(resolve));
     while (!this.queues.isStopping) {
+      if (!this.attempts.knowsErasures) {
+        // As after a pause of this process: what is read now would have to be read again.
+        await wait(ERASURES_RETRY_MS);
+        continue;
+      }
       const batch = this.queues.takeNeedingRefill(LOAD_BATCH_SIZE);
       if (batch.length === 0) break;
       for (const queue of batch) queue.operation = 'loading';

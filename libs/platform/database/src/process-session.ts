@@ -221,6 +221,7 @@ export class ProcessSession implements OnApplicationShutdown {
   }
 }
 
+/** Reads the locks of all processes once, not for each lease: a dispatcher may hold thousands, and looks twice a second. */
 function createLook(tables: LeasedTable[]): { name: string; text: string } {
   const holders = tables.map(
     ({ name, holder, endsAt }) =>
@@ -229,7 +230,7 @@ function createLook(tables: LeasedTable[]): { name: string; text: string } {
   const orphans =
     holders.length === 0
       ? `'{}'::int[]`
-      : `array(select holder from (${holders.join(' union ')}) leases where not es.is_process_alive(holder))`;
+      : `array((${holders.join(' union ')}) except select number from es.processes)`;
   return {
     name: 'process_session_look',
     text: `
