@@ -18,6 +18,7 @@ class Loadings extends StallDetector {
   }
 }
 
+const unused = undefined as never;
 let metrics: DeliveryMetrics;
 
 beforeEach(() => {
@@ -26,14 +27,26 @@ beforeEach(() => {
 
 afterEach(() => metrics.onApplicationShutdown());
 
+function createLoader(attempts: { knowsErasures: boolean }) {
+  const queues = new DeliveryQueues(metrics, unused);
+  const loadings = new Loadings();
+  const loader = new QueueLoader(
+    queues,
+    unused,
+    unused,
+    unused,
+    attempts as never,
+    metrics,
+    loadings,
+  );
+  return { queues, loadings, loader };
+}
+
 // one queue is loaded | so many promises later, before anything else can happen, another one asks
 it.each([0, 1, 2, 3, 4, 5, 6])(
   'a queue that asks %i promises after another is loaded',
   async (n) => {
-    const unused = undefined as never;
-    const queues = new DeliveryQueues(metrics, unused);
-    const loadings = new Loadings();
-    const loader = new QueueLoader(queues, unused, unused, unused, unused, metrics, loadings);
+    const { queues, loadings, loader } = createLoader({ knowsErasures: true });
     loadings.onLoad = () => {
       loadings.onLoad = () => undefined;
       void (async () => {
@@ -47,3 +60,23 @@ it.each([0, 1, 2, 3, 4, 5, 6])(
     expect(loadings.count).toBe(2);
   },
 );
+
+it('reads nothing while erasures may be missed', async () => {
+  const attempts = { knowsErasures: false };
+  const { queues, loadings, loader } = createLoader(attempts);
+  queues.lease(1, 'fast');
+  for (let turns = 0; turns < 5; turns++) await turn();
+  expect(loadings.count).toBe(0);
+  attempts.knowsErasures = true;
+  await loader.finish();
+  expect(loadings.count).toBe(1);
+});
+
+it('stops waiting for erasures when the process stops', async () => {
+  const { queues, loadings, loader } = createLoader({ knowsErasures: false });
+  queues.lease(1, 'fast');
+  await turn();
+  queues.isStopping = true;
+  await loader.finish();
+  expect(loadings.count).toBe(0);
+});
