@@ -330,7 +330,7 @@ describe('the page of a card', () => {
     return { card, page: await open(path, { userAgent: IPHONE }, scripts) };
   };
 
-  const untilListening = (page: Page) =>
+  const waitUntilListening = (page: Page) =>
     eventually(
       () => page.evaluate<boolean>('source?.readyState === EventSource.OPEN'),
       (isOpen) => isOpen,
@@ -436,9 +436,9 @@ describe('the page of a card', () => {
     await page.context().close();
   });
 
-  it('believes no stream of before the connection was lost, and catches up when it is back', async () => {
+  it('closes its stream when the connection is lost, and catches up when it is back', async () => {
     const { card, page } = await openCard();
-    await untilListening(page);
+    await waitUntilListening(page);
     await page.evaluate(`dispatchEvent(new Event('offline'))`);
     expect(await page.evaluate('source.readyState === EventSource.CLOSED')).toBe(true);
     await card.stamp(2);
@@ -451,7 +451,7 @@ describe('the page of a card', () => {
 
   it('keeps its note when a page that was on its way arrives', async () => {
     const { card, page } = await openCard('', { scripts: [HELD_FETCH] });
-    await untilListening(page);
+    await waitUntilListening(page);
     await card.stamp(2);
     await eventually(
       () => page.evaluate<number>('window.heldCount'),

@@ -16,6 +16,7 @@ import { QueueLeases } from './queue-leases.service.js';
 /** Few enough that the first ones need not wait for the bodies of all. */
 const LOAD_BATCH_SIZE = 32;
 
+/** How often the loader looks whether this process knows all erasures again. */
 const ERASURES_RETRY_MS = 50;
 
 /**
