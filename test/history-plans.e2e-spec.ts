@@ -2,6 +2,8 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { createRedemptionQuery, type RedemptionFilter } from '#history/redemption-query.js';
 import { createHistoryQuery, NO_FILTER, type HistoryFilter } from '#history/history-query.js';
 import { ENTRY_COLUMNS } from '#history/history-table.service.js';
+import { EARLIER_VISITS, LATER_VISITS } from '#statistics/customer-visits.service.js';
+import { STATISTICS_ENTRIES } from '#statistics/statistics-table.service.js';
 import { createTestDatabase, type TestDatabase } from './support/database/database.js';
 
 const ROWS = 100_000;
@@ -115,4 +117,24 @@ describe.each([
       }
     },
   );
+});
+
+describe('in a history of 100,000 entries, the statistics', () => {
+  it('read the next entries, and what each undoes, one by one', async () => {
+    const plan = await explain({ text: STATISTICS_ENTRIES.text, values: [ROWS / 2] });
+    expect(plan).toMatch(/using history_event on history/);
+    expect(plan).not.toMatch(/Seq Scan on history|Bitmap|Hash|Merge/);
+  });
+
+  it.each([
+    ['before', EARLIER_VISITS],
+    ['after', LATER_VISITS],
+  ])('read the visits of customers %s a time in the order of their index', async (_name, query) => {
+    const at = new Date('2026-02-15');
+    const values = [[71, 72, 73], [at, at, at], [0, 0, 0], ROWS, 2];
+    const plan = await explain({ text: query.text, values });
+    expect(plan).toMatch(/using history_visits on history/);
+    expect(plan).toMatch(/using history_reverses on history/);
+    expect(plan).not.toMatch(/Seq Scan|Bitmap|Removed|Incremental/);
+  });
 });

@@ -243,12 +243,16 @@ const countAll = async () => {
   while (await table.addNext());
 };
 
-async function newHistory(seed: number, timeZone: string): Promise<RandomHistory> {
+async function newHistory(
+  seed: number,
+  timeZone: string,
+  customerCount = 12,
+): Promise<RandomHistory> {
   const store = await service.newStore({ timeZone });
   const { rows } = await pool.query<{ id: number }>(
     `insert into customers (id, account_id, revision, hash, projection_version, state)
-     select nextval('customers_id'), $1, 0, '', 1, '{}' from generate_series(1, 12) returning id`,
-    [store.accountId],
+     select nextval('customers_id'), $1, 0, '', 1, '{}' from generate_series(1, $2) returning id`,
+    [store.accountId, customerCount],
   );
   return new RandomHistory(
     store,
@@ -274,6 +278,16 @@ describe('the statistics', () => {
     },
     120_000,
   );
+
+  it('agree with the model for a customer with more visits than are read at a time', async () => {
+    const history = await newHistory(8, 'Europe/Berlin', 1);
+    for (const count of [300, 1, 1, 1, 40]) {
+      await history.add(count);
+      await countAll();
+      await expectCounts(history, 'Europe/Berlin');
+    }
+    expect((await new StatisticsVerification(pool).verify(false)).errors).toEqual([]);
+  }, 120_000);
 
   it('count everything anew when a store moves to another time zone', async () => {
     const history = await newHistory(4, 'Europe/Berlin');

@@ -322,10 +322,14 @@ create index history_redeemed_location on history (location_id, occurred_at, pos
   where name = 'reward.redeemed' and location_id is not null;
 create index history_redeemed_reward on history (reward_id, occurred_at, position)
   where name = 'reward.redeemed';
-create index history_reverses on history (reverses)
+create unique index history_reverses on history (reverses)
   where reverses is not null;
 create unique index history_stream on history (stream, revision);
 create index history_time on history (latest_recorded_at, seq);
+-- Stampings and redemptions in the order in which they happened, for the statistics.
+create index history_visits on history (customer_id, occurred_at, seq)
+  where name = 'reward.redeemed'
+    or name = 'stamp.earned' and reverses is null and source in ('api', 'pos', 'app_scan');
 
 -- What happened in each hour of a store's days, for its statistics. A subscription counts it from the history.
 create table statistics_hours (

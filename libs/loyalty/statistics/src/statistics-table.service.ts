@@ -2,15 +2,12 @@ import { Injectable } from '@nestjs/common';
 import { Pool } from 'pg';
 import { OvertakenError } from '#event-store/port/checkpoint.js';
 import { LocalClock } from './local-clock.js';
-import { addJoined, addVisits, COUNTS, HourCounts, type Visit } from './visits.js';
+import { CustomerVisits, findUserId, IS_VISIT } from './customer-visits.service.js';
+import { addJoined, COUNTS, HourCounts, VisitCounter, type ChangedVisit } from './visits.js';
 
 /** Limits the entries and the customers that are read at a time. */
 const BATCH_SIZE = 2_000;
 const CUSTOMERS_BATCH_SIZE = 200;
-
-/** SQL over `h`, an entry of the history: whether it is a stamping or a redemption. */
-const IS_VISIT = `(h.name = 'reward.redeemed'
-  or h.name = 'stamp.earned' and h.reverses is null and h.source in ('api', 'pos', 'app_scan'))`;
 
 const IS_JOINED = `h.name in ('customer.created', 'customer_card.created')`;
 
@@ -19,32 +16,32 @@ const PROGRESS = {
   text: 'select coalesce((select seq from statistics_progress), -1) as seq',
 };
 
-/** Reads the next entries; one that undoes another is about the customer of that one. */
-const ENTRIES = {
+/**
+ * Reads the next entries with the visit that each adds or undoes, if it does. By `limit 1` each is looked up alone: a
+ * plan for any number of entries would read the whole table.
+ */
+export const STATISTICS_ENTRIES = {
   name: 'statistics_entries',
   text: `
-    select h.seq, h.account_id, h.name, h.card_id, h.occurred_at,
-      coalesce(r.customer_id, h.customer_id) as customer_id,
-      ${IS_VISIT} or r.seq is not null as is_visit, ${IS_JOINED} as is_joined
-    from (select * from history where seq > $1 order by seq limit ${BATCH_SIZE}) h
-    left join history r on r.event_id = h.reverses
-    order by h.seq`,
-};
-
-const VISITS = {
-  name: 'statistics_visits',
-  text: `
-    select h.customer_id, h.card_id, h.location_id, h.actor, h.name, h.stamps, h.occurred_at, h.seq,
-      r.seq as reversed_seq
-    from history h
-    left join history r on r.reverses = h.event_id
-    where h.customer_id = any ($1) and h.customer_id is not null and h.seq <= $2 and ${IS_VISIT}`,
+    select e.seq, e.account_id, e.name, e.card_id, e.occurred_at, e.is_joined,
+      v.seq as visit_seq, v.customer_id, v.card_id as visit_card_id, v.location_id, v.actor,
+      v.occurred_at as visited_at
+    from (
+      select h.*, ${IS_JOINED} as is_joined from history h where h.seq > $1 order by h.seq limit ${BATCH_SIZE}
+    ) e
+    left join lateral (
+      select * from history h
+      where h.seq = coalesce((select r.seq from history r where r.event_id = e.reverses), e.seq)
+        and h.customer_id is not null and ${IS_VISIT}
+      limit 1
+    ) v on true
+    order by e.seq`,
 };
 
 const JOINED = {
   name: 'statistics_joined',
   text: `
-    select h.seq, h.name, h.card_id, h.occurred_at from history h
+    select h.name, h.card_id, h.occurred_at from history h
     where h.account_id = $1 and ${IS_JOINED} and h.seq <= $2`,
 };
 
@@ -100,28 +97,19 @@ const ADD = {
 
 const REPLACE_HOURS = `insert into statistics_hours (${HOUR_COLUMNS.join(', ')}) ${renderHours(1)}`;
 
-type EntryRow = {
-  seq: number;
-  account_id: number;
-  name: string;
-  card_id: number | null;
-  occurred_at: Date;
-  customer_id: number | null;
-  is_visit: boolean;
-  is_joined: boolean;
-};
+type JoinedRow = { name: string; card_id: number | null; occurred_at: Date };
 
-type VisitRow = {
-  customer_id: number;
-  card_id: number;
-  location_id: number | null;
-  actor: string;
-  name: string;
-  stamps: number | null;
-  occurred_at: Date;
-  seq: number;
-  reversed_seq: number | null;
-};
+type EntryRow = JoinedRow & { seq: number; account_id: number; is_joined: boolean } & (
+    | { visit_seq: null }
+    | {
+        visit_seq: number;
+        customer_id: number;
+        visit_card_id: number;
+        location_id: number | null;
+        actor: string;
+        visited_at: Date;
+      }
+  );
 
 export type CountedStore = { id: number; timeZone: string; seq: number };
 
@@ -131,7 +119,11 @@ export type CountedStore = { id: number; timeZone: string; seq: number };
  */
 @Injectable()
 export class StatisticsTable {
-  constructor(private readonly pool: Pool) {}
+  private readonly visits: CustomerVisits;
+
+  constructor(private readonly pool: Pool) {
+    this.visits = new CustomerVisits(pool);
+  }
 
   /**
    * Counts the next entries of the history.
@@ -141,12 +133,15 @@ export class StatisticsTable {
   async addNext(): Promise<boolean> {
     const [progress] = (await this.pool.query<{ seq: number }>(PROGRESS)).rows;
     const from = progress?.seq ?? -1;
-    const { rows: entries } = await this.pool.query<EntryRow>({ ...ENTRIES, values: [from] });
+    const { rows: entries } = await this.pool.query<EntryRow>({
+      ...STATISTICS_ENTRIES,
+      values: [from],
+    });
     const last = entries.at(-1);
     if (!last) return false;
     const isZoneChange = ({ name }: EntryRow) => name.startsWith('account.');
     const relevant = entries.filter(
-      (entry) => entry.is_visit || entry.is_joined || isZoneChange(entry),
+      (entry) => entry.visit_seq !== null || entry.is_joined || isZoneChange(entry),
     );
     const stores = await this.findStores(relevant.map(({ account_id }) => account_id));
     for (const store of stores.values()) {
@@ -165,7 +160,7 @@ export class StatisticsTable {
   async countAll(accountId: number, timeZone: string, upTo: number): Promise<HourCounts> {
     const counts = new HourCounts();
     const clock = new LocalClock(timeZone);
-    const { rows: joined } = await this.pool.query<EntryRow>({
+    const { rows: joined } = await this.pool.query<JoinedRow>({
       ...JOINED,
       values: [accountId, upTo],
     });
@@ -179,11 +174,11 @@ export class StatisticsTable {
       const end = rows.at(-1);
       if (!end) return counts;
       after = end.id;
-      const visits = await this.findVisits(
-        rows.map(({ id }) => id),
+      const step = { after: -1, upTo };
+      await this.visits.addAll(
+        new Map(rows.map(({ id }) => [id, new VisitCounter(counts, clock, step, [])])),
         upTo,
       );
-      for (const own of visits.values()) addVisits(counts, own, clock, { after: -1, upTo });
     }
   }
 
@@ -233,22 +228,25 @@ export class StatisticsTable {
       counts.set(id, new HourCounts());
       clocks.set(id, new LocalClock(store.timeZone));
     }
-    const accounts = new Map<number, number>();
+    const changed = new Map<number, { accountId: number; visits: ChangedVisit[] }>();
     for (const entry of entries) {
-      const [own, clock] = [counts.get(entry.account_id), clocks.get(entry.account_id)];
-      if (!own || !clock) continue;
-      if (entry.is_joined) addJoined(own, toJoined(entry), clock);
-      if (entry.is_visit && entry.customer_id !== null)
-        accounts.set(entry.customer_id, entry.account_id);
-    }
-    const visits = await this.findVisits([...accounts.keys()], to);
-    for (const [customerId, accountId] of accounts) {
+      const { account_id: accountId } = entry;
       const [own, clock] = [counts.get(accountId), clocks.get(accountId)];
       if (!own || !clock) continue;
-      const after = Math.max(from, stores.get(accountId)?.seq ?? from);
-      const ownVisits = visits.get(customerId) ?? [];
-      addVisits(own, ownVisits, clock, { after, upTo: to });
+      if (entry.is_joined) addJoined(own, toJoined(entry), clock);
+      if (entry.visit_seq === null) continue;
+      const customer = changed.get(entry.customer_id);
+      if (customer) customer.visits.push(toChangedVisit(entry));
+      else changed.set(entry.customer_id, { accountId, visits: [toChangedVisit(entry)] });
     }
+    const counters = [...changed].flatMap(([customerId, { accountId, visits }]) => {
+      const [own, clock] = [counts.get(accountId), clocks.get(accountId)];
+      if (!own || !clock) return [];
+      const after = Math.max(from, stores.get(accountId)?.seq ?? from);
+      const counter = new VisitCounter(own, clock, { after, upTo: to }, visits);
+      return [{ customerId, counter, visits }];
+    });
+    await this.visits.addChanged(counters, to);
     return { counts, stores: [...stores.values()].filter(({ id }) => counts.has(id)) };
   }
 
@@ -286,43 +284,20 @@ export class StatisticsTable {
       ]),
     );
   }
-
-  private async findVisits(customerIds: number[], upTo: number): Promise<Map<number, Visit[]>> {
-    const visits = new Map<number, Visit[]>();
-    if (customerIds.length === 0) return visits;
-    const { rows } = await this.pool.query<VisitRow>({ ...VISITS, values: [customerIds, upTo] });
-    for (const row of rows) {
-      const visit = toVisit(row);
-      const own = visits.get(row.customer_id);
-      if (own) own.push(visit);
-      else visits.set(row.customer_id, [visit]);
-    }
-    return visits;
-  }
 }
 
-function toVisit(row: VisitRow): Visit {
-  const isRedemption = row.name === 'reward.redeemed';
+function toChangedVisit(row: Exclude<EntryRow, { visit_seq: null }>): ChangedVisit {
   return {
-    cardId: row.card_id,
+    cardId: row.visit_card_id,
     locationId: row.location_id,
     userId: findUserId(row.actor),
-    at: row.occurred_at.getTime(),
-    stamps: isRedemption ? 0 : (row.stamps ?? 0),
-    isRedemption,
-    seq: row.seq,
-    reversedSeq: row.reversed_seq,
+    at: row.visited_at.getTime(),
+    seq: row.visit_seq,
   };
 }
 
-/** Finds the user of an actor, such as `user:5`. */
-function findUserId(actor: string): number | null {
-  const [, id] = /^user:(\d+)$/.exec(actor) ?? [];
-  return id === undefined ? null : Number(id);
-}
-
 /** A customer joins the store at first, and a card by being enrolled. */
-function toJoined({ name, card_id, occurred_at }: EntryRow): { cardId: number; at: number } {
+function toJoined({ name, card_id, occurred_at }: JoinedRow): { cardId: number; at: number } {
   return { cardId: name === 'customer.created' ? 0 : (card_id ?? 0), at: occurred_at.getTime() };
 }
 

@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import { LocalClock } from './local-clock.js';
-import { addVisits, COUNTS, HourCounts, type Count, type Visit } from './visits.js';
+import { COUNTS, HourCounts, VisitCounter, type Count, type Step, type Visit } from './visits.js';
 
 const BERLIN = new LocalClock('Europe/Berlin');
 
@@ -17,9 +17,15 @@ const visit = (at: string, more: Partial<Visit> = {}): Visit => ({
   ...more,
 });
 
+/** Counts a step with all visits of the customer. */
+function addVisits(counts: HourCounts, visits: Visit[], step: Step): void {
+  const counter = new VisitCounter(counts, BERLIN, step, []);
+  for (const one of visits.toSorted((a, b) => a.at - b.at || a.seq - b.seq)) counter.add(one);
+}
+
 function count(visits: Visit[], upTo = serial + 1): [string, Partial<Record<Count, number>>][] {
   const counts = new HourCounts();
-  addVisits(counts, visits, BERLIN, { after: -1, upTo });
+  addVisits(counts, visits, { after: -1, upTo });
   return counts.list().map(({ hour, counts: numbers }) => {
     const entries = COUNTS.map((name, i) => [name, numbers[i] ?? 0] as const);
     return [
@@ -91,11 +97,50 @@ describe('the visits of a customer', () => {
     const visits = [visit('2026-03-30T10:00:00Z'), visit('2026-03-30T08:00:00Z')];
     const counts = new HourCounts();
     const [after = 0, upTo = 0] = visits.map(({ seq }) => seq);
-    addVisits(counts, visits, BERLIN, { after, upTo });
+    addVisits(counts, visits, { after, upTo });
     const changes = counts.list().filter(({ hour }) => hour.cardId === 0);
     expect(changes.map(({ hour, counts: numbers }) => [hour.hour, numbers])).toEqual([
       [10, [1, 1, 0, 0, 1, 1, 1, 1]],
       [12, [0, 0, 0, 0, -1, -1, -1, -1]],
     ]);
   });
+
+  it.each(
+    [undefined, 2_000].flatMap((reversedSeq) =>
+      ['2026-03-29T09:00:00Z', '2026-03-30T10:30:00Z', '2026-04-05T22:30:00Z'].flatMap((at) =>
+        [1, 2].map((cardId) => ({ at, cardId, reversedSeq })),
+      ),
+    ),
+  )(
+    'are counted alike from the few that a change at $at on card $cardId needs',
+    ({ at, cardId, reversedSeq }) => {
+      const old = Array.from({ length: 200 }, (_, i) =>
+        visit(new Date(Date.parse('2026-03-01T00:00:00Z') + i * 6 * 3_600_000).toISOString(), {
+          cardId: i % 3 === 0 ? 2 : 1,
+          seq: i,
+          reversedSeq: i % 7 === 0 ? 900 : null,
+        }),
+      );
+      const changed = visit(at, { cardId, seq: reversedSeq ? 500 : 1_999 });
+      const visits = [...old, { ...changed, reversedSeq: reversedSeq ?? null }];
+      const step = { after: 1_000, upTo: 2_500 };
+      const expected = new HourCounts();
+      addVisits(expected, visits, step);
+
+      const counts = new HourCounts();
+      const counter = new VisitCounter(counts, BERLIN, step, [changed]);
+      let readCount = 0;
+      const inOrder = visits.toSorted((a, b) => a.at - b.at || a.seq - b.seq);
+      const place = inOrder.findIndex(({ seq }) => seq === changed.seq);
+      for (let i = place - 1; i >= 0 && counter.needsEarlier(); i--, readCount++) {
+        counter.readEarlier(inOrder[i] ?? changed);
+      }
+      for (let i = place; i < inOrder.length && counter.needsLater(); i++, readCount++) {
+        counter.add(inOrder[i] ?? changed);
+      }
+      expect(counts.list()).toEqual(expected.list());
+      expect(counts.list()).not.toEqual([]);
+      expect(readCount).toBeLessThan(15);
+    },
+  );
 });

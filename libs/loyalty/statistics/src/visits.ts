@@ -17,6 +17,9 @@ export type Visit = {
   reversedSeq: number | null;
 };
 
+/** A visit that has been added or undone. */
+export type ChangedVisit = Omit<Visit, 'stamps' | 'isRedemption' | 'reversedSeq'>;
+
 /** All counts of an hour, by card, location and user. They can be added up over any days. */
 export const COUNTS = [
   'visits',
@@ -71,34 +74,74 @@ type Last = { before: LocalTime | null; now: LocalTime | null };
 /**
  * Adds what a step changes about the visits of one customer. A customer is counted once for a day, week or month: in the
  * hour of their first visit in it, so that counts of hours add up to numbers of customers.
- * @param visits all of the customer's, in any order
+ *
+ * It needs few of the visits, because a card can have been stamped for years: those from the first changed one until
+ * nothing differs any more, and the last one before them at each place of a changed one.
  */
-export function addVisits(
-  counts: HourCounts,
-  visits: Visit[],
-  clock: LocalClock,
-  { after, upTo }: Step,
-): void {
-  const lasts = new Map<string, Last>();
-  const inOrder = visits.toSorted((one, other) => one.at - other.at || one.seq - other.seq);
-  for (const visit of inOrder) {
+export class VisitCounter {
+  private readonly lasts = new Map<string, Last>();
+  private readonly pending: Set<number>;
+  private readonly openPlaces: Set<string>;
+
+  /** @param changed the visits that the step adds or undoes; none: every visit is added */
+  constructor(
+    private readonly counts: HourCounts,
+    private readonly clock: LocalClock,
+    private readonly step: Step,
+    changed: ChangedVisit[],
+  ) {
+    this.pending = new Set(changed.map(({ seq }) => seq));
+    this.openPlaces = new Set(changed.flatMap((visit) => listPlaces(visit).map(toKey)));
+  }
+
+  /** Tells whether more of the visits before the first changed one have to be read. */
+  needsEarlier(): boolean {
+    return this.openPlaces.size > 0;
+  }
+
+  /** Reads the next visit before the first changed one, from there backwards. */
+  readEarlier(visit: Visit): void {
+    if (!isCounted(visit, this.step.upTo)) return;
+    const keys = listPlaces(visit)
+      .map(toKey)
+      .filter((key) => this.openPlaces.delete(key));
+    if (keys.length === 0) return;
+    const time = this.clock.read(visit.at);
+    for (const key of keys) this.lasts.set(key, { before: time, now: time });
+  }
+
+  /** Tells whether more of the visits from the first changed one on have to be added. */
+  needsLater(): boolean {
+    return (
+      this.pending.size > 0 || [...this.lasts.values()].some(({ before, now }) => before !== now)
+    );
+  }
+
+  /** Adds the next visit, in the order in which they happened; of the same time, in the order of the history. */
+  add(visit: Visit): void {
+    this.pending.delete(visit.seq);
+    const { after, upTo } = this.step;
     const [was, is] = [isCounted(visit, after), isCounted(visit, upTo)];
-    if (!was && !is) continue;
-    const time = clock.read(visit.at);
+    if (!was && !is) return;
+    const time = this.clock.read(visit.at);
     for (const place of listPlaces(visit)) {
-      const key = `${place.cardId} ${place.locationId} ${place.userId}`;
-      let last = lasts.get(key);
-      if (!last) lasts.set(key, (last = { before: null, now: null }));
+      const key = toKey(place);
+      let last = this.lasts.get(key);
+      if (!last) this.lasts.set(key, (last = { before: null, now: null }));
       if (was !== is || last.before !== last.now) {
         const before = was ? countVisit(visit, time, last.before) : NOTHING;
         const now = is ? countVisit(visit, time, last.now) : NOTHING;
         const changes = now.map((count, i) => count - (before[i] ?? 0));
-        if (changes.some((by) => by !== 0)) counts.add({ ...place, ...time }, changes);
+        if (changes.some((by) => by !== 0)) this.counts.add({ ...place, ...time }, changes);
       }
       if (was) last.before = time;
       if (is) last.now = time;
     }
   }
+}
+
+function toKey({ cardId, locationId, userId }: Place): string {
+  return `${cardId} ${locationId} ${userId}`;
 }
 
 const NOTHING = COUNTS.map(() => 0);
@@ -128,7 +171,11 @@ function countVisit(
 }
 
 /** Lists what a visit counts for: the store, its card, its location, its user, and all of these together. */
-function listPlaces({ cardId, locationId, userId }: Visit): Place[] {
+function listPlaces({
+  cardId,
+  locationId,
+  userId,
+}: Pick<Visit, 'cardId' | 'locationId' | 'userId'>): Place[] {
   const withCard = (place: Place) => [place, { ...place, cardId }];
   const places = withCard({ cardId: 0, locationId: 0, userId: 0 });
   if (locationId !== null) places.push(...withCard({ cardId: 0, locationId, userId: 0 }));
