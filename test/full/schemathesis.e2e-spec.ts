@@ -9,12 +9,14 @@ import { startService, type Client, type Service } from '../support/services/ser
 import { startDispatcher } from '../support/services/webhook-dispatcher.js';
 
 /**
- * Tests a running service with Schemathesis, which knows only openapi.json. A longer run:
- * `SCHEMATHESIS_SECONDS=3600 npx jest --selectProjects=full test/full/schemathesis`.
+ * Tests a running service with Schemathesis, which knows only openapi.json. Each run begins with the same seed, so that
+ * it repeats what the last one sent. A longer run with other requests:
+ * `SCHEMATHESIS_SEED=7 SCHEMATHESIS_SECONDS=3600 npx jest --selectProjects=full test/full/schemathesis`.
  */
 
 const VERSION = '4.32.5';
 const SECONDS = process.env['SCHEMATHESIS_SECONDS'] ?? '60';
+const SEED = process.env['SCHEMATHESIS_SEED'] ?? '1';
 const INSTALL_MS = 300_000;
 
 let folder: string;
@@ -74,7 +76,7 @@ describe('the service', () => {
     async () => {
       const document = resolve('openapi.json');
       const args = ['run', document, '--url', service.baseUrl, '--max-time', SECONDS];
-      args.push('--continue-on-failure');
+      args.push('--continue-on-failure', '--seed', SEED);
       const environment = {
         OPENAPI: document,
         SCHEMATHESIS_HOOKS: join(folder, 'hooks.py'),
