@@ -17,6 +17,14 @@ const TIME_ZONE = {
   text: 'select time_zone from accounts where id = $1',
 };
 
+/** PostgreSQL takes a parameter that it meets beside a number for an `integer`, which an id may exceed. */
+const IS_ANY = {
+  card_id: '$2::bigint = 0',
+  location_id: '$3::bigint = 0',
+  user_id: '$4::bigint = 0',
+};
+const IS_ANYWHERE = `${IS_ANY.location_id} and ${IS_ANY.user_id}`;
+
 const DAYS = 'account_id = $1 and day >= $5 and day < $6';
 const RANGE = `${DAYS} and card_id = $2 and location_id = $3 and user_id = $4`;
 
@@ -25,7 +33,7 @@ const SERIES = {
   text: `
     select to_char(date_trunc($7, day::timestamp), 'YYYY-MM-DD') as start, sum(stamps)::bigint as stamps,
       sum(redemptions)::bigint as redemptions,
-      sum(case when $3 = 0 and $4 = 0 then joined else first_of_all end)::bigint as new_customers,
+      sum(case when ${IS_ANYWHERE} then joined else first_of_all end)::bigint as new_customers,
       sum(case $7 when 'day' then first_of_day when 'week' then first_of_week else first_of_month end)::bigint as active,
       sum(first_of_all)::bigint as first
     from statistics_hours where ${RANGE} group by 1`,
@@ -38,19 +46,23 @@ const BY_HOUR = {
     from statistics_hours where ${RANGE} group by 1, 2`,
 };
 
-/** The parameter of each column that another one can be broken down by. */
-const GROUP_COLUMNS = { card_id: '$2', location_id: '$3', user_id: '$4' };
+/** The columns that another one can be broken down by, with their parameters. */
+const GROUP_COLUMNS = [
+  ['card_id', '$2'],
+  ['location_id', '$3'],
+  ['user_id', '$4'],
+] as const;
 
 /** At most. A store has a hundred locations, and may have had more people. */
 const MAX_GROUPS = 200;
 
-const renderGroups = (column: keyof typeof GROUP_COLUMNS): string => {
-  const filters = Object.entries(GROUP_COLUMNS).map(([name, parameter]) =>
+const renderGroups = (column: keyof typeof IS_ANY): string => {
+  const filters = GROUP_COLUMNS.map(([name, parameter]) =>
     name === column
-      ? `${name} <> 0 and (${parameter} = 0 or ${name} = ${parameter})`
+      ? `${name} <> 0 and (${IS_ANY[name]} or ${name} = ${parameter})`
       : `${name} = ${parameter}`,
   );
-  const joined = column === 'card_id' ? '$3 = 0 and $4 = 0' : 'false';
+  const joined = column === 'card_id' ? IS_ANYWHERE : 'false';
   return `
     select ${column} as id, sum(visits)::bigint as visits, sum(stamps)::bigint as stamps,
       sum(redemptions)::bigint as redemptions,
