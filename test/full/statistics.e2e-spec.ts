@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { randomUUID } from 'node:crypto';
 import { Pool } from 'pg';
+import { CustomerVisits } from '#statistics/customer-visits.service.js';
 import { StatisticsTable } from '#statistics/statistics-table.service.js';
 import { StatisticsVerification } from '#statistics/statistics-verification.service.js';
 import { StatisticsService } from '#statistics/statistics.service.js';
@@ -280,6 +281,8 @@ describe('the statistics', () => {
   );
 
   it('agree with the model for a customer with more visits than are read at a time', async () => {
+    const pageSizes = { first: 2, next: () => 3 };
+    table = new StatisticsTable(pool, new CustomerVisits(pool, pageSizes));
     const history = await newHistory(8, 'Europe/Berlin', 1);
     for (const count of [300, 1, 1, 1, 40]) {
       await history.add(count);

@@ -322,7 +322,7 @@ create index history_redeemed_location on history (location_id, occurred_at, pos
   where name = 'reward.redeemed' and location_id is not null;
 create index history_redeemed_reward on history (reward_id, occurred_at, position)
   where name = 'reward.redeemed';
-create unique index history_reverses on history (reverses)
+create index history_reverses on history (reverses)
   where reverses is not null;
 create unique index history_stream on history (stream, revision);
 create index history_time on history (latest_recorded_at, seq);

@@ -1,22 +1,32 @@
 import type { Pool } from 'pg';
 import type { ChangedVisit, Visit, VisitCounter } from './visits.js';
 
-/** SQL over `h`, an entry of the history: whether it is a stamping or a redemption. Also that of the index. */
+/** Selects stampings and redemptions among the entries `h` of the history. The index on visits has the same condition. */
 export const IS_VISIT = `(h.name = 'reward.redeemed'
   or h.name = 'stamp.earned' and h.reverses is null and h.source in ('api', 'pos', 'app_scan'))`;
 
-/** How many visits of each customer are read at first. Most have fewer. */
+/** Limits the visits of each customer that are read at first. Most customers have fewer. */
 const FIRST_PAGE_SIZE = 20;
-/** Limits the visits that are read at a time, of all customers that have more. */
+/** Limits the visits that are read at a time for the customers with more. */
 const MAX_VISITS = 10_000;
 
-/** Reads the next visits of some customers, of each from a place in the order in which they happened. */
+/** Limits the visits of each customer that are read at a time: at first, and for some customers with more. */
+type PageSizes = { first: number; next: (customerCount: number) => number };
+
+const PAGE_SIZES: PageSizes = {
+  first: FIRST_PAGE_SIZE,
+  next: (customerCount) => Math.max(FIRST_PAGE_SIZE, Math.floor(MAX_VISITS / customerCount)),
+};
+
+/** Creates a query for the next visits of each of some customers, in the order in which they happened. */
 const createVisitsQuery = (name: string, comparison: '<' | '>') => {
   const order = comparison === '<' ? 'desc' : 'asc';
   return {
     name,
+    // By `limit 1` each reversal is looked up alone. The cursor is text: a Date has no microseconds.
     text: `
-      select h.*, (select r.seq from history r where r.reverses = h.event_id) as reversed_seq
+      select h.*, h.occurred_at::text as cursor_at,
+        (select r.seq from history r where r.reverses = h.event_id limit 1) as reversed_seq
       from unnest($1::bigint[], $2::timestamptz[], $3::bigint[]) as c (customer_id, at, seq)
       cross join lateral (
         select h.customer_id, h.card_id, h.location_id, h.actor, h.name, h.stamps, h.occurred_at, h.seq, h.event_id
@@ -41,23 +51,27 @@ type VisitRow = {
   name: string;
   stamps: number | null;
   occurred_at: Date;
+  cursor_at: string;
   seq: number;
   reversed_seq: number | null;
 };
 
-/** How far the visits of a customer have been read. */
-type Place = { customerId: number; at: Date | '-infinity'; seq: number };
+/** Says behind which visit of a customer the next page begins. @property at a timestamp of PostgreSQL, as text */
+type Cursor = { customerId: number; at: string; seq: number };
 
+/** @property visits those that a step changes, at least one */
 export type ChangedCustomer = {
   customerId: number;
   counter: VisitCounter;
-  /** At least one. */
   visits: ChangedVisit[];
 };
 
 /** Reads the visits of customers from the history, page by page, for their counters. */
 export class CustomerVisits {
-  constructor(private readonly pool: Pool) {}
+  constructor(
+    private readonly pool: Pool,
+    private readonly pageSizes = PAGE_SIZES,
+  ) {}
 
   /**
    * Adds every visit of some customers.
@@ -65,29 +79,29 @@ export class CustomerVisits {
    * @param upTo the number of the last entry of the history that is read
    */
   async addAll(counters: Map<number, VisitCounter>, upTo: number): Promise<void> {
-    const places = [...counters.keys()].map((customerId) => {
-      return { customerId, at: '-infinity' as const, seq: -1 };
+    const cursors = [...counters.keys()].map((customerId) => {
+      return { customerId, at: '-infinity', seq: -1 };
     });
-    await this.read(LATER_VISITS, places, upTo, (customerId, visits) => {
+    await this.read(LATER_VISITS, cursors, upTo, (customerId, visits) => {
       for (const visit of visits) counters.get(customerId)?.add(visit);
       return true;
     });
   }
 
-  /** Adds what has changed of the visits of some customers, and reads no more of them than their counters need. */
+  /** Adds what a step changes about the visits of some customers. Reads no more of them than their counters need. */
   async addChanged(customers: ChangedCustomer[], upTo: number): Promise<void> {
     const counters = new Map(customers.map(({ customerId, counter }) => [customerId, counter]));
-    const firsts = customers.map(({ customerId, visits }) => {
+    const firstCursors = customers.map(({ customerId, visits }) => {
       const [first] = visits.toSorted((one, other) => one.at - other.at || one.seq - other.seq);
-      return { customerId, at: new Date(first?.at ?? 0), seq: first?.seq ?? 0 };
+      return { customerId, at: new Date(first?.at ?? 0).toISOString(), seq: first?.seq ?? 0 };
     });
-    await this.read(EARLIER_VISITS, firsts, upTo, (customerId, visits) => {
+    await this.read(EARLIER_VISITS, firstCursors, upTo, (customerId, visits) => {
       const counter = counters.get(customerId);
       for (const visit of visits) counter?.readEarlier(visit);
       return counter?.needsEarlier() === true;
     });
-    const befores = firsts.map((first) => ({ ...first, seq: first.seq - 1 }));
-    await this.read(LATER_VISITS, befores, upTo, (customerId, visits) => {
+    const inclusiveCursors = firstCursors.map((cursor) => ({ ...cursor, seq: cursor.seq - 1 }));
+    await this.read(LATER_VISITS, inclusiveCursors, upTo, (customerId, visits) => {
       const counter = counters.get(customerId);
       for (const visit of visits) counter?.add(visit);
       return counter?.needsLater() === true;
@@ -97,31 +111,43 @@ export class CustomerVisits {
   /** @param take takes a page of a customer's visits and tells whether the next one is needed */
   private async read(
     query: typeof LATER_VISITS,
-    from: Place[],
+    firstCursors: Cursor[],
     upTo: number,
     take: (customerId: number, visits: Visit[]) => boolean,
   ): Promise<void> {
-    let pageSize = FIRST_PAGE_SIZE;
-    for (let open = from; open.length > 0; pageSize = Math.ceil(MAX_VISITS / open.length)) {
+    let pageSize = this.pageSizes.first;
+    for (let cursors = firstCursors; cursors.length > 0;) {
       const { rows } = await this.pool.query<VisitRow>({
         ...query,
         values: [
-          open.map(({ customerId }) => customerId),
-          open.map(({ at }) => at),
-          open.map(({ seq }) => seq),
+          cursors.map(({ customerId }) => customerId),
+          cursors.map(({ at }) => at),
+          cursors.map(({ seq }) => seq),
           upTo,
           pageSize,
         ],
       });
-      const pages = Map.groupBy(rows, (row) => row.customer_id);
-      open = [...pages].flatMap(([customerId, page]) => {
+      const nextCursors: Cursor[] = [];
+      for (const [customerId, page] of groupByCustomer(rows)) {
         const last = page.at(-1);
         const isMoreNeeded = take(customerId, page.map(toVisit));
-        if (!last || page.length < pageSize || !isMoreNeeded) return [];
-        return [{ customerId, at: last.occurred_at, seq: last.seq }];
-      });
+        if (!last || page.length < pageSize || !isMoreNeeded) continue;
+        nextCursors.push({ customerId, at: last.cursor_at, seq: last.seq });
+      }
+      cursors = nextCursors;
+      pageSize = this.pageSizes.next(cursors.length);
     }
   }
+}
+
+function groupByCustomer(rows: VisitRow[]): Map<number, VisitRow[]> {
+  const pages = new Map<number, VisitRow[]>();
+  for (const row of rows) {
+    const page = pages.get(row.customer_id);
+    if (page) page.push(row);
+    else pages.set(row.customer_id, [row]);
+  }
+  return pages;
 }
 
 function toVisit(row: VisitRow): Visit {

@@ -1,4 +1,4 @@
-import { Injectable } from '@nestjs/common';
+import { Injectable, Optional } from '@nestjs/common';
 import { Pool } from 'pg';
 import { OvertakenError } from '#event-store/port/checkpoint.js';
 import { LocalClock } from './local-clock.js';
@@ -119,11 +119,11 @@ export type CountedStore = { id: number; timeZone: string; seq: number };
  */
 @Injectable()
 export class StatisticsTable {
-  private readonly visits: CustomerVisits;
-
-  constructor(private readonly pool: Pool) {
-    this.visits = new CustomerVisits(pool);
-  }
+  /** @param visits how visits are read: tests read them in small pages */
+  constructor(
+    private readonly pool: Pool,
+    @Optional() private readonly visits: CustomerVisits = new CustomerVisits(pool),
+  ) {}
 
   /**
    * Counts the next entries of the history.
@@ -176,7 +176,7 @@ export class StatisticsTable {
       after = end.id;
       const step = { after: -1, upTo };
       await this.visits.addAll(
-        new Map(rows.map(({ id }) => [id, new VisitCounter(counts, clock, step, [])])),
+        new Map(rows.map(({ id }) => [id, new VisitCounter(counts, clock, step)])),
         upTo,
       );
     }
@@ -228,25 +228,25 @@ export class StatisticsTable {
       counts.set(id, new HourCounts());
       clocks.set(id, new LocalClock(store.timeZone));
     }
-    const changed = new Map<number, { accountId: number; visits: ChangedVisit[] }>();
+    const changesByCustomer = new Map<number, { accountId: number; visits: ChangedVisit[] }>();
     for (const entry of entries) {
       const { account_id: accountId } = entry;
       const [own, clock] = [counts.get(accountId), clocks.get(accountId)];
       if (!own || !clock) continue;
       if (entry.is_joined) addJoined(own, toJoined(entry), clock);
       if (entry.visit_seq === null) continue;
-      const customer = changed.get(entry.customer_id);
-      if (customer) customer.visits.push(toChangedVisit(entry));
-      else changed.set(entry.customer_id, { accountId, visits: [toChangedVisit(entry)] });
+      const changes = changesByCustomer.get(entry.customer_id);
+      if (changes) changes.visits.push(toChangedVisit(entry));
+      else changesByCustomer.set(entry.customer_id, { accountId, visits: [toChangedVisit(entry)] });
     }
-    const counters = [...changed].flatMap(([customerId, { accountId, visits }]) => {
+    const customers = [...changesByCustomer].flatMap(([customerId, { accountId, visits }]) => {
       const [own, clock] = [counts.get(accountId), clocks.get(accountId)];
       if (!own || !clock) return [];
       const after = Math.max(from, stores.get(accountId)?.seq ?? from);
       const counter = new VisitCounter(own, clock, { after, upTo: to }, visits);
       return [{ customerId, counter, visits }];
     });
-    await this.visits.addChanged(counters, to);
+    await this.visits.addChanged(customers, to);
     return { counts, stores: [...stores.values()].filter(({ id }) => counts.has(id)) };
   }
 

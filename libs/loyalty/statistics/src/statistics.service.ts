@@ -17,7 +17,7 @@ const TIME_ZONE = {
   text: 'select time_zone from accounts where id = $1',
 };
 
-/** PostgreSQL takes a parameter that it meets beside a number for an `integer`, which an id may exceed. */
+/** Tells which filters are not set. With a literal alone PostgreSQL infers `integer`, which an id may exceed. */
 const IS_ANY = {
   card_id: '$2::bigint = 0',
   location_id: '$3::bigint = 0',

@@ -19,7 +19,7 @@ const visit = (at: string, more: Partial<Visit> = {}): Visit => ({
 
 /** Counts a step with all visits of the customer. */
 function addVisits(counts: HourCounts, visits: Visit[], step: Step): void {
-  const counter = new VisitCounter(counts, BERLIN, step, []);
+  const counter = new VisitCounter(counts, BERLIN, step);
   for (const one of visits.toSorted((a, b) => a.at - b.at || a.seq - b.seq)) counter.add(one);
 }
 
@@ -112,31 +112,31 @@ describe('the visits of a customer', () => {
       ),
     ),
   )(
-    'are counted alike from the few that a change at $at on card $cardId needs',
+    'count the same from all of them and from those near a change at $at on card $cardId',
     ({ at, cardId, reversedSeq }) => {
-      const old = Array.from({ length: 200 }, (_, i) =>
+      const oldVisits = Array.from({ length: 200 }, (_, i) =>
         visit(new Date(Date.parse('2026-03-01T00:00:00Z') + i * 6 * 3_600_000).toISOString(), {
           cardId: i % 3 === 0 ? 2 : 1,
           seq: i,
           reversedSeq: i % 7 === 0 ? 900 : null,
         }),
       );
-      const changed = visit(at, { cardId, seq: reversedSeq ? 500 : 1_999 });
-      const visits = [...old, { ...changed, reversedSeq: reversedSeq ?? null }];
+      const changedVisit = visit(at, { cardId, seq: reversedSeq ? 500 : 1_999 });
+      const visits = [...oldVisits, { ...changedVisit, reversedSeq: reversedSeq ?? null }];
       const step = { after: 1_000, upTo: 2_500 };
       const expected = new HourCounts();
       addVisits(expected, visits, step);
 
       const counts = new HourCounts();
-      const counter = new VisitCounter(counts, BERLIN, step, [changed]);
+      const counter = new VisitCounter(counts, BERLIN, step, [changedVisit]);
       let readCount = 0;
       const inOrder = visits.toSorted((a, b) => a.at - b.at || a.seq - b.seq);
-      const place = inOrder.findIndex(({ seq }) => seq === changed.seq);
-      for (let i = place - 1; i >= 0 && counter.needsEarlier(); i--, readCount++) {
-        counter.readEarlier(inOrder[i] ?? changed);
+      const index = inOrder.findIndex(({ seq }) => seq === changedVisit.seq);
+      for (let i = index - 1; i >= 0 && counter.needsEarlier(); i--, readCount++) {
+        counter.readEarlier(inOrder[i] ?? changedVisit);
       }
-      for (let i = place; i < inOrder.length && counter.needsLater(); i++, readCount++) {
-        counter.add(inOrder[i] ?? changed);
+      for (let i = index; i < inOrder.length && counter.needsLater(); i++, readCount++) {
+        counter.add(inOrder[i] ?? changedVisit);
       }
       expect(counts.list()).toEqual(expected.list());
       expect(counts.list()).not.toEqual([]);

@@ -80,18 +80,18 @@ type Last = { before: LocalTime | null; now: LocalTime | null };
  */
 export class VisitCounter {
   private readonly lasts = new Map<string, Last>();
-  private readonly pending: Set<number>;
+  private readonly pendingSeqs: Set<number>;
   private readonly openPlaces: Set<string>;
 
-  /** @param changed the visits that the step adds or undoes; none: every visit is added */
+  /** @param changedVisits those that the step adds or undoes; not needed where every visit is added */
   constructor(
     private readonly counts: HourCounts,
     private readonly clock: LocalClock,
     private readonly step: Step,
-    changed: ChangedVisit[],
+    changedVisits: ChangedVisit[] = [],
   ) {
-    this.pending = new Set(changed.map(({ seq }) => seq));
-    this.openPlaces = new Set(changed.flatMap((visit) => listPlaces(visit).map(toKey)));
+    this.pendingSeqs = new Set(changedVisits.map(({ seq }) => seq));
+    this.openPlaces = new Set(changedVisits.flatMap((visit) => listPlaces(visit).map(toKey)));
   }
 
   /** Tells whether more of the visits before the first changed one have to be read. */
@@ -113,13 +113,14 @@ export class VisitCounter {
   /** Tells whether more of the visits from the first changed one on have to be added. */
   needsLater(): boolean {
     return (
-      this.pending.size > 0 || [...this.lasts.values()].some(({ before, now }) => before !== now)
+      this.pendingSeqs.size > 0 ||
+      [...this.lasts.values()].some(({ before, now }) => before !== now)
     );
   }
 
   /** Adds the next visit, in the order in which they happened; of the same time, in the order of the history. */
   add(visit: Visit): void {
-    this.pending.delete(visit.seq);
+    this.pendingSeqs.delete(visit.seq);
     const { after, upTo } = this.step;
     const [was, is] = [isCounted(visit, after), isCounted(visit, upTo)];
     if (!was && !is) return;
