@@ -452,7 +452,7 @@ describe('the pages of the counter', () => {
   });
 
   it('load less than 30 KB besides the decoder, which comes from this service', async () => {
-    // A worker that is installed by then would serve from its cache, which tells the sizes after decompression.
+    // A worker that is installed by then would serve from its cache, for which the browser reports the sizes after decompression.
     const { email } = await newStaff('Mira');
     const page = await openCounter(email, { serviceWorkers: 'block' });
     await page.reload();

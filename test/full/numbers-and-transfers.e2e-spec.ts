@@ -217,7 +217,7 @@ describe.each([true, false])('an import, scripts: %s', (javaScriptEnabled) => {
 
 /** Waits for a state: the page shows it by itself, or after it is refreshed. */
 async function waitForState(page: Page, state: string, isByItself: boolean): Promise<void> {
-  const tag = page.locator('.head .tag', { hasText: state });
+  const tag = page.locator('.head').getByText(state, { exact: true });
   if (isByItself) return tag.waitFor();
   await eventually(
     async () => {
