@@ -45,28 +45,44 @@ describe('two apis that share a Redis', () => {
     expect([200, 429]).toContain(status);
     return Number(headers.get('ratelimit-remaining'));
   };
-  const countInOutputs = (text: string) =>
-    apis.map(({ program }) => program.output().split(text).length - 1);
+  const countUnavailable = () =>
+    apis.map(({ program }) => countInOutput(program, UNAVAILABLE_MESSAGE));
+  const whileShared = <R>(run: () => Promise<R>) =>
+    runWhileShared(
+      redis,
+      apis.map(({ program }) => program),
+      run,
+    );
 
   it('count requests together in one fixed window', async () => {
-    const counts = [];
-    for (let i = 0; i < 6; i++) counts.push(await requestRemaining(i % 2));
+    // The window starts with the first request, and no later one extends it.
+    const readEnd = () =>
+      redis.query(async (client) => {
+        const [key = ''] = await client.keys('inkpad:token *');
+        return client.pexpiretime(key);
+      });
+    const { counts, resets, ends } = await whileShared(async () => {
+      const remaining = [];
+      for (let i = 0; i < 6; i++) remaining.push(await requestRemaining(i % 2));
+      const responses = [await request(0), await request(1)];
+      const end = await readEnd();
+      await requestRemaining(0);
+      return {
+        counts: remaining,
+        resets: responses.map(({ headers }) => Number(headers.get('ratelimit-reset'))),
+        ends: [end, await readEnd()],
+      };
+    });
     expect(counts).toEqual([49, 48, 47, 46, 45, 44]);
-
-    const [one, other] = [await request(0), await request(1)].map(({ headers }) => headers);
-    const resets = [one, other].map((headers) => Number(headers?.get('ratelimit-reset')));
     for (const reset of resets) expect(reset).toBeGreaterThan(0);
     for (const reset of resets) expect(reset).toBeLessThanOrEqual(60);
-    // The window starts with the first request, and no later one extends it.
-    const keys = await redis.query((client) => client.keys('inkpad:token *'));
-    const ends = await redis.query((client) => client.pexpiretime(keys[0] ?? ''));
-    await requestRemaining(0);
-    expect(await redis.query((client) => client.pexpiretime(keys[0] ?? ''))).toBe(ends);
+    expect(ends[0]).toBeGreaterThan(0);
+    expect(ends[1]).toBe(ends[0]);
   });
 
   it('allow exactly the limit of many concurrent requests', async () => {
-    const responses = await Promise.all(
-      Array.from({ length: LIMIT + 20 }, (_, i) => request(i % 2)),
+    const responses = await whileShared(() =>
+      Promise.all(Array.from({ length: LIMIT + 20 }, (_, i) => request(i % 2))),
     );
     expect(responses.filter(({ status }) => status === 200)).toHaveLength(LIMIT);
     const refused = responses.filter(({ status }) => status === 429);
@@ -87,8 +103,8 @@ describe('two apis that share a Redis', () => {
       new Client(apis[i % 2]?.baseUrl ?? '', store.accountId, i % 4 < 2 ? store.token : other).get(
         store.store,
       );
-    const responses = await Promise.all(
-      Array.from({ length: STORE_LIMIT + 8 }, (_, i) => requestStore(i)),
+    const responses = await whileShared(() =>
+      Promise.all(Array.from({ length: STORE_LIMIT + 8 }, (_, i) => requestStore(i))),
     );
     expect(responses.filter(({ status }) => status === 200)).toHaveLength(STORE_LIMIT);
     const refused = responses.filter(({ status }) => status === 429);
@@ -103,11 +119,8 @@ describe('two apis that share a Redis', () => {
   ])(
     'count separately while Redis is %s, and together again afterwards',
     async (_how, makeUnavailable, makeAvailable) => {
-      const [unavailableCounts, availableCounts] = [
-        countInOutputs(UNAVAILABLE_MESSAGE),
-        countInOutputs(AVAILABLE_MESSAGE),
-      ];
-      await requestRemaining(0);
+      await whileShared(() => requestRemaining(0));
+      const unavailableCounts = countUnavailable();
       await makeUnavailable();
       // The first request to each api may notice that Redis is unavailable; it must not fail.
       expect([(await request(0)).status, (await request(1)).status]).toEqual([200, 200]);
@@ -118,19 +131,15 @@ describe('two apis that share a Redis', () => {
       for (const { baseUrl } of apis) {
         expect((await fetch(`${baseUrl}/health/ready`)).status).toBe(200);
       }
-      expect(countInOutputs(UNAVAILABLE_MESSAGE)).toEqual(unavailableCounts.map((n) => n + 1));
+      expect(countUnavailable()).toEqual(unavailableCounts.map((n) => n + 1));
 
       await makeAvailable();
-      await eventually(
-        () => countInOutputs(AVAILABLE_MESSAGE),
-        (now) => now.every((n, i) => n === (availableCounts[i] ?? 0) + 1),
-      );
-      const first = await requestRemaining(0);
-      expect([await requestRemaining(1), await requestRemaining(0)]).toEqual([
-        first - 1,
-        first - 2,
+      const counts = await whileShared(async () => [
+        await requestRemaining(0),
+        await requestRemaining(1),
+        await requestRemaining(0),
       ]);
-      expect(countInOutputs(UNAVAILABLE_MESSAGE)).toEqual(unavailableCounts.map((n) => n + 1));
+      expect(counts).toEqual([49, 48, 47]);
     },
   );
 });
@@ -168,26 +177,31 @@ describe('an api with REDIS_URL', () => {
       const { headers } = await fetch(`${api.baseUrl}/api/v1/status`);
       return Number(headers.get('ratelimit-remaining'));
     };
-    const countInOutput = (text: string) => api.program.output().split(text).length - 1;
+    const { program } = api;
+    const countMessages = () => [
+      countInOutput(program, UNAVAILABLE_MESSAGE),
+      countInOutput(program, AVAILABLE_MESSAGE),
+    ];
     const countRefusals = async () => {
       const errors = await redis.query((client) => client.info('errorstats'));
       return Number(/errorstat_OOM:count=(\d+)/.exec(errors)?.[1]);
     };
-    expect(await requestRemaining()).toBe(LIMIT - 1);
+    expect(await runWhileShared(redis, [program], requestRemaining)).toBe(LIMIT - 1);
+    const [count = 0] = countMessages();
     await redis.query((client) => client.config('SET', 'maxmemory', '1'));
     expect(await requestRemaining()).toBe(LIMIT - 1);
     const before = await countRefusals();
     // The api checks again and again, and Redis responds each time.
     await eventually(
-      async () => countInOutput(AVAILABLE_MESSAGE) > 0 || (await countRefusals()) >= before + 3,
+      async () => (countMessages()[1] ?? 0) > count || (await countRefusals()) >= before + 3,
       (isOver) => isOver,
     );
-    expect([countInOutput(UNAVAILABLE_MESSAGE), countInOutput(AVAILABLE_MESSAGE)]).toEqual([1, 0]);
+    expect(countMessages()).toEqual([count + 1, count]);
     expect(await requestRemaining()).toBe(LIMIT - 2);
     await redis.query((client) => client.config('SET', 'maxmemory', '0'));
-    await eventually(api.program.output, (text) => text.includes(AVAILABLE_MESSAGE));
+    await eventually(countMessages, ([, available]) => available === count + 1);
     expect(await requestRemaining()).toBe(LIMIT - 2);
-    expect([countInOutput(UNAVAILABLE_MESSAGE), countInOutput(AVAILABLE_MESSAGE)]).toEqual([1, 1]);
+    expect(countMessages()).toEqual([count + 1, count + 1]);
   });
 
   it('counts in memory when Redis refuses writes from the start, and never logs the password', async () => {
@@ -221,4 +235,32 @@ async function startApi(
   );
   await eventually(program.output, (text) => text.includes('listening on'));
   return { program, baseUrl: `http://127.0.0.1:${port}` };
+}
+
+/**
+ * Redis may be late on a busy machine, and an api then counts by itself for a second: what ran meanwhile says nothing
+ * about shared counts, and runs again. Begins each time without counts.
+ */
+async function runWhileShared<R>(
+  redis: TestRedis,
+  apis: Program[],
+  run: () => Promise<R>,
+): Promise<R> {
+  const countAll = (text: string) => apis.map((api) => countInOutput(api, text)).join();
+  for (;;) {
+    await eventually(
+      () => [countAll(UNAVAILABLE_MESSAGE), countAll(AVAILABLE_MESSAGE)],
+      ([unavailable, available]) => unavailable === available,
+    );
+    const before = countAll(UNAVAILABLE_MESSAGE);
+    await redis.query((client) => client.flushall());
+    const result = await run();
+    // What was logged before the last response has arrived after another one.
+    await redis.query((client) => client.ping());
+    if (countAll(UNAVAILABLE_MESSAGE) === before) return result;
+  }
+}
+
+function countInOutput(program: Program, text: string): number {
+  return program.output().split(text).length - 1;
 }
