@@ -10,6 +10,7 @@ import {
   type StoredEvent,
 } from '#event-store/port/event-store.js';
 import { continueStreams, type HistoryWriter } from '#event-store/port/history-writer.js';
+import { readLog } from '#event-store/log/read-log.js';
 import { formatPosition, isAfter } from '#event-store/port/position.js';
 import type { Progress } from './progress.js';
 
@@ -51,7 +52,7 @@ export async function copyHistory(
   progress: Progress,
 ): Promise<CopiedHistory> {
   const copy = new Copy(target, writer, positions);
-  for await (const page of readPages(from)) {
+  for await (const page of readLog(from, BATCH)) {
     await copy.add(page);
     progress.add(page.length);
   }
@@ -194,19 +195,6 @@ class PositionMapping {
   private map(position: Position): void {
     this.mapped.set(formatPosition(position), this.last);
     this.open.shift();
-  }
-}
-
-/** Reads a log in pages, each while the caller handles the one before. */
-async function* readPages(store: EventStore): AsyncGenerator<StoredEvent[]> {
-  const read = (after: Position) => retryUntilAvailable(() => store.readAll(after, BATCH));
-  for (let ahead = read(BEGINNING); ;) {
-    const page = await ahead;
-    const last = page.at(-1);
-    if (!last) return;
-    ahead = read(last.position);
-    ahead.catch(() => undefined);
-    yield page;
   }
 }
 

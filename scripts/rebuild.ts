@@ -1,6 +1,5 @@
 import { once } from 'node:events';
 import { availableParallelism } from 'node:os';
-import { Readable } from 'node:stream';
 import { parseArgs } from 'node:util';
 import { setFlagsFromString } from 'node:v8';
 import { Worker } from 'node:worker_threads';
@@ -19,6 +18,7 @@ import {
 import { ReadModels } from '#event-store/read-models/read-models.js';
 import type { Difference } from '#event-store/verification/staging-diff.js';
 import { StagingBuilder } from '#event-store/verification/staging-builder.js';
+import type { StreamRanges } from '#event-store/verification/stream-ranges.js';
 import type { StreamRange } from '#event-store/verification/stream-replay.js';
 import { CLAIMS, dropStagingTables } from '#event-store/verification/staging-tables.js';
 import type { AnyReadModel } from '#event-store/read-models/read-models.js';
@@ -28,8 +28,8 @@ import { StatisticsVerification } from '#statistics/statistics-verification.serv
 import { readModels } from '../apps/read-models.js';
 import { Progress } from './progress.js';
 import { connectAsOwner } from './rebuild-client.js';
-import type { HistoryFilled } from './rebuild-history-worker.js';
-import type { Filling } from './rebuild-worker.js';
+import type { Filling } from './rebuild-filling.js';
+import type { LogFilled, LogFilling } from './rebuild-log-worker.js';
 import { runScript } from './run-script.js';
 import { withServices } from './script-services.js';
 
@@ -152,58 +152,51 @@ async function fill(
   store: EventStore,
 ): Promise<string | undefined> {
   const progress = new Progress('events read', await work.countExpectedEvents());
-  // Where only the log lists the streams, the thread that reads it for the history names them: it is read once.
-  const newStreams =
-    history && store.readModelsMayLag
-      ? new Readable({ objectMode: true, read: () => undefined })
-      : null;
-  const ranges = newStreams ? work.streamRanges.convert(newStreams) : work.streamRanges.read();
-  const [historyError] = await Promise.all([
-    history ? fillHistory(progress, newStreams) : undefined,
-    fillRows(work, ranges, claims, progress),
-  ]);
+  const filling: Filling = { tables: work.stagedReadModels.map(({ table }) => table), claims };
+  const historyError = store.readModelsMayLag
+    ? // Reading each stream is a call to the server, so the log is read once for all tables.
+      await fillFromLog({ ...filling, history }, progress)
+    : await fillFromDatabase(work, filling, history, progress);
   progress.end();
   return historyError;
 }
 
-/**
- * Fills the history in the order of the log, and so in one thread.
- * @param newStreams receives the names of the log's streams, and ends with it
- */
-async function fillHistory(
+async function fillFromDatabase(
+  work: Rebuild,
+  filling: Filling,
+  history: boolean,
   progress: Progress,
-  newStreams: Readable | null,
 ): Promise<string | undefined> {
-  const worker = startThread('rebuild-history-worker.js');
+  const [historyError] = await Promise.all([
+    history ? fillFromLog({ tables: [], claims: false, history }, progress) : undefined,
+    fillFromStreams(work.streamRanges, filling, progress),
+  ]);
+  return historyError;
+}
+
+async function fillFromLog(filling: LogFilling, progress: Progress): Promise<string | undefined> {
+  const worker = startThread('rebuild-log-worker.js', filling);
   const ended = once(worker, 'exit');
-  let filled: HistoryFilled | undefined;
-  worker.on('message', (message: HistoryFilled) => {
+  let filled: LogFilled | undefined;
+  worker.on('message', (message: LogFilled) => {
     filled = message;
-    if (!('events' in message)) return;
-    progress.add(message.events);
-    newStreams?.push(message.newStreams);
+    if ('events' in message) progress.add(message.events);
   });
-  try {
-    await ended;
-  } finally {
-    newStreams?.push(null);
-  }
+  await ended;
   if (!filled || !('error' in filled))
-    throw new ConfigError('The history table could not be rebuilt.');
+    throw new ConfigError('The staging tables could not be filled.');
   return filled.error;
 }
 
 /** Fills the read models in several threads, because applying events is CPU-bound. */
-async function fillRows(
-  work: Rebuild,
-  ranges: AsyncIterable<StreamRange[]>,
-  claims: boolean,
+async function fillFromStreams(
+  ranges: StreamRanges,
+  filling: Filling,
   progress: Progress,
 ): Promise<void> {
-  if (work.stagedReadModels.length === 0) return;
-  const parts = splitPages(ranges);
+  if (filling.tables.length === 0) return;
+  const parts = splitPages(ranges.read());
   const threads = Math.min(availableParallelism(), MAX_THREADS);
-  const filling: Filling = { tables: work.stagedReadModels.map(({ table }) => table), claims };
   await Promise.all(
     Array.from({ length: threads }, async () => {
       const worker = startThread('rebuild-worker.js', filling);
@@ -222,7 +215,7 @@ async function fillRows(
   );
 }
 
-function startThread(module: string, workerData?: Filling): Worker {
+function startThread(module: string, workerData: Filling): Worker {
   return new Worker(new URL(module, import.meta.url), {
     workerData,
     resourceLimits: { maxYoungGenerationSizeMb: YOUNG_MB },

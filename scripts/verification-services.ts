@@ -7,7 +7,6 @@ import { connectFirst } from '#database/first-connection.js';
 import { createDataSource, getPool } from '#database/data-source.js';
 import { MasterKeys } from '#database/master-keys.js';
 import { openEventStore } from '#event-store/port/engine.js';
-import { shareLogReads } from '#event-store/log/shared-log-reads.js';
 import type { EventStore } from '#event-store/port/event-store.js';
 import { PersonalKeys } from '#event-store/personal-keys/personal-keys.js';
 import { ReadModels } from '#event-store/read-models/read-models.js';
@@ -51,9 +50,8 @@ export async function withVerification<R>(
     if (isMainThread) await retryLostConnections(() => store.onModuleInit());
     const rows = new ReadModels(pool, store, keys);
     const verification = new Verification(pool, store, rows, keys, readModels);
-    const log = store.readModelsMayLag ? shareLogReads(store) : store;
-    const strays = new OrphanedStreams(pool, log, rows, readModels);
-    return await work({ config, pool, store: log, keys, verification, strays });
+    const strays = new OrphanedStreams(pool, store, rows, readModels);
+    return await work({ config, pool, store, keys, verification, strays });
   } finally {
     masterKeys.onModuleDestroy();
     await store.onApplicationShutdown();

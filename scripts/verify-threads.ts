@@ -1,7 +1,8 @@
 import { once } from 'node:events';
 import { availableParallelism } from 'node:os';
 import { setFlagsFromString } from 'node:v8';
-import { Worker } from 'node:worker_threads';
+import { MessageChannel, Worker } from 'node:worker_threads';
+import type { PageTask, SliceTask, Task } from './verify-worker.js';
 
 const MAX_THREADS = 8;
 /** Nearly everything that a slice allocates is soon garbage; with the usual 16 MB it would be copied over and over. */
@@ -12,7 +13,8 @@ setFlagsFromString('--no-parallel-scavenge');
 // Objects that outlive a young generation are garbage as well; uncollected they would take several times the memory.
 setFlagsFromString('--heap-growing-percent=100');
 
-type Thread = { worker: Worker; ended: Promise<unknown> };
+/** @property early rejects when the thread ends */
+export type Thread = { worker: Worker; ended: Promise<unknown>; early: Promise<never> };
 
 /**
  * Hashing and projecting are CPU-bound. The main thread does its share; the others start when this is imported, before
@@ -25,8 +27,24 @@ export const threads: readonly Thread[] = Array.from(
       resourceLimits: { maxYoungGenerationSizeMb: YOUNG_MB },
     });
     const ended = once(worker, 'exit');
+    const early = ended.then(() => {
+      throw new Error('a thread ended early');
+    });
     // Reported by whoever waits for a result; before that, this process finds the same error itself.
-    ended.catch(() => undefined);
-    return { worker, ended };
+    early.catch(() => undefined);
+    return { worker, ended, early };
   },
 );
+
+/** Lets a thread do a task. */
+export async function runInThread<R>(
+  { worker, early }: Thread,
+  task: Omit<SliceTask, 'resultPort'> | Omit<PageTask, 'resultPort'>,
+): Promise<R> {
+  const { port1, port2 } = new MessageChannel();
+  const result = once(port1, 'message');
+  worker.postMessage({ ...task, resultPort: port2 } satisfies Task, [port2]);
+  const [value] = (await Promise.race([result, early])) as [R];
+  port1.close();
+  return value;
+}

@@ -1,15 +1,16 @@
 // First, so that they start before the rest is loaded.
-import { threads } from './verify-threads.js';
-import { once } from 'node:events';
+import { runInThread, threads } from './verify-threads.js';
 import { parseArgs } from 'node:util';
-import { MessageChannel } from 'node:worker_threads';
 import type pg from 'pg';
 import { ConfigError } from '#kernel/config-error.js';
 import { readModels } from '../apps/read-models.js';
-import { HistoryVerification } from '#history/history-verification.service.js';
+import {
+  HistoryVerification,
+  type VerifiedHistory,
+} from '#history/history-verification.service.js';
 import { StatisticsVerification } from '#statistics/statistics-verification.service.js';
 import type {
-  IdRange,
+  Slice,
   Verification,
   VerificationResult,
 } from '#event-store/verification/verification.js';
@@ -18,7 +19,7 @@ import { Progress } from './progress.js';
 import { runScript } from './run-script.js';
 import { withVerification } from './verification-services.js';
 import { verifyCheckpoints } from './verify-checkpoints.js';
-import type { Task } from './verify-worker.js';
+import { verifyLog, type VerifiedLog } from './verify-log.js';
 
 const USAGE = 'Usage: npm run verify [-- --repair] [--checkpoints DIR [--key KEY]]';
 /** Limits the memory of differences already printed: one that is found in two ways is printed once. */
@@ -66,12 +67,16 @@ runScript(async () => {
       'events compared',
       await retryLostConnections(() => countEvents(pool)),
     );
+    const log = store.readModelsMayLag
+      ? await verifyLog(services, repair, (rows, historyEvents) => {
+          add(rows);
+          progress.add(rows.events + historyEvents);
+        })
+      : null;
     const [{ events, errors }, strays] = await Promise.all([
-      retryLostConnections(() =>
-        new HistoryVerification(pool, store).verify((count) => progress.add(count)),
-      ),
+      log?.history ?? verifyHistory(pool, progress),
       retryLostConnections(() => services.strays.find(repair)),
-      verifySlices({ verification, slices: listSlices(pool), repair }, (verified) => {
+      verifySlices({ verification, slices: listSlices(pool, log), repair }, (verified) => {
         add(verified);
         progress.add(verified.events);
       }),
@@ -135,28 +140,36 @@ async function countEvents(pool: pg.Pool): Promise<number> {
   return rows[0]?.n ?? 0;
 }
 
-/** Lists slices by ranges of ids. Ids are dense, so each holds about as many read models. */
-async function* listSlices(pool: pg.Pool): AsyncGenerator<IdRange> {
+/** Compares the table of the history with a log in the same database. */
+function verifyHistory(pool: pg.Pool, progress: Progress): Promise<VerifiedHistory> {
+  return retryLostConnections(async () => {
+    const verification = await HistoryVerification.begin(pool);
+    return verification.verifyInPlace((count) => progress.add(count));
+  });
+}
+
+/** Lists the rows of all read models, except those that were found right in the log. */
+async function* listSlices(pool: pg.Pool, log: VerifiedLog | null): AsyncGenerator<Slice> {
   for (const { table } of readModels) {
-    for (let from = 0; ;) {
-      const [next] = await retryLostConnections(async () => {
-        const { rows } = await pool.query<{ last: number | null }>(
-          `select max(id) as last from
-             (select id from ${table} where id >= $1 order by id limit ${BATCH_SIZE}) r`,
-          [from],
-        );
-        return rows;
-      });
-      if (!next?.last) break;
-      yield { table, from, to: next.last };
-      from = next.last + 1;
+    for (let after = 0; ;) {
+      const { rows } = await retryLostConnections(() =>
+        pool.query<{ id: number }>(
+          `select id from ${table} where id > $1 order by id limit ${BATCH_SIZE}`,
+          [after],
+        ),
+      );
+      const last = rows.at(-1);
+      if (!last) break;
+      const ids = rows.flatMap(({ id }) => (log?.isVerified(table, id) ? [] : [id]));
+      if (ids.length > 0) yield { table, ids };
+      after = last.id;
     }
   }
 }
 
 type Work = {
   verification: Verification;
-  slices: AsyncGenerator<IdRange>;
+  slices: AsyncGenerator<Slice>;
   repair: boolean;
 };
 
@@ -164,30 +177,19 @@ async function verifySlices(
   { verification, slices, repair }: Work,
   add: (verified: VerificationResult) => void,
 ): Promise<void> {
-  const oneByOne = async (verify: (slice: IdRange) => Promise<VerificationResult>) => {
+  const oneByOne = async (verify: (slice: Slice) => Promise<VerificationResult>) => {
     for await (const slice of slices) add(await verify(slice));
   };
-  const several = (verify: (slice: IdRange) => Promise<VerificationResult>) =>
+  const several = (verify: (slice: Slice) => Promise<VerificationResult>) =>
     Promise.all(Array.from({ length: SLICES_OF_THREAD }, () => oneByOne(verify)));
   await Promise.all([
-    several((slice) => retryLostConnections(() => verification.verifyRange(slice, repair))),
-    ...threads.map(async ({ worker, ended }) => {
-      const early = ended.then(() => {
-        throw new Error('a thread ended early');
-      });
-      early.catch(() => undefined);
+    several((slice) => retryLostConnections(() => verification.verifySlice(slice, repair))),
+    ...threads.map(async (thread) => {
       try {
-        await several(async (slice) => {
-          const { port1, port2 } = new MessageChannel();
-          const result = once(port1, 'message');
-          worker.postMessage({ ...slice, repair, resultPort: port2 } satisfies Task, [port2]);
-          const [verified] = (await Promise.race([result, early])) as [VerificationResult];
-          port1.close();
-          return verified;
-        });
+        await several((slice) => runInThread(thread, { slice, repair }));
       } finally {
-        worker.postMessage(null);
-        await ended;
+        thread.worker.postMessage(null);
+        await thread.ended;
       }
     }),
   ]);

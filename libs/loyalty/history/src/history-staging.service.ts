@@ -16,7 +16,7 @@ import {
   type HistoryProgress,
 } from './history-table.service.js';
 
-const PAGE = { fill: 5_000, catchUp: 1_000 };
+const PAGE = 1_000;
 const COMPARE_BATCH_SIZE = 50_000;
 /** Limits the output: a table that has nothing to do with the log need not be described row by row. */
 const MAX_DIFFERENCES = 10_000;
@@ -72,6 +72,9 @@ type Pair = {
 /** Rebuilds the table of the history from the log, in a staging table. */
 export class HistoryStagingBuilder implements LogTable {
   readonly table = TABLE;
+  private readonly inherited = new Map<string, InheritedFields>();
+  private end = NO_ENTRIES;
+  private written: Promise<unknown> = Promise.resolve();
 
   constructor(
     /** Connected as the tables' owner, with STAGING as its search path, so that `history` is the staging table. */
@@ -88,32 +91,26 @@ export class HistoryStagingBuilder implements LogTable {
   }
 
   /**
-   * Fills a staging table without indexes, from the whole log. The inherited fields of each stream are kept in
-   * memory meanwhile, about 200 bytes for each.
-   * @param onEvents gets every page, in the order of the log
+   * Adds the next page of the log to a staging table without indexes. The inherited fields of each stream are kept in
+   * memory from the first page on, about 200 bytes for each.
    */
-  async fill(onEvents: (events: StoredEvent[]) => void): Promise<void> {
-    const inherited = new Map<string, InheritedFields>();
-    let end = NO_ENTRIES;
-    let written: Promise<unknown> = Promise.resolve();
-    for (let ahead = this.read(BEGINNING, PAGE.fill); ;) {
-      const events = await ahead;
-      const last = events.at(-1);
-      if (!last) break;
-      // The server reads the next page while this one is prepared and the one before it is written.
-      ahead = this.read(last.position, PAGE.fill);
-      ahead.catch(() => undefined);
-      onEvents(events);
-      const entries = refuseUnknownTypes(() => createEntries(events, this.types, end, inherited));
-      for (const { stream, customerId, cardId, balance } of entries) {
-        inherited.set(stream, { customerId, cardId, balance });
-      }
-      end = entries.at(-1) ?? end;
-      await written;
-      written = this.insert(entries);
-      written.catch(() => undefined);
+  async add(events: StoredEvent[]): Promise<void> {
+    const entries = refuseUnknownTypes(() =>
+      createEntries(events, this.types, this.end, this.inherited),
+    );
+    for (const { stream, customerId, cardId, balance } of entries) {
+      this.inherited.set(stream, { customerId, cardId, balance });
     }
-    await written;
+    this.end = entries.at(-1) ?? this.end;
+    // It is written while the caller reads the next page and this one is prepared.
+    await this.written;
+    this.written = this.insert(entries);
+    this.written.catch(() => undefined);
+  }
+
+  /** Waits until all added pages are written. */
+  async flush(): Promise<void> {
+    await this.written;
   }
 
   /** Catches up to the end of the log, from the end of the staging table. */
@@ -121,8 +118,8 @@ export class HistoryStagingBuilder implements LogTable {
     let { position, end } = await this.getProgress();
     for (let full = true; full;) {
       const events = await (patient
-        ? this.read(position, PAGE.catchUp)
-        : this.eventStore.readAll(position, PAGE.catchUp));
+        ? retryUntilAvailable(() => this.eventStore.readAll(position, PAGE))
+        : this.eventStore.readAll(position, PAGE));
       const last = events.at(-1);
       if (!last) return;
       const entries = await createEntriesAfter(this.client, events, this.types, end).catch(
@@ -131,7 +128,7 @@ export class HistoryStagingBuilder implements LogTable {
       await this.insert(entries);
       position = last.position;
       end = entries.at(-1) ?? end;
-      full = events.length === PAGE.catchUp;
+      full = events.length === PAGE;
     }
   }
 
@@ -166,10 +163,6 @@ export class HistoryStagingBuilder implements LogTable {
    */
   async takeOver(): Promise<void> {
     await this.client.query(MOVE, [HISTORY_SUBSCRIPTION]);
-  }
-
-  private read(after: HistoryProgress['position'], limit: number): Promise<StoredEvent[]> {
-    return retryUntilAvailable(() => this.eventStore.readAll(after, limit));
   }
 
   private insert(entries: HistoryEntry[]): Promise<unknown> {

@@ -1,5 +1,5 @@
 import { Pool } from 'pg';
-import { BEGINNING, type EventStore, type EventTime } from '#event-store/port/event-store.js';
+import { BEGINNING, type StoredEvent } from '#event-store/port/event-store.js';
 import {
   formatPosition,
   isAfter,
@@ -95,37 +95,81 @@ export type VerifiedHistory = {
  * there once, in the order of the log. What an entry says about its event beyond that is compared by a rebuild.
  */
 export class HistoryVerification {
-  constructor(
+  private readonly verified: VerifiedHistory = { events: 0, errors: [] };
+  private latest = 0;
+
+  private constructor(
     private readonly pool: Pool,
-    private readonly eventStore: EventStore,
+    private readonly until: Position,
+    private readonly last: number,
   ) {}
 
-  /** @param onEvents gets the number of events of each page that has been compared */
-  async verify(onEvents: (count: number) => void): Promise<VerifiedHistory> {
-    const { rows } = await this.pool.query<{ position: string; last: number }>(PROGRESS, [
+  /** Begins a verification, of what the table has now. */
+  static async begin(pool: Pool): Promise<HistoryVerification> {
+    const { rows } = await pool.query<{ position: string; last: number }>(PROGRESS, [
       HISTORY_SUBSCRIPTION,
     ]);
     const [progress] = rows;
     const until = progress ? parsePosition(progress.position) : BEGINNING;
-    const pages = this.eventStore.readModelsMayLag
-      ? this.compareReadPages(until, progress?.last ?? -1)
-      : this.comparePagesInPlace(until, progress?.last ?? -1);
-    const verified: VerifiedHistory = { events: 0, errors: [] };
-    for await (const { events, differences } of pages) {
-      verified.events += events;
-      onEvents(events);
-      verified.errors.push(...differences.map(describeDifference));
-      if (verified.errors.length >= MAX_ERRORS) {
-        verified.errors.push(
-          `history: what comes after number ${verified.events - 1} is not compared: too much differs`,
-        );
-        break;
-      }
-    }
-    return verified;
+    return new HistoryVerification(pool, until, progress?.last ?? -1);
   }
 
-  private async *comparePagesInPlace(until: Position, last: number): AsyncIterable<Page> {
+  /**
+   * Compares the whole table with a log in the same database.
+   * @param onEvents gets the number of events of each page that has been compared
+   */
+  async verifyInPlace(onEvents: (count: number) => void): Promise<VerifiedHistory> {
+    for await (const { events, differences } of this.comparePagesInPlace()) {
+      onEvents(events);
+      this.accept(events, differences);
+      if (this.isOver) break;
+    }
+    return this.verified;
+  }
+
+  /**
+   * Compares the next page of a log in another database: `end` compares the rest of the table.
+   * @returns the number of events that the table must have
+   */
+  async add(page: StoredEvent[]): Promise<number> {
+    const events = page.filter(({ position }) => !isAfter(position, this.until));
+    if (events.length === 0 || this.isOver) return 0;
+    let { latest } = this;
+    const times = events.map(
+      ({ meta }) => (latest = Math.max(latest, Date.parse(meta.recordedAt))),
+    );
+    const first = this.verified.events;
+    this.accept(
+      events.length,
+      await this.findDifferences(first, first + events.length - 1, events, times),
+    );
+    this.latest = latest;
+    return events.length;
+  }
+
+  /** Ends the comparison of the pages. */
+  async end(): Promise<VerifiedHistory> {
+    const { events } = this.verified;
+    if (!this.isOver && events <= this.last)
+      this.accept(0, await this.findDifferences(events, this.last, [], []));
+    return this.verified;
+  }
+
+  private accept(events: number, differences: RowDifference[]): void {
+    this.verified.events += events;
+    this.verified.errors.push(...differences.map(describeDifference));
+    if (!this.isOver) return;
+    this.verified.errors.push(
+      `history: what comes after number ${this.verified.events - 1} is not compared: too much differs`,
+    );
+  }
+
+  private get isOver(): boolean {
+    return this.verified.errors.length >= MAX_ERRORS;
+  }
+
+  private async *comparePagesInPlace(): AsyncIterable<Page> {
+    const { until, last } = this;
     let [first, after, latest] = [0, BEGINNING, '-infinity'];
     for (;;) {
       const bounds = [after, until].flatMap(({ commit, prepare }) => [`${commit}`, `${prepare}`]);
@@ -158,35 +202,12 @@ export class HistoryVerification {
     return rows;
   }
 
-  private async *compareReadPages(until: Position, last: number): AsyncIterable<Page> {
-    let [first, latest] = [0, 0];
-    for (let ahead = this.eventStore.readMoments(BEGINNING, PAGE); ;) {
-      const page = await ahead;
-      const end = page.at(-1);
-      const covered = page.filter(({ position }) => !isAfter(position, until));
-      const isEnd = !end || covered.length < page.length;
-      // The server reads the next page while this one is compared.
-      if (!isEnd) ahead = this.eventStore.readMoments(end.position, PAGE);
-      ahead.catch(() => undefined);
-      const times = covered.map(({ recordedAt }) => (latest = Math.max(latest, recordedAt)));
-      const next = first + covered.length;
-      const to = isEnd ? Math.max(next - 1, last) : next - 1;
-      yield {
-        events: covered.length,
-        differences: await this.findDifferences(first, to, covered, times),
-      };
-      if (isEnd) return;
-      first = next;
-    }
-  }
-
   private async findDifferences(
     from: number,
     to: number,
-    events: EventTime[],
+    events: StoredEvent[],
     latest: number[],
   ): Promise<RowDifference[]> {
-    if (to < from) return [];
     const { rows } = await this.pool.query<RowDifference>({
       name: 'history_differences',
       text: PARAMETER_DIFFERENCES,
@@ -197,7 +218,7 @@ export class HistoryVerification {
         events.map(({ stream }) => stream),
         events.map(({ revision }) => revision),
         events.map(({ position }) => formatPosition(position)),
-        events.map(({ recordedAt }) => new Date(recordedAt).toISOString()),
+        events.map(({ meta }) => meta.recordedAt),
         latest.map((time) => new Date(time).toISOString()),
       ],
     });

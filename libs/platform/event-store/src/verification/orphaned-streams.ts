@@ -1,6 +1,6 @@
 import { setTimeout as wait } from 'node:timers/promises';
 import type { Pool } from 'pg';
-import { BEGINNING, type EventStore } from '../port/event-store.js';
+import type { EventStore, StoredEvent } from '../port/event-store.js';
 import { toStreamName, type ReadModels, type AnyReadModel } from '../read-models/read-models.js';
 import { NAMED_IN_INTENTS, type VerificationResult } from './verification.js';
 
@@ -49,6 +49,8 @@ const selectWithoutRow = (page: string, allReadModels: AnyReadModel[]): string =
 /** Finds streams without a read model, and heads and claims of streams that do not exist. */
 export class OrphanedStreams {
   private readonly aggregates: Map<string, AnyReadModel>;
+  private readonly differences = new Set<string>();
+  private repaired = 0;
 
   constructor(
     private readonly pool: Pool,
@@ -62,57 +64,47 @@ export class OrphanedStreams {
   }
 
   /**
-   * Finds them.
+   * Finds those whose first event is on a page of the log. Only for a log that is not in the database, of which each page
+   * has to be given.
+   * @param repair whether to write the missing read models
+   */
+  async add(events: StoredEvent[], repair: boolean): Promise<void> {
+    const newStreams = events.flatMap(({ stream, revision }) => (revision === 0 ? [stream] : []));
+    await this.reportStreams(await this.findStillWithoutRow(newStreams), repair);
+  }
+
+  /**
+   * Finds those that the database names, and returns all that were found.
    * @param repair whether to write the missing read models
    */
   async find(repair: boolean): Promise<Pick<VerificationResult, 'differences' | 'repaired'>> {
+    const { readModelsMayLag } = this.eventStore;
     // A stream has a name in its events and in its head.
-    const differences = new Set<string>();
-    let repaired = 0;
-    for await (const { streams, source } of this.readStreamsWithoutRow()) {
-      for (const stream of source === 'claims' ? await this.findStillClaimed(streams) : streams) {
-        const readModel = this.findReadModel(stream);
-        if (readModel === undefined || !Number.isSafeInteger(parseId(stream)))
-          differences.add(`${stream}: no aggregate with that name`);
-        else if (source === 'claims')
-          differences.add(`${stream}: claims of a record that does not exist`);
-        else {
-          differences.add(`${stream}: the read model is missing`);
-          if (repair && (await this.readModels.catchUp(readModel, parseId(stream)))) repaired++;
-        }
+    for (const query of readModelsMayLag ? [] : [STREAMS_OF_EVENTS, STREAMS_OF_HEADS]) {
+      for await (const streams of this.readPages(query)) await this.reportStreams(streams, repair);
+    }
+    for await (const page of this.readPages(STREAMS_OF_CLAIMS)) {
+      const streams = readModelsMayLag ? await this.findStillWithoutRow(page) : page;
+      for (const stream of await this.findStillClaimed(streams)) {
+        this.differences.add(
+          this.isOfReadModel(stream)
+            ? `${stream}: claims of a record that does not exist`
+            : `${stream}: no aggregate with that name`,
+        );
       }
     }
-    return { differences: [...differences], repaired };
+    return { differences: [...this.differences], repaired: this.repaired };
   }
 
-  /** Reads them in pages. A stream that is named in several places comes more than once. */
-  private async *readStreamsWithoutRow(): AsyncIterable<{
-    streams: string[];
-    source: 'history' | 'claims';
-  }> {
-    const { readModelsMayLag } = this.eventStore;
-    if (readModelsMayLag) {
-      for (let after = BEGINNING; ;) {
-        const page = await this.eventStore.readAll(after, PAGE);
-        const last = page.at(-1);
-        if (!last) break;
-        const newStreams = page.filter(({ revision }) => revision === 0);
-        yield {
-          streams: await this.findStillWithoutRow(newStreams.map(({ stream }) => stream)),
-          source: 'history',
-        };
-        after = last.position;
+  private async reportStreams(streams: string[], repair: boolean): Promise<void> {
+    for (const stream of streams) {
+      const readModel = this.findReadModel(stream);
+      if (!readModel || !this.isOfReadModel(stream)) {
+        this.differences.add(`${stream}: no aggregate with that name`);
+        continue;
       }
-    } else {
-      for (const query of [STREAMS_OF_EVENTS, STREAMS_OF_HEADS]) {
-        for await (const streams of this.readPages(query)) yield { streams, source: 'history' };
-      }
-    }
-    for await (const streams of this.readPages(STREAMS_OF_CLAIMS)) {
-      yield {
-        streams: readModelsMayLag ? await this.findStillWithoutRow(streams) : streams,
-        source: 'claims',
-      };
+      this.differences.add(`${stream}: the read model is missing`);
+      if (repair && (await this.readModels.catchUp(readModel, parseId(stream)))) this.repaired++;
     }
   }
 
@@ -163,6 +155,10 @@ export class OrphanedStreams {
       for (const { id } of result.rows) existing.add(toStreamName(aggregate, id));
     }
     return streams.filter((stream) => !existing.has(stream));
+  }
+
+  private isOfReadModel(stream: string): boolean {
+    return this.findReadModel(stream) !== undefined && Number.isSafeInteger(parseId(stream));
   }
 
   private findReadModel(stream: string): AnyReadModel | undefined {

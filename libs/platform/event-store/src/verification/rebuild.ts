@@ -75,7 +75,7 @@ export class Rebuild {
   private readonly diff: StagingDiff;
   /** Read models that have staging tables: claims depend on the state of the streams that claim something. */
   readonly stagedReadModels: AnyReadModel[];
-  /** The streams to project. The catch-up brings what is appended after they are listed. */
+  /** The streams to project, if all are in PostgreSQL. The catch-up brings what is appended after they are listed. */
   readonly streamRanges: StreamRanges;
   private position: Position = BEGINNING;
   private touchedStreams = new Set<string>();
@@ -98,7 +98,7 @@ export class Rebuild {
           (readModel) => readModel.getClaimChanges || plan.readModels.includes(readModel),
         )
       : plan.readModels;
-    this.streamRanges = new StreamRanges(client, eventStore, this.stagedReadModels);
+    this.streamRanges = new StreamRanges(client, this.stagedReadModels);
   }
 
   /**
@@ -188,8 +188,8 @@ export class Rebuild {
       const readModel = this.plan.readModels.find(({ table }) => table === difference.table);
       if (readModel && difference.isMoving) {
         const id = parseId(difference.stream);
-        const slice = { table: readModel.table, from: id, to: id };
-        const { streams, differences: remaining } = await this.verification.verifyRange(
+        const slice = { table: readModel.table, ids: [id] };
+        const { streams, differences: remaining } = await this.verification.verifySlice(
           slice,
           false,
         );

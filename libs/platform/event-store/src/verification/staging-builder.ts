@@ -19,6 +19,11 @@ import {
 
 const WRITE_BATCH_SIZE = 500;
 const PAGE = 1_000;
+/**
+ * Replays of the streams that the log came to last, some KiB each. When there are more, all but half as many are
+ * written: those must be more than the streams of one command, whose claims get the revision at its end.
+ */
+const MAX_OPEN_REPLAYS = 20_000;
 
 const WRITE_CLAIMS = `
   insert into ${STAGING}.claims (account_id, kind, value, stream_id, revision)
@@ -32,11 +37,17 @@ const RELEASE_CLAIMS = `
   delete from ${STAGING}.claims c
   using jsonb_to_recordset($1::jsonb) as x(a bigint, k text, v text, s text)
   where c.account_id = x.a and c.kind = x.k and c.value = decode(x.v, 'hex') and c.stream_id = x.s`;
+/** Those that are still erased when their replay is written are inserted again. */
+const RESUME_ERASED = `
+  delete from ${STAGING}.erased where stream_id = any ($1) returning stream_id`;
 const INSERT_ERASED = `
   insert into ${STAGING}.erased (stream_id) select unnest($1::text[]) on conflict do nothing`;
 
 /** Fills the staging tables of read models and claims, by projecting streams as commands do. */
 export class StagingBuilder {
+  /** By stream, the least recently used first. */
+  private readonly openReplays = new Map<string, StreamReplay>();
+
   constructor(
     /**
      * A client of the tables' owner, with STAGING as its search path, so that `es.write_read_models` writes the staging
@@ -47,6 +58,7 @@ export class StagingBuilder {
     private readonly keys: PersonalKeys,
     private readonly allReadModels: AnyReadModel[],
     private readonly withClaims: boolean,
+    private readonly maxOpenReplays = MAX_OPEN_REPLAYS,
   ) {}
 
   /**
@@ -83,6 +95,34 @@ export class StagingBuilder {
   }
 
   /**
+   * Projects the next page of the log, from its beginning on. Keeps the streams in memory, and writes those that nothing
+   * has happened to for long: `flush` writes the rest.
+   * @returns the number of events that belong to a read model
+   * @throws an Error that names the stream that cannot be projected
+   */
+  async add(events: StoredEvent[]): Promise<number> {
+    const applied = await this.replay(events, this.openReplays);
+    const excess = this.openReplays.size - this.maxOpenReplays;
+    if (excess > 0) await this.close(excess + this.maxOpenReplays / 2);
+    return applied;
+  }
+
+  /** Writes what `add` keeps in memory. */
+  async flush(): Promise<void> {
+    await this.close(this.openReplays.size);
+  }
+
+  /** Writes replays, the least recently used first. */
+  private async close(count: number): Promise<void> {
+    const oldest = [...this.openReplays.values()].slice(0, count);
+    for (let i = 0; i < oldest.length; i += WRITE_BATCH_SIZE) {
+      const some = oldest.slice(i, i + WRITE_BATCH_SIZE);
+      await this.write(some);
+      for (const { stream } of some) this.openReplays.delete(stream);
+    }
+  }
+
+  /**
    * Applies the log to the staging tables, up to its end or up to a head.
    * @param touchedStreams receives the streams of the events
    * @returns the position to continue from
@@ -96,26 +136,38 @@ export class StagingBuilder {
       const events = page.length < PAGE ? page : keepWholeCommands(page);
       const last = events.at(-1);
       if (!last) return position;
-      await this.applyEvents(events, touchedStreams);
+      for (const { stream } of events) touchedStreams.add(stream);
+      const replays = new Map<string, StreamReplay>();
+      await this.replay(events, replays);
+      await this.write([...replays.values()]);
       position = last.position;
       if (page.length < PAGE) return position;
     }
   }
 
-  private async applyEvents(events: StoredEvent[], touchedStreams: Set<string>): Promise<void> {
-    const byStream = new Map<string, StreamReplay>();
-    const opened = await openForReplay(this.keys, events);
-    for (const { stream } of events) {
-      touchedStreams.add(stream);
-      const newReplay = byStream.has(stream) ? undefined : this.createReplay(stream);
-      if (newReplay) byStream.set(stream, newReplay);
+  /**
+   * Applies a page of the log to replays, and resumes those of other streams from the staging tables.
+   * @param replays by stream, the least recently used first
+   * @returns the number of events that belong to a read model
+   */
+  private async replay(events: StoredEvent[], replays: Map<string, StreamReplay>): Promise<number> {
+    const resumed = new Map<string, StreamReplay>();
+    const own = events.filter(({ stream }) => {
+      if (replays.has(stream) || resumed.has(stream)) return true;
+      const newReplay = this.createReplay(stream);
+      if (newReplay) resumed.set(stream, newReplay);
+      return newReplay !== undefined;
+    });
+    await this.resume([...resumed.values()]);
+    for (const event of await openForReplay(this.keys, own)) {
+      const { stream } = event.stored;
+      const replay = replays.get(stream) ?? resumed.get(stream);
+      if (!replay) throw new Error(`${stream} has no replay`);
+      this.apply(replay, event);
+      replays.delete(stream);
+      replays.set(stream, replay);
     }
-    await this.resume([...byStream.values()]);
-    for (const event of opened) {
-      const replay = byStream.get(event.stored.stream);
-      if (replay) this.apply(replay, event);
-    }
-    await this.write([...byStream.values()]);
+    return own.length;
   }
 
   private apply(replay: StreamReplay, event: ReplayedEvent): void {
@@ -155,6 +207,12 @@ export class StagingBuilder {
         if (one) Object.assign(one, { head: { revision, hash: hash.toString('hex') }, state });
       }
     }
+    if (!this.withClaims || all.length === 0) return;
+    const { rows } = await this.client.query<{ stream_id: string }>(RESUME_ERASED, [
+      all.map(({ stream }) => stream),
+    ]);
+    const erased = new Set(rows.map(({ stream_id }) => stream_id));
+    for (const one of all) if (erased.has(one.stream)) one.isErased = true;
   }
 
   private async write(all: StreamReplay[]): Promise<void> {

@@ -25,8 +25,8 @@ export const NAMED_IN_INTENTS = `
 const HEAD_OF_EACH = `left join lateral (
          select revision, hash from es.streams where stream_id = r.stream offset 0) s on true`;
 
-/** A range of ids of one read model, both ends inclusive. */
-export type IdRange = { table: string; from: number; to: number };
+/** Some rows of one read model. */
+export type Slice = { table: string; ids: number[] };
 
 export type VerificationResult = {
   streams: number;
@@ -57,7 +57,7 @@ type Row = {
 };
 
 /** A read model and the replay of its stream. */
-type RowReplay = {
+export type RowReplay = {
   row: Row;
   /** The state and claims after the read model's last event. */
   replay: StreamReplay;
@@ -84,13 +84,12 @@ export class Verification {
   }
 
   /**
-   * Verifies the read models of a range.
+   * Verifies the read models of a slice.
    * @param repair whether to replace each read model that does not match its events
    */
-  async verifyRange({ table, from, to }: IdRange, repair: boolean): Promise<VerificationResult> {
+  async verifySlice({ table, ids }: Slice, repair: boolean): Promise<VerificationResult> {
     const readModel = this.tables.get(table);
     if (!readModel) throw new Error(`${table} is not a read model`);
-    const rows = await this.readRows(readModel, from, to);
     const result: VerificationResult = {
       streams: 0,
       events: 0,
@@ -98,7 +97,7 @@ export class Verification {
       outdated: 0,
       repaired: 0,
     };
-    const byStream = new Map(rows.map((row) => createRowReplay(readModel, row)));
+    const byStream = await this.readReplays(readModel, ids);
     const ranges = [...byStream].map(([stream, { row }]) => ({
       stream,
       to: Math.max(row.revision, row.head_revision ?? 0),
@@ -106,21 +105,33 @@ export class Verification {
     for await (const events of readStreamsForReplay(this.eventStore, this.keys, ranges)) {
       result.events += events.length;
       for (const event of events) {
-        const error = this.apply(event, byStream.get(event.stored.stream));
+        const rowReplay = byStream.get(event.stored.stream);
+        const error = rowReplay && this.apply(event, rowReplay);
         if (error !== undefined) result.differences.push(error);
       }
     }
     const wrongRows: Row[] = [];
     for (const [stream, rowReplay] of byStream) {
       result.streams++;
-      if (rowReplay.row.projection_version !== readModel.aggregate.projectionVersion)
-        result.outdated++;
-      const differences = this.findRowDifferences(readModel, stream, rowReplay);
+      if (isOutdated(rowReplay)) result.outdated++;
+      const differences = this.findRowDifferences(stream, rowReplay);
       result.differences.push(...differences, ...this.findClaimDifferences(stream, rowReplay));
       if (differences.length > 0) wrongRows.push(rowReplay.row);
     }
     if (repair) for (const row of wrongRows) result.repaired += await this.repair(readModel, row);
     return result;
+  }
+
+  /** Reads read models to compare them with the replays of their streams. @returns them by stream */
+  async readReplays(readModel: AnyReadModel, ids: number[]): Promise<Map<string, RowReplay>> {
+    const rows = await this.readRows(readModel, ids);
+    return new Map(rows.map((row) => createRowReplay(readModel, row)));
+  }
+
+  /** Tells whether a read model is what its stream says. Call it after the read model's last event. */
+  isRight(stream: string, rowReplay: RowReplay): boolean {
+    const differences = this.findRowDifferences(stream, rowReplay);
+    return differences.length === 0 && this.findClaimDifferences(stream, rowReplay).length === 0;
   }
 
   /**
@@ -156,11 +167,7 @@ export class Verification {
    * Reads read models with everything that PostgreSQL writes in the same transaction. With EventStoreDB the heads would
    * be of another moment.
    */
-  private async readRows(
-    { aggregate, table }: AnyReadModel,
-    from: number,
-    to: number,
-  ): Promise<Row[]> {
+  private async readRows({ aggregate, table }: AnyReadModel, ids: number[]): Promise<Row[]> {
     const hasHeads = !this.eventStore.readModelsMayLag;
     const { rows } = await this.pool.query<Row>(
       `select r.id, r.account_id, r.revision, r.hash, r.projection_version, r.state,
@@ -170,17 +177,17 @@ export class Verification {
          (select string_agg(c.account_id || ' ' || c.kind || ' ' || encode(c.value, 'hex'), ',')
           from es.claims c where c.stream_id = r.stream) as claims,
          r.stream in (${NAMED_IN_INTENTS}) as pending
-       from (select *, $3 || '-' || id as stream from ${table} where id between $1 and $2) r
+       from (select *, $2 || '-' || id as stream from ${table} where id = any ($1)) r
        ${hasHeads ? HEAD_OF_EACH : ''}
        order by r.id`,
-      [from, to, aggregate.name],
+      [ids, aggregate.name],
     );
     return rows;
   }
 
   /** Applies an event up to the row's revision, and only checks the later ones. @returns why the stream is broken */
-  private apply(event: ReplayedEvent, rowReplay: RowReplay | undefined): string | undefined {
-    if (!rowReplay || rowReplay.isBroken) return undefined;
+  apply(event: ReplayedEvent, rowReplay: RowReplay): string | undefined {
+    if (rowReplay.isBroken) return undefined;
     const { stored } = event;
     const { row, replay, last } = rowReplay;
     const error =
@@ -195,12 +202,10 @@ export class Verification {
     return undefined;
   }
 
-  private findRowDifferences(
-    { table, aggregate }: AnyReadModel,
-    stream: string,
-    { row, replay, last: head, isBroken }: RowReplay,
-  ): string[] {
+  private findRowDifferences(stream: string, rowReplay: RowReplay): string[] {
+    const { row, replay, last: head, isBroken } = rowReplay;
     if (isBroken) return [];
+    const { table } = replay.readModel;
     if (!head) return [`${table} ${row.id}: the read model has no stream`];
     const last = Math.max(row.revision, row.head_revision ?? 0, row.last_revision ?? 0);
     if (head.revision < row.revision) {
@@ -216,10 +221,12 @@ export class Verification {
       }
       if (row.revision < last) differences.push(`${stream}: the read model is behind its stream`);
     }
-    const current = row.projection_version === aggregate.projectionVersion;
     if (row.revision === head.revision && row.hash.toString('hex') !== head.hash) {
       differences.push(`${stream}: the read model does not have the hash of its last event`);
-    } else if (current && toCanonicalJson(row.state) !== toCanonicalJson(replay.state)) {
+    } else if (
+      !isOutdated(rowReplay) &&
+      toCanonicalJson(row.state) !== toCanonicalJson(replay.state)
+    ) {
       differences.push(`${stream}: the read model does not match its events`);
     } else if (row.account_id !== replay.state?.accountId) {
       differences.push(`${stream}: the read model belongs to another account`);
@@ -245,6 +252,11 @@ export class Verification {
     }
     return differences;
   }
+}
+
+/** Tells whether a read model is of an older projection version. */
+export function isOutdated({ row, replay: { readModel } }: RowReplay): boolean {
+  return row.projection_version !== readModel.aggregate.projectionVersion;
 }
 
 function createRowReplay(readModel: AnyReadModel, row: Row): [stream: string, RowReplay] {

@@ -1,0 +1,81 @@
+import type { StoredEvent } from '../port/event-store.js';
+import type { PersonalKeys } from '../personal-keys/personal-keys.js';
+import type { AnyReadModel } from '../read-models/read-models.js';
+import { openForReplay } from './stream-replay.js';
+import { isOutdated, type RowReplay, type Slice, type Verification } from './verification.js';
+
+/** Replays in progress, some KiB each. */
+const MAX_OPEN_REPLAYS = 20_000;
+
+/** What a page of the log completed. @property slices the rows that are right */
+export type VerifiedPage = { streams: number; events: number; outdated: number; slices: Slice[] };
+
+/**
+ * Verifies read models while the log is read from its beginning: each up to the revision that its row has when its stream
+ * begins. Leaves to a `Verification` what is not right, and what would take too much memory, since other streams go on
+ * in between.
+ */
+export class LogVerification {
+  /** By stream, the least recently used first. */
+  private readonly openReplays = new Map<string, RowReplay>();
+  private readonly readModels: Map<string, AnyReadModel>;
+
+  constructor(
+    private readonly verification: Verification,
+    private readonly keys: PersonalKeys,
+    allReadModels: AnyReadModel[],
+    private readonly maxOpenReplays = MAX_OPEN_REPLAYS,
+  ) {
+    this.readModels = new Map(allReadModels.map((one) => [one.aggregate.name, one]));
+  }
+
+  /** Verifies the next page of the log. May be repeated when it fails. */
+  async add(events: StoredEvent[]): Promise<VerifiedPage> {
+    for (const [readModel, ids] of this.listNewStreams(events)) {
+      const replays = await this.verification.readReplays(readModel, ids);
+      for (const [stream, rowReplay] of replays) this.openReplays.set(stream, rowReplay);
+    }
+    const own = events.filter(({ stream }) => this.openReplays.has(stream));
+    const page: VerifiedPage = { streams: 0, events: 0, outdated: 0, slices: [] };
+    const verifiedIds = new Map<string, number[]>();
+    for (const event of await openForReplay(this.keys, own)) {
+      const { stream, revision } = event.stored;
+      const rowReplay = this.openReplays.get(stream);
+      if (!rowReplay) continue;
+      this.openReplays.delete(stream);
+      if (this.verification.apply(event, rowReplay) !== undefined) continue;
+      const { row, replay } = rowReplay;
+      if (revision < row.revision) {
+        this.openReplays.set(stream, rowReplay);
+      } else if (this.verification.isRight(stream, rowReplay)) {
+        page.streams++;
+        page.events += row.revision + 1;
+        if (isOutdated(rowReplay)) page.outdated++;
+        addTo(verifiedIds, replay.readModel.table, row.id);
+      }
+    }
+    for (const stream of this.openReplays.keys()) {
+      if (this.openReplays.size <= this.maxOpenReplays) break;
+      this.openReplays.delete(stream);
+    }
+    page.slices = [...verifiedIds].map(([table, ids]) => ({ table, ids }));
+    return page;
+  }
+
+  private listNewStreams(events: StoredEvent[]): Map<AnyReadModel, number[]> {
+    const ids = new Map<AnyReadModel, number[]>();
+    for (const { stream, revision } of events) {
+      const dash = stream.lastIndexOf('-');
+      const readModel = this.readModels.get(stream.slice(0, dash));
+      const id = Number(stream.slice(dash + 1));
+      if (revision === 0 && readModel && Number.isSafeInteger(id)) addTo(ids, readModel, id);
+    }
+    return ids;
+  }
+}
+
+function addTo<K>(lists: Map<K, number[]>, key: K, value: number): void {
+  const list = lists.get(key);
+  if (list) list.push(value);
+  else lists.set(key, [value]);
+}
