@@ -42,9 +42,8 @@ async function measure(stage, { events, rounds }) {
   await fillHistory(stage, url, { ...history, from: 1, to: earlier });
   const pool = new pg.Pool({ connectionString: url });
   const statistics = new StatisticsTable(pool);
-  const [{ time_zone: timeZone }] = await stage.query(url, 'select time_zone from accounts');
-  const recounting = await timed(() => statistics.replace(accountId, timeZone));
-  await stage.query(url, 'insert into statistics_progress (seq) select max(seq) from history');
+  const recounting = await timed(() => statistics.replace(accountId));
+  await stage.query(url, 'update statistics_progress set seq = (select max(seq) from history)');
   await fillHistory(stage, url, { ...history, from: earlier + 1, to: events });
   const counting = await timed(async () => {
     while (await statistics.addNext());

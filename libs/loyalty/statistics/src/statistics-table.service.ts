@@ -1,5 +1,6 @@
 import { Injectable, Optional } from '@nestjs/common';
-import { Pool } from 'pg';
+import { Pool, type PoolClient } from 'pg';
+import { inTransaction } from '#database/connection.js';
 import { OvertakenError } from '#event-store/port/checkpoint.js';
 import { LocalClock } from './local-clock.js';
 import { CustomerVisits, findUserId, IS_VISIT } from './customer-visits.service.js';
@@ -73,26 +74,40 @@ const HOUR_TYPES = [
 const renderHours = (first: number): string =>
   `select x.* from unnest(${HOUR_TYPES.map((type, i) => `$${first + i}::${type}[]`).join(', ')}) as x`;
 
-/** One statement is one transaction: whoever was overtaken writes nothing. */
+/** Whoever changes counts changes this row first, and so waits here until nobody else does. */
+const MOVE_PROGRESS = {
+  name: 'statistics_move_progress',
+  text: `
+    insert into statistics_progress as p (seq) values ($2)
+    on conflict (singleton) do update set seq = excluded.seq where p.seq = $1`,
+};
+
+/** Puts the progress back, never forward: entries of other stores may have to be counted yet. */
+const PUT_BACK_PROGRESS = `
+  insert into statistics_progress as p (seq) values (-1)
+  on conflict (singleton) do update set seq = least(p.seq, $1)`;
+
+/** Finds a store whose counts are no longer those that a step has begun with. */
+const RECOUNTED_STORE = {
+  name: 'statistics_recounted_store',
+  text: `
+    select from unnest($1::bigint[], $2::text[], $3::bigint[]) as x (account_id, time_zone, seq)
+    join statistics_stores s on s.account_id = x.account_id
+    where s.seq <> x.seq or s.time_zone <> x.time_zone
+    limit 1`,
+};
+
 const ADD = {
   name: 'statistics_add',
   text: `
-    with moved as (
-      insert into statistics_progress as p (seq) values ($2)
-      on conflict (singleton) do update set seq = excluded.seq where p.seq = $1
-      returning p.seq
-    ), stores as (
+    with stores as (
       insert into statistics_stores as s (account_id, time_zone, seq)
-      select x.account_id, x.time_zone, $2 from unnest($3::bigint[], $4::text[]) as x (account_id, time_zone)
-      where exists (select from moved)
+      select x.account_id, x.time_zone, $1 from unnest($2::bigint[], $3::text[]) as x (account_id, time_zone)
       on conflict (account_id) do update set seq = excluded.seq
-    ), hours as (
-      insert into statistics_hours as h (${HOUR_COLUMNS.join(', ')})
-      select * from (${renderHours(5)}) n where exists (select from moved)
-      on conflict (account_id, card_id, location_id, user_id, day, hour) do update
-        set ${COUNTS.map((name) => `${name} = h.${name} + excluded.${name}`).join(', ')}
     )
-    select from moved`,
+    insert into statistics_hours as h (${HOUR_COLUMNS.join(', ')}) ${renderHours(4)}
+    on conflict (account_id, card_id, location_id, user_id, day, hour) do update
+      set ${COUNTS.map((name) => `${name} = h.${name} + excluded.${name}`).join(', ')}`,
 };
 
 const REPLACE_HOURS = `insert into statistics_hours (${HOUR_COLUMNS.join(', ')}) ${renderHours(1)}`;
@@ -128,7 +143,7 @@ export class StatisticsTable {
   /**
    * Counts the next entries of the history.
    * @returns whether there may be more
-   * @throws OvertakenError when another process has counted them, and then nothing is written
+   * @throws OvertakenError when another process has counted them, or one of their stores anew: then nothing is written
    */
   async addNext(): Promise<boolean> {
     const [progress] = (await this.pool.query<{ seq: number }>(PROGRESS)).rows;
@@ -144,11 +159,11 @@ export class StatisticsTable {
       (entry) => entry.visit_seq !== null || entry.is_joined || isZoneChange(entry),
     );
     const stores = await this.findStores(relevant.map(({ account_id }) => account_id));
-    for (const store of stores.values()) {
-      const { countedTimeZone, timeZone, id } = store;
-      if (countedTimeZone === null || countedTimeZone === timeZone) continue;
-      store.seq = await this.replace(id, timeZone);
-    }
+    const movedStores = [...stores.values()].filter(
+      ({ countedTimeZone, timeZone }) => countedTimeZone !== null && countedTimeZone !== timeZone,
+    );
+    for (const { id } of movedStores) await this.replace(id);
+    if (movedStores.length > 0) return true;
     const left = relevant.filter(
       ({ account_id, seq }) => seq > (stores.get(account_id)?.seq ?? seq),
     );
@@ -183,20 +198,19 @@ export class StatisticsTable {
   }
 
   /**
-   * Counts everything of a store anew and replaces what was counted. The subscription goes on behind the last entry that
-   * was counted here.
-   * @returns its number
+   * Counts everything of a store anew, by the time zone that it has now, and replaces what was counted. The subscription
+   * goes on behind the last entry that was counted here.
    */
-  async replace(accountId: number, timeZone: string): Promise<number> {
+  async replace(accountId: number): Promise<void> {
     const { rows } = await this.pool.query<{ seq: number }>(
       'select coalesce(max(seq), -1) as seq from history',
     );
     const seq = rows[0]?.seq ?? -1;
+    // After the last entry, so that the subscription finds the entry of any later move to another time zone.
+    const timeZone = (await this.findStores([accountId])).get(accountId)?.timeZone ?? 'UTC';
     const counts = await this.countAll(accountId, timeZone, seq);
-    const client = await this.pool.connect();
-    try {
-      await client.query('begin');
-      await client.query('update statistics_progress set seq = least(seq, $1)', [seq]);
+    await inTransaction(this.pool, async (client) => {
+      await client.query(PUT_BACK_PROGRESS, [seq]);
       await client.query('delete from statistics_hours where account_id = $1', [accountId]);
       await client.query(REPLACE_HOURS, toHourParameters(new Map([[accountId, counts]])));
       await client.query(
@@ -204,14 +218,7 @@ export class StatisticsTable {
          on conflict (account_id) do update set time_zone = excluded.time_zone, seq = excluded.seq`,
         [accountId, timeZone, seq],
       );
-      await client.query('commit');
-    } catch (error) {
-      await client.query('rollback').catch(() => undefined);
-      throw error;
-    } finally {
-      client.release();
-    }
-    return seq;
+    });
   }
 
   private async count(
@@ -254,17 +261,19 @@ export class StatisticsTable {
     { from, to }: { from: number; to: number },
     { counts, stores }: Awaited<ReturnType<StatisticsTable['count']>>,
   ): Promise<void> {
-    const { rowCount } = await this.pool.query({
-      ...ADD,
-      values: [
-        from,
-        to,
-        stores.map(({ id }) => id),
-        stores.map(({ timeZone }) => timeZone),
-        ...toHourParameters(counts),
-      ],
+    await inTransaction(this.pool, async (client) => {
+      const { rowCount } = await client.query({ ...MOVE_PROGRESS, values: [from, to] });
+      if (rowCount !== 1 || (await isAnyRecounted(client, stores))) throw new OvertakenError();
+      await client.query({
+        ...ADD,
+        values: [
+          to,
+          stores.map(({ id }) => id),
+          stores.map(({ timeZone }) => timeZone),
+          ...toHourParameters(counts),
+        ],
+      });
     });
-    if (rowCount !== 1) throw new OvertakenError();
   }
 
   private async findStores(
@@ -284,6 +293,22 @@ export class StatisticsTable {
       ]),
     );
   }
+}
+
+/**
+ * Tells whether a store was counted anew since a step read it. Asked in a statement of its own, behind the wait for the
+ * progress: the statement that waits does not see what was committed meanwhile.
+ */
+async function isAnyRecounted(client: PoolClient, stores: CountedStore[]): Promise<boolean> {
+  const { rowCount } = await client.query({
+    ...RECOUNTED_STORE,
+    values: [
+      stores.map(({ id }) => id),
+      stores.map(({ timeZone }) => timeZone),
+      stores.map(({ seq }) => seq),
+    ],
+  });
+  return rowCount !== 0;
 }
 
 function toChangedVisit(row: Exclude<EntryRow, { visit_seq: null }>): ChangedVisit {

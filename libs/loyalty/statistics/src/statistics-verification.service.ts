@@ -22,11 +22,11 @@ export type VerifiedStatistics = { stores: number; errors: string[] };
 
 /** Compares the statistics of each store with what the history says, while both change. */
 export class StatisticsVerification {
-  private readonly table: StatisticsTable;
-
-  constructor(private readonly pool: Pool) {
-    this.table = new StatisticsTable(pool);
-  }
+  /** @param table counts anew: tests stop it in between */
+  constructor(
+    private readonly pool: Pool,
+    private readonly table = new StatisticsTable(pool),
+  ) {}
 
   /** @param repair whether to count stores with differences anew */
   async verify(repair: boolean): Promise<VerifiedStatistics> {
@@ -39,7 +39,7 @@ export class StatisticsVerification {
       verified.stores++;
       const { id, time_zone: timeZone, seq } = store;
       const errors = findDifferences(store, await this.table.countAll(id, timeZone, seq));
-      if (errors.length > 0 && repair) await this.table.replace(id, timeZone);
+      if (errors.length > 0 && repair) await this.table.replace(id);
       verified.errors.push(...errors.slice(0, Math.max(0, MAX_ERRORS - verified.errors.length)));
     }
   }

@@ -9,8 +9,8 @@ const LEADERSHIP = { name: 'statistics', lock: 727_078 };
 const POLL_MS = 1_000;
 
 /**
- * Counts the entries of the history as they come. One process does this at a time; the comparison of the progress in
- * each statement is what makes it safe.
+ * Counts the entries of the history as they come. One process does this at a time; what makes it safe is that each
+ * transaction compares the progress and its stores with what the step has read.
  */
 @Injectable()
 export class StatisticsSubscription {
