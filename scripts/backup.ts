@@ -1,4 +1,5 @@
 import { randomBytes, randomUUID } from 'node:crypto';
+import { once } from 'node:events';
 import { existsSync, readFileSync } from 'node:fs';
 import { mkdir, open, rename, rm } from 'node:fs/promises';
 import { dirname, join, resolve } from 'node:path';
@@ -184,9 +185,12 @@ async function writeTables(
   for (const table of tables) {
     const file = `${table.name}.sealed`;
     const rows = copyStreams.to(createCopyOutSql(table, 'of any server'));
+    // The copy's last row comes before the server's last word on it, which says how many there were.
+    const end = once(client, 'drain');
+    // A lost connection fails the copy as well.
+    end.catch(() => undefined);
     const sealed = await writeSealed(join(folder, file), key, table.name, client.query(rows));
-    // Waits for the server's last word on the copy, which says how many there were.
-    await client.query('select');
+    await end;
     written.push({ ...table, rows: rows.rowCount, file, ...sealed });
   }
   return written;

@@ -1,12 +1,12 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { randomUUID } from 'node:crypto';
 import pg from 'pg';
+import { startChecks } from '#database/connection-checks.js';
 import {
   createDatabaseClient,
   DatabasePool,
   isFailureToConnect,
   StandbyError,
-  startChecks,
 } from '#database/database-client.js';
 import { synchronizeClock } from '#database/server-watch.js';
 import { createTestEnvironment } from '../support/database/database.js';

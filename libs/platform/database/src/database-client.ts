@@ -24,13 +24,9 @@ const CONNECT_TIMEOUT_MS = 5_000;
 const CLOSE_TIMEOUT_MS = 2_000;
 /** Followed by ten probes one second apart: a host that vanished is noticed within 20 s. */
 const KEEP_ALIVE_DELAY_MS = 10_000;
-const CHECK_INTERVAL_MS = 1_000;
-const CHECK_TIMEOUT_MS = 5_000;
 /** Interval and time-out of the probes of a pool whose server is silent. */
 const PROBE_INTERVAL_MS = 500;
 const PROBE_TIMEOUT_MS = 1_000;
-/** Time after which the server ends an unchecked session. */
-const IDLE_TIMEOUT_MS = 20_000;
 
 /** Options of every connection, pooled or not. */
 export const CONNECTION = {
@@ -308,35 +304,6 @@ export function createDatabaseClient(
     ...CONNECTION,
     ...overrides,
   });
-}
-
-/**
- * Checks a connection that only listens or holds a lock each second, so that its loss is emitted as an `error` like any
- * other: the server is silent, or has become a standby (ADR-0099). The server ends the session when no check arrives: the
- * kernel or a proxy may keep the connection of a stopped or isolated process alive for ever, and with it the lock.
- */
-export function startChecks(client: DatabaseClient): void {
-  const check: LimitedStatement = {
-    text: `select set_config('idle_session_timeout', '${IDLE_TIMEOUT_MS}', false), pg_is_in_recovery() as is_standby`,
-    query_timeout: CHECK_TIMEOUT_MS,
-  };
-  let isChecking = false;
-  const probe = () => {
-    if (isChecking) return;
-    isChecking = true;
-    client
-      .query<{ is_standby: boolean }>(check)
-      .then(({ rows }) => {
-        if (rows[0]?.is_standby) client.connection.stream.destroy(new StandbyError());
-        isChecking = false;
-      })
-      // The client emits the error to its listeners as well.
-      .catch(() => clearInterval(timer));
-  };
-  const timer = setInterval(probe, CHECK_INTERVAL_MS);
-  timer.unref();
-  client.once('end', () => clearInterval(timer));
-  probe();
 }
 
 /**

@@ -3,7 +3,8 @@ import { Gauge, Registry } from 'prom-client';
 import { PlatformConfig } from '#kernel/platform-config.js';
 import { getErrorMessage } from '#kernel/errors.js';
 import { pause } from '#kernel/pause.js';
-import { startChecks, createDatabaseClient } from './database-client.js';
+import { startChecks } from './connection-checks.js';
+import { createDatabaseClient } from './database-client.js';
 
 const POLL_MS = 1_000;
 /** Delay after stepping down, long enough for several polls of the others, so that one of them gets the lock. */
@@ -91,13 +92,13 @@ export class LeaderLock {
     const connected = AbortSignal.any([signal, lost.signal]);
     try {
       await client.connect();
-      startChecks(client);
+      const query = startChecks(client);
       while (!connected.aborted) {
-        const { rows } = await client.query<{ leads: boolean }>(
-          'select pg_try_advisory_lock($1) as leads',
-          [lock],
-        );
-        if (!rows[0]?.leads) await pause(POLL_MS, connected);
+        const [row] = await query<{ leads: boolean }>({
+          text: 'select pg_try_advisory_lock($1) as leads',
+          values: [lock],
+        });
+        if (!row?.leads) await pause(POLL_MS, connected);
         else {
           await lead(connected);
           if (connected.aborted) return false;

@@ -1,8 +1,8 @@
 import { Logger } from '@nestjs/common';
 import pg from 'pg';
 import { getErrorMessage } from '#kernel/errors.js';
+import { startChecks, type CheckedQuery } from './connection-checks.js';
 import {
-  startChecks,
   createDatabaseClient,
   type DatabaseClient,
   type LimitedStatement,
@@ -17,6 +17,8 @@ const RECONNECT_MS = 500;
 export class Notifications {
   private readonly log = new Logger(Notifications.name);
   private client: DatabaseClient | undefined;
+  /** Sends a query on the connection; undefined while it does not listen. */
+  private sendQuery: CheckedQuery | undefined;
   private retry: NodeJS.Timeout | undefined;
   private isClosed = false;
 
@@ -36,7 +38,9 @@ export class Notifications {
     try {
       await client.connect();
       await client.query(`listen ${pg.escapeIdentifier(this.channel)}`);
-      startChecks(client);
+      const sendQuery = startChecks(client);
+      // It may have been lost already.
+      if (client === this.client) this.sendQuery = sendQuery;
       this.onLost();
     } catch (error) {
       this.reconnect(client, error);
@@ -48,7 +52,7 @@ export class Notifications {
    * @returns undefined while there is no connection
    */
   async query<R extends pg.QueryResultRow>(statement: LimitedStatement): Promise<R[] | undefined> {
-    return (await this.client?.query<R>(statement))?.rows;
+    return this.sendQuery?.<R>(statement);
   }
 
   async close(): Promise<void> {
@@ -60,6 +64,7 @@ export class Notifications {
   private reconnect(client: DatabaseClient, error?: unknown): void {
     if (this.isClosed || client !== this.client) return;
     this.client = undefined;
+    this.sendQuery = undefined;
     if (error instanceof Error) this.log.warn(`${this.channel}: ${error.message}; reconnecting`);
     this.onLost();
     // Its listeners stay: an error that comes late must not end the process.
