@@ -1,5 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import pg from 'pg';
 import type { Browser, Page } from 'playwright-core';
 import { AddMember } from '#identity/member.commands.js';
 import { CreateUser } from '#identity/identity.commands.js';
@@ -213,6 +214,45 @@ describe.each([true, false])('an import, scripts: %s', (javaScriptEnabled) => {
     await page.getByText('0 changed').waitFor();
     await page.context().close();
   });
+});
+
+it('an import that ends after a click on a link does not take the click back', async () => {
+  const at = await service.newStore();
+  await enrol(at);
+  const page = await open('/transfers', { email: at.email, at });
+  const holder = new pg.Client(service.database.url);
+  await holder.connect();
+  try {
+    // Keeps the import from being checked.
+    await holder.query('begin');
+    await holder.query('set local idle_in_transaction_session_timeout = 0');
+    await holder.query('lock table import_rows in exclusive mode');
+    const buffer = Buffer.from('First name\nNour\n');
+    await page
+      .getByLabel('File')
+      .setInputFiles({ name: 'customers.csv', mimeType: 'text/csv', buffer });
+    await press(page, 'Upload and check');
+    await page.getByRole('progressbar').waitFor();
+    await page.route('**/transfers', async (route) => {
+      await holder.query('rollback');
+      await eventually(
+        () =>
+          holder.query(`select from imports where account_id = $1 and state = 'checking'`, [
+            at.accountId,
+          ]),
+        ({ rowCount }) => rowCount === 0,
+      );
+      // The page learns of the end, and then polls again, or is loaded anew.
+      await page.waitForRequest(/imports[/]/);
+      await page.waitForRequest(/imports[/]/);
+      await route.continue();
+    });
+    await page.getByRole('link', { name: 'All imports' }).click();
+    await page.waitForURL('**/transfers');
+  } finally {
+    await holder.end();
+  }
+  await page.context().close();
 });
 
 /** Waits for a state: the page shows it by itself, or after it is refreshed. */

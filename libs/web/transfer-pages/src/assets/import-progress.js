@@ -2,7 +2,11 @@
 const EVERY_MS = 1500;
 const SHORTEST_MS = 250;
 const FAILED_WAIT_MS = 10_000;
+/** How long a click on a link or a button may take until the next page is there. */
+const LEAVING_MS = 20_000;
 const ID = 'import-progress';
+
+let clickedAt = -Infinity;
 
 async function update() {
   const response = await fetch(location.href, { headers: { accept: 'text/html' } });
@@ -10,6 +14,8 @@ async function update() {
   const page = new DOMParser().parseFromString(await response.text(), 'text/html');
   const [now, next] = [document.getElementById(ID), page.getElementById(ID)];
   if (!next) {
+    // Loading this page anew would cancel the navigation to the page that was clicked.
+    if (performance.now() - clickedAt < LEAVING_MS) return true;
     // Without the notice of what was done before.
     location.replace(location.pathname);
     return false;
@@ -32,5 +38,13 @@ async function follow(waitMs) {
   }
 }
 
+// Not `beforeunload`, which iPhones and iPads lack. A click that stays on the page only delays the load at the end.
+addEventListener(
+  'click',
+  ({ target }) => {
+    if (target.closest('a, button')) clickedAt = performance.now();
+  },
+  { capture: true },
+);
 document.querySelector(`#${ID} a`).hidden = true;
 void follow(SHORTEST_MS);
