@@ -4,7 +4,7 @@ import { readModels } from '../apps/read-models.js';
 import { connectForFilling } from './rebuild-client.js';
 import { withVerification, type VerificationServices } from './verification-services.js';
 
-/** What a thread fills. @property tables names of the read models */
+/** The tables that a thread fills. @property tables names of the read models */
 export type Filling = { tables: string[]; claims: boolean };
 
 /** Runs work of a thread that fills the staging tables of read models. */
@@ -19,8 +19,8 @@ export function withFilling(
     const client = await connectForFilling(config);
     try {
       await erasures.onModuleInit();
-      const filled = readModels.filter(({ table }) => tables.includes(table));
-      await work(services, new StagingBuilder(client, store, keys, filled, claims));
+      const ownReadModels = readModels.filter(({ table }) => tables.includes(table));
+      await work(services, new StagingBuilder(client, store, keys, ownReadModels, claims));
     } finally {
       await erasures.onModuleDestroy();
       await client.end();

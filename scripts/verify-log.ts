@@ -1,4 +1,6 @@
 import { readLog } from '#event-store/log/read-log.js';
+import type { PersonalKeys } from '#event-store/personal-keys/personal-keys.js';
+import type { Verification } from '#event-store/verification/verification.js';
 import type { StoredEvent } from '#event-store/port/event-store.js';
 import { LogVerification, type VerifiedPage } from '#event-store/verification/log-verification.js';
 import {
@@ -19,6 +21,17 @@ export type VerifiedLog = {
   isVerified: (table: string, id: number) => boolean;
 };
 
+/** Creates a function that verifies the next page of the log, in another thread if there is one. */
+function createRowVerification(
+  verification: Verification,
+  keys: PersonalKeys,
+): (page: StoredEvent[]) => Promise<VerifiedPage> {
+  const [thread] = threads;
+  if (thread) return (page) => runInThread(thread, { page });
+  const log = new LogVerification(verification, keys, readModels);
+  return (page) => retryLostConnections(() => log.add(page));
+}
+
 /**
  * Reads a log that is not in the database once, for all that can be verified in its order: the table of the history,
  * streams without a read model, and most read models. Reading is most of the work, so another thread does the last.
@@ -30,10 +43,7 @@ export async function verifyLog(
   onPage: (rows: VerifiedPage, historyEvents: number) => void,
 ): Promise<VerifiedLog> {
   const history = await retryLostConnections(() => HistoryVerification.begin(pool));
-  const log = new LogVerification(verification, keys, readModels);
-  const [thread] = threads;
-  const verifyRows = (page: StoredEvent[]): Promise<VerifiedPage> =>
-    thread ? runInThread(thread, { page }) : retryLostConnections(() => log.add(page));
+  const verifyRows = createRowVerification(verification, keys);
   const verifiedIds = new Map(readModels.map(({ table }) => [table, new IdSet()]));
   for await (const page of readLog(store, PAGE, retryLostConnections)) {
     const [rows, historyEvents] = await Promise.all([

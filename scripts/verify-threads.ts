@@ -14,7 +14,7 @@ setFlagsFromString('--no-parallel-scavenge');
 setFlagsFromString('--heap-growing-percent=100');
 
 /** @property early rejects when the thread ends */
-export type Thread = { worker: Worker; ended: Promise<unknown>; early: Promise<never> };
+type Thread = { worker: Worker; ended: Promise<unknown>; early: Promise<never> };
 
 /**
  * Hashing and projecting are CPU-bound. The main thread does its share; the others start when this is imported, before

@@ -151,7 +151,7 @@ function verifyHistory(pool: pg.Pool, progress: Progress): Promise<VerifiedHisto
 /** Lists the rows of all read models, except those that were found right in the log. */
 async function* listSlices(pool: pg.Pool, log: VerifiedLog | null): AsyncGenerator<Slice> {
   for (const { table } of readModels) {
-    for (let after = 0; ;) {
+    for (let after = -1; ;) {
       const { rows } = await retryLostConnections(() =>
         pool.query<{ id: number }>(
           `select id from ${table} where id > $1 order by id limit ${BATCH_SIZE}`,

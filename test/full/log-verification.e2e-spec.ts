@@ -7,11 +7,12 @@ import { LogVerification, type VerifiedPage } from '#event-store/verification/lo
 import { Verification } from '#event-store/verification/verification.js';
 import { readModels } from '../../apps/read-models.js';
 import { fillHistory } from '../support/fixtures/mixed-history.js';
-import { startService, type LocalService } from '../support/services/service.js';
+import { startService, type Client, type LocalService } from '../support/services/service.js';
 
 /** Verifies read models in the order of the log, in which streams take turns. */
 
 let service: LocalService;
+let store: Client;
 let events: StoredEvent[];
 /** Every row of a read model: table and id. */
 let allRows: string[];
@@ -19,7 +20,8 @@ let undo: string[] = [];
 
 beforeAll(async () => {
   service = await startService();
-  await fillHistory(await service.newStore());
+  store = await service.newStore();
+  await fillHistory(store);
   events = await service.history();
   allRows = [];
   for (const { table } of readModels) {
@@ -128,6 +130,34 @@ it('counts a row of an older projection version, of which it compares no state',
        projection_version = projection_version - 1 where id = 1`,
   );
   expect(await verify(events)).toMatchObject({ streams: allRows.length, outdated: 1 });
+});
+
+it('a Verification reads a row again whose customer was erased before the events were read', async () => {
+  const { app } = service;
+  const { body } = await store.post<{ id: number }>(`${store.store}/customers`, {
+    customer: { first_name: 'Dora', email: 'dora@example.com' },
+  });
+  const erase = async () =>
+    expect((await store.post(`${store.store}/customers/${body.id}/erase`)).status).toBe(204);
+  const pool = app.get(Pool);
+  let reads = 0;
+  const slowPool = Object.assign(Object.create(pool) as Pool, {
+    query: async (...parameters: [string, unknown[]]) => {
+      const result: unknown = await pool.query(...parameters);
+      if (++reads === 1) await erase();
+      return result;
+    },
+  });
+  const parts = [
+    app.get(EventStore),
+    app.get(ReadModels),
+    app.get(PersonalKeys),
+    readModels,
+  ] as const;
+  const verification = new Verification(slowPool, ...parts);
+  const result = await verification.verifySlice({ table: 'customers', ids: [body.id] }, false);
+  expect(result).toMatchObject({ streams: 1, differences: [], repaired: 0 });
+  expect(reads).toBe(2);
 });
 
 function isSecond({ stream, revision }: StoredEvent): boolean {

@@ -1,5 +1,6 @@
-import { afterAll, beforeAll, beforeEach, expect, it } from '@jest/globals';
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import pg from 'pg';
+import { UnavailableError } from '#kernel/errors.js';
 import { EventStore, type StoredEvent } from '#event-store/port/event-store.js';
 import { PersonalKeys } from '#event-store/personal-keys/personal-keys.js';
 import { StagingBuilder } from '#event-store/verification/staging-builder.js';
@@ -7,11 +8,12 @@ import { CLAIMS, createStagingTables, STAGING } from '#event-store/verification/
 import { StreamRanges } from '#event-store/verification/stream-ranges.js';
 import { readModels } from '../../apps/read-models.js';
 import { fillHistory } from '../support/fixtures/mixed-history.js';
-import { startService, type LocalService } from '../support/services/service.js';
+import { startService, type Client, type LocalService } from '../support/services/service.js';
 
 /** Fills the staging tables of a rebuild from a history in which streams take turns. */
 
 let service: LocalService;
+let store: Client;
 let client: pg.Client;
 let events: StoredEvent[];
 /** What reading each stream on its own gives. */
@@ -21,7 +23,8 @@ beforeAll(async () => {
   service = await startService();
   client = new pg.Client({ connectionString: service.database.ownerUrl });
   await client.connect();
-  await fillHistory(await service.newStore());
+  store = await service.newStore();
+  await fillHistory(store);
   events = await service.history();
   await client.query(`set search_path = ${STAGING}`);
   await createTables();
@@ -35,9 +38,11 @@ afterAll(async () => {
 });
 beforeEach(createTables);
 
-function createBuilder(maxOpenReplays?: number): StagingBuilder {
-  const { app } = service;
-  const parts = [client, app.get(EventStore), app.get(PersonalKeys), readModels, true] as const;
+function createBuilder(
+  maxOpenReplays?: number,
+  keys = service.app.get(PersonalKeys),
+): StagingBuilder {
+  const parts = [client, service.app.get(EventStore), keys, readModels, true] as const;
   return new StagingBuilder(...parts, maxOpenReplays);
 }
 
@@ -109,5 +114,72 @@ it('names the stream of which an event is missing', async () => {
   const remaining = events.filter((event) => event !== missing);
   await expect(createBuilder().add(remaining)).rejects.toThrow(
     `${missing?.stream} cannot be projected (event 2)`,
+  );
+});
+
+it('waits for personal keys that are unavailable', async () => {
+  const keys = service.app.get(PersonalKeys);
+  let tries = 0;
+  const slowKeys = Object.assign(Object.create(keys) as PersonalKeys, {
+    openEvents: async (sealed: StoredEvent[]) => {
+      if (++tries === 1) throw new UnavailableError('The database responds too slowly');
+      return keys.openEvents(sealed);
+    },
+  });
+  const builder = createBuilder(2, slowKeys);
+  await builder.add(events);
+  await builder.flush();
+  expect(tries).toBe(2);
+  expect(await readTables()).toEqual(expected);
+});
+
+describe('the claims of a customer', () => {
+  const create = async (customer: object): Promise<number> => {
+    const { body } = await store.post<{ id: number }>(`${store.store}/customers`, { customer });
+    return body.id;
+  };
+  const readClaims = async (schema: string, ids: number[]) =>
+    (
+      await client.query(
+        `select kind, stream_id, revision from ${schema}.claims where stream_id = any ($1) order by kind`,
+        [ids.map((id) => `customer-${id}`)],
+      )
+    ).rows;
+
+  it('end with an erasure after the others of its events were written', async () => {
+    const id = await create({ first_name: 'Dora', email: 'dora@example.com' });
+    const before = await service.history();
+    const builder = createBuilder();
+    await builder.add(before);
+    await builder.flush();
+    expect(await readClaims(STAGING, [id])).toHaveLength(1);
+    expect((await store.post(`${store.store}/customers/${id}/erase`)).status).toBe(204);
+    await builder.add((await service.history()).slice(before.length));
+    await builder.flush();
+    expect(await readClaims(STAGING, [id])).toEqual([]);
+  });
+
+  // Several, since in the order of a database one in two would be right by chance.
+  it.each([1, 2, 3, 4])(
+    'stay with whom they go over to when the log ends in merge %i',
+    async (i) => {
+      const other = await create({ first_name: 'Ella', email: `ella${i}@example.com` });
+      const survivor = await create({ first_name: 'Ella', phone: `+491511234567${i}` });
+      const path = `${store.store}/customers/${survivor}/merge`;
+      expect((await store.post(path, { from_customer_id: other })).status).toBe(200);
+      const all = await service.history();
+      expect(all.slice(-2).map(({ type }) => type)).toEqual([
+        'CustomerMerged',
+        'CustomerMergedAway',
+      ]);
+      const builder = createBuilder();
+      for (const part of [all.slice(0, -1), all.slice(-1)]) {
+        await builder.add(part);
+        await builder.flush();
+      }
+      const live = await readClaims('es', [other, survivor]);
+      expect(live).toHaveLength(2);
+      expect(await readClaims(STAGING, [other, survivor])).toEqual(live);
+    },
   );
 });

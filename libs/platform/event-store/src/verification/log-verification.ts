@@ -7,7 +7,7 @@ import { isOutdated, type RowReplay, type Slice, type Verification } from './ver
 /** Replays in progress, some KiB each. */
 const MAX_OPEN_REPLAYS = 20_000;
 
-/** What a page of the log completed. @property slices the rows that are right */
+/** The read models that a page of the log completed and that are right. @property slices their rows */
 export type VerifiedPage = { streams: number; events: number; outdated: number; slices: Slice[] };
 
 /**

@@ -27,7 +27,7 @@ const MAX_OPEN_REPLAYS = 20_000;
 
 const WRITE_CLAIMS = `
   insert into ${STAGING}.claims (account_id, kind, value, stream_id, revision)
-  select distinct on (a, k, v) a, k, decode(v, 'hex'), s, r
+  select a, k, decode(v, 'hex'), s, r
   from jsonb_to_recordset($1::jsonb) as x(a bigint, k text, v text, s text, r bigint)
   order by a, k, v
   -- of two streams that were read at different moments, the one that took the value over comes again in the log
@@ -37,6 +37,11 @@ const RELEASE_CLAIMS = `
   delete from ${STAGING}.claims c
   using jsonb_to_recordset($1::jsonb) as x(a bigint, k text, v text, s text)
   where c.account_id = x.a and c.kind = x.k and c.value = decode(x.v, 'hex') and c.stream_id = x.s`;
+/** Of a stream whose replay was resumed, the claims before it are in the table alone. */
+const RELEASE_ALL = `
+  delete from ${STAGING}.claims c
+  using jsonb_to_recordset($1::jsonb) as x(s text, r bigint)
+  where c.stream_id = x.s and c.revision < x.r`;
 /** Those that are still erased when their replay is written are inserted again. */
 const RESUME_ERASED = `
   delete from ${STAGING}.erased where stream_id = any ($1) returning stream_id`;
@@ -101,10 +106,12 @@ export class StagingBuilder {
    * @throws an Error that names the stream that cannot be projected
    */
   async add(events: StoredEvent[]): Promise<number> {
-    const applied = await this.replay(events, this.openReplays);
+    const own = this.listOwn(events);
+    const opened = await retryUntilAvailable(() => openForReplay(this.keys, own));
+    await this.replay(opened, this.openReplays);
     const excess = this.openReplays.size - this.maxOpenReplays;
     if (excess > 0) await this.close(excess + this.maxOpenReplays / 2);
-    return applied;
+    return own.length;
   }
 
   /** Writes what `add` keeps in memory. */
@@ -138,7 +145,7 @@ export class StagingBuilder {
       if (!last) return position;
       for (const { stream } of events) touchedStreams.add(stream);
       const replays = new Map<string, StreamReplay>();
-      await this.replay(events, replays);
+      await this.replay(await openForReplay(this.keys, this.listOwn(events)), replays);
       await this.write([...replays.values()]);
       position = last.position;
       if (page.length < PAGE) return position;
@@ -148,18 +155,17 @@ export class StagingBuilder {
   /**
    * Applies a page of the log to replays, and resumes those of other streams from the staging tables.
    * @param replays by stream, the least recently used first
-   * @returns the number of events that belong to a read model
    */
-  private async replay(events: StoredEvent[], replays: Map<string, StreamReplay>): Promise<number> {
+  private async replay(events: ReplayedEvent[], replays: Map<string, StreamReplay>): Promise<void> {
     const resumed = new Map<string, StreamReplay>();
-    const own = events.filter(({ stream }) => {
-      if (replays.has(stream) || resumed.has(stream)) return true;
+    for (const { stored } of events) {
+      const { stream } = stored;
+      if (replays.has(stream) || resumed.has(stream)) continue;
       const newReplay = this.createReplay(stream);
       if (newReplay) resumed.set(stream, newReplay);
-      return newReplay !== undefined;
-    });
+    }
     await this.resume([...resumed.values()]);
-    for (const event of await openForReplay(this.keys, own)) {
+    for (const event of events) {
       const { stream } = event.stored;
       const replay = replays.get(stream) ?? resumed.get(stream);
       if (!replay) throw new Error(`${stream} has no replay`);
@@ -167,7 +173,6 @@ export class StagingBuilder {
       replays.delete(stream);
       replays.set(stream, replay);
     }
-    return own.length;
   }
 
   private apply(replay: StreamReplay, event: ReplayedEvent): void {
@@ -180,10 +185,18 @@ export class StagingBuilder {
   }
 
   private createReplay(stream: string): StreamReplay | undefined {
-    const dash = stream.lastIndexOf('-');
-    const name = stream.slice(0, dash);
-    const readModel = this.allReadModels.find(({ aggregate }) => aggregate.name === name);
-    return readModel && createReplay(readModel, stream, Number(stream.slice(dash + 1)));
+    const readModel = this.findReadModel(stream);
+    const id = Number(stream.slice(stream.lastIndexOf('-') + 1));
+    return readModel && createReplay(readModel, stream, id);
+  }
+
+  private listOwn(events: StoredEvent[]): StoredEvent[] {
+    return events.filter(({ stream }) => this.findReadModel(stream) !== undefined);
+  }
+
+  private findReadModel(stream: string): AnyReadModel | undefined {
+    const name = stream.slice(0, stream.lastIndexOf('-'));
+    return this.allReadModels.find(({ aggregate }) => aggregate.name === name);
   }
 
   /** Resumes replays from the read models that the staging tables contain already. */
@@ -204,7 +217,10 @@ export class StagingBuilder {
       );
       for (const { id, revision, hash, state } of existing.rows) {
         const one = own.get(id);
-        if (one) Object.assign(one, { head: { revision, hash: hash.toString('hex') }, state });
+        if (one) {
+          const head = { revision, hash: hash.toString('hex') };
+          Object.assign(one, { head, state, isResumed: true });
+        }
       }
     }
     if (!this.withClaims || all.length === 0) return;
@@ -227,14 +243,25 @@ export class StagingBuilder {
       });
     }
     if (!this.withClaims) return;
-    const releases = all.flatMap((one) => toClaimRows(one.stream, one.releasedClaims));
+    const released = all.flatMap(({ stream: s, isResumed, releasedAllAt: r }) =>
+      isResumed && r !== undefined ? [{ s, r }] : [],
+    );
+    if (released.length > 0) await this.client.query(RELEASE_ALL, [JSON.stringify(released)]);
+    const releases = all.flatMap(({ stream, releasedClaims }) =>
+      [...releasedClaims.values()].map((claim) => toClaimRow(stream, claim)),
+    );
     if (releases.length > 0) await this.client.query(RELEASE_CLAIMS, [JSON.stringify(releases)]);
-    const claims = all.flatMap((one) => toClaimRows(one.stream, one.claims));
-    if (claims.length > 0) {
+    // Two streams may hold the same value where the log ends between their events: the one used last took it over.
+    const claims = new Map(
+      all.flatMap((one) =>
+        [...one.claims].map(([name, claim]) => [name, toClaimRow(one.stream, claim)]),
+      ),
+    );
+    if (claims.size > 0) {
       await this.client.query({
         name: 'rebuild_claims',
         text: WRITE_CLAIMS,
-        values: [JSON.stringify(claims)],
+        values: [JSON.stringify([...claims.values()])],
       });
     }
     const erasedStreams = all.filter((one) => one.isErased).map(({ stream }) => stream);
@@ -242,14 +269,9 @@ export class StagingBuilder {
   }
 }
 
-function toClaimRows(stream: string, claims: Map<string, StreamClaim>): object[] {
-  return [...claims.values()].map(({ accountId: a, kind: k, value: v, revision: r }) => ({
-    a,
-    k,
-    v,
-    s: stream,
-    r,
-  }));
+function toClaimRow(stream: string, claim: StreamClaim): object {
+  const { accountId: a, kind: k, value: v, revision: r } = claim;
+  return { a, k, v, s: stream, r };
 }
 
 /** Drops the last command of a page, whose last events may not be on the page, unless it is the only one. */

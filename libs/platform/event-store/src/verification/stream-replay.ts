@@ -19,6 +19,10 @@ export type StreamReplay = {
   claims: Map<string, StreamClaim>;
   /** Claims that the stream held and has released since the replay began. */
   releasedClaims: Map<string, StreamClaim>;
+  /** Whether the replay began after the first event, so that `claims` may lack some that the stream held before. */
+  isResumed: boolean;
+  /** The revision at which the stream last released everything. */
+  releasedAllAt: number | undefined;
   /** Whether personal data cannot be decrypted any more, so the values claimed since are not known. */
   isErased: boolean;
   /** The claims of the command whose events were applied last. */
@@ -34,6 +38,8 @@ export function createReplay(readModel: AnyReadModel, stream: string, id: number
     state: undefined,
     claims: new Map(),
     releasedClaims: new Map(),
+    isResumed: false,
+    releasedAllAt: undefined,
     isErased: false,
     command: { key: '', claims: [] },
   };
@@ -96,6 +102,7 @@ export function applyEvent(
   if (changes.releasesAll) {
     for (const [name, claim] of claims) replay.releasedClaims.set(name, claim);
     claims.clear();
+    replay.releasedAllAt = revision;
     replay.command.claims = [];
     replay.isErased = false;
   }
