@@ -461,9 +461,10 @@ describe('killing', () => {
       // Started by a restore, it has its whole path.
       const listVerifications = () =>
         listProcesses().filter(({ command }) => command.includes(resolve(VERIFY)));
+      // Tests that run beside this one may have verifications of their own.
+      await eventually(killed.output, (output) => output.endsWith('verifying …\n'));
       await eventually(listVerifications, (processes) => processes.length > 0);
       await killed.kill('SIGKILL');
-      expect(killed.output()).toMatch(/verifying …\n$/);
       await eventually(listVerifications, (processes) => processes.length === 0);
       await eventually(
         () => database.query(`select from pg_stat_activity where datname = 'verified'`),
