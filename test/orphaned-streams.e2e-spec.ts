@@ -4,6 +4,7 @@ import { readModels } from '../apps/read-models.js';
 import { MasterKeys } from '#database/master-keys.js';
 import { PersonalKeys } from '#event-store/personal-keys/personal-keys.js';
 import { PostgresEventStore } from '#event-store/postgres/postgres-event-store.js';
+import type { StoredEvent } from '#event-store/port/event-store.js';
 import { ReadModels } from '#event-store/read-models/read-models.js';
 import { OrphanedStreams } from '#event-store/verification/orphaned-streams.js';
 import { customerSubjects } from '#stamping/customer-subjects.js';
@@ -33,6 +34,39 @@ it('the search for orphaned streams finds a missing read model and reads fewer t
   await database.query('delete from rows_of_cards where id = 4711');
   await database.query('select pg_stat_force_next_flush()');
   readsBefore = await countReads();
+  await withOrphanedStreams(async (orphanedStreams) => {
+    expect(await orphanedStreams.find(false)).toEqual({
+      differences: ['card-4711: the read model is missing'],
+      repaired: 0,
+    });
+  });
+  const read = await eventually(countReads, (rows) => rows >= STREAMS - 1);
+  expect(read).toBeLessThan(2 * STREAMS);
+});
+
+it('the search in a log names streams without a read model, whatever their names', async () => {
+  await database.query('insert into rows_of_cards values (4711) on conflict do nothing');
+  const names = ['card-1', 'card-x', 'card-1e30', 'nothing-1', 'card-999999'];
+  await withOrphanedStreams(async (orphanedStreams) => {
+    await orphanedStreams.add(
+      names.map((stream) => ({ stream, revision: 0 }) as StoredEvent),
+      false,
+    );
+    expect(await orphanedStreams.find(false)).toEqual({
+      differences: [
+        'card-x: no aggregate with that name',
+        'card-1e30: no aggregate with that name',
+        'nothing-1: no aggregate with that name',
+        'card-999999: the read model is missing',
+      ],
+      repaired: 0,
+    });
+  });
+});
+
+async function withOrphanedStreams(
+  work: (orphanedStreams: OrphanedStreams) => Promise<void>,
+): Promise<void> {
   const pool = new pg.Pool({ connectionString: database.ownerUrl });
   try {
     const config = testConfig(database.ownerUrl);
@@ -41,23 +75,13 @@ it('the search for orphaned streams finds a missing read model and reads fewer t
     const tables = readModels
       .filter(({ table }) => table === 'cards')
       .map((cards) => ({ ...cards, table: 'rows_of_cards' }));
-    const orphanedStreams = new OrphanedStreams(
-      pool,
-      store,
-      new ReadModels(pool, store, keys),
-      tables,
-    );
-    expect(await orphanedStreams.find(false)).toEqual({
-      differences: ['card-4711: the read model is missing'],
-      repaired: 0,
-    });
+    const rows = new ReadModels(pool, store, keys);
+    await work(new OrphanedStreams(pool, store, rows, tables));
   } finally {
     // A connection reports its statistics when it ends.
     await pool.end();
   }
-  const read = await eventually(countReads, (rows) => rows >= STREAMS - 1);
-  expect(read).toBeLessThan(2 * STREAMS);
-});
+}
 
 async function countReads(): Promise<number> {
   await database.query('select pg_stat_clear_snapshot()');

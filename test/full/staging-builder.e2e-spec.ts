@@ -117,6 +117,15 @@ it('names the stream of which an event is missing', async () => {
   );
 });
 
+it('leaves out a stream that is named after no record', async () => {
+  const strange = events.map((event) => ({ ...event, stream: event.stream.replace(/\d+$/, 'x') }));
+  const builder = createBuilder(2);
+  expect(await builder.add(strange)).toBe(0);
+  await builder.add(events);
+  await builder.flush();
+  expect(await readTables()).toEqual(expected);
+});
+
 it('waits for personal keys that are unavailable', async () => {
   const keys = service.app.get(PersonalKeys);
   let tries = 0;

@@ -1,5 +1,6 @@
 import { Injectable } from '@nestjs/common';
 import { Pool } from 'pg';
+import { parseStreamName } from '#kernel/aggregate.js';
 import { NotFoundError } from '#kernel/errors.js';
 import { query } from '#database/connection.js';
 import {
@@ -100,7 +101,7 @@ export class CardsService {
       'customer_card.restored': 1,
     },
     findOwners: async (events) => {
-      const ids = events.map(({ stream }) => Number(stream.slice(stream.lastIndexOf('-') + 1)));
+      const ids = events.map(({ stream }) => parseStreamName(stream).id);
       if (ids.length === 0) return [];
       const rows = await query<{ id: number; card_id: number }>(this.pool, {
         name: 'past_cards_of_customer_cards',

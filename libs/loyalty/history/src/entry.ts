@@ -1,4 +1,4 @@
-import type { Channel } from '#kernel/aggregate.js';
+import { parseStreamName, type Channel } from '#kernel/aggregate.js';
 import type { Position } from '#event-store/port/position.js';
 import type { StoredEvent } from '#event-store/port/event-store.js';
 import { toRecorded } from '#event-store/port/codec.js';
@@ -128,7 +128,7 @@ function createEntry(
     balance: aggregate.balanceChange ? (before?.balance ?? 0) + (stamps ?? 0) : null,
     reverses: readString(data['reverses']),
     source: stamps === null ? null : readString(data['source']),
-    ...(own && { [own]: Number(stream.slice(stream.lastIndexOf('-') + 1)) }),
+    ...(own && { [own]: parseStreamName(stream).id }),
   };
 }
 

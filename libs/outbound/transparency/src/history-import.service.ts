@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import { Pool } from 'pg';
-import type { DomainEvent } from '#kernel/aggregate.js';
+import { parseStreamName, type DomainEvent } from '#kernel/aggregate.js';
 import { ConfigError } from '#kernel/config-error.js';
 import type { Verifier } from '#kernel/signed-note.js';
 import { raiseSequence } from '#database/ids.js';
@@ -177,7 +177,7 @@ export class HistoryImport {
     existingHeads: Map<string, Head>,
   ): Promise<void> {
     const { stream, revision, hash } = event;
-    if (!this.types.knows(event) || !this.tables.has(parseAggregateName(stream))) {
+    if (!this.types.knows(event) || !this.tables.has(parseStreamName(stream).aggregate)) {
       throw new InvalidExportError(`this version does not know ${event.type} of ${stream}`);
     }
     if (revision === 0) {
@@ -208,7 +208,7 @@ export class HistoryImport {
     const raise = (table: string, id: number) =>
       highestIds.set(table, Math.max(id, highestIds.get(table) ?? 0));
     for (const stream of heads.keys())
-      raise(this.getReadModel(stream).table, parseAggregateId(stream));
+      raise(this.getReadModel(stream).table, parseStreamName(stream).id);
     for await (const line of lines()) {
       const entry = parseLine(line);
       if (!('event' in entry)) continue;
@@ -255,7 +255,7 @@ export class HistoryImport {
           const { stream } = event.stored;
           const projection =
             projections.get(stream) ??
-            createReplay(this.getReadModel(stream), stream, parseAggregateId(stream));
+            createReplay(this.getReadModel(stream), stream, parseStreamName(stream).id);
           projections.set(stream, projection);
           applyEvent(projection, event, this.keys);
         }
@@ -291,7 +291,7 @@ export class HistoryImport {
   }
 
   private getReadModel(stream: string): AnyReadModel {
-    const rows = this.tables.get(parseAggregateName(stream));
+    const rows = this.tables.get(parseStreamName(stream).aggregate);
     if (!rows) throw new Error(`no aggregate has the stream ${stream}`);
     return rows;
   }
@@ -307,7 +307,8 @@ class CustomerKeyCheck {
   private readonly sealed = new Map<number, SealedEvent>();
 
   expect({ stream, id, type, data }: ExportedEventData): void {
-    if (parseAggregateName(stream) === 'customer') this.missing.add(parseAggregateId(stream));
+    if (parseStreamName(stream).aggregate === 'customer')
+      this.missing.add(parseStreamName(stream).id);
     const customerId = customerSubjects.findInPersonalPart(data);
     if (customerId === undefined || this.sealed.has(customerId)) return;
     this.sealed.set(customerId, { id, type, data });
@@ -368,14 +369,6 @@ async function* listMissingEvents(
 
 function toNewEvent({ id, type, version, data, meta }: ExportedEventData) {
   return { id, type, version, data, meta };
-}
-
-function parseAggregateName(stream: string): string {
-  return stream.slice(0, stream.lastIndexOf('-'));
-}
-
-function parseAggregateId(stream: string): number {
-  return Number(stream.slice(stream.lastIndexOf('-') + 1));
 }
 
 function createConflictError(stream: string): InvalidExportError {

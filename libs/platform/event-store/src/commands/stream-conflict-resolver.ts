@@ -1,5 +1,5 @@
 import { Injectable, type OnModuleInit } from '@nestjs/common';
-import type { DomainEvent } from '#kernel/aggregate.js';
+import { parseStreamName, type DomainEvent } from '#kernel/aggregate.js';
 import { createId } from '#kernel/randomness.js';
 import { toRecorded } from '../port/codec.js';
 import { project, toNewEvent, toReadModelWrite } from './decided-events.js';
@@ -32,7 +32,7 @@ export class StreamConflictResolver implements ConflictResolver, OnModuleInit {
     { stream, events, decisionContext }: Write,
     earlierWrites: Write[],
   ): Promise<Write> {
-    const { readModel, id } = this.parseStreamName(stream);
+    const { readModel, id } = this.findReadModel(stream);
     const [first] = events;
     // From the read model, however long the history is. A write to the stream meanwhile makes this start again.
     const current = await this.readModels.load(readModel, id, true);
@@ -66,17 +66,17 @@ export class StreamConflictResolver implements ConflictResolver, OnModuleInit {
   }
 
   commutesWith(stream: string, otherEvents: StoredEvent[]): boolean {
-    const { commutesWith = [] } = this.parseStreamName(stream).readModel;
+    const { commutesWith = [] } = this.findReadModel(stream).readModel;
     return otherEvents.every(({ type }) => commutesWith.includes(type));
   }
 
   async catchUp(stream: string): Promise<void> {
-    const { readModel, id } = this.parseStreamName(stream);
+    const { readModel, id } = this.findReadModel(stream);
     await this.readModels.load(readModel, id, true);
   }
 
   private async openEvents(stream: string, events: NewEvent[]) {
-    const { aggregate } = this.parseStreamName(stream).readModel;
+    const { aggregate } = this.findReadModel(stream).readModel;
     const placeholder = { stream, revision: 0, hash: '', position: { commit: 0n, prepare: 0n } };
     const openedEvents = await this.keys.openEvents(
       events.map((event) => ({ ...event, ...placeholder })),
@@ -84,8 +84,8 @@ export class StreamConflictResolver implements ConflictResolver, OnModuleInit {
     return openedEvents.map((event) => toRecorded<DomainEvent>(aggregate, event));
   }
 
-  private parseStreamName(stream: string): { readModel: AnyReadModel; id: number } {
-    const id = Number(stream.slice(stream.lastIndexOf('-') + 1));
+  private findReadModel(stream: string): { readModel: AnyReadModel; id: number } {
+    const { id } = parseStreamName(stream);
     const readModel = this.allReadModels.find(
       ({ aggregate }) => toStreamName(aggregate, id) === stream,
     );

@@ -1,6 +1,6 @@
 import { Injectable, Logger, type OnModuleInit } from '@nestjs/common';
 import { Pool } from 'pg';
-import type { DomainEvent } from '#kernel/aggregate.js';
+import { parseStreamName, type DomainEvent } from '#kernel/aggregate.js';
 import { ConfigError } from '#kernel/config-error.js';
 import { getMessageWithCause, UnavailableError } from '#kernel/errors.js';
 import { findMaxId, raiseSequence } from '#database/ids.js';
@@ -125,11 +125,10 @@ export class StartCheck implements OnModuleInit {
       const last = events.at(-1);
       if (!last) return greatestIds;
       for (const event of events) {
-        const dash = event.stream.lastIndexOf('-');
-        const kind = event.stream.slice(0, dash);
-        const readModel = this.allReadModels.find(({ aggregate }) => aggregate.name === kind);
-        if (!readModel) continue;
-        noteId(readModel.table, Number(event.stream.slice(dash + 1)));
+        const { aggregate: name, id } = parseStreamName(event.stream);
+        const readModel = this.allReadModels.find(({ aggregate }) => aggregate.name === name);
+        if (!readModel || !Number.isSafeInteger(id)) continue;
+        noteId(readModel.table, id);
         // Ids are not personal, so personal data are left out as if they were erased.
         const data = { ...event.data, ...('personal' in event.data && { personal: null }) };
         const recordedEvent = toRecorded<DomainEvent>(readModel.aggregate, { ...event, data });

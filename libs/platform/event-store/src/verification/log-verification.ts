@@ -1,3 +1,4 @@
+import { parseStreamName } from '#kernel/aggregate.js';
 import type { StoredEvent } from '../port/event-store.js';
 import type { PersonalKeys } from '../personal-keys/personal-keys.js';
 import type { AnyReadModel } from '../read-models/read-models.js';
@@ -65,9 +66,8 @@ export class LogVerification {
   private listNewStreams(events: StoredEvent[]): Map<AnyReadModel, number[]> {
     const ids = new Map<AnyReadModel, number[]>();
     for (const { stream, revision } of events) {
-      const dash = stream.lastIndexOf('-');
-      const readModel = this.readModels.get(stream.slice(0, dash));
-      const id = Number(stream.slice(dash + 1));
+      const { aggregate, id } = parseStreamName(stream);
+      const readModel = this.readModels.get(aggregate);
       if (revision === 0 && readModel && Number.isSafeInteger(id)) addTo(ids, readModel, id);
     }
     return ids;

@@ -1,3 +1,4 @@
+import { parseStreamName } from '#kernel/aggregate.js';
 import { setTimeout as wait } from 'node:timers/promises';
 import type { Pool } from 'pg';
 import type { EventStore, StoredEvent } from '../port/event-store.js';
@@ -87,7 +88,7 @@ export class OrphanedStreams {
       const streams = readModelsMayLag ? await this.findStillWithoutRow(page) : page;
       for (const stream of await this.findStillClaimed(streams)) {
         this.differences.add(
-          this.isOfReadModel(stream)
+          this.findReadModel(stream)
             ? `${stream}: claims of a record that does not exist`
             : `${stream}: no aggregate with that name`,
         );
@@ -99,12 +100,13 @@ export class OrphanedStreams {
   private async reportStreams(streams: string[], repair: boolean): Promise<void> {
     for (const stream of streams) {
       const readModel = this.findReadModel(stream);
-      if (!readModel || !this.isOfReadModel(stream)) {
+      if (!readModel) {
         this.differences.add(`${stream}: no aggregate with that name`);
         continue;
       }
       this.differences.add(`${stream}: the read model is missing`);
-      if (repair && (await this.readModels.catchUp(readModel, parseId(stream)))) this.repaired++;
+      if (repair && (await this.readModels.catchUp(readModel, parseStreamName(stream).id)))
+        this.repaired++;
     }
   }
 
@@ -143,8 +145,8 @@ export class OrphanedStreams {
       const readModel = this.findReadModel(stream);
       if (!readModel) continue;
       const ids = idsByReadModel.get(readModel);
-      if (ids) ids.push(parseId(stream));
-      else idsByReadModel.set(readModel, [parseId(stream)]);
+      if (ids) ids.push(parseStreamName(stream).id);
+      else idsByReadModel.set(readModel, [parseStreamName(stream).id]);
     }
     const existing = new Set<string>();
     for (const [{ table, aggregate }, ids] of idsByReadModel) {
@@ -157,15 +159,9 @@ export class OrphanedStreams {
     return streams.filter((stream) => !existing.has(stream));
   }
 
-  private isOfReadModel(stream: string): boolean {
-    return this.findReadModel(stream) !== undefined && Number.isSafeInteger(parseId(stream));
-  }
-
+  /** Finds the read model that a stream should have; undefined if its name is that of none. */
   private findReadModel(stream: string): AnyReadModel | undefined {
-    return this.aggregates.get(stream.slice(0, stream.lastIndexOf('-')));
+    const { aggregate, id } = parseStreamName(stream);
+    return Number.isSafeInteger(id) ? this.aggregates.get(aggregate) : undefined;
   }
-}
-
-function parseId(stream: string): number {
-  return Number(stream.slice(stream.lastIndexOf('-') + 1));
 }

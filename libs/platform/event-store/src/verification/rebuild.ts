@@ -1,3 +1,4 @@
+import { parseStreamName } from '#kernel/aggregate.js';
 import { setTimeout as wait } from 'node:timers/promises';
 import type pg from 'pg';
 import { ConfigError } from '#kernel/config-error.js';
@@ -187,7 +188,7 @@ export class Rebuild {
     for (const difference of differences) {
       const readModel = this.plan.readModels.find(({ table }) => table === difference.table);
       if (readModel && difference.isMoving) {
-        const id = parseId(difference.stream);
+        const { id } = parseStreamName(difference.stream);
         const slice = { table: readModel.table, ids: [id] };
         const { streams, differences: remaining } = await this.verification.verifySlice(
           slice,
@@ -277,7 +278,10 @@ export class Rebuild {
           .map(({ stream }) => stream),
         ...[...touchedStreams].filter((stream) => stream.startsWith(prefix)),
       ];
-      const diff = await this.diff.compareSome(readModel, [...new Set(streams)].map(parseId));
+      const diff = await this.diff.compareSome(
+        readModel,
+        [...new Set(streams)].map((stream) => parseStreamName(stream).id),
+      );
       differences = differences.concat(diff.differences);
     }
     if (this.plan.claims) {
@@ -353,8 +357,4 @@ export class Rebuild {
 
 function toLiveTable({ table }: AnyReadModel): LiveTable {
   return { schema: 'public', name: table };
-}
-
-function parseId(stream: string): number {
-  return Number(stream.slice(stream.lastIndexOf('-') + 1));
 }

@@ -1,3 +1,4 @@
+import { parseStreamName } from '#kernel/aggregate.js';
 import type pg from 'pg';
 import { toReadModelArguments } from '../postgres/commit-arguments.js';
 import type { EventStore, Position, StoredEvent } from '../port/event-store.js';
@@ -186,8 +187,7 @@ export class StagingBuilder {
 
   private createReplay(stream: string): StreamReplay | undefined {
     const readModel = this.findReadModel(stream);
-    const id = Number(stream.slice(stream.lastIndexOf('-') + 1));
-    return readModel && createReplay(readModel, stream, id);
+    return readModel && createReplay(readModel, stream, parseStreamName(stream).id);
   }
 
   private listOwn(events: StoredEvent[]): StoredEvent[] {
@@ -195,7 +195,8 @@ export class StagingBuilder {
   }
 
   private findReadModel(stream: string): AnyReadModel | undefined {
-    const name = stream.slice(0, stream.lastIndexOf('-'));
+    const { aggregate: name, id } = parseStreamName(stream);
+    if (!Number.isSafeInteger(id)) return undefined;
     return this.allReadModels.find(({ aggregate }) => aggregate.name === name);
   }
 

@@ -1,3 +1,4 @@
+import { parseStreamName } from '#kernel/aggregate.js';
 import type pg from 'pg';
 import type { AnyReadModel } from '../read-models/read-models.js';
 import { STREAMS_OF_EVENTS } from './orphaned-streams.js';
@@ -34,6 +35,6 @@ export class StreamRanges {
   }
 
   private isOurs(stream: string): boolean {
-    return this.names.has(stream.slice(0, stream.lastIndexOf('-')));
+    return this.names.has(parseStreamName(stream).aggregate);
   }
 }
