@@ -94,7 +94,7 @@ function createConfig(proxyPort = proxy.port): Config {
   const { clientId, clientSecret } = company;
   // Settings refuse http for a company's sign-in that is not on this machine.
   return Object.assign(Object.create(config) as Config, {
-    oidc: { issuer, clientId, clientSecret },
+    oidc: { issuer, clientId, clientSecret, areEmailsConfirmed: false },
   });
 }
 

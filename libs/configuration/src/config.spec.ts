@@ -262,7 +262,9 @@ describe('readConfig', () => {
       issuer: 'https://login.company.example/',
       clientId: 'inkpad',
       clientSecret: null,
+      areEmailsConfirmed: false,
     });
+    expect(read({ ...oidc, OIDC_EMAILS_CONFIRMED: 'true' })?.areEmailsConfirmed).toBe(true);
     expect(read({ ...oidc, OIDC_ISSUER: 'http://127.0.0.1:9/' })).not.toBeNull();
     expect(() => read({ ...oidc, OIDC_ISSUER: 'http://login.company.example' })).toThrow(
       /OIDC_ISSUER: must start with https/,

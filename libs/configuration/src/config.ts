@@ -176,6 +176,15 @@ export class Config extends ReadSettings {
   }
 }
 
+/** The client at a company's identity provider. */
+export type CompanyClient = {
+  issuer: string;
+  clientId: string;
+  clientSecret: string | null;
+  /** Whether addresses count as confirmed when the provider does not say whether they are. */
+  areEmailsConfirmed: boolean;
+};
+
 /** Settings of Google Wallet. URLs have no trailing slash. */
 export type GoogleWallet = {
   issuerId: string;
@@ -243,12 +252,15 @@ function toSupportContact(contact: string | undefined): { href: string; text: st
 }
 
 /** Reads the client at the company's identity provider. */
-function readOidc(
-  env: Settings,
-): { issuer: string; clientId: string; clientSecret: string | null } | null {
+function readOidc(env: Settings): CompanyClient | null {
   const { OIDC_ISSUER: issuer, OIDC_CLIENT_ID: clientId, OIDC_CLIENT_SECRET: secret } = env;
   if (issuer === undefined || clientId === undefined) return null;
-  return { issuer, clientId, clientSecret: secret ?? null };
+  return {
+    issuer,
+    clientId,
+    clientSecret: secret ?? null,
+    areEmailsConfirmed: env.OIDC_EMAILS_CONFIRMED,
+  };
 }
 
 function readSms(

@@ -420,6 +420,13 @@ export class Settings {
   @Text() OIDC_CLIENT_ID?: string;
   @Text() OIDC_CLIENT_SECRET?: string;
   @Describe(`
+    For a provider that never says whether an address is confirmed (email_verified), such as
+    Microsoft Entra ID: true if only the company's administrators can enter addresses there
+    (docs/console.md).
+  `)
+  @Flag()
+  OIDC_EMAILS_CONFIRMED = false;
+  @Describe(`
     Development only: allows webhooks over http and to this machine (loopback); other addresses:
     WEBHOOK_ALLOWED_CIDRS.
   `)

@@ -3,6 +3,7 @@ import { createServer, type IncomingMessage, type Server, type ServerResponse } 
 import type { AddressInfo } from 'node:net';
 
 type Claims = Record<string, unknown>;
+type AuthMethod = 'client_secret_basic' | 'client_secret_post' | 'none';
 type PendingSignIn = { nonce: string; challenge: string; redirectUri: string; claims: Claims };
 
 /** An identity provider of a company that signs real tokens and checks what a client has to send. */
@@ -12,8 +13,17 @@ export class CompanyProvider {
   /** In place of what an honest provider says. */
   lies: Claims = {};
   readonly clientId = 'inkpad';
-  readonly clientSecret = 'a secret of the company';
+  readonly clientSecret = 'a secret: 100% of the cömpany + friends/=&_-.~';
+  /** The ways to send the secret that it names and accepts; undefined: it names none, and accepts the default. */
+  authMethods: readonly string[] | undefined = ['client_secret_post', 'client_secret_basic'];
+  /** The claims that UserInfo responds with; undefined: there is no UserInfo. */
+  userInfo: Claims | undefined;
+  /** The status of its responses for tokens, in place of what the request deserves. */
+  failure: { status: number; body: string } | undefined;
+  /** The ways in which clients have sent the secret. */
+  readonly authentications: AuthMethod[] = [];
   private readonly keys = generateKeyPairSync('rsa', { modulusLength: 2048 });
+  private readonly accessTokens = new Map<string, Claims>();
   private readonly pendingSignIns = new Map<string, PendingSignIn>();
   private server: Server | undefined;
   private issuer = '';
@@ -54,6 +64,7 @@ export class CompanyProvider {
     }
     if (url.pathname === '/authorize') return this.authorize(url.searchParams, response);
     if (url.pathname === '/token') return this.giveToken(request, response);
+    if (url.pathname === '/userinfo') return this.describePerson(request, response);
     response.writeHead(404).end();
   }
 
@@ -67,7 +78,8 @@ export class CompanyProvider {
       subject_types_supported: ['public'],
       id_token_signing_alg_values_supported: ['RS256'],
       code_challenge_methods_supported: ['S256'],
-      token_endpoint_auth_methods_supported: ['client_secret_post', 'client_secret_basic'],
+      ...(this.authMethods && { token_endpoint_auth_methods_supported: this.authMethods }),
+      ...(this.userInfo && { userinfo_endpoint: `${this.issuer}/userinfo` }),
     };
   }
 
@@ -97,18 +109,22 @@ export class CompanyProvider {
   private async giveToken(request: IncomingMessage, response: ServerResponse): Promise<void> {
     let text = '';
     for await (const chunk of request) text += String(chunk);
+    if (this.failure) {
+      response.writeHead(this.failure.status, { 'content-type': 'text/html' });
+      response.end(this.failure.body);
+      return;
+    }
     const form = new URLSearchParams(text);
+    if (!this.authenticateClient(request.headers.authorization, form, response)) return;
     const signIn = this.pendingSignIns.get(form.get('code') ?? '');
     this.pendingSignIns.delete(form.get('code') ?? '');
     const verifier = createHash('sha256').update(form.get('code_verifier') ?? '');
     const fit =
       signIn?.challenge === verifier.digest('base64url') &&
-      form.get('redirect_uri') === signIn.redirectUri &&
-      form.get('client_id') === this.clientId &&
-      form.get('client_secret') === this.clientSecret;
+      form.get('redirect_uri') === signIn.redirectUri;
     if (!fit || !signIn) return json(response, { error: 'invalid_grant' }, 400);
     const now = Math.floor(Date.now() / 1000);
-    const claims = {
+    const claims: Claims = {
       iss: this.issuer,
       aud: this.clientId,
       iat: now,
@@ -122,13 +138,58 @@ export class CompanyProvider {
     );
     const signed = parts.join('.');
     const signature = sign('sha256', Buffer.from(signed), this.keys.privateKey);
+    const accessToken = randomBytes(16).toString('hex');
+    this.accessTokens.set(accessToken, { sub: claims['sub'], ...this.userInfo });
     json(response, {
-      access_token: randomBytes(16).toString('hex'),
+      access_token: accessToken,
       token_type: 'Bearer',
       expires_in: 300,
       id_token: `${signed}.${signature.toString('base64url')}`,
     });
   }
+
+  /**
+   * Authenticates the client by one method alone (RFC 6749, section 2.3), and one that it accepts.
+   * @returns false when it has sent the error (section 5.2)
+   */
+  private authenticateClient(
+    authorization: string | undefined,
+    form: URLSearchParams,
+    response: ServerResponse,
+  ): boolean {
+    const [id, secret, method]: [string | null, string | null, AuthMethod] =
+      authorization !== undefined
+        ? [...parseBasic(authorization), 'client_secret_basic']
+        : form.has('client_secret')
+          ? [form.get('client_id'), form.get('client_secret'), 'client_secret_post']
+          : [form.get('client_id'), null, 'none'];
+    const accepted = this.authMethods?.length ? this.authMethods : ['client_secret_basic'];
+    const isRight = id === this.clientId && (method === 'none' || secret === this.clientSecret);
+    const isOnlyOne = authorization === undefined || !form.has('client_secret');
+    this.authentications.push(method);
+    if (isRight && isOnlyOne && accepted.includes(method)) return true;
+    if (authorization !== undefined)
+      response.setHeader('www-authenticate', 'Basic realm="company"');
+    json(response, { error: 'invalid_client', error_description: `not ${String(secret)}` }, 401);
+    return false;
+  }
+
+  /** Responds to UserInfo with the claims of the person whose token it gets (OpenID Connect Core 1.0, section 5.3). */
+  private describePerson(request: IncomingMessage, response: ServerResponse): void {
+    const [, token = ''] = /^Bearer (.+)$/.exec(request.headers.authorization ?? '') ?? [];
+    const claims = this.accessTokens.get(token);
+    if (claims) return json(response, claims);
+    response.setHeader('www-authenticate', 'Bearer error="invalid_token"');
+    response.writeHead(401).end();
+  }
+}
+
+/** Parses credentials that were encoded like a form before Base64 (RFC 6749, section 2.3.1). */
+function parseBasic(authorization: string): [string, string] {
+  const [, encoded = ''] = /^Basic (.+)$/.exec(authorization) ?? [];
+  const [id = '', secret = ''] = Buffer.from(encoded, 'base64').toString().split(':');
+  const decode = (text: string) => new URLSearchParams(`x=${text}`).get('x') ?? '';
+  return [decode(id), decode(secret)];
 }
 
 function json(response: ServerResponse, body: object, status = 200): void {

@@ -2,8 +2,10 @@ import { Injectable, Logger } from '@nestjs/common';
 import {
   allowInsecureRequests,
   authorizationCodeGrant,
+  AuthorizationResponseError,
   buildAuthorizationUrl,
   calculatePKCECodeChallenge,
+  ClientSecretPost,
   clockSkew,
   customFetch,
   discovery,
@@ -11,8 +13,13 @@ import {
   randomNonce,
   randomPKCECodeVerifier,
   randomState,
+  ResponseBodyError,
+  WWWAuthenticateChallengeError,
+  type ClientAuth,
   type Configuration,
   type CustomFetch,
+  type IDToken,
+  type UserInfoResponse,
 } from 'openid-client';
 import type { RequestInit } from 'undici';
 import { Config } from '#configuration/config.js';
@@ -96,24 +103,39 @@ export class IdentityProvider {
       });
       const claims = tokens.claims();
       if (!claims) throw new Error('there is no ID token');
-      const profile =
-        typeof claims['email'] === 'string'
-          ? claims
-          : await fetchUserInfo(configuration, tokens.access_token, claims.sub);
-      const { email, email_verified } = profile;
-      const isConfirmed = typeof email === 'string' && email_verified === true;
+      const profile = await this.completeClaims(configuration, claims, tokens.access_token);
       return {
-        person: {
-          issuer: claims.iss,
-          subject: claims.sub,
-          email: isConfirmed ? email : null,
-        },
+        person: { issuer: claims.iss, subject: claims.sub, email: this.findEmail(profile) },
         returnTo: pending.returnTo,
       };
     } catch (error) {
-      this.log.warn(`a sign-in was refused: ${getMessageWithCause(error)}`);
+      this.log.warn(`a sign-in was refused: ${await describeError(error)}`);
       throw createRefusal(t.refused, t);
     }
+  }
+
+  /**
+   * Adds the claims of UserInfo, where providers may put any of them (OpenID Connect Core 1.0, section 5.4), when the ID
+   * token lacks some. Those of UserInfo win, so that `email_verified` is about the address that is next to it.
+   * @throws Error when UserInfo is about another person (section 5.3.2)
+   */
+  private async completeClaims(
+    configuration: Configuration,
+    claims: IDToken,
+    accessToken: string,
+  ): Promise<IDToken | UserInfoResponse> {
+    const isComplete =
+      typeof claims['email'] === 'string' && (claims['email_verified'] ?? null) !== null;
+    if (isComplete || configuration.serverMetadata().userinfo_endpoint === undefined) return claims;
+    return { ...claims, ...(await fetchUserInfo(configuration, accessToken, claims.sub)) };
+  }
+
+  /** Finds the address that the provider has confirmed, or the operator in place of a provider that never says so. */
+  private findEmail({ email, email_verified }: IDToken | UserInfoResponse): string | null {
+    const isVerified = email_verified ?? this.config.oidc?.areEmailsConfirmed;
+    // Some providers send a text, Amazon Cognito and Apple among them.
+    const isConfirmed = isVerified === true || (isVerified as unknown) === 'true';
+    return isConfirmed && typeof email === 'string' ? email : null;
   }
 
   /**
@@ -131,7 +153,7 @@ export class IdentityProvider {
       return await this.configuration;
     } catch (error) {
       this.configuration = undefined;
-      this.log.warn(`OIDC_ISSUER cannot be used: ${getMessageWithCause(error)}`);
+      this.log.warn(`OIDC_ISSUER cannot be used: ${await describeError(error)}`);
       throw new PageError(503, t.unreachable, t.unreachableWhy);
     }
   }
@@ -144,11 +166,9 @@ export class IdentityProvider {
     const { oidc } = this.config;
     if (!oidc) throw new Error('OIDC_ISSUER is not set');
     const issuer = new URL(oidc.issuer);
-    const client = {
-      ...(oidc.clientSecret !== null && { client_secret: oidc.clientSecret }),
-      [clockSkew]: Math.round(this.skewSeconds),
-    };
-    return discovery(issuer, oidc.clientId, client, undefined, {
+    const client = { [clockSkew]: Math.round(this.skewSeconds) };
+    const clientAuth = oidc.clientSecret === null ? undefined : createClientAuth(oidc.clientSecret);
+    return discovery(issuer, oidc.clientId, client, clientAuth, {
       timeout: TIMEOUT_SECONDS,
       [customFetch]: this.fetch,
       // Only for a provider on this machine (OIDC_ISSUER).
@@ -164,6 +184,63 @@ export class IdentityProvider {
       // Anybody can send anything as a cookie.
       return undefined;
     }
+  }
+}
+
+/**
+ * Creates the authentication of the client: `client_secret_basic`, which is the default (OpenID Connect Discovery 1.0,
+ * section 3), unless the provider names only `client_secret_post` of the two.
+ */
+function createClientAuth(secret: string): ClientAuth {
+  const authenticateByPost = ClientSecretPost(secret);
+  return (server, client, body, headers) => {
+    const methods = server.token_endpoint_auth_methods_supported ?? [];
+    if (methods.includes('client_secret_post') && !methods.includes('client_secret_basic'))
+      return authenticateByPost(server, client, body, headers);
+    // RFC 6749, section 2.3.1. That of the library escapes "-", "." and "_" too, which some providers do not undo.
+    const credentials = [client.client_id, secret].map(encodeFormValue).join(':');
+    headers.set('authorization', `Basic ${Buffer.from(credentials).toString('base64')}`);
+  };
+}
+
+function encodeFormValue(text: string): string {
+  return new URLSearchParams([['', text]]).toString().slice(1);
+}
+
+/** RFC 6749, section 5.2: the characters of an error code. Descriptions may hold anything, so no log has them. */
+const ERROR_CODE = /^[\x20\x21\x23-\x5b\x5d-\x7e]{1,64}$/;
+
+/** Describes a failure with the provider's error code, such as `invalid_client`, and the status of its response. */
+async function describeError(error: unknown): Promise<string> {
+  const response = findResponse(error);
+  const code =
+    error instanceof ResponseBodyError || error instanceof AuthorizationResponseError
+      ? error.error
+      : response && (await readErrorCode(response));
+  return [
+    ...(code !== undefined && ERROR_CODE.test(code) ? [code] : []),
+    ...(response ? [`status ${response.status}`] : []),
+    getMessageWithCause(error),
+  ].join(', ');
+}
+
+/** Finds the provider's response that an error of the library is about. */
+function findResponse(error: unknown): Response | undefined {
+  if (error instanceof ResponseBodyError || error instanceof WWWAuthenticateChallengeError)
+    return error.response;
+  const cause = error instanceof Error ? error.cause : undefined;
+  return cause instanceof Object && 'status' in cause && 'json' in cause
+    ? (cause as Response)
+    : undefined;
+}
+
+/** Reads the code of a response that the library has rejected by its header or status alone. */
+async function readErrorCode(response: Response): Promise<string | undefined> {
+  try {
+    const body: unknown = response.bodyUsed ? null : await response.json();
+    return body instanceof Object && 'error' in body ? String(body.error) : undefined;
+  } catch {
+    return undefined;
   }
 }
 
