@@ -8,6 +8,7 @@ import { CLAIMS, createStagingTables, STAGING } from '#event-store/verification/
 import { StreamRanges } from '#event-store/verification/stream-ranges.js';
 import { readModels } from '../../apps/read-models.js';
 import { fillHistory } from '../support/fixtures/mixed-history.js';
+import { runAtTime } from '../support/services/clock.js';
 import { startService, type Client, type LocalService } from '../support/services/service.js';
 
 /** Fills the staging tables of a rebuild from a history in which streams take turns. */
@@ -154,6 +155,28 @@ describe('the claims of a customer', () => {
         [ids.map((id) => `customer-${id}`)],
       )
     ).rows;
+
+  it('have the revision after their command, whatever X-Request-Id it came with and when', async () => {
+    const id = await runAtTime('2026-05-01T10:00:00Z', async () => {
+      const created = await create({ first_name: 'Fay', email: 'fay@example.com' });
+      for (const change of [{ phone: '+4915112340001' }, { email: 'fay@new.example' }]) {
+        const path = `${store.store}/customers/${created}`;
+        const headers = { 'x-request-id': 'till-7' };
+        expect((await store.send('PATCH', path, { customer: change }, headers)).status).toBe(200);
+      }
+      return created;
+    });
+    const live = await readClaims('es', [id]);
+    expect(live.map(({ revision }: { revision: number }) => revision).sort()).toEqual([1, 2]);
+    const history = await service.history();
+    for (const page of [1, 2, 10_000]) {
+      await createTables();
+      const builder = createBuilder();
+      for (let i = 0; i < history.length; i += page) await builder.add(history.slice(i, i + page));
+      await builder.flush();
+      expect(await readClaims(STAGING, [id])).toEqual(live);
+    }
+  });
 
   it('end with an erasure after the others of its events were written', async () => {
     const id = await create({ first_name: 'Dora', email: 'dora@example.com' });

@@ -376,6 +376,8 @@ create sequence imports_id as bigint;
 -- Files of customers that somebody has uploaded. Also the queue of what is to be done with them.
 create table imports (
   id bigint primary key,
+  -- tells its events from those of an import elsewhere whose history was moved here
+  uuid uuid not null,
   account_id bigint not null,
   -- the card that the customers are enrolled on
   card_id bigint,

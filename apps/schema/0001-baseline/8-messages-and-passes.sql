@@ -78,14 +78,14 @@ create table card_message_cutoffs (
 );
 
 -- The channels through which the messages of a signup are not sent by themselves. Written before the signup is
--- recorded, and looked up by its request id when its messages are enqueued.
+-- recorded, and looked up by its causation id when its messages are enqueued.
 create table signup_holds (
   account_id bigint not null,
-  request_id text not null,
+  causation_id text not null,
   channels text[] not null,
   until timestamptz not null,
   phone_missing boolean not null default false,
-  primary key (account_id, request_id)
+  primary key (account_id, causation_id)
 );
 create index signup_holds_until on signup_holds (until);
 

@@ -1,4 +1,4 @@
-import type { Actor } from '#kernel/aggregate.js';
+import type { Actor, EventMeta } from '#kernel/aggregate.js';
 import { RejectedError } from '#kernel/errors.js';
 import type { DateOrder } from './birthdays.js';
 import type { ImportColumn } from './import-columns.js';
@@ -31,6 +31,8 @@ export type RowCounts = Record<
 /** A file of customers that is imported. */
 export type CustomerImport = {
   id: number;
+  /** Unique among all servers, unlike the id: a history may come from another one. */
+  uuid: string;
   accountId: number;
   cardId: number | null;
   state: StoredState;
@@ -51,9 +53,23 @@ export type CustomerImport = {
   rowsDeletedAt: Date | null;
 };
 
-/** Begins the request ids of all that an import does, so that its history tells what it did. */
-export function createRequestIdPrefix(importId: number): string {
-  return `import-${importId}-`;
+/**
+ * Creates what identifies the commands of a row, so that the history tells what the row did (`causationId`), and what
+ * the history shows people (`requestId`).
+ */
+export function createRowIds(
+  { id, uuid }: Pick<CustomerImport, 'id' | 'uuid'>,
+  row: number,
+): { causationId: string; requestId: string } {
+  return { causationId: `${uuid}-${row}`, requestId: `import-${id}-${row}` };
+}
+
+/** Tells whether an import caused an event, by one of its rows or by taking one back. */
+export function isCausedBy(
+  { uuid }: Pick<CustomerImport, 'uuid'>,
+  { causationId }: EventMeta,
+): boolean {
+  return causationId?.startsWith(`${uuid}-`) ?? false;
 }
 
 /** Starts an import whose check is done. @returns false when it has been started already */

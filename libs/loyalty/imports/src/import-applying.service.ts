@@ -22,7 +22,7 @@ import type { CustomerEvent } from '#customers/customer.events.js';
 import type { CustomerInput } from '#customers/customer-input.dto.js';
 import { StoreRegions } from '#customers/store-regions.service.js';
 import { CustomerMatches, type Match } from './customer-matches.service.js';
-import { createRequestIdPrefix, type CustomerImport } from './customer-import.js';
+import { createRowIds, type CustomerImport } from './customer-import.js';
 import { findRowErrors } from './import-checking.service.js';
 import { readEntry, type ImportEntry } from './import-row.dto.js';
 import { ImportRows, type RowResult, type StoredRow } from './import-rows.service.js';
@@ -111,9 +111,9 @@ export class ImportApplying {
     region: StoreRegion,
     { row, entry, match: firstMatch, cards: firstCards }: PendingRow,
   ): Promise<Applied | { errors: FieldErrors }> {
-    const { accountId, cardId, actor, id } = running;
-    const requestId = `${createRequestIdPrefix(id)}${row}`;
-    const context = { accountId, actor, channel: CARRY_OVER_CHANNEL, requestId };
+    const { accountId, cardId, actor } = running;
+    const ids = createRowIds(running, row);
+    const context = { accountId, actor, channel: CARRY_OVER_CHANNEL, ...ids };
     for (let match = firstMatch, cards = firstCards, tries = 1; ; tries++) {
       const errors = findRowErrors(entry, match, region);
       if (errors) return { errors };
@@ -163,7 +163,7 @@ export class ImportApplying {
       isRecent(running, existing.updatedAt) || givesConsent(existing, entry)
         ? await this.readHistory(toStreamName(customer, existing.id))
         : [];
-    const isOwn = ({ meta }: StoredEvent) => meta.requestId === context.requestId;
+    const isOwn = ({ meta }: StoredEvent) => meta.causationId === context.causationId;
     const wasCreatedHere = history[0] !== undefined && isOwn(history[0]);
     const changes = wasCreatedHere ? entry.changes : withoutWithdrawn(entry.changes, history);
     const updated = await this.commands.execute(new UpdateCustomer(context, existing.id, changes));
@@ -201,7 +201,7 @@ export class ImportApplying {
       (await this.commands.execute(new CarryStampsOver(context, path, carryOver)));
     if (hasChanged || !isRecent(running, card.updated_at)) return { id: card.id, hasChanged };
     const history = await this.readHistory(toStreamName(customerCard, card.id));
-    const isOwn = ({ meta }: StoredEvent) => meta.requestId === context.requestId;
+    const isOwn = ({ meta }: StoredEvent) => meta.causationId === context.causationId;
     return { id: card.id, hasChanged: history.some(isOwn) };
   }
 

@@ -15,7 +15,7 @@ import { UpdateCustomer } from '#customers/customer.commands.js';
 import { customer, type Customer } from '#customers/customer.js';
 import { customerReadModel } from '#customers/customer.entity.js';
 import { EraseCustomer } from '#customers/erasing.commands.js';
-import { createRequestIdPrefix, type CustomerImport } from './customer-import.js';
+import { createRowIds, isCausedBy, type CustomerImport } from './customer-import.js';
 import { findFormerValues } from './former-values.js';
 import { ImportRows, type RowResult, type StoredRow } from './import-rows.service.js';
 import { runConcurrently } from './row-concurrency.js';
@@ -77,35 +77,37 @@ export class ImportUndoing {
 
   /** @returns why it cannot be taken back; null when it is */
   private async undo(
-    { id, accountId, actor }: CustomerImport,
+    undone: CustomerImport,
     { row, state, customerId, customerCardId }: StoredRow,
   ): Promise<FieldErrors | null> {
     if (customerId === null) return null;
     const current = (await this.readModels.load(customerReadModel, customerId, true))?.state;
     // Nothing is left to be taken back of somebody who was erased.
     if (!current || current.erasedAt !== null) return null;
-    const prefix = createRequestIdPrefix(id);
+    const { accountId, actor } = undone;
+    const { causationId, requestId } = createRowIds(undone, row);
     const context = {
       accountId,
       actor,
       channel: CARRY_OVER_CHANNEL,
-      requestId: `${prefix}${row}-undo`,
+      causationId: `${causationId}-undo`,
+      requestId: `${requestId}-undo`,
     };
     if (state === 'created') {
-      if (await this.wasUsed(current, prefix)) return USED_SINCE;
-      await this.reverseStamps(context, `${prefix}${row}`, customerId, customerCardId);
+      if (await this.wasUsed(undone, current)) return USED_SINCE;
+      await this.reverseStamps(context, causationId, customerId, customerCardId);
       await this.commands.execute(new EraseCustomer(context, customerId));
       return null;
     }
-    const former = await this.findFormerValues(current, `${prefix}${row}`);
+    const former = await this.findFormerValues(current, causationId);
     if (former.errors) return former.errors;
-    await this.reverseStamps(context, `${prefix}${row}`, customerId, customerCardId);
+    await this.reverseStamps(context, causationId, customerId, customerCardId);
     await this.commands.execute(new UpdateCustomer(context, customerId, former.changes));
     return null;
   }
 
   /** Tells whether anything happened to the customer or their cards that the import did not do. */
-  private async wasUsed({ id }: Customer, prefix: string): Promise<boolean> {
+  private async wasUsed(undone: CustomerImport, { id }: Customer): Promise<boolean> {
     const cards = await this.customerCards.listIds([id]);
     const streams = [
       toStreamName(customer, id),
@@ -113,7 +115,7 @@ export class ImportUndoing {
     ];
     for (const stream of streams) {
       for (const { meta } of await this.read(stream)) {
-        if (meta.channel !== 'system' && !meta.requestId.startsWith(prefix)) return true;
+        if (meta.channel !== 'system' && !isCausedBy(undone, meta)) return true;
       }
     }
     return false;
@@ -122,7 +124,7 @@ export class ImportUndoing {
   /** Reverses the stamps that the row has added or taken off, unless they are reversed already. */
   private async reverseStamps(
     context: CommandContext,
-    requestId: string,
+    causationId: string,
     customerId: number,
     customerCardId: number | null,
   ): Promise<void> {
@@ -131,7 +133,7 @@ export class ImportUndoing {
     const events = stored.map((event) => toRecorded<CustomerCardEvent>(customerCard, event));
     const reversed = new Set(events.map(findReversedId));
     for (const event of events) {
-      const isOwn = event.meta.requestId === requestId && isCarryOver(event);
+      const isOwn = event.meta.causationId === causationId && isCarryOver(event);
       if (!isOwn || reversed.has(event.id)) continue;
       const path = { customerId, id: customerCardId };
       await this.commands.execute(
@@ -141,9 +143,10 @@ export class ImportUndoing {
   }
 
   /** Finds the values that the row has changed, as they were before it. */
-  private async findFormerValues(current: Customer, requestId: string) {
+  private async findFormerValues(current: Customer, causationId: string) {
     const stream = toStreamName(customer, current.id);
-    const own = (await this.read(stream)).filter(({ meta }) => meta.requestId === requestId);
+    const events = await this.read(stream);
+    const own = events.filter(({ meta }) => meta.causationId === causationId);
     const [first] = own;
     const last = own.at(-1);
     if (!first || !last) return { changes: {} };

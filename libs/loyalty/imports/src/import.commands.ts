@@ -7,6 +7,7 @@ import { getNow } from '#kernel/clock.js';
 import type { CommandContext } from '#kernel/aggregate.js';
 import { Config } from '#configuration/config.js';
 import { InvalidFieldsError, RejectedError, UnavailableError } from '#kernel/errors.js';
+import { createId } from '#kernel/randomness.js';
 import { normalizeNumber } from '#kernel/text.js';
 import { IdTakenError, withNewId } from '#database/ids.js';
 import { CapOverrides } from '#event-store/commands/cap-overrides.service.js';
@@ -91,6 +92,7 @@ export class CreateImportHandler implements ICommandHandler<CreateImport> {
       const now = getNow();
       const created: CustomerImport = {
         id,
+        uuid: createId(),
         accountId: context.accountId,
         cardId,
         state: 'checking',
@@ -147,12 +149,13 @@ export class CreateImportHandler implements ICommandHandler<CreateImport> {
       // Under the lock of the cap, so that two files at once do not both get the rest.
       await assertRowsLeft(query, created, maxRows);
       const inserted = await query(
-        `insert into imports (id, account_id, card_id, state, dry_run, format, encoding, separator, columns,
+        `insert into imports (id, uuid, account_id, card_id, state, dry_run, format, encoding, separator, columns,
            date_order, file, rows_total, actor, created_at, updated_at, due_at)
-         values ($1, $2, $3, 'checking', $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $13, now())
+         values ($1, $2, $3, $4, 'checking', $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $14, now())
          on conflict do nothing returning id`,
         [
           id,
+          created.uuid,
           accountId,
           created.cardId,
           created.dryRun,

@@ -12,6 +12,7 @@ import type { Encoding, Separator } from './text-encoding.js';
 @Entity('imports')
 export class ImportRecord {
   @PrimaryColumn('bigint') declare id: number;
+  @Column('uuid') declare uuid: string;
   @Column('bigint') declare account_id: number;
   @Column('bigint', { nullable: true }) declare card_id: number | null;
   @Column('text') declare state: StoredState;
@@ -54,6 +55,7 @@ export const importCap: CapKind = {
 export function toImport(row: ImportRecord): CustomerImport {
   return {
     id: row.id,
+    uuid: row.uuid,
     accountId: row.account_id,
     cardId: row.card_id,
     state: row.state,

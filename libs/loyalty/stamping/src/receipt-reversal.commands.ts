@@ -1,7 +1,7 @@
 import { Command, CommandHandler, type ICommandHandler } from '@nestjs/cqrs';
 import { isDeepStrictEqual } from 'node:util';
 import { getNow } from '#kernel/clock.js';
-import type { CommandContext } from '#kernel/aggregate.js';
+import { getCommandKey, type CommandContext } from '#kernel/aggregate.js';
 import { NotFoundError, RejectedError, UnavailableError } from '#kernel/errors.js';
 import { toPublicEventId } from '#kernel/public-id.js';
 import { RETRY, retryUntil } from '#kernel/retry-until.js';
@@ -199,10 +199,11 @@ export class ReverseReceiptHandler implements ICommandHandler<ReverseReceipt> {
     const [last] = reversed.toSorted((one, other) =>
       other.reversal.meta.recordedAt.localeCompare(one.reversal.meta.recordedAt),
     );
-    const { requestId } = last?.reversal.meta ?? {};
-    const together = reversed.filter(({ reversal }) => reversal.meta.requestId === requestId);
+    const together = reversed.filter(
+      ({ reversal }) => last && getCommandKey(reversal.meta) === getCommandKey(last.reversal.meta),
+    );
     const [first] = together;
-    const then = first && (await this.projectAfterRequest(first.reversal));
+    const then = first && (await this.projectAfterCommand(first.reversal));
     if (!then) throw new Error('a reversed receipt has a reversal');
     const id = parseCardId(first.reversal.stream);
     if (keyed) keyed.subjectId ??= then.customerId;
@@ -220,15 +221,15 @@ export class ReverseReceiptHandler implements ICommandHandler<ReverseReceipt> {
     );
   }
 
-  /** Projects a card as the request that reversed something left it. */
-  private async projectAfterRequest({
+  /** Projects a card as the command that reversed something left it. */
+  private async projectAfterCommand({
     stream,
     revision,
     meta,
   }: StoredEvent): Promise<CustomerCard | undefined> {
     let last = revision;
     for await (const event of this.eventStore.readStream(stream, { from: revision })) {
-      if (event.meta.requestId !== meta.requestId) break;
+      if (getCommandKey(event.meta) !== getCommandKey(meta)) break;
       last = event.revision;
     }
     return (await this.readModels.project(customerCard, stream, last))?.state;

@@ -56,18 +56,18 @@ describe('findMessageRequests', () => {
         customerId: 3,
         customerCardId: 7,
         at: new Date('2026-03-01T10:05:00Z'),
-        signupRequestId: null,
+        causationId: null,
       },
     ]);
   });
 
-  it('returns the request id of a signup at a poster, and of no other channel', () => {
-    const findSignupRequestId = (channel: string) => {
+  it('returns what has caused it, whatever id its request has', () => {
+    const findCause = (causationId?: string) => {
       const event = createCustomer(3);
-      const meta = { ...event.meta, channel, requestId: 'till-1' };
-      return findMessageRequests([{ ...event, meta } as StoredEvent]).requests[0]?.signupRequestId;
+      const meta = { ...event.meta, requestId: 'till-1', ...(causationId && { causationId }) };
+      return findMessageRequests([{ ...event, meta } as StoredEvent]).requests[0]?.causationId;
     };
-    expect([findSignupRequestId('poster'), findSignupRequestId('api')]).toEqual(['till-1', null]);
+    expect([findCause('signup-1'), findCause()]).toEqual(['signup-1', null]);
   });
 
   it('merges requests for the same card within ten minutes', () => {

@@ -45,8 +45,8 @@ export type MessageRequest = {
   /** Null: the card that is about to be issued. */
   customerCardId: number | null;
   at: Date;
-  /** The request id of the signup that asks for it; null when it was not a signup. */
-  signupRequestId: string | null;
+  /** What has caused it, such as a signup; null where one command did it all. */
+  causationId: string | null;
 };
 
 /** The first card that a batch of events issues to a customer. */
@@ -104,7 +104,7 @@ function toMessageRequest(
     customerId,
     customerCardId,
     at: new Date(meta.recordedAt),
-    signupRequestId: meta.channel === 'poster' ? meta.requestId : null,
+    causationId: meta.causationId ?? null,
   };
 }
 

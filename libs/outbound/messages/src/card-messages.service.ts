@@ -50,9 +50,9 @@ const ENQUEUE = {
            case when w.card_id is null then null else now() end,
            coalesce(h.channels, '{}'), coalesce(h.phone_missing, false)
          from unnest($1::uuid[], $2::bigint[], $3::bigint[], $4::bigint[], $5::timestamptz[], $8::text[])
-           as w (id, account_id, customer_id, card_id, at, request_id)
+           as w (id, account_id, customer_id, card_id, at, causation_id)
          left join customer_names c on c.id = w.customer_id
-         left join signup_holds h on h.account_id = w.account_id and h.request_id = w.request_id
+         left join signup_holds h on h.account_id = w.account_id and h.causation_id = w.causation_id
          where w.at > now() - $6 * interval '1 millisecond'
            and not exists (select from card_message_cutoffs s where s.account_id = w.account_id and s.since > w.at)
            and not exists (
@@ -144,7 +144,7 @@ export class CardMessages extends JobQueue<QueuedMessage> {
         requests.map(({ at }) => at),
         MESSAGE_REQUEST_TTL_MS,
         SAME_REQUEST_MS,
-        requests.map(({ signupRequestId }) => signupRequestId),
+        requests.map(({ causationId }) => causationId),
       ],
     });
   }

@@ -17,19 +17,22 @@ const RETENTION = `interval '4 days'`;
 const HOLD = {
   name: 'signup_holds_add',
   text: `
-    with past as (${renderDeleteExpired('signup_holds', 'account_id, request_id', '$1, $2')}
+    with past as (${renderDeleteExpired('signup_holds', 'account_id, causation_id', '$1, $2')}
     )
-    insert into signup_holds as h (account_id, request_id, channels, phone_missing, until)
+    insert into signup_holds as h (account_id, causation_id, channels, phone_missing, until)
     values ($1, $2, $3, $4, now() + ${RETENTION})
-    on conflict (account_id, request_id) do update
+    on conflict (account_id, causation_id) do update
     set channels = array(select distinct unnest(h.channels || excluded.channels)),
       phone_missing = h.phone_missing or excluded.phone_missing`,
 };
 
 const CHANNELS: MessageChannel[] = ['email', 'sms'];
 
-/** @property ip the visitor's */
-type Visit = { accountId: number; requestId: string; ip: string };
+/**
+ * @property causationId the signup's own id, which its events have
+ * @property ip the visitor's
+ */
+type Visit = { accountId: number; causationId: string; ip: string };
 
 /**
  * Keeps a stranger from using up the messages that a store may send in a day: one network may use a tenth of them.
@@ -68,10 +71,10 @@ export class SignupHolds {
       usedUpChannels.length === enteredChannels.length ? CHANNELS : usedUpChannels;
     const isPhoneMissing = phone === null;
     if (heldChannels.length === 0 && !isPhoneMissing) return heldChannels;
-    const { accountId, requestId } = visit;
+    const { accountId, causationId } = visit;
     await query(this.pool, {
       ...HOLD,
-      values: [accountId, requestId, heldChannels, isPhoneMissing],
+      values: [accountId, causationId, heldChannels, isPhoneMissing],
     });
     return heldChannels;
   }

@@ -129,9 +129,11 @@ export class Signups {
     // The customer was erased since: the link leads nowhere.
     if (idempotency.state !== 'ours') return { uuid: randomUUID(), heldChannels: [], isOwn: false };
     try {
-      const heldChannels = await this.holds.hold({ ...visit, accountId: at.store.id }, signup);
+      const causationId = createId();
+      const accountId = at.store.id;
+      const heldChannels = await this.holds.hold({ accountId, causationId, ip: visit.ip }, signup);
       keyed.storedOnlyFields = { held_channels: heldChannels };
-      const uuid = await this.signUpNewOrKnown(at, signup, visit, keyed);
+      const uuid = await this.signUpNewOrKnown(at, signup, { ...visit, causationId }, keyed);
       if (!keyed.isStored) {
         await this.responses.save(keyed, { status: 303, body: { customer_card: { uuid } } });
       }
@@ -145,7 +147,7 @@ export class Signups {
   private async signUpNewOrKnown(
     at: SignupPoster,
     signup: Signup,
-    { requestId, isScanned }: SignupVisit,
+    { requestId, causationId, isScanned }: SignupVisit & { causationId: string },
     keyed: KeyedRequest,
   ): Promise<string> {
     const accountId = at.store.id;
@@ -154,6 +156,7 @@ export class Signups {
       actor: { type: 'customer', id: 0, name: 'signup' },
       channel: 'poster',
       requestId,
+      causationId,
     };
     const holders = await this.findHolders(accountId, signup);
     if (holders.length > 0) return this.signUpKnown(at, signup, holders, context);

@@ -29,11 +29,11 @@ export function getDecisionTime(states: Iterable<object | undefined>): Date {
 }
 
 /**
- * Creates the metadata of events. Names each field, so that nothing else of the context, such as an IP address, gets
+ * Creates the metadata of a command's events. Names each field, so that nothing else of the context, such as an IP address, gets
  * into the history.
  */
 export function createMeta(
-  { accountId, actor, channel, requestId }: CommandContext,
+  { accountId, actor, channel, requestId, causationId }: CommandContext,
   now: Date,
   occurredAt = now,
 ): EventMeta {
@@ -42,6 +42,8 @@ export function createMeta(
     actor,
     channel,
     requestId,
+    commandId: createId(),
+    ...(causationId !== undefined && { causationId }),
     occurredAt: occurredAt.toISOString(),
     recordedAt: now.toISOString(),
   };

@@ -1,4 +1,4 @@
-import { parseStreamName } from '#kernel/aggregate.js';
+import { getCommandKey, parseStreamName } from '#kernel/aggregate.js';
 import type pg from 'pg';
 import { toReadModelArguments } from '../postgres/commit-arguments.js';
 import type { EventStore, Position, StoredEvent } from '../port/event-store.js';
@@ -279,7 +279,10 @@ function toClaimRow(stream: string, claim: StreamClaim): object {
 function keepWholeCommands(page: StoredEvent[]): StoredEvent[] {
   const last = page.at(-1);
   if (!last) return page;
-  const { requestId } = last.meta;
-  const whole = page.slice(0, page.findLastIndex(({ meta }) => meta.requestId !== requestId) + 1);
+  const lastCommand = getCommandKey(last.meta);
+  const whole = page.slice(
+    0,
+    page.findLastIndex(({ meta }) => getCommandKey(meta) !== lastCommand) + 1,
+  );
   return whole.length > 0 ? whole : page;
 }

@@ -1,4 +1,4 @@
-import type { DomainEvent } from '#kernel/aggregate.js';
+import { getCommandKey, type DomainEvent } from '#kernel/aggregate.js';
 import { toRecorded } from '../port/codec.js';
 import type { ReadModelUpdate } from '../postgres/commit-arguments.js';
 import type { EventStore, Head, StoredEvent } from '../port/event-store.js';
@@ -95,7 +95,7 @@ export function applyEvent(
   const recordedEvent = toRecorded<DomainEvent>(readModel.aggregate, opened);
   if (stored.data['personal'] != null && opened.data['personal'] === null) replay.isErased = true;
 
-  const commandKey = `${meta.requestId} ${meta.recordedAt}`;
+  const commandKey = getCommandKey(meta);
   if (replay.command.key !== commandKey) replay.command = { key: commandKey, claims: [] };
   for (const claim of replay.command.claims) claim.revision = revision;
   const changes = readModel.getClaimChanges?.(recordedEvent, replay.state) ?? {};
