@@ -1,4 +1,5 @@
 import { beforeAll, describe, expect, it } from '@jest/globals';
+import { randomUUID } from 'node:crypto';
 import pg from 'pg';
 import type { AnnouncementJson } from '#announcements/announcement.dto.js';
 import type { ReachJson } from '#announcements/message-fields.dto.js';
@@ -334,9 +335,7 @@ it('ANNOUNCE-15 Whoever has the link of a card can stop the messages to its hold
   const post = (form: Record<string, string>) =>
     fetch(page, { method: 'POST', body: new URLSearchParams(form), redirect: 'manual' });
   expect((await count()).reached).toBe(1);
-  for (const _ of [1, 2]) {
-    expect((await post({ 'List-Unsubscribe': 'One-Click' })).status).toBe(303);
-  }
+  for (const _ of [1, 2]) expect((await post({ action: 'stop' })).status).toBe(303);
   expect(await count()).toMatchObject({
     reached: 0,
     reasons: expect.arrayContaining([{ channel: 'email', reason: 'stopped', people: 1 }]),
@@ -378,6 +377,82 @@ it('ANNOUNCE-15 Whoever has the link of a card can stop the messages to its hold
   await post({ action: 'allow' });
   expect((await count()).reached).toBe(1);
 });
+
+it('ANNOUNCE-17 A POST to that address that is not the form of the page stops them and is 200, whatever its body and media type, for the button of mail programs (RFC 8058)', async () => {
+  const { client, card } = await open();
+  const contact = { email: 'c@mail.example', marketing_consent: true };
+  const customer = await addCustomer(contact, client, card);
+  const getPage = (uuid = '') => `${service.running.baseUrl}/passes/${uuid}/messages`;
+  const page = getPage(customer.customer_card?.uuid);
+  const count = async () =>
+    (await client.post<ReachJson>(`${client.store}/announcements/preview`, {})).body.reached;
+  const send = (init: RequestInit, url = page) =>
+    fetch(url, { method: 'POST', redirect: 'manual', ...init });
+  const allow = async () => {
+    expect((await send({ body: new URLSearchParams({ action: 'allow' }) })).status).toBe(303);
+    expect(await count()).toBe(1);
+  };
+  const multipart = new FormData();
+  multipart.append('List-Unsubscribe', 'One-Click');
+  const oneClick = 'List-Unsubscribe=One-Click';
+  const typed = (type: string, body = oneClick): RequestInit => ({
+    body: new Blob([body]),
+    headers: { 'content-type': type },
+  });
+  const form = 'application/x-www-form-urlencoded';
+  const requests: RequestInit[] = [
+    { body: multipart },
+    { body: new URLSearchParams({ 'List-Unsubscribe': 'One-Click' }) },
+    { body: new URLSearchParams({ 'list-unsubscribe': 'one-click', action: 'allow' }) },
+    { body: new URLSearchParams() },
+    { body: new URLSearchParams({ action: 'ALLOW' }) },
+    {},
+    typed(form.toUpperCase()),
+    typed(`${form}; charset=utf-16`),
+    typed(`${form}; charset="`),
+    typed('multipart/form-data'),
+    typed('Multipart/Form-Data; boundary=x', '--y\r\n'),
+    typed('text/plain', 'action=allow'),
+    typed('application/json', '{"action":"allow"'),
+    typed('application/octet-stream'),
+    typed('no media type'),
+    typed('text/html', 'x'.repeat(3_000_000)),
+    typed(form, `${oneClick}&x=${'x'.repeat(3_000_000)}`),
+    { ...typed(form), headers: { 'content-type': form, 'content-encoding': 'gzip' } },
+  ];
+  for (const request of requests) {
+    for (const _ of [1, 2]) {
+      const response = await send(request);
+      expect([response.status, response.headers.get('location')]).toEqual([200, null]);
+    }
+    expect(await count()).toBe(0);
+    await allow();
+  }
+  // Neither a look at the page nor its preview by a mail program stops anything.
+  for (const method of ['GET', 'HEAD', 'OPTIONS', 'PUT', 'DELETE']) {
+    await send({ method }, `${page}?List-Unsubscribe=One-Click&action=stop`);
+    expect([method, await count()]).toEqual([method, 1]);
+  }
+
+  // Without an end of its body that anybody has seen yet.
+  const body = new Blob([oneClick]).stream();
+  const streamed = await send({ body, duplex: 'half' } as RequestInit);
+  expect(streamed.status).toBe(200);
+  expect(await count()).toBe(0);
+  await allow();
+
+  // The addresses in earlier e-mails to somebody who was merged stop the messages to whoever goes on.
+  const merged = await addCustomer({ email: 'm@mail.example' }, client, card);
+  const merge = `${client.store}/customers/${customer.id}/merge`;
+  expect((await client.post(merge, { from_customer_id: merged.id })).status).toBe(200);
+  expect((await send({ body: multipart }, getPage(merged.customer_card?.uuid))).status).toBe(200);
+  expect(await count()).toBe(0);
+
+  expect((await client.post(`${client.store}/customers/${customer.id}/erase`)).status).toBe(204);
+  for (const url of [page, getPage('nobody'), getPage(randomUUID())]) {
+    expect((await send({ body: multipart }, url)).status).toBe(404);
+  }
+}, 60_000);
 
 it('ANNOUNCE-16 When a store asks for many previews or reaches at once, some are 503 with `Retry-After`', async () => {
   const [{ client }, { client: other }] = [await open(), await open()];

@@ -4,7 +4,8 @@ import { getRouteConfig, setRouteConfig } from './route-config.js';
 /** A kind of body besides JSON, which a route has to declare. */
 type BodyKind = 'form' | 'upload' | 'picture' | 'file';
 
-type BodyConfig = { body?: BodyKind; bodyLimit?: number };
+/** @property ignoresOthers whether a body of another kind counts as none, instead of being refused */
+type BodyConfig = { body?: BodyKind; bodyLimit?: number; ignoresOthers?: boolean };
 
 /** The media type of any bytes, which clients from generators send: the bytes tell what they are. */
 export const UNNAMED = 'application/octet-stream';
@@ -26,6 +27,20 @@ export function declareMediaTypes(kind: BodyKind, types: Iterable<string>): void
 export function TakesBody(kind: BodyKind, bodyLimit?: number): MethodDecorator {
   const config: BodyConfig = { body: kind, ...(bodyLimit !== undefined && { bodyLimit }) };
   return setRouteConfig(config);
+}
+
+/**
+ * Declares that the body of a method is a form, and that whatever else comes is ignored: for programs whose request
+ * says everything by its address.
+ */
+export function TakesFormOrAnything(): MethodDecorator {
+  const config: BodyConfig = { body: 'form', ignoresOthers: true };
+  return setRouteConfig(config);
+}
+
+/** Tells whether the route ignores bodies that it does not expect. */
+export function ignoresOtherBodies(request: FastifyRequest): boolean {
+  return getRouteConfig<BodyConfig>(request).ignoresOthers === true;
 }
 
 /** Returns the kind of body that the route takes; undefined: JSON. */

@@ -2,7 +2,7 @@ import { errorCodes, type FastifyInstance, type FastifyRequest } from 'fastify';
 import { once } from 'node:events';
 import type { Readable } from 'node:stream';
 import { CompressedBodyError } from '#kernel/errors.js';
-import { getBodyKind, isExpectedBody } from './body-kinds.js';
+import { getBodyKind, ignoresOtherBodies, isExpectedBody } from './body-kinds.js';
 
 const METHODS = new Set(['POST', 'PUT', 'PATCH', 'DELETE']);
 const BODY_HEADERS = [
@@ -18,12 +18,12 @@ const IDENTITY_CODINGS = new Set(['', 'identity']);
  * Checks every body before its media type matters. An empty body is none, whatever its headers say (CONV-11): HTTP
  * libraries add a type to every POST, and some send an empty chunk instead of a length. A compressed body is refused
  * (CONV-55; RFC 9110, section 15.5.16), because a small one could expand to any size. A form, picture or file on a
- * route that does not take it is 415, as is anything else on one that does.
+ * route that does not take it is 415, as is anything else on one that does, unless it ignores that.
  */
 export function installBodyChecks(server: FastifyInstance): void {
   server.addHook('preParsing', (request, reply, body, done) => {
     const check = (isEmpty: boolean) => {
-      if (isEmpty) {
+      if (isEmpty || isIgnored(request)) {
         for (const name of BODY_HEADERS) delete request.headers[name];
         // A form without fields may come without a body.
         if (getBodyKind(request) === 'form') request.body = {};
@@ -42,6 +42,14 @@ export function installBodyChecks(server: FastifyInstance): void {
     if (request.headers['transfer-encoding'] === undefined) return check(false);
     waitForBody(body).then(() => check(body.readableLength === 0), done);
   });
+}
+
+/** Tells whether the body counts as none, because the route needs none and cannot read this one. */
+function isIgnored(request: FastifyRequest): boolean {
+  if (!ignoresOtherBodies(request)) return false;
+  const { headers, routeOptions } = request;
+  const isTooLong = Number(headers['content-length'] ?? 0) > routeOptions.bodyLimit;
+  return isTooLong || isCompressed(request) || !isExpectedBody(request);
 }
 
 /** Tells whether there is a body; `installBodyChecks` finds out for a chunked one. */

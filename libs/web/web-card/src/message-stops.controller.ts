@@ -3,7 +3,8 @@ import type { FastifyReply } from 'fastify';
 import { Pool } from 'pg';
 import { NotFoundError } from '#kernel/errors.js';
 import { query } from '#database/connection.js';
-import { TakesForm, type Form } from '#http/form-bodies.js';
+import { TakesFormOrAnything } from '#http/body-kinds.js';
+import type { Form } from '#http/form-bodies.js';
 import { Throttle } from '#http/throttle.js';
 import { PassContents } from '#passes/pass-contents.service.js';
 import { PASS_HOLDERS } from '#passes/pass-holders.js';
@@ -76,16 +77,21 @@ export class MessageStopsController {
     });
   }
 
-  /** Stops messages, also for the button of a mail program (RFC 8058), or allows them. Doing so twice changes nothing. */
+  /**
+   * Stops messages, or allows them. Doing so twice changes nothing. Whatever is not the form of the page comes from a mail
+   * program, whose button stops them: the address alone says so, in whatever media type, and the response is no redirect
+   * (RFC 8058, section 3.1). The limit is for the few machines from which a large provider posts for all its readers.
+   */
   @Post()
-  @TakesForm()
-  @Throttle(60)
+  @TakesFormOrAnything()
+  @Throttle(600)
   async change(
     @Param('uuid') uuid: string,
-    @Body() { action }: Form,
+    @Body() form: Form,
     @Res() reply: FastifyReply,
   ): Promise<void> {
     const { id, accountId, uuid: ownUuid } = await this.getCard(uuid);
+    const action = findAction(form);
     await query(
       this.pool,
       action === 'allow'
@@ -101,7 +107,8 @@ export class MessageStopsController {
             values: [id, accountId],
           },
     );
-    await this.pages.redirect(reply, `/passes/${ownUuid}/messages`);
+    if (action !== undefined) return this.pages.redirect(reply, `/passes/${ownUuid}/messages`);
+    await reply.header('cache-control', 'no-store').status(200).send();
   }
 
   /** @throws NotFoundError */
@@ -110,6 +117,13 @@ export class MessageStopsController {
     if (!match) throw new NotFoundError('Card');
     return match.card;
   }
+}
+
+/** Finds what the form of the page asks for. @returns undefined for a request that is not the page's form */
+function findAction(form: Form): 'stop' | 'allow' | undefined {
+  const isOneClick = Object.keys(form).some((name) => name.toLowerCase() === 'list-unsubscribe');
+  const { action } = form;
+  return !isOneClick && (action === 'stop' || action === 'allow') ? action : undefined;
 }
 
 /** Returns the path on the page's own host. */
