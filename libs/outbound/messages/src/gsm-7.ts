@@ -8,26 +8,56 @@ const EXTENSION = new Set('^{}\\[~]|€');
 /** The capacity of an SMS of one segment. */
 export const MAX_SMS_SEPTETS = 160;
 
-/** Typographic marks that have a plain form. */
+/** The plain forms of typographic marks, by classes of characters that mean the same. */
+const PLAIN_CLASSES: [characters: RegExp, plain: string][] = [
+  [/[‘’‚‛‹›′‵´`ʹʻʼʽˈˊˋ❛❜]/u, "'"],
+  [/[“”„‟«»″‶〝〞〟ʺ❝❞¨]/u, '"'],
+  [/[\p{Pd}−⁃‒―¯]/u, '-'],
+  [/[•‣◦●▪■∙]/u, '-'],
+  [/[·‧⋅․]/u, '.'],
+  [/[\p{Zs}\t\v\f\u0085]/u, ' '],
+  [/[\u2028\u2029]/u, '\n'],
+  [/[⁄∕]/u, '/'],
+  [/[×✕✖]/u, 'x'],
+];
+/** Those of single characters, whose decomposition is none or another one. */
 const PLAIN = new Map(
   Object.entries({
-    '’': "'",
-    '‘': "'",
-    '“': '"',
-    '”': '"',
-    '„': '"',
-    '«': '"',
-    '»': '"',
-    '–': '-',
-    '—': '-',
     '…': '...',
-    '·': '.',
-    '\u00a0': ' ',
-    '\u202f': ' ',
+    '⋯': '...',
+    '‥': '..',
+    '÷': '/',
+    '¦': '|',
+    '∗': '*',
+    '→': '->',
+    '←': '<-',
+    '≤': '<=',
+    '≥': '>=',
+    '±': '+/-',
+    '©': '(c)',
+    '®': '(R)',
+    ﬅ: 'st',
     œ: 'oe',
     Œ: 'OE',
+    ẞ: 'SS',
+    ł: 'l',
+    Ł: 'L',
+    đ: 'd',
+    Đ: 'D',
+    ı: 'i',
   }),
 );
+
+/** Accents that stand by themselves, or on a letter that has no form with them. */
+const ACCENTS = /[\u0300-\u036f\u1ab0-\u1aff\u1dc0-\u1dff\u20d0-\u20ff\ufe20-\ufe2f]/gu;
+/**
+ * What nobody sees in a text of Latin letters: soft hyphens, zero-width characters, marks of direction, variants and accents
+ * without a form of their own. In other scripts and in emojis they have a meaning.
+ */
+const INVISIBLE = new RegExp(`\\p{Cf}|\\p{Variation_Selector}|${ACCENTS.source}`, 'gu');
+/** Digits that another one before them would turn into another number: ² in 10², ① in 1①. */
+const OTHER_NUMBER = /\p{No}/u;
+const DIGIT = /\p{Nd}$/u;
 
 /** Counts the septets of a text. @returns undefined for a text that only UCS-2 can carry */
 export function countSeptets(text: string): number | undefined {
@@ -45,11 +75,27 @@ export function countSeptets(text: string): number | undefined {
  * halve the capacity of a message. Leaves other scripts as they are.
  */
 export function toPlainText(text: string): string {
-  return [...text.normalize('NFC')].map(toPlainCharacter).join('');
+  const characters = [...text.normalize('NFC')];
+  const plain = characters.map((one, i) => toPlainCharacter(one, characters[i - 1] ?? '')).join('');
+  const visible = plain.replaceAll(INVISIBLE, '');
+  return countSeptets(visible) === undefined ? plain : visible;
 }
 
-function toPlainCharacter(character: string): string {
+/** @param before the character before it, for fractions: 1½ is 1 1/2 */
+function toPlainCharacter(character: string, before: string): string {
   if (BASIC.has(character) || EXTENSION.has(character)) return character;
-  const plain = PLAIN.get(character) ?? character.normalize('NFD').replaceAll(/\p{M}/gu, '');
-  return countSeptets(plain) === undefined ? character : plain;
+  const plain = findPlainForm(character) ?? decompose(character);
+  if (plain === '' || countSeptets(plain) === undefined) return character;
+  if (!OTHER_NUMBER.test(character) || !DIGIT.test(before)) return plain;
+  return plain.includes('/') ? ` ${plain}` : character;
+}
+
+function findPlainForm(character: string): string | undefined {
+  const [, plain] = PLAIN_CLASSES.find(([characters]) => characters.test(character)) ?? [];
+  return plain ?? PLAIN.get(character);
+}
+
+/** Takes a character apart: a letter from its accents, and into the letters of a ligature or the digits of a fraction. */
+function decompose(character: string): string {
+  return character.normalize('NFKD').replaceAll(ACCENTS, '').replaceAll('⁄', '/');
 }
