@@ -16,7 +16,7 @@ const MESSAGE = {
   at: '2026-07-01T22:30:00.000Z',
 };
 const PAGE = 'https://cards.example/passes/0a';
-const STORE = { timeZone: 'Europe/Berlin', locale: 'de', page: PAGE };
+const STORE = { timeZone: 'Europe/Berlin', locale: 'de', addressForm: null, page: PAGE };
 
 it('puts the message of the store first on the back, with its day, as the only field that notifies', () => {
   const { backFields } = addMessage(PASS, MESSAGE, { noticeTag: 6, ...STORE }).storeCard;

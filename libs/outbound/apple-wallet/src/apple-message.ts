@@ -1,12 +1,12 @@
 import { getLocalDay } from '#kernel/day.js';
-import { getTranslations } from '#translations/translations.js';
+import { getCustomerTranslations, type CustomerLanguage } from '#translations/translations.js';
 import type { PassJson } from './pass-json.js';
 
 /** A message of the store. @property at ISO 8601 */
 export type AppleMessage = { title: string; text: string; tag: number; at: string };
 
 /** @property page the page of the card */
-type MessagePlace = { noticeTag: number; timeZone: string; locale: string; page: string };
+type MessagePlace = CustomerLanguage & { noticeTag: number; timeZone: string; page: string };
 
 /**
  * Adds the last message of the store to the back of a pass. A phone shows it when the value changes, so it has the day as
@@ -16,7 +16,7 @@ type MessagePlace = { noticeTag: number; timeZone: string; locale: string; page:
 export function addMessage(
   pass: PassJson,
   { title, text, tag, at }: AppleMessage,
-  { noticeTag, timeZone, locale, page }: MessagePlace,
+  { noticeTag, timeZone, locale, addressForm, page }: MessagePlace,
 ): PassJson {
   if (pass.voided) return pass;
   const isLatest = tag > noticeTag;
@@ -33,7 +33,7 @@ export function addMessage(
     : pass.storeCard.backFields;
   const stop = {
     key: 'stop_messages',
-    label: getTranslations(locale).t.holderMessages.stop,
+    label: getCustomerTranslations({ locale, addressForm }).t.holderMessages.stop,
     value: `${page}/messages`,
   };
   return { ...pass, storeCard: { ...pass.storeCard, backFields: [message, ...backFields, stop] } };

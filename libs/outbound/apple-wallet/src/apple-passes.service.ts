@@ -56,12 +56,13 @@ export class ApplePasses {
     };
     const rendered = renderApplePass(content, pass, issuer, now);
     const { noticeTag } = pass;
-    const { timeZone, locale } = content;
+    const { timeZone, locale, addressForm } = content;
     const json = message
       ? addMessage(rendered, message, {
           noticeTag,
           timeZone,
           locale,
+          addressForm,
           page: `${this.config.publicUrl}/passes/${customerCard.uuid}`,
         })
       : rendered;
