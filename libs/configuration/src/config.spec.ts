@@ -231,6 +231,22 @@ describe('readConfig', () => {
     }
   });
 
+  it('accepts only the name of a host as SMTP_EHLO_NAME', () => {
+    const read = (SMTP_EHLO_NAME: string) =>
+      readConfig({ DATABASE_URL, DATA_DIR: createFolder(), SMTP_EHLO_NAME });
+    expect(read('mail.shop.example').ehloName).toBe('mail.shop.example');
+    for (const wrong of [
+      'mail',
+      '[127.0.0.1]',
+      '192.0.2.1',
+      'mail.shop.example.',
+      'a b.example',
+      '-a.example',
+    ]) {
+      expect(() => read(wrong)).toThrow(/SMTP_EHLO_NAME: must be a host name with a dot/);
+    }
+  });
+
   it('reads the security contact from an e-mail address or a URL', () => {
     const read = (SECURITY_CONTACT: string) =>
       readConfig({ DATABASE_URL, DATA_DIR: createFolder(), SECURITY_CONTACT }).securityContact;

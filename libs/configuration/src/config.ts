@@ -2,6 +2,7 @@ import { validateSync } from 'class-validator';
 import { existsSync, readFileSync } from 'node:fs';
 import { randomBytes } from 'node:crypto';
 import { join, resolve } from 'node:path';
+import { domainToASCII } from 'node:url';
 import { readAppleCredentials, type AppleSettings } from './apple-credentials.js';
 import { describeFileError } from '#kernel/file-errors.js';
 import { findGeocoderErrors, readGeocoder } from './geocoder-settings.js';
@@ -146,6 +147,9 @@ export class Config extends ReadSettings {
     this.env.MAIL_FROM === undefined
       ? null
       : { from: this.env.MAIL_FROM, server: this.env.SMTP_URL ?? null };
+  /** By which this client introduces itself to the mail server; undefined: the name of the machine. */
+  readonly ehloName =
+    this.env.SMTP_EHLO_NAME ?? findEhloName(this.publicUrl, this.env.MAIL_FROM ?? '');
   /** Contact of security researchers as a URL; null if there is none. */
   readonly securityContact = toContactUrl(this.env.SECURITY_CONTACT);
   readonly supportContact = toSupportContact(this.env.SUPPORT_CONTACT);
@@ -234,6 +238,20 @@ export function readConfig(environment: NodeJS.ProcessEnv, scope?: SettingsScope
     throw new ConfigError(`Settings that cannot be used:\n  ${errors.join('\n  ')}`);
   }
   return new Config(settings, scope);
+}
+
+/** With a dot, and neither an address nor a literal of one. */
+const FULL_NAME = /^(?:[a-z0-9-]{1,63}\.)+(?!\d+$)[a-z0-9-]{1,63}$/;
+
+/**
+ * Finds the name for EHLO (RFC 5321, section 4.1.1.1). That of a container has no dot, and mail servers such as Google's relay
+ * refuse it, as they refuse the literal of an address.
+ */
+function findEhloName(publicUrl: string, mailFrom: string): string | undefined {
+  const domain = domainToASCII(/@([^\s@>]+)>?$/.exec(mailFrom)?.[1] ?? '');
+  return [new URL(publicUrl).hostname, domain]
+    .map((name) => name.toLowerCase().replace(/\.$/, ''))
+    .find((name) => FULL_NAME.test(name));
 }
 
 function trimSlashes(url: string): string {

@@ -302,6 +302,15 @@ export class Settings {
   )
   MAIL_FROM?: string;
   @Describe(`
+    The name by which Inkpad introduces itself to the mail server (EHLO), e.g. mail.shop.example.
+    Unset: the host of PUBLIC_URL if it is a public name, else the domain of MAIL_FROM.
+  `)
+  @Matching(
+    /^(?=.{1,253}$)(?:[A-Za-z0-9](?:[A-Za-z0-9-]{0,61}[A-Za-z0-9])?\.)+[A-Za-z](?:[A-Za-z0-9-]{0,61}[A-Za-z0-9])?$/,
+    'must be a host name with a dot, such as mail.shop.example',
+  )
+  SMTP_EHLO_NAME?: string;
+  @Describe(`
     Contact for security researchers: an e-mail address, or the https URL of a form. Published
     at /.well-known/security.txt; unset: there is none.
   `)

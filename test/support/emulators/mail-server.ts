@@ -13,8 +13,17 @@ export type ReceivedMail = {
   headers: string;
 };
 
-/** A real SMTP server that can fail in the ways that tests need. */
+/** With a dot and no literal of an address, as relays such as Google's want it (RFC 5321, section 4.1.1.1). */
+const FULL_NAME = /^(?:[a-z0-9-]+\.)+[a-z][a-z0-9-]*$/i;
+
+function refuse(responseCode: number, message: string): Error {
+  return Object.assign(new Error(message), { responseCode });
+}
+
+/** A real SMTP server that can fail in the ways that tests need. It refuses clients without the name of a host. */
 export class MailServer {
+  /** By which clients have introduced themselves. */
+  readonly clientNames = new Set<string>();
   readonly received: ReceivedMail[] = [];
   /** Mails that were started, including those without a response yet. */
   startedCount = 0;
@@ -59,10 +68,15 @@ export class MailServer {
     const server = new SMTPServer({
       disabledCommands: ['AUTH', 'STARTTLS'],
       closeTimeout: 10,
+      onMailFrom: (_address, { hostNameAppearsAs: name }, done) => {
+        this.clientNames.add(name);
+        done(FULL_NAME.test(name) ? null : refuse(421, `${name} is not the name of a host`));
+      },
       onRcptTo: ({ address }, _session, done) => {
-        const unknown = Object.assign(new Error(`no ${address} here`), { responseCode: 550 });
         this.named++;
-        void this.recipientsHeld.then(() => done(this.refused.has(address) ? unknown : null));
+        void this.recipientsHeld.then(() =>
+          done(this.refused.has(address) ? refuse(550, `no ${address} here`) : null),
+        );
       },
       onData: (stream, { envelope }, done) => {
         this.startedCount++;

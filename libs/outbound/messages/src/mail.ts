@@ -7,7 +7,7 @@ export type Mail = {
   text: string;
   /** The same text as HTML. */
   html?: string;
-  /** The sender's name, in place of that in MAIL_FROM. */
+  /** The store in whose name it is sent, in place of the name in MAIL_FROM. */
   fromName?: string;
   /** Where its recipient stops such mails, by a page and by a POST (RFC 8058). */
   unsubscribeUrl?: string;

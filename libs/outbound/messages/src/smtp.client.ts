@@ -6,6 +6,7 @@ import { createCheckedBody } from '#sending/outbound-http.client.js';
 import { OutboundTunnels } from '#sending/outbound-tunnels.client.js';
 import { ProxyError } from '#sending/proxy-tunnel.client.js';
 import type { IllustratedMail, Mail, MailOutcome, MailPicture } from './mail.js';
+import { renderSenderName } from './sender-name.js';
 
 /** The time from the lookup of the name to the server's last reply. */
 const DEADLINE_MS = 30_000;
@@ -37,13 +38,16 @@ export class SmtpClient {
   ): Promise<MailOutcome> {
     const { mail: settings } = this.config;
     if (!settings?.server) return { kind: 'failed', error: 'No mail server is configured' };
-    if ([mail.to, mail.subject, mail.fromName ?? ''].some((text) => SEVERAL_LINES.test(text))) {
+    if ([mail.to, mail.subject].some((text) => SEVERAL_LINES.test(text))) {
       return { kind: 'refused', error: 'a header would have several lines' };
     }
     const { createTransport } = await import('nodemailer');
     const { server } = settings;
+    const { ehloName } = this.config;
+    const senderName = renderSenderName(mail.fromName ?? '');
     const transport = createTransport({
       ...toTransportOptions(server),
+      ...(ehloName !== undefined && { name: ehloName }),
       getSocket: (_options, done) => {
         this.tunnels.open(server.host, server.port, SILENCE_TIMEOUT_MS).then(
           (connection) => done(null, connection === undefined ? false : { connection }),
@@ -59,9 +63,9 @@ export class SmtpClient {
     try {
       await transport.sendMail({
         from:
-          mail.fromName === undefined
+          senderName === undefined
             ? settings.from
-            : { name: mail.fromName, address: getAddress(settings.from) },
+            : { name: senderName, address: getAddress(settings.from) },
         to: { name: '', address: findMailbox(mail.to) ?? mail.to },
         subject: mail.subject,
         text: mail.text,
