@@ -1,5 +1,6 @@
 import type { INestApplicationContext } from '@nestjs/common';
 import { NestFactory } from '@nestjs/core';
+import { Registry } from 'prom-client';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { DispatcherModule } from '../apps/dispatcher/src/dispatcher.module.js';
 import { AttemptResults } from '../libs/outbound/dispatch/src/attempt-results.service.js';
@@ -7,7 +8,7 @@ import type { Delivery } from '../libs/outbound/dispatch/src/delivery.js';
 import type { Result } from '../libs/outbound/dispatch/src/finish-statement.js';
 import { PendingDeliveries } from '../libs/outbound/dispatch/src/pending-deliveries.service.js';
 import { createDatabaseClient } from '#database/database-client.js';
-import { decideAfterAttempt } from '#subscriptions/webhook-delivery.js';
+import { decideAfterAttempt, decideAfterManualAttempt } from '#subscriptions/webhook-delivery.js';
 import { testConfig } from './support/database/database.js';
 import { eventually } from './support/jest/eventually.js';
 import { startService, type Service } from './support/services/service.js';
@@ -21,6 +22,7 @@ const YESTERDAY = new Date(AT.getTime() - DAY_MS);
 let service: Service;
 let dispatcher: INestApplicationContext;
 let results: AttemptResults;
+let patchSubscription: (id: number, changes: object) => Promise<unknown>;
 
 beforeAll(async () => {
   service = await startService({ WEBHOOK_ALLOW_INSECURE_TARGETS: 'true' });
@@ -51,6 +53,8 @@ async function createDeliveries(
     event: 'stamp.earned',
     target_url: TARGET_URL,
   });
+  patchSubscription = (id, changes) =>
+    store.send('PATCH', `${store.store}/webhook_subscriptions/${id}`, changes);
   await query(
     'update webhook_subscriptions set failing_since = $2 where id = $1',
     body.id,
@@ -90,15 +94,45 @@ async function enqueue(
   return rows.map(({ id }) => id);
 }
 
-function createResult(
+/** Creates a result of an attempt that somebody has asked for. @param of records the result of that request again */
+async function createManualResult(
   delivery: Delivery | undefined,
   status: number,
+  at: Date,
+  of?: Result,
+): Promise<Result> {
+  if (!delivery) throw new Error('one was enqueued');
+  const [request] = of
+    ? [{ id: of.delivery.redeliveryId }]
+    : await query<{ id: number }>(
+        `insert into webhook_redeliveries (subscription_id, delivery_id, created_at) values ($1, $2, now())
+         returning id`,
+        delivery.subscriptionId,
+        delivery.id,
+      );
+  const { attempted } = createResult(delivery, status, null, at);
+  const { delivered, subscription } = decideAfterManualAttempt(
+    attempted.outcome,
+    { failingSince: null },
+    at,
+  );
+  return {
+    delivery: { ...delivery, manual: true, redeliveryId: request?.id ?? 0 },
+    attempted,
+    next: { delivery: { status: delivered ? 'delivered' : 'failed' }, subscription },
+  };
+}
+
+function createResult(
+  delivery: Delivery | undefined,
+  status: number | 'blocked',
   failingSince: Date | null,
   at = AT,
 ): Result {
   if (!delivery) throw new Error('one was enqueued');
   const attempted: Result['attempted'] = {
-    outcome: { kind: 'responded', status, retryAfter: null },
+    outcome:
+      status === 'blocked' ? { kind: status } : { kind: 'responded', status, retryAfter: null },
     url: TARGET_URL,
     at,
     durationMs: 0,
@@ -131,6 +165,175 @@ describe('delivery attempts', () => {
     expect(
       await query('select attempt from webhook_attempts where delivery_id = $1', delivery?.id),
     ).toEqual([{ attempt: 1 }]);
+  });
+
+  describe('that do not count', () => {
+    const LATER = new Date(AT.getTime() + 60_000);
+    const readState = async (id: number) => {
+      const [row] = await query<Record<string, unknown>>(
+        'select * from webhook_subscriptions where id = $1',
+        id,
+      );
+      return row;
+    };
+    const readAttempts = (delivery: Delivery | undefined) =>
+      query(
+        'select attempt, kind, status from webhook_attempts where delivery_id = $1',
+        delivery?.id,
+      );
+    const readMetrics = async () => {
+      const registry = dispatcher.get(Registry, { strict: false });
+      const metrics = await Promise.all(
+        ['inkpad_webhook_subscriptions_ended_total', 'inkpad_webhook_deliveries_total'].map(
+          (name) => registry.getSingleMetric(name)?.get(),
+        ),
+      );
+      return metrics.map((metric) => metric?.values);
+    };
+    const readMails = () => query('select id from mail_outbox');
+
+    it.each([
+      ['a failure', 500, YESTERDAY, 200],
+      ['the last failure', 500, LONG_AGO, 200],
+      ['a 410', 410, null, 200],
+      ['a blocked address', 'blocked', null, 200],
+      ['a failure after another one', 500, YESTERDAY, 503],
+      ['a 410 after a failure', 410, YESTERDAY, 503],
+      ['a success after a success', 200, YESTERDAY, 200],
+    ] as const)(
+      'change nothing of their subscription, alone or with others: %s',
+      async (_what, lateStatus, failingSince, status) => {
+        const [id, first, second, third] = await createDeliveries(failingSince, 3);
+        // Another dispatcher has sent it meanwhile.
+        await results.record(createResult(first, status, null, LATER));
+        const late = createResult(first, lateStatus, failingSince);
+        const before = [await readState(id), await readAttempts(first), await readMetrics()];
+        const mails = await readMails();
+        expect(await results.record(late)).toBeUndefined();
+        expect([await readState(id), await readAttempts(first), await readMetrics()]).toEqual(
+          before,
+        );
+        expect(await readMails()).toEqual(mails);
+        const [again, ...others] = await Promise.all([
+          results.record(late),
+          results.record(createResult(second, 200, null, LATER)),
+          results.record(createResult(third, 200, null, LATER)),
+        ]);
+        expect(again).toBeUndefined();
+        expect(others.map((next) => next?.delivery.status)).toEqual(['delivered', 'delivered']);
+        expect(await readState(id)).toMatchObject({ enabled: true, failing_since: null });
+        expect(await readAttempts(first)).toEqual(before[1]);
+      },
+    );
+
+    it('change nothing when the delivery was sent again by hand meanwhile', async () => {
+      const [id, delivery] = await createDeliveries(YESTERDAY, 1);
+      const late = createResult(delivery, 500, YESTERDAY);
+      await results.record(await createManualResult(delivery, 200, LATER));
+      const before = await readState(id);
+      expect(before).toMatchObject({ failing_since: null, last_delivery_at: LATER });
+      expect(await results.record(late)).toBeUndefined();
+      expect(await readState(id)).toEqual(before);
+      expect(await readAttempts(delivery)).toEqual([{ attempt: 1, kind: 'manual', status: 200 }]);
+    });
+
+    it.each([200, 500, 410])(
+      'change nothing when they were made by hand and are recorded twice: %s',
+      async (status) => {
+        const [id, delivery] = await createDeliveries(YESTERDAY, 1);
+        const manual = await createManualResult(delivery, status, AT);
+        await results.record(await createManualResult(delivery, 500, AT, manual));
+        await query('update webhook_subscriptions set last_delivery_at = null where id = $1', id);
+        const before = await readState(id);
+        expect(await results.record(manual)).toBeUndefined();
+        expect(await readState(id)).toEqual(before);
+      },
+    );
+
+    it('change nothing when their subscription was deleted', async () => {
+      const [id, delivery] = await createDeliveries(null, 1);
+      await query('delete from webhook_pending where subscription_id = $1', id);
+      await query('delete from webhook_subscriptions where id = $1', id);
+      const before = await readMetrics();
+      expect(await results.record(createResult(delivery, 410, null))).toBeUndefined();
+      expect(await readMetrics()).toEqual(before);
+    });
+  });
+
+  // Dispatchers record what they have sent at any time later, as long as they reach no database.
+  describe('that come late and count', () => {
+    const LATER = new Date(AT.getTime() + 60_000);
+    const readState = async (id: number) => {
+      const [row] = await query<Record<string, unknown>>(
+        `select enabled, failing_since, last_delivery_at, last_delivery_status
+         from webhook_subscriptions where id = $1`,
+        id,
+      );
+      return row;
+    };
+
+    it('leave a subscription healthy when another delivery has succeeded since', async () => {
+      const [id, first, second] = await createDeliveries(YESTERDAY, 2);
+      await results.record(createResult(second, 200, YESTERDAY, LATER));
+      const next = await results.record(createResult(first, 500, YESTERDAY));
+      expect(next?.delivery.status).toBe('pending');
+      expect(await readState(id)).toEqual({
+        enabled: true,
+        failing_since: null,
+        last_delivery_at: LATER,
+        last_delivery_status: 200,
+      });
+    });
+
+    it.each([
+      ['before the failure', AT, LATER, LATER, 503],
+      ['after the failure', LATER, AT, null, 200],
+    ] as const)(
+      'let a success count for the delivery, and by its time for the subscription: %s',
+      async (_what, succeededAt, failedAt, failingSince, lastStatus) => {
+        const [id, delivery] = await createDeliveries(null, 1);
+        await results.record(createResult(delivery, 503, null, failedAt));
+        const next = await results.record(createResult(delivery, 200, null, succeededAt));
+        expect(next?.delivery.status).toBe('delivered');
+        expect(await readState(id)).toEqual({
+          enabled: true,
+          failing_since: failingSince,
+          last_delivery_at: LATER,
+          last_delivery_status: lastStatus,
+        });
+      },
+    );
+
+    it.each([
+      ['a failure', 500, null],
+      ['the last failure', 500, LONG_AGO],
+      ['a 410', 410, null],
+      ['a blocked address', 'blocked', null],
+    ] as const)(
+      'leave a subscription as it is when it was enabled again meanwhile: %s',
+      async (_what, status, failingSince) => {
+        const [id, delivery] = await createDeliveries(failingSince, 1);
+        const result = createResult(delivery, status, failingSince);
+        for (const enabled of [false, true]) await patchSubscription(id, { enabled });
+        const next = await results.record(result);
+        expect(next?.delivery.status).toBe('pending');
+        expect(await readState(id)).toMatchObject({ enabled: true, failing_since: null });
+      },
+    );
+
+    it('do not enable a subscription that was paused meanwhile, nor disable it once more', async () => {
+      const [id, delivery] = await createDeliveries(LONG_AGO, 1);
+      await query(
+        `update webhook_subscriptions set enabled = false, disabled_at = $2, disabled_reason = 'disabled_by_user'
+         where id = $1`,
+        id,
+        AT,
+      );
+      await results.record(createResult(delivery, 500, LONG_AGO));
+      expect(
+        await query('select enabled, disabled_reason from webhook_subscriptions where id = $1', id),
+      ).toEqual([{ enabled: false, disabled_reason: 'disabled_by_user' }]);
+    });
   });
 
   it.each([
@@ -221,7 +424,7 @@ describe('delivery attempts', () => {
         id,
       );
       const next = await results.record(result);
-      expect(next.delivery).toEqual({ status: 'pending', nextAttemptAt: AT });
+      expect(next?.delivery).toEqual({ status: 'pending', nextAttemptAt: AT });
       expect(await readSubscription(id)).toMatchObject({ enabled: true });
       expect(
         await query(

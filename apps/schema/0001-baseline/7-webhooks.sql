@@ -18,6 +18,8 @@ create table webhook_subscriptions (
   -- log position: only later events are delivered; null until it is first enabled
   active_from text,
   failing_since timestamptz,
+  -- when it last succeeded or was enabled again: earlier failures no longer count
+  healthy_at timestamptz,
   last_delivery_at timestamptz,
   last_delivery_status int,
   last_delivery_error text,

@@ -12,10 +12,11 @@ import {
   endsSubscription,
   getExcerptContext,
   FAILING_SECONDS,
+  setLastDelivery,
   type FollowUp,
 } from '#subscriptions/webhook-delivery.js';
 import type { Delivery } from './delivery.js';
-import { DeliveryMetrics } from './delivery-metrics.service.js';
+import { DeliveryMetrics, type EndReason } from './delivery-metrics.service.js';
 import type { FailingNotice } from './failing-notice.js';
 import { DeliveryQueues } from './delivery-queues.service.js';
 import { FailingNotices } from './failing-notices.service.js';
@@ -57,16 +58,19 @@ const FINISH_MANUAL = {
         delivered_at = case when $4::boolean then coalesce(f.delivered_at, $6) else f.delivered_at end
       where f.subscription_id = $2 and f.id = $3 and exists (select from asked)
       returning f.attempts_count
+    ), counted as (
+      select attempts_count + 1 as attempt from gone
+      union all select attempts_count from pending
+      union all select attempts_count from finished
     ), subscriptions as (
-      update webhook_subscriptions s set last_delivery_at = $5, last_delivery_status = $7,
-        last_delivery_error = $9, failing_since = case when $4::boolean then null else s.failing_since end
-      where s.id = $2
+      update webhook_subscriptions s set
+        ${setLastDelivery({ at: '$5::timestamptz', status: '$7::int', error: '$9' })},
+        healthy_at = case when $4::boolean then greatest(s.healthy_at, $6) else s.healthy_at end,
+        failing_since = case when $4::boolean and s.failing_since <= $6 then null else s.failing_since end
+      where s.id = $2 and exists (select from counted)
     )
     insert into webhook_attempts (delivery_id, attempt, kind, at, status, duration_ms, error, response_excerpt)
-    select $3, n.attempt, 'manual', $5, $7, $8, $9, $10
-    from (select attempts_count + 1 as attempt from gone
-          union all select attempts_count from pending
-          union all select attempts_count from finished) n`,
+    select $3, attempt, 'manual', $5, $7, $8, $9, $10 from counted`,
 };
 
 const FORGET_REDELIVERY = {
@@ -94,7 +98,7 @@ export class AttemptResults {
   private readonly queues = Array.from(
     { length: LIMITS.queues },
     () =>
-      new Batcher<Result, FollowUp>(
+      new Batcher<Result, FollowUp | undefined>(
         this.recordSlots,
         LIMITS.groupSize,
         (group) => this.startGroup(group),
@@ -116,11 +120,10 @@ export class AttemptResults {
 
   /**
    * Rejects only when the database refuses the result or is unavailable; then nothing has been recorded.
-   * @returns what follows after all
+   * @returns what follows after all; undefined when the result does not count, so that nothing follows
    */
-  async record(result: Result): Promise<FollowUp> {
-    const queue = this.queues[result.delivery.subscriptionId % LIMITS.queues];
-    return (await queue?.add(result)) ?? result.next;
+  async record(result: Result): Promise<FollowUp | undefined> {
+    return this.queues[result.delivery.subscriptionId % LIMITS.queues]?.add(result);
   }
 
   /** Registers a function that is called whenever attempts may begin again that had to wait for results to be recorded. */
@@ -128,7 +131,7 @@ export class AttemptResults {
     this.onRoom = listener;
   }
 
-  private async startGroup(group: Result[]): Promise<PromiseSettledResult<FollowUp>[]> {
+  private async startGroup(group: Result[]): Promise<PromiseSettledResult<FollowUp | undefined>[]> {
     const { slots } = this.deliveryQueues;
     const hasRoom = slots.startRecording(group.length);
     try {
@@ -146,10 +149,12 @@ export class AttemptResults {
   }
 
   /** A result that the database refuses does not keep the others from being recorded. */
-  private async recordGroup(group: Result[]): Promise<PromiseSettledResult<FollowUp>[]> {
+  private async recordGroup(
+    group: Result[],
+  ): Promise<PromiseSettledResult<FollowUp | undefined>[]> {
     try {
       const recorded = await this.recordTogether(group);
-      return recorded.map(({ next }) => ({ status: 'fulfilled', value: next }));
+      return recorded.map((value) => ({ status: 'fulfilled', value }));
     } catch (reason) {
       if (isTransient(reason)) throw reason;
       if (group.length === 1) return [{ status: 'rejected', reason }];
@@ -159,40 +164,54 @@ export class AttemptResults {
     }
   }
 
-  private async recordTogether(group: Result[]): Promise<Result[]> {
+  private async recordTogether(group: Result[]): Promise<(FollowUp | undefined)[]> {
     const sealed = await this.sealExcerpts(group);
     return withPartitions(this.pool, async () => {
       if (!sealed.some(({ delivery, next }) => delivery.manual || isEnd(next))) {
-        await this.pool.query({ ...FINISH, values: toFinishArguments(sealed) });
-        return sealed;
+        const recordedResults = await finishScheduled(this.pool, sealed);
+        return sealed.map((result) => (recordedResults.has(result) ? result.next : undefined));
       }
       const ended = await inTransaction(this.pool, async (client) => {
-        const results = await keepUnlessMoved(client, sealed);
-        const scheduled = results.filter(({ delivery }) => !delivery.manual);
-        const manual = results.filter(({ delivery }) => delivery.manual);
-        const ending = results.filter(({ next }) => isEnd(next));
-        if (scheduled.length > 0) {
-          await client.query({ ...FINISH, values: toFinishArguments(scheduled) });
+        const results = await keepUnlessOutdated(client, sealed);
+        const recordedResults = await finishScheduled(
+          client,
+          results.filter(({ delivery }) => !delivery.manual),
+        );
+        for (const result of results) {
+          if (result.delivery.manual && (await finishManual(client, result)))
+            recordedResults.add(result);
         }
-        for (const result of manual) await finishManual(client, result);
         const notices: FailingNotice[] = [];
+        const reasons: EndReason[] = [];
         const deleted: Delivery[] = [];
-        for (const result of ending) {
-          if (result.next.subscription.isKept)
-            notices.push(...(await this.disable(client, result)));
-          else if (await deleteSubscription(client, result)) deleted.push(result.delivery);
+        for (const result of recordedResults) {
+          const { subscription } = result.next;
+          if (!endsSubscription(subscription)) continue;
+          if (subscription.isKept) {
+            if (!(await this.disable(client, result, subscription.disabled))) continue;
+            reasons.push(subscription.disabled);
+            const { subscriptionId } = result.delivery;
+            notices.push(...(await this.notices.write(client, 'disabled', [subscriptionId])));
+          } else if (await deleteSubscription(client, result)) {
+            reasons.push('gone');
+            deleted.push(result.delivery);
+          }
         }
-        return { results, notices, gone: deleted };
+        const next = results.map((result) =>
+          recordedResults.has(result) ? result.next : undefined,
+        );
+        return { next, notices, reasons, deleted };
       });
+      for (const reason of ended.reasons) this.metrics.countEnded(reason);
       this.notices.logAll(ended.notices);
-      for (const { subscriptionId, accountId, eventId } of ended.gone) {
+      for (const { subscriptionId, accountId, eventId } of ended.deleted) {
         this.log.warn('a webhook subscription was deleted: its receiver responded with 410', {
           subscription_id: subscriptionId,
           account_id: accountId,
           event_id: eventId,
         });
       }
-      return ended.results;
+      return ended.next;
     });
   }
 
@@ -207,13 +226,12 @@ export class AttemptResults {
     return group.map((result, i) => ({ ...result, excerpt: excerpts[i] ?? null }));
   }
 
-  /** Disables a subscription. Nothing pending is sent any more (HOOK-67). */
+  /** Disables a subscription. Nothing pending is sent any more (HOOK-67). @returns whether it was enabled */
   private async disable(
     client: PoolClient,
-    { delivery, attempted, next: { subscription } }: Result,
-  ): Promise<FailingNotice[]> {
-    if (!('disabled' in subscription)) return [];
-    const { disabled: reason } = subscription;
+    { delivery, attempted }: Result,
+    reason: 'failing' | 'blocked_address',
+  ): Promise<boolean> {
     const failingMs = (FAILING_SECONDS * 1000) / this.config.webhookTimeScale;
     const at = getEndedAt(attempted);
     // If it has been enabled again meanwhile, it is not failing any more.
@@ -235,7 +253,7 @@ export class AttemptResults {
         new Date(at.getTime() - failingMs),
       ],
     );
-    return rowCount ? this.notices.write(client, 'disabled', [delivery.subscriptionId]) : [];
+    return rowCount !== null && rowCount > 0;
   }
 }
 
@@ -244,31 +262,47 @@ function isEnd({ subscription }: FollowUp): boolean {
 }
 
 /**
- * A receiver ends only a subscription that still leads to it: whoever moves to another URL leaves a 410 or no address at
- * all behind. What was not accepted there is due at once at the new one.
+ * Keeps a subscription that a result would end though it no longer says anything about it: whoever moves to another URL
+ * leaves a 410 or no address at all behind, and whoever enables it again, or whose receiver has responded with a success
+ * since, has a receiver. What was not accepted is due at once.
  */
-async function keepUnlessMoved(
+async function keepUnlessOutdated(
   client: PoolClient,
   results: SealedResult[],
 ): Promise<SealedResult[]> {
   const ending = results.filter(({ next }) => isEnd(next));
   if (ending.length === 0) return results;
-  const { rows } = await client.query<{ id: number; target_url: string }>(
-    `select id, target_url from webhook_subscriptions where id = any ($1)
+  const { rows } = await client.query<{ id: number; target_url: string; healthy_at: Date | null }>(
+    `select id, target_url, healthy_at from webhook_subscriptions where id = any ($1)
      order by id for no key update`,
     [ending.map(({ delivery }) => delivery.subscriptionId)],
   );
-  const urls = new Map(rows.map((row) => [row.id, row.target_url]));
+  const subscriptions = new Map(rows.map((row) => [row.id, row]));
   return results.map((result) => {
     const { delivery, attempted, next } = result;
-    const url = urls.get(delivery.subscriptionId) ?? attempted.url;
-    if (!isEnd(next) || attempted.url === null || attempted.url === url) return result;
+    const subscription = subscriptions.get(delivery.subscriptionId);
+    if (!isEnd(next) || attempted.url === null || !subscription) return result;
+    const endedAt = getEndedAt(attempted);
+    const isMoved = attempted.url !== subscription.target_url;
+    const isHealthySince = subscription.healthy_at !== null && subscription.healthy_at >= endedAt;
+    if (!isMoved && !isHealthySince) return result;
     const retry: FollowUp = {
-      delivery: { status: 'pending', nextAttemptAt: getEndedAt(attempted) },
+      delivery: { status: 'pending', nextAttemptAt: endedAt },
       subscription: { isKept: true, failingSince: null },
     };
     return { ...result, next: retry };
   });
+}
+
+/** Records scheduled attempts. @returns those that count */
+async function finishScheduled(
+  by: Pool | PoolClient,
+  results: SealedResult[],
+): Promise<Set<SealedResult>> {
+  if (results.length === 0) return new Set();
+  const { rows } = await by.query<{ n: number }>({ ...FINISH, values: toFinishArguments(results) });
+  const uncounted = new Set(rows.map(({ n }) => n));
+  return new Set(results.filter((_result, i) => !uncounted.has(i + 1)));
 }
 
 /** Deletes a subscription after a 410, with what is pending (DELIV-28). False if it was gone already. */
@@ -286,26 +320,26 @@ async function deleteSubscription(client: PoolClient, { delivery }: Result): Pro
   return rowCount !== null && rowCount > 0;
 }
 
-async function finishManual(client: PoolClient, result: SealedResult): Promise<void> {
+/** Records a manual attempt. @returns whether it counts: whoever has recorded it before has removed its request */
+async function finishManual(client: PoolClient, result: SealedResult): Promise<boolean> {
   const { delivery, attempted, next, excerpt } = result;
-  const { kind } = attempted.outcome;
-  if (kind === 'missing') {
-    await client.query({ ...FORGET_REDELIVERY, values: [delivery.redeliveryId] });
-    return;
-  }
-  await client.query({
-    ...FINISH_MANUAL,
-    values: [
-      delivery.redeliveryId,
-      delivery.subscriptionId,
-      delivery.id,
-      next.delivery.status === 'delivered',
-      attempted.at,
-      getEndedAt(attempted),
-      getHttpStatus(attempted.outcome),
-      attempted.durationMs,
-      getError(attempted.outcome),
-      excerpt,
-    ],
-  });
+  const { rowCount } =
+    attempted.outcome.kind === 'missing'
+      ? await client.query({ ...FORGET_REDELIVERY, values: [delivery.redeliveryId] })
+      : await client.query({
+          ...FINISH_MANUAL,
+          values: [
+            delivery.redeliveryId,
+            delivery.subscriptionId,
+            delivery.id,
+            next.delivery.status === 'delivered',
+            attempted.at,
+            getEndedAt(attempted),
+            getHttpStatus(attempted.outcome),
+            attempted.durationMs,
+            getError(attempted.outcome),
+            excerpt,
+          ],
+        });
+  return rowCount !== null && rowCount > 0;
 }

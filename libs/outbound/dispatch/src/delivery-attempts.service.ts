@@ -247,11 +247,11 @@ export class DeliveryAttempts {
     attempted: AttemptResult,
     decided: FollowUp,
   ): Promise<void> {
-    let next = decided;
+    let next: FollowUp | undefined = decided;
     for (let refusalCount = 0; ;) {
       try {
         next = await this.results.record({ delivery, attempted, next: decided });
-        this.metrics.countFollowUp(delivery, attempted.outcome, next);
+        if (next) this.metrics.countFollowUp(delivery, attempted.outcome, next);
         break;
       } catch (error) {
         if (!isDatabaseUnavailable(error) && ++refusalCount === MAX_RECORD_TRIES) {
@@ -267,7 +267,7 @@ export class DeliveryAttempts {
       }
     }
     if (this.queues.slots.markRecorded()) this.dispatchNext();
-    if (next.delivery.status === 'pending' && !delivery.manual) {
+    if (next?.delivery.status === 'pending' && !delivery.manual) {
       queue.nextDueAt = Math.min(
         queue.nextDueAt,
         performance.now() + next.delivery.nextAttemptAt.getTime() - getNowMs(),

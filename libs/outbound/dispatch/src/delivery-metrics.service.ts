@@ -11,6 +11,9 @@ const QUICK_BUCKETS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 
 const LAG_BUCKETS = [0.01, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300, 1800, 7200];
 const SIZE_BUCKETS = [1, 2, 4, 8, 16, 32, 64, 128, 256, 512];
 
+/** Why a dispatcher has disabled or deleted a subscription. */
+export type EndReason = 'failing' | 'blocked_address' | 'gone';
+
 export type Statement = 'claim' | 'take' | 'record' | 'enqueue';
 
 type Attempt = { manual: boolean; tries: number; createdAt: Date; dueAt: Date };
@@ -119,8 +122,6 @@ export class DeliveryMetrics implements OnApplicationShutdown {
 
   /** Counts what followed from an attempt, once that is recorded. */
   countFollowUp({ manual }: Attempt, outcome: Outcome, { delivery, subscription }: FollowUp): void {
-    if (!subscription.isKept) this.countEnded('gone');
-    else if ('disabled' in subscription) this.countEnded(subscription.disabled);
     if (manual || delivery.status === 'pending') return;
     this.countFinished(delivery.status, getReason(outcome, delivery.status, subscription));
   }
@@ -130,7 +131,8 @@ export class DeliveryMetrics implements OnApplicationShutdown {
     this.countFinished('failed', 'given_up', deliveries);
   }
 
-  countEnded(reason: 'failing' | 'blocked_address' | 'gone', count = 1): void {
+  /** Counts subscriptions that were disabled or deleted. */
+  countEnded(reason: EndReason, count = 1): void {
     this.counts.ended.inc({ reason }, count);
   }
 

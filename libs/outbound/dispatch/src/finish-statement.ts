@@ -1,11 +1,5 @@
-import {
-  getEndedAt,
-  getError,
-  getHttpStatus,
-  wasTried,
-  type AttemptResult,
-} from '#sending/outcome.js';
-import type { FollowUp } from '#subscriptions/webhook-delivery.js';
+import { getError, getHttpStatus, wasTried, type AttemptResult } from '#sending/outcome.js';
+import { setLastDelivery, type FollowUp } from '#subscriptions/webhook-delivery.js';
 import type { Delivery } from './delivery.js';
 
 /**
@@ -43,24 +37,26 @@ const IS_SAME_DELIVERY =
   'p.subscription_id = any (array[r.subscription_id]) and p.id = any (array[r.id])';
 
 /**
- * Records scheduled attempts. A success always counts, even if the queue has been lost meanwhile; any other result
- * counts only if nobody has recorded that attempt before. Never changes updated_at (HOOK-67).
+ * Records scheduled attempts, and returns the numbers of those that do not count. A success always counts, even if the
+ * queue has been lost meanwhile; any other result counts only if nobody has recorded that attempt before. What does not
+ * count changes nothing, of the subscription either. Never changes updated_at (HOOK-67).
  */
 export const FINISH = {
   name: 'webhook_finish',
   text: `
     with r as (
-      select subscription_id, id, tries, status, sent, code, duration_ms, error, excerpt,
+      select n, subscription_id, id, tries, status, sent, code, duration_ms, error, excerpt,
         to_timestamp(next_attempt_at / 1000.0) as next_attempt_at, to_timestamp(at / 1000.0) as at,
         to_timestamp((at + duration_ms) / 1000.0) as done_at
       from unnest($1::bigint[], $2::bigint[], $3::int[], $4::text[], $5::float8[], $6::float8[], $7::boolean[],
         $8::int[], $9::int[], $10::text[], $11::bytea[])
-      as r (subscription_id, id, tries, status, next_attempt_at, at, sent, code, duration_ms, error, excerpt)
+      with ordinality
+      as r (subscription_id, id, tries, status, next_attempt_at, at, sent, code, duration_ms, error, excerpt, n)
     ), gone as (
       delete from webhook_pending p using r
       where ${IS_SAME_DELIVERY} and r.status <> 'pending'
         and (p.tries = r.tries or r.status = 'delivered')
-      returning p.*, r.status, r.sent, r.done_at
+      returning p.*, r.n, r.status, r.sent, r.done_at
     ), finished as (
       ${insertFinished('gone', {
         status: 'status',
@@ -73,27 +69,36 @@ export const FINISH = {
       from r
       where ${IS_SAME_DELIVERY} and r.status = 'pending'
         and p.tries = r.tries
-      returning p.id, p.attempts_count
+      returning r.n, p.attempts_count
+    ), counted as (
+      select n, attempts_count + 1 as attempt from gone
+      union all select n, attempts_count from again
+    ), attempts as (
+      insert into webhook_attempts (delivery_id, attempt, kind, at, status, duration_ms, error, response_excerpt)
+      select r.id, c.attempt, 'scheduled', r.at, r.code, r.duration_ms, r.error, r.excerpt
+      from counted c join r using (n)
+      where r.sent
+    ), changes as (
+      select r.subscription_id, max(r.done_at) filter (where r.status = 'delivered') as succeeded_at,
+        array_agg(r.done_at) filter (where r.status <> 'delivered') as failed_at,
+        (array_agg(r.n order by r.at desc, r.n desc))[1] as latest
+      from counted c join r using (n)
+      where r.sent group by r.subscription_id
     ), subscriptions as (
       update webhook_subscriptions s
-      set failing_since = case when x.succeeded then to_timestamp(x.failing_since / 1000.0)
-                               else coalesce(s.failing_since, to_timestamp(x.failing_since / 1000.0)) end,
-        last_delivery_at = to_timestamp(x.at / 1000.0), last_delivery_status = x.code,
-        last_delivery_error = x.error
-      from unnest($12::bigint[], $13::boolean[], $14::float8[], $15::float8[], $16::int[], $17::text[])
-        as x (id, succeeded, failing_since, at, code, error)
-      where s.id = x.id
+      set healthy_at = greatest(s.healthy_at, x.succeeded_at),
+        failing_since = coalesce(
+          case when s.failing_since > x.succeeded_at or x.succeeded_at is null then s.failing_since end,
+          (select min(f) from unnest(x.failed_at) f
+           where f > coalesce(greatest(s.healthy_at, x.succeeded_at), '-infinity'))),
+        ${setLastDelivery({ at: 'l.at', status: 'l.code', error: 'l.error' })}
+      from changes x join r l on l.n = x.latest
+      where s.id = x.subscription_id
     )
-    insert into webhook_attempts (delivery_id, attempt, kind, at, status, duration_ms, error, response_excerpt)
-    select r.id, n.attempt, 'scheduled', r.at, r.code, r.duration_ms, r.error, r.excerpt
-    from (select id, attempts_count + 1 as attempt from gone
-          union all select id, attempts_count from again) n
-    join r on r.id = n.id
-    where r.sent`,
+    select n::int from r where n not in (select n from counted)`,
 };
 
 export function toFinishArguments(results: SealedResult[]): unknown[] {
-  const states = getSubscriptionChanges(results);
   return [
     toArrayLiteral(results, ({ delivery }) => delivery.subscriptionId),
     toArrayLiteral(results, ({ delivery }) => delivery.id),
@@ -108,12 +113,6 @@ export function toFinishArguments(results: SealedResult[]): unknown[] {
     toArrayLiteral(results, ({ attempted }) => attempted.durationMs),
     results.map(({ attempted }) => getError(attempted.outcome)),
     results.map(({ excerpt }) => excerpt),
-    toArrayLiteral(states, ({ id }) => id),
-    toArrayLiteral(states, ({ succeeded }) => succeeded),
-    toArrayLiteral(states, ({ failingSince }) => failingSince?.getTime() ?? null),
-    toArrayLiteral(states, ({ latest }) => latest.attempted.at.getTime()),
-    toArrayLiteral(states, ({ latest }) => getHttpStatus(latest.attempted.outcome)),
-    states.map(({ latest }) => getError(latest.attempted.outcome)),
   ];
 }
 
@@ -126,30 +125,4 @@ function toArrayLiteral<T>(
   value: (item: T) => number | boolean | FollowUp['delivery']['status'] | null,
 ): string {
   return `{${items.map((item) => value(item) ?? 'null').join()}}`;
-}
-
-type SubscriptionChange = {
-  id: number;
-  /** If any attempt succeeded, `failingSince` is counted from the last success, otherwise from the first failure. */
-  succeeded: boolean;
-  failingSince: Date | null;
-  latest: Result;
-};
-
-/** One change per subscription, however many of its attempts are in the group. */
-function getSubscriptionChanges(results: SealedResult[]): SubscriptionChange[] {
-  const states = new Map<number, SubscriptionChange>();
-  for (const result of results) {
-    const { delivery, attempted, next } = result;
-    if (!wasTried(attempted.outcome)) continue;
-    const id = delivery.subscriptionId;
-    const state = states.get(id) ?? { id, succeeded: false, failingSince: null, latest: result };
-    state.latest = result;
-    if (next.delivery.status === 'delivered') {
-      state.succeeded = true;
-      state.failingSince = null;
-    } else state.failingSince ??= getEndedAt(attempted);
-    states.set(id, state);
-  }
-  return [...states.values()];
 }

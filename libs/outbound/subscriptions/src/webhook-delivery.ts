@@ -121,6 +121,20 @@ export function getGiveUpBefore(now: Date, timeScale: number): Date {
   return new Date(now.getTime() - (WINDOW_SECONDS * 1000) / timeScale);
 }
 
+/**
+ * SQL over `s`, a subscription: stores the result of an attempt, unless a later one is stored already. The results of
+ * several dispatchers, and those of tests, come in any order.
+ */
+export function setLastDelivery(to: Record<'at' | 'status' | 'error', string>): string {
+  const columns = ['status', 'error', 'at'] as const;
+  return columns
+    .map((name) => {
+      const column = `last_delivery_${name}`;
+      return `${column} = case when s.last_delivery_at > ${to.at} then s.${column} else ${to[name]} end`;
+    })
+    .join(', ');
+}
+
 export function getExcerptContext(deliveryId: number): string {
   return `webhook attempts ${deliveryId}`;
 }

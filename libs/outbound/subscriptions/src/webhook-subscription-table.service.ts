@@ -11,6 +11,7 @@ import {
   toSubscription,
   WebhookSubscriptionRow,
 } from './webhook-subscription.entity.js';
+import { setLastDelivery } from './webhook-delivery.js';
 import { EVERY_EVENT, type WebhookSubscription } from './webhook-subscription.js';
 
 /** Stores subscriptions. Every method that changes one is called inside an AuditedWrites transaction. */
@@ -125,6 +126,7 @@ export class WebhookSubscriptionTable {
       .update(WebhookSubscriptionRow)
       .set({
         failing_since: null,
+        healthy_at: () => 'now()',
         active_from: activeFrom,
         give_up_before: () => 'greatest(give_up_before, :giveUpBefore::timestamptz)',
       })
@@ -173,14 +175,15 @@ export class WebhookSubscriptionTable {
     return toSubscription(row);
   }
 
-  /** Stores the result of the latest attempt; never changes `updated_at` (HOOK-56). */
+  /** Stores the result of an attempt, if it is the latest; never changes `updated_at` (HOOK-56). */
   async saveResult(
     id: number,
     { at, status, error }: { at: Date; status: number | null; error: string | null },
   ): Promise<void> {
-    await this.subscriptions.update(
-      { id },
-      { last_delivery_at: at, last_delivery_status: status, last_delivery_error: error },
+    await this.subscriptions.query(
+      `update webhook_subscriptions s
+       set ${setLastDelivery({ at: '$2::timestamptz', status: '$3::int', error: '$4' })} where s.id = $1`,
+      [id, at, status, error],
     );
   }
 }

@@ -38,6 +38,8 @@ export class WebhookSubscriptionRow {
   /** Deliveries enqueued before this fail instead of being sent. */
   @Column('timestamptz', { nullable: true }) declare give_up_before: Date | null;
   @Column('timestamptz', { nullable: true }) declare failing_since: Date | null;
+  /** When it last succeeded or was enabled again: earlier failures no longer count. */
+  @Column('timestamptz', { nullable: true }) declare healthy_at: Date | null;
   /** The `failing_since` that users were warned about; when it differs, they are warned again. */
   @Column('timestamptz', { nullable: true }) declare warned_failing_since: Date | null;
   @Column('timestamptz', { nullable: true }) declare last_delivery_at: Date | null;
