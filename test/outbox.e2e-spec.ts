@@ -1,5 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import pg from 'pg';
 import { CreateUser } from '#identity/identity.commands.js';
+import { MailOutbox } from '#messages/mail-outbox.service.js';
 import { AddMember } from '#identity/member.commands.js';
 import { Console } from './support/browser/console-browser.js';
 import { MailServer } from './support/emulators/mail-server.js';
@@ -179,5 +181,29 @@ describe('the outbox of a store', () => {
       [busyStore.accountId],
     );
     expect(paths).toEqual(rows.map(({ id }) => `${toOutboxPath(busyStore)}/${id}`));
+  });
+});
+
+describe('the outcome of an e-mail whose lease has ended meanwhile', () => {
+  it.each([
+    ['refused', [{ state: 'queued' }]],
+    ['done', []],
+  ] as const)('counts only when it was sent: %s', async (kind, left) => {
+    const outbox = service.app.get(MailOutbox, { strict: false });
+    const [id] = await outbox.add(service.app.get(pg.Pool), [
+      { to: 'a@shop.example', subject: 'Hello', text: 'Hello' },
+    ]);
+    const [mail] = (await outbox.claim(100)).filter((job) => job.id === id);
+    if (!mail) throw new Error('it was added');
+    await service.database.query(
+      "update mail_outbox set due_at = now() + interval '1 hour' where id = $1",
+      [id],
+    );
+    await outbox.finish(mail, kind === 'done' ? { kind } : { kind, error: '550' });
+    const { rows } = await service.database.query(
+      "select 'queued' as state from mail_outbox where id = $1",
+      [id],
+    );
+    expect(rows).toEqual(left);
   });
 });

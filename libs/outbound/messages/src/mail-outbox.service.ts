@@ -6,7 +6,7 @@ import { findMailboxKey } from '#kernel/email-address.js';
 import { createId } from '#kernel/randomness.js';
 import { DailyCounts, type RunQuery } from '#database/daily-counts.js';
 import { MasterKeys } from '#database/master-keys.js';
-import { JobQueue, type JobOutcome, type JobTable } from '#database/job-queue.js';
+import { JobQueue, type Job, type JobOutcome, type JobTable } from '#database/job-queue.js';
 import { ProcessSession } from '#database/process-session.js';
 import type { SealedColumn } from '#database/sealed-column.js';
 import { GIVE_UP_SECONDS, MAIL_RETRIES, type Mail } from './mail.js';
@@ -97,16 +97,18 @@ export class MailOutbox extends JobQueue<QueuedMail> {
   }
 
   /**
-   * Removes an e-mail that was sent or given up, and records the outcome with the retirement notice, if it is one. Even
-   * after the lease, since nobody has to send it again.
+   * Removes an e-mail that was sent or given up, and records the outcome with the retirement notice, if it is one. One that
+   * was sent even after the lease, since nobody has to send it again.
    */
-  override async finish({ id }: QueuedMail, { kind }: JobOutcome): Promise<void> {
+  override async finish({ id, leaseUntil }: Job<QueuedMail>, { kind }: JobOutcome): Promise<void> {
     await this.pool.query({
       name: 'mail_outbox_finish',
       text: `
-        with gone as (delete from mail_outbox where id = $1 returning id)
+        with gone as (
+          delete from mail_outbox where id = $1 and ($2 = 'sent' or due_at = $3::timestamptz) returning id
+        )
         update api_retirement_notices n set ended_at = now(), outcome = $2 from gone where n.mail_id = gone.id`,
-      values: [id, kind === 'done' ? 'sent' : 'given_up'],
+      values: [id, kind === 'done' ? 'sent' : 'given_up', leaseUntil],
     });
   }
 
