@@ -173,7 +173,7 @@ export class DeliveryAttempts {
     if (secret === null || headers === null) {
       const error = secret === null ? SECRET_LOST : HEADERS_LOST;
       this.log.error(error, toLogFields(delivery));
-      return createUnsent({ kind: 'failed', error });
+      return createUnsent({ kind: 'failed', cause: 'secret', error });
     }
     const attempt = {
       url: target.url,

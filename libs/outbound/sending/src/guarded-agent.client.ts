@@ -9,6 +9,7 @@ import {
   UnresolvedNameError,
   type ResolvedAddress,
 } from './name-lookup.client.js';
+import type { Failure, FailureCause } from './outcome.js';
 import { openTunnel } from './proxy-tunnel.client.js';
 import {
   isBlockedAddress,
@@ -186,36 +187,56 @@ export function alternateFamilies(addresses: ResolvedAddress[]): ResolvedAddress
     .slice(0, MAX_ADDRESSES);
 }
 
-const MESSAGES: Record<string, string> = {
-  ENOTFOUND: 'The name of the URL could not be resolved',
-  ECONNREFUSED: 'The connection was refused',
-  ECONNRESET: 'The connection was closed before a response arrived',
-  EPIPE: 'The connection was closed before a response arrived',
-  EHOSTUNREACH: 'The host could not be reached',
-  ENETUNREACH: 'The host could not be reached',
-  ETIMEDOUT: 'The connection timed out',
-  PROXY_UNREACHABLE: 'The outgoing proxy could not be reached',
-  PROXY_REFUSED: 'The outgoing proxy refused the connection',
-  UND_ERR_CONNECT_TIMEOUT: 'The connection timed out',
-  UND_ERR_SOCKET: 'The connection was closed before a response arrived',
-  UND_ERR_HEADERS_OVERFLOW: 'The response headers were too large',
-  DEPTH_ZERO_SELF_SIGNED_CERT: 'The TLS certificate is self-signed',
-  SELF_SIGNED_CERT_IN_CHAIN: 'The TLS certificate is self-signed',
-  CERT_HAS_EXPIRED: 'The TLS certificate has expired',
-  ERR_SSL_TLSV1_ALERT_PROTOCOL_VERSION: 'The receiver offers no safe version of TLS',
-  ERR_SSL_UNSUPPORTED_PROTOCOL: 'The receiver offers no safe version of TLS',
-  ERR_SSL_WRONG_VERSION_NUMBER: 'The receiver does not speak TLS',
-  ERR_SSL_PACKET_LENGTH_TOO_LONG: 'The receiver does not speak TLS',
-  ERR_TLS_CERT_ALTNAME_INVALID: 'The TLS certificate is for another name',
-  UNABLE_TO_VERIFY_LEAF_SIGNATURE: 'The TLS certificate could not be verified',
-  UNABLE_TO_GET_ISSUER_CERT_LOCALLY: 'The TLS certificate could not be verified',
+const CLOSED: FailureText = ['connection', 'The connection was closed before a response arrived'];
+const UNREACHABLE: FailureText = ['connection', 'The host could not be reached'];
+const TIMED_OUT: FailureText = ['timeout', 'The connection timed out'];
+const SELF_SIGNED: FailureText = ['tls', 'The TLS certificate is self-signed'];
+const OLD_TLS: FailureText = ['tls', 'The receiver offers no safe version of TLS'];
+const NO_TLS: FailureText = ['tls', 'The receiver does not speak TLS'];
+const UNVERIFIED: FailureText = ['tls', 'The TLS certificate could not be verified'];
+
+type FailureText = readonly [FailureCause, error: string];
+
+const FAILURES: Record<string, FailureText> = {
+  ENOTFOUND: ['dns', 'The name of the URL could not be resolved'],
+  ECONNREFUSED: ['connection', 'The connection was refused'],
+  ECONNRESET: CLOSED,
+  EPIPE: CLOSED,
+  EHOSTUNREACH: UNREACHABLE,
+  ENETUNREACH: UNREACHABLE,
+  ETIMEDOUT: TIMED_OUT,
+  PROXY_UNREACHABLE: ['connection', 'The outgoing proxy could not be reached'],
+  PROXY_REFUSED: ['connection', 'The outgoing proxy refused the connection'],
+  UND_ERR_CONNECT_TIMEOUT: TIMED_OUT,
+  UND_ERR_SOCKET: CLOSED,
+  UND_ERR_HEADERS_OVERFLOW: ['protocol', 'The response headers were too large'],
+  DEPTH_ZERO_SELF_SIGNED_CERT: SELF_SIGNED,
+  SELF_SIGNED_CERT_IN_CHAIN: SELF_SIGNED,
+  CERT_HAS_EXPIRED: ['tls', 'The TLS certificate has expired'],
+  ERR_SSL_TLSV1_ALERT_PROTOCOL_VERSION: OLD_TLS,
+  ERR_SSL_UNSUPPORTED_PROTOCOL: OLD_TLS,
+  ERR_SSL_WRONG_VERSION_NUMBER: NO_TLS,
+  ERR_SSL_PACKET_LENGTH_TOO_LONG: NO_TLS,
+  ERR_TLS_CERT_ALTNAME_INVALID: ['tls', 'The TLS certificate is for another name'],
+  UNABLE_TO_VERIFY_LEAF_SIGNATURE: UNVERIFIED,
+  UNABLE_TO_GET_ISSUER_CERT_LOCALLY: UNVERIFIED,
 };
 
+/** Matches the other codes of Node.js for a handshake or a certificate that failed. */
+const TLS_CODE =
+  /^(ERR_SSL_|ERR_TLS_|ERR_OSSL_|CERT_|CRL_|UNABLE_TO_|ERROR_IN_|INVALID_|PATH_LENGTH_|HOSTNAME_MISMATCH|EPROTO)/;
+
 /** Describes an error in plain words, because the library's own messages name addresses. */
-export function describeError(error: unknown): string {
-  if (error instanceof DeadlineError) return 'No response within 10 seconds';
-  if (error instanceof InvalidResponseError) return 'The response was not valid HTTP';
+export function toFailure(error: unknown): Failure {
+  const [cause, text] = describeError(error);
+  return { kind: 'failed', cause, error: text };
+}
+
+function describeError(error: unknown): FailureText {
+  if (error instanceof DeadlineError) return ['timeout', 'No response within 10 seconds'];
+  if (error instanceof InvalidResponseError) return ['protocol', 'The response was not valid HTTP'];
   const code = getErrorCode(error);
-  if (code === undefined) return 'The request failed';
-  return MESSAGES[code] ?? `The request failed (${code})`;
+  if (code === undefined) return ['connection', 'The request failed'];
+  const cause = TLS_CODE.test(code) ? 'tls' : 'connection';
+  return FAILURES[code] ?? [cause, `The request failed (${code})`];
 }

@@ -1,7 +1,13 @@
+/** Why an attempt failed without a response. */
+export type FailureCause = 'timeout' | 'connection' | 'dns' | 'tls' | 'protocol' | 'secret';
+
+/** An attempt without a response. @property error in words meant for people */
+export type Failure = { kind: 'failed'; cause: FailureCause; error: string };
+
 /** The outcome of one attempt. */
 export type Outcome =
   | { kind: 'responded'; status: number; retryAfter: string | null }
-  | { kind: 'failed'; error: string }
+  | Failure
   /** The name leads to nothing but addresses that must not be reached: nothing was sent. */
   | { kind: 'blocked' }
   /** The event's day was dropped: there is nothing left that could be sent. */
@@ -38,24 +44,28 @@ export function isSuccess(outcome: Outcome): boolean {
   return outcome.kind === 'responded' && outcome.status >= 200 && outcome.status < 300;
 }
 
-/** Returns the metrics label of an outcome. Failures are recognised by the messages of `webhook.client.ts`. */
-export function getResultLabel(outcome: Outcome): string {
-  if (outcome.kind === 'responded') {
-    const { status } = outcome;
-    return status === 410 || status === 429 ? String(status) : `${Math.floor(status / 100)}xx`;
-  }
-  if (outcome.kind !== 'failed') return outcome.kind;
-  const [, kind = 'connection'] = FAILURE_KINDS.find(([words]) => words.test(outcome.error)) ?? [];
-  return kind;
-}
+/** A response by the class of its status, or what happened instead. */
+export type ResultLabel =
+  | FailureCause
+  | Exclude<Outcome['kind'], 'responded' | 'failed'>
+  | '410'
+  | '429'
+  | `${number}xx`;
 
-const FAILURE_KINDS = [
-  [/within 10 seconds|timed out/, 'timeout'],
-  [/could not be resolved/, 'dns'],
-  [/TLS|_CERT|_TLS|_SSL/, 'tls'],
-  [/signing secret/, 'secret'],
-  [/not valid HTTP|response headers/, 'protocol'],
-] as const;
+/** Returns the metrics label of an outcome. */
+export function getResultLabel(outcome: Outcome): ResultLabel {
+  switch (outcome.kind) {
+    case 'responded': {
+      const { status } = outcome;
+      if (status === 410 || status === 429) return `${status}`;
+      return `${Math.floor(status / 100)}xx`;
+    }
+    case 'failed':
+      return outcome.cause;
+    default:
+      return outcome.kind;
+  }
+}
 
 /** Says why an attempt failed, in words meant for people; null when it succeeded. */
 export function getError(outcome: Outcome): string | null {

@@ -86,7 +86,11 @@ describe('an outgoing proxy', () => {
     expect(proxy.requests[0]?.authorization).toBe(expected);
     proxy.decide = () => 407;
     const refused = await send(setup, `http://other.example:${port}/`);
-    expect(refused).toEqual({ kind: 'failed', error: 'The outgoing proxy refused the connection' });
+    expect(refused).toEqual({
+      kind: 'failed',
+      cause: 'connection',
+      error: 'The outgoing proxy refused the connection',
+    });
   });
 
   it('keeps its tunnel for the next request', async () => {
@@ -102,7 +106,11 @@ describe('an outgoing proxy', () => {
   it('carries TLS', async () => {
     const setup = await createClient(leadsTo(PUBLIC));
     const outcome = await send(setup, `https://receiver.example:${port}/`);
-    expect(outcome).toEqual({ kind: 'failed', error: 'The receiver does not speak TLS' });
+    expect(outcome).toEqual({
+      kind: 'failed',
+      cause: 'tls',
+      error: 'The receiver does not speak TLS',
+    });
     expect(proxy.requests).toHaveLength(1);
   });
 
@@ -141,7 +149,11 @@ describe('an outgoing proxy', () => {
     [504, 'The host could not be reached'],
   ])('fails the attempt with %d', async (status, error) => {
     proxy.decide = () => status;
-    expect(await send(await createClient(leadsTo(PUBLIC)))).toEqual({ kind: 'failed', error });
+    expect(await send(await createClient(leadsTo(PUBLIC)))).toEqual({
+      kind: 'failed',
+      cause: 'connection',
+      error,
+    });
     expect(requests).toEqual([]);
   });
 
@@ -149,7 +161,7 @@ describe('an outgoing proxy', () => {
     const environment = { OUTBOUND_PROXY_URL: 'http://127.0.0.1:1' };
     const outcome = await send(await createClient(leadsTo(PUBLIC), environment));
     const error = 'The outgoing proxy could not be reached';
-    expect(outcome).toEqual({ kind: 'failed', error });
+    expect(outcome).toEqual({ kind: 'failed', cause: 'connection', error });
   });
 
   it('is not used for receivers inside, which the operator allows', async () => {

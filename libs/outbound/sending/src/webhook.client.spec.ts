@@ -233,6 +233,7 @@ describe('an attempt', () => {
     respond = (response) => response.socket?.destroy();
     expect((await send()).outcome).toEqual({
       kind: 'failed',
+      cause: 'connection',
       error: 'The connection was closed before a response arrived',
     });
   });
@@ -394,7 +395,8 @@ describe('an attempt', () => {
     ],
   ])('fails on %s', async (_what, responseText, error) => {
     const at = await startRawServer((socket) => socket.end(responseText));
-    expect((await send({ at })).outcome).toEqual({ kind: 'failed', error });
+    const cause = error === CLOSED ? 'connection' : 'protocol';
+    expect((await send({ at })).outcome).toEqual({ kind: 'failed', cause, error });
   });
 
   it('accepts a response that arrives before the receiver has read the body', async () => {
@@ -408,7 +410,11 @@ describe('an attempt', () => {
 
   it('reports a refused connection without its address', async () => {
     const { outcome } = await send({ at: 1 });
-    expect(outcome).toEqual({ kind: 'failed', error: 'The connection was refused' });
+    expect(outcome).toEqual({
+      kind: 'failed',
+      cause: 'connection',
+      error: 'The connection was refused',
+    });
   });
 });
 
@@ -439,7 +445,11 @@ describe('a connection', () => {
     });
     const client = createClient();
     await sendAndSettle({ client, at });
-    expect((await send({ client, at })).outcome).toEqual({ kind: 'failed', error: CLOSED });
+    expect((await send({ client, at })).outcome).toEqual({
+      kind: 'failed',
+      cause: 'connection',
+      error: CLOSED,
+    });
     expect(requestCount).toBe(2);
   });
 
@@ -449,7 +459,11 @@ describe('a connection', () => {
       requestCount = nth;
       socket.destroy();
     });
-    expect((await send({ at })).outcome).toEqual({ kind: 'failed', error: CLOSED });
+    expect((await send({ at })).outcome).toEqual({
+      kind: 'failed',
+      cause: 'connection',
+      error: CLOSED,
+    });
     expect(requestCount).toBe(1);
   });
 
@@ -501,6 +515,7 @@ describe('a host name', () => {
       const { outcome } = await send({ host: 'no.example', client: createClient(names.lookup()) });
       expect(outcome).toEqual({
         kind: 'failed',
+        cause: 'dns',
         error: 'The name of the URL could not be resolved',
       });
     },
@@ -609,6 +624,7 @@ describe('a blocked address', () => {
     const over = (protocol: string) => send({ client, url: `${protocol}://in.example:${port}/` });
     expect((await over('https')).outcome).toEqual({
       kind: 'failed',
+      cause: 'tls',
       error: 'The receiver does not speak TLS',
     });
     expect(connections).toBe(1);
@@ -653,7 +669,11 @@ describe('a name with several addresses', () => {
       host: 'many.example',
       client: createClient(names.lookup()),
     });
-    expect(outcome).toEqual({ kind: 'failed', error: 'The connection was refused' });
+    expect(outcome).toEqual({
+      kind: 'failed',
+      cause: 'connection',
+      error: 'The connection was refused',
+    });
   });
 });
 

@@ -11,11 +11,7 @@ import {
   type WebhookRequest,
 } from './http-response.js';
 import { Deadlines } from './deadlines.client.js';
-import {
-  BlockedAddressError,
-  createGuardedConnector,
-  describeError,
-} from './guarded-agent.client.js';
+import { BlockedAddressError, createGuardedConnector, toFailure } from './guarded-agent.client.js';
 import { HttpConnections } from './http-connections.client.js';
 import { NameLookup } from './name-lookup.client.js';
 import { hideValuesIn, type CustomHeaders } from './webhook-headers.js';
@@ -73,7 +69,7 @@ export class WebhookClient implements OnApplicationShutdown {
     } catch (error) {
       if (error instanceof OutdatedError) throw error;
       if (error instanceof BlockedAddressError) return toResult({ kind: 'blocked' });
-      return toResult({ kind: 'failed', error: describeError(error) });
+      return toResult(toFailure(error));
     }
   }
 

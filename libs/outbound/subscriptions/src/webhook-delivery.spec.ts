@@ -15,7 +15,11 @@ const response = (status: number, retryAfter: string | null = null): Outcome => 
   status,
   retryAfter,
 });
-const TIMED_OUT: Outcome = { kind: 'failed', error: 'No response within 10 seconds' };
+const TIMED_OUT: Outcome = {
+  kind: 'failed',
+  cause: 'timeout',
+  error: 'No response within 10 seconds',
+};
 
 type Options = {
   tries?: number;
