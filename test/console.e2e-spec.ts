@@ -59,7 +59,11 @@ const findSecret = (text: string) => /\/app\/invitations\/([\w-]{43})/.exec(text
 /** Invites somebody as an owner. @returns the path of the invitation link */
 async function invite(email: string, role: Role): Promise<string> {
   await owner.get(`${page}/users`);
-  const invitation = await owner.post(`${page}/users/invitations`, { email, role });
+  const invitation = await owner.post(`${page}/users/invitations`, {
+    email,
+    role,
+    current_password: PASSWORD,
+  });
   expect(invitation.status).toBe(200);
   return `/app/invitations/${findSecret(invitation.text)}`;
 }
@@ -78,7 +82,11 @@ async function readLastAudit(): Promise<{ type: string; actor: { type: string; i
 describe('the console’s API tokens', () => {
   it('are shown once, listed with their last use, and revoked', async () => {
     await owner.get(`${page}/tokens`);
-    const creation = await owner.post(`${page}/tokens`, { name: '<till> 2', lifetime: '30' });
+    const creation = await owner.post(`${page}/tokens`, {
+      name: '<till> 2',
+      lifetime: '30',
+      current_password: PASSWORD,
+    });
     const token = /ink_[\w-]{59}/.exec(creation.text)?.[0] ?? '';
     expect([creation.status, creation.text.includes('&lt;till&gt; 2')]).toEqual([200, true]);
     const client = new Client(service.baseUrl, store.accountId, token);
@@ -102,6 +110,7 @@ describe('the console’s API tokens', () => {
       role: 'staff',
       reach: 'one',
       read_only: 'yes',
+      current_password: PASSWORD,
     });
     expect(creation.text).toContain('Access: At most staff, read only, only this store.');
     const token = /ink_[\w-]{59}/.exec(creation.text)?.[0] ?? '';
@@ -157,7 +166,11 @@ describe('the console’s API tokens', () => {
   it('are refused with 422 without a visible name', async () => {
     await owner.get(`${page}/tokens`);
     for (const name of [' ', '\u200B', '\u3164 \u2800']) {
-      const refusal = await owner.post(`${page}/tokens`, { name, lifetime: '' });
+      const refusal = await owner.post(`${page}/tokens`, {
+        name,
+        lifetime: '',
+        current_password: PASSWORD,
+      });
       expect([refusal.status, refusal.text.includes('between 1 and 255')]).toEqual([422, true]);
     }
   });
@@ -165,7 +178,11 @@ describe('the console’s API tokens', () => {
   it('of other users are visible to owners, who cannot revoke those of members of another store', async () => {
     const { browser: manager, email } = await addMember('manager');
     await manager.get(`${page}/tokens`);
-    await manager.post(`${page}/tokens`, { name: 'of the manager', lifetime: '' });
+    await manager.post(`${page}/tokens`, {
+      name: 'of the manager',
+      lifetime: '',
+      current_password: PASSWORD,
+    });
     const list = await owner.get(`${page}/tokens`);
     expect(list.text).toContain('of the manager');
     const [, id] = /tokens\/(\d+)\/revoke/.exec(list.text) ?? [];
@@ -253,6 +270,7 @@ describe('the users of a store', () => {
     const invitation = await leaver.browser.post(`${page}/users/invitations`, {
       email: `${randomUUID()}@new.example`,
       role: 'owner',
+      current_password: PASSWORD,
     });
     const link = `/app/invitations/${findSecret(invitation.text)}`;
     expect((await new Browser(service).get(link)).status).toBe(200);
@@ -499,7 +517,11 @@ describe('the console', () => {
   it('shows the old and new value and the IP address of a change in the audit log', async () => {
     const { id: userId } = await addMember('staff');
     await owner.get(`${page}/users`);
-    await owner.post(`${page}/users/${userId}/role`, { role: 'manager' });
+    await owner.post(`${page}/users/${userId}/role`, {
+      role: 'manager',
+      sure: 'yes',
+      current_password: PASSWORD,
+    });
     const { text } = await owner.get(`${page}/audit`);
     expect(text).toContain('Role: Staff → Manager');
     expect(text).toMatch(/from 127\.0\.0\.1|from 2001:db8:/);
@@ -528,7 +550,11 @@ describe('with a mail server', () => {
       const browser = await signIn(store.email, second);
       await browser.get(`${page}/users`);
       const email = `${randomUUID()}@new.example`;
-      const response = await browser.post(`${page}/users/invitations`, { email, role: 'staff' });
+      const response = await browser.post(`${page}/users/invitations`, {
+        email,
+        role: 'staff',
+        current_password: PASSWORD,
+      });
       expect([response.status, response.location]).toEqual([303, `${page}/users?done=invited`]);
       const { rows } = await service.database.query<{ dump: string; sealed: Buffer }>(
         'select row_to_json(m)::text as dump, sealed from mail_outbox m',

@@ -482,7 +482,7 @@ describe('the account page', () => {
     const ownStore = await service.newStore();
     const [browser, elsewhere] = [await signIn(ownStore.email), await signIn(ownStore.email)];
     expect((await browser.get('/app/account')).text).toContain('Sign out everywhere else');
-    await browser.post('/app/account/sessions/end');
+    await browser.post('/app/account/sessions/end', { current_password: PASSWORD });
     expect((await elsewhere.get('/app')).status).toBe(303);
     expect((await browser.get('/app/account')).text).toContain('not signed in anywhere else');
   });

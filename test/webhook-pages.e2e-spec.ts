@@ -10,6 +10,8 @@ import { eventually } from './support/jest/eventually.js';
 import { cli, startService, type Client, type LocalService } from './support/services/service.js';
 import { subscribe, useWebhooks } from './support/services/webhook-dispatcher.js';
 
+const PASSWORD = 'correct horse';
+
 let service: LocalService;
 let store: Client & { email: string };
 let owner: Console;
@@ -34,7 +36,14 @@ const findSecret = (text: string) => /whsec_[^<]+/.exec(text)?.[0] ?? '';
 /** Subscribes on the page. @returns the id */
 async function create(receiver: Receiver, fields: Record<string, string> = {}): Promise<string> {
   const receipt = findReceipt((await owner.get(`${list}/new`)).text);
-  const form = { receipt, target_url: receiver.url, scope: 'all', personal_data: 'yes', ...fields };
+  const form = {
+    receipt,
+    target_url: receiver.url,
+    scope: 'all',
+    personal_data: 'yes',
+    current_password: PASSWORD,
+    ...fields,
+  };
   const { text } = await owner.submit(`${list}/new`, list, form);
   return /webhooks\/(\d+)"/.exec(text)?.[1] ?? '';
 }
@@ -44,7 +53,13 @@ describe('the webhooks of the console', () => {
     expect((await owner.get(list)).text).toContain('No webhooks yet');
     const { url } = await receive();
     const receipt = findReceipt((await owner.get(`${list}/new`)).text);
-    const form = { receipt, target_url: url, description: 'Till <1>', scope: 'all' };
+    const form = {
+      receipt,
+      target_url: url,
+      description: 'Till <1>',
+      scope: 'all',
+      current_password: PASSWORD,
+    };
     const send = () => owner.submit(`${list}/new`, list, form);
     const responses = [...(await Promise.all([send(), send()])), await send()];
     expect(responses.map(({ status }) => status)).toEqual([200, 200, 200]);
@@ -60,7 +75,10 @@ describe('the webhooks of the console', () => {
 
   it('are refused with an explanation and the input', async () => {
     const refuse = async (fields: Record<string, string>) => {
-      const { status, text } = await owner.submit(`${list}/new`, list, fields);
+      const { status, text } = await owner.submit(`${list}/new`, list, {
+        ...fields,
+        current_password: PASSWORD,
+      });
       expect(status).toBe(422);
       return text;
     };
@@ -86,6 +104,7 @@ describe('the webhooks of the console', () => {
       [`card:${card.id}`]: 'yes',
       headers: 'X-Key: •••\nX-Other: second',
       payload_format: 'flat',
+      current_password: PASSWORD,
     });
     expect(saved.location).toBe(`${page}?done=saved`);
     expect(await readWebhook(id)).toMatchObject({
@@ -121,7 +140,7 @@ describe('the webhooks of the console', () => {
     const page = `${list}/${id}`;
     const { secret: former } = await readWebhook(id);
     const receipt = findReceipt((await owner.get(`${page}/rotate`)).text);
-    const form = { receipt, grace_seconds: '3600', signature: 'hmac' };
+    const form = { receipt, grace_seconds: '3600', signature: 'hmac', current_password: PASSWORD };
     const send = () => owner.submit(`${page}/rotate`, `${page}/rotate`, form);
     const sent = [...(await Promise.all([send(), send()])), await send()];
     const { secret } = await readWebhook(id);
@@ -130,7 +149,7 @@ describe('the webhooks of the console', () => {
     expect(sent[0]?.text).toContain('the old secret signs as well');
     const wrong = { ...form, receipt: 'other', grace_seconds: '-1' };
     expect((await owner.submit(`${page}/rotate`, `${page}/rotate`, wrong)).status).toBe(422);
-    const key = { receipt: 'key', grace_seconds: '0', signature: 'ed25519' };
+    const key = { ...form, receipt: 'key', grace_seconds: '0', signature: 'ed25519' };
     const { text } = await owner.submit(`${page}/rotate`, `${page}/rotate`, key);
     expect(text).toContain((await readWebhook(id)).public_key);
   });

@@ -256,7 +256,11 @@ describe('mails to one address', () => {
     const invite = async (browser: Browser, accountId: number, email: string) => {
       const users = `/app/stores/${accountId}/users`;
       await browser.get(users);
-      return browser.post(`${users}/invitations`, { email, role: 'staff' });
+      return browser.post(`${users}/invitations`, {
+        email,
+        role: 'staff',
+        current_password: PASSWORD,
+      });
     };
     const owners = await Promise.all(
       [1, 2, 3].map(async () => {

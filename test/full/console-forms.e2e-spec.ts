@@ -94,7 +94,8 @@ describe('a form with errors', () => {
   it('says them in the language of the browser', async () => {
     const page = await signInTo('/users', { locale: 'de-DE' });
     await page.locator('#invite [name=email]').fill(email);
-    await page.locator('#invite button').click();
+    await page.locator('#invite [name=current_password]').fill(PASSWORD);
+    await page.locator('#invite [type=submit]').click();
     const alert = page.getByRole('alert');
     expect(await alert.textContent()).toContain('Bitte ein Feld prüfen');
     expect(await alert.textContent()).toContain('hat schon Zugang zu diesem Geschäft');
@@ -168,6 +169,7 @@ describe('the buttons of the script', () => {
   it('copy a token, and show a password', async () => {
     const page = await signInTo('/tokens', { permissions: ['clipboard-read', 'clipboard-write'] });
     await page.getByLabel('Name').fill('till');
+    await page.getByLabel('Your password').fill(PASSWORD);
     await page.getByRole('button', { name: 'Create token' }).click();
     await page.getByRole('button', { name: 'Copy' }).click();
     await page.getByRole('button', { name: 'Copied' }).waitFor();
@@ -187,6 +189,7 @@ describe('the buttons of the script', () => {
   it('are not there without scripts', async () => {
     const page = await signInTo('/tokens', { javaScriptEnabled: false });
     await page.getByLabel('Name').fill('web shop');
+    await page.getByLabel('Your password').fill(PASSWORD);
     await page.getByRole('button', { name: 'Create token' }).click();
     await page.locator('#token').waitFor();
     expect(await page.getByRole('button', { name: 'Copy' }).isVisible()).toBe(false);
@@ -216,9 +219,15 @@ describe('the account', () => {
     expect(await page.locator('#sessions li').first().textContent()).toContain('This browser');
     await expectAccessiblePage(page, 'account');
     await line
-      .getByRole('button', { name: /Sign out/ })
+      .getByRole('link', { name: /Sign out/ })
       .first()
       .click();
+    await page.getByLabel('Your password').fill('not it');
+    await page.getByRole('main').getByRole('button', { name: 'Sign out', exact: true }).click();
+    await page.getByRole('alert').getByText('This is wrong').waitFor();
+    await expectAccessiblePage(page, 'end-session-wrong');
+    await page.getByLabel('Your password').fill(PASSWORD);
+    await page.getByRole('main').getByRole('button', { name: 'Sign out', exact: true }).click();
     await page.getByText('That browser is signed out.').waitFor();
     await other.reload();
     expect(new URL(other.url()).pathname).toBe('/app/sign-in');

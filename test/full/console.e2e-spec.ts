@@ -64,6 +64,7 @@ describe.each([true, false])('the console in a browser, scripts: %s', (javaScrip
     const page = await signInTo('tokens', { javaScriptEnabled });
     await page.getByLabel('Name').fill(name);
     await page.getByLabel('Valid').selectOption('90');
+    await page.getByLabel('Your password').fill(PASSWORD);
     await press(page, 'Create token');
     const token = (await page.locator('#token').textContent()) ?? '';
     const client = new Client(service.baseUrl, store.accountId, token);
@@ -204,12 +205,14 @@ describe('the console in a browser', () => {
       await page.getByLabel('Role').selectOption('staff');
       await page.getByLabel('Stores').selectOption('one');
       await page.getByLabel('Read only').check();
+      await page.getByLabel('Your password').fill(PASSWORD);
       await press(page, 'Create token');
       if (name !== 'till') await page.getByRole('link', { name: 'Done' }).click();
     }
     await expectAccessiblePage(page, 'token-made');
     await page.goto(`${PUBLIC_URL}${getStorePath()}/users`);
     await page.getByLabel('E-mail').fill('ada.lovelace@analytical-engines.example');
+    await page.getByLabel('Your password').fill(PASSWORD);
     await press(page, 'Create invitation');
     await expectAccessiblePage(page, 'invited');
     const link = (await page.locator('#link').textContent()) ?? '';

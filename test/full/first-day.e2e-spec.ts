@@ -85,6 +85,7 @@ async function inviteMira(page: Page): Promise<string> {
   await takeStep(page, 'Invite your team');
   await page.getByLabel('E-mail').fill(MIRA.email);
   await page.getByRole('radio', { name: 'Staff' }).check();
+  await page.getByLabel('Your password').fill(PASSWORD);
   await press(page, 'Create invitation');
   const link = await page.locator('#link').textContent();
   await follow(page, 'Done');

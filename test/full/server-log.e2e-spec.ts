@@ -163,6 +163,7 @@ describe('the log of a PostgreSQL that logs every statement', () => {
       const invitation = await browser.post(`${users}/invitations`, {
         email: PERSONAL.invited,
         role: 'staff',
+        current_password: PASSWORD,
       });
       expect(invitation.status).toBe(303);
       await eventually(

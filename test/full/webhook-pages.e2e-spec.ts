@@ -9,6 +9,8 @@ import { useWebhooks } from '../support/services/webhook-dispatcher.js';
 
 /** Tests the pages about webhooks in a real browser, with a dispatcher and a receiver. */
 
+const PASSWORD = 'correct horse';
+
 let service: LocalService;
 let store: Client & { email: string };
 let browser: Browser;
@@ -41,6 +43,7 @@ describe.each([true, false])('the webhooks in a browser, scripts: %s', (javaScri
     await page.getByLabel('Name').fill(`Till ${javaScriptEnabled}`);
     await page.getByLabel('Only these:').check();
     await page.getByLabel('Stamps added').check();
+    await page.getByLabel('Your password').fill(PASSWORD);
     await press(page, 'Add');
     expect(await page.locator('#secret').textContent()).toMatch(/^whsec_/);
     await follow(page, 'Continue');
@@ -54,6 +57,7 @@ describe.each([true, false])('the webhooks in a browser, scripts: %s', (javaScri
     await page.getByText('The webhook is on.').waitFor();
     await page.getByText('More', { exact: true }).click();
     await follow(page, 'Change the secret');
+    await page.getByLabel('Your password').fill(PASSWORD);
     await press(page, 'Create a new secret');
     expect(await page.locator('#secret').textContent()).toMatch(/^whsec_/);
     await follow(page, 'Continue');
@@ -120,6 +124,7 @@ describe('the pages about webhooks', () => {
     await page.getByLabel('URL').fill('http://x');
     await page.getByLabel('Only these:').check();
     await page.getByLabel('Your own headers').fill('nonsense');
+    await page.getByLabel('Your password').fill(PASSWORD);
     await press(page, 'Add');
     await page.getByRole('link', { name: 'Events: Please choose at least one event.' }).waitFor();
     await expectAccessiblePage(page, 'webhook-new-wrong');

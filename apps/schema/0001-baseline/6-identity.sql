@@ -134,6 +134,8 @@ create table sessions (
   sha256 bytea not null unique check (octet_length(sha256) = 32),
   -- the password was right, and a code of the second factor is still to come
   awaits_code boolean not null,
+  -- a company has said who it is, at created_at
+  by_company boolean not null,
   -- for the user's list of sessions, such as Safari and iPhone; null: unknown
   browser text,
   system text,

@@ -12,6 +12,9 @@ const TOKEN_BYTES = 32;
 /** More than anybody recognizes. */
 const MAX_LISTED = 50;
 
+/** For so long after a company has said who somebody is, no password is asked for: its people may have none. */
+const COMPANY_MINUTES = 10;
+
 /** Matches sessions that have not expired. That of a counter outlasts the days on which a shop is closed. */
 const ACTIVE = `s.expires_at > now() and s.seen_at > now()
   - case when s.counter_account_id is null then interval '12 hours' else interval '4 days' end`;
@@ -20,13 +23,15 @@ const FIND = {
   name: 'sessions_find',
   text: `
     with session as (
-      select s.id, s.user_id, s.counter_account_id, u.name, u.email, s.seen_at < now() - interval '1 minute' as stale
+      select s.id, s.user_id, s.counter_account_id, u.name, u.email, s.by_company,
+        not (s.by_company and s.created_at > now() - interval '${COMPANY_MINUTES} minutes') as asks_password,
+        s.seen_at < now() - interval '1 minute' as stale
       from sessions s join users u on u.id = s.user_id
       where s.sha256 = $1 and s.awaits_code = $2 and ${ACTIVE} and u.removed_at is null
     ), seen as (
       update sessions set seen_at = now() where id = (select id from session where stale)
     )
-    select id, user_id, counter_account_id, name, email from session`,
+    select id, user_id, counter_account_id, name, email, by_company, asks_password from session`,
 };
 
 /** A user who is signed in with a browser. */
@@ -39,6 +44,9 @@ export type SignedInUser = {
   email: string;
   /** The store whose counter is all that the session reaches (ADR-0111); null: everything that the user may. */
   counterAccountId: number | null;
+  isByCompany: boolean;
+  /** Whether steps that could give somebody lasting access ask for the password. */
+  asksPassword: boolean;
 };
 
 /** A session in the user's list. @property browser null: unknown */
@@ -63,6 +71,8 @@ type SessionRow = {
   counter_account_id: number | null;
   name: string;
   email: string;
+  by_company: boolean;
+  asks_password: boolean;
 };
 
 /**
@@ -96,6 +106,8 @@ export class Sessions {
         email: row.email,
         // TypeORM's connections have the driver's own parsers.
         counterAccountId: row.counter_account_id === null ? null : Number(row.counter_account_id),
+        isByCompany: row.by_company,
+        asksPassword: row.asks_password,
       }
     );
   }
@@ -107,18 +119,24 @@ export class Sessions {
   async begin(
     manager: EntityManager,
     userId: number,
-    { awaitsCode, userAgent }: { awaitsCode: boolean; userAgent?: string | undefined },
+    {
+      awaitsCode,
+      isByCompany = false,
+      userAgent,
+    }: { awaitsCode: boolean; isByCompany?: boolean; userAgent?: string | undefined },
   ): Promise<string> {
     const token = randomBytes(TOKEN_BYTES).toString('base64url');
     const browser = parseBrowser(userAgent);
     await manager.query(`delete from sessions s where user_id = $1 and not (${ACTIVE})`, [userId]);
     await manager.query(
-      `insert into sessions (user_id, sha256, awaits_code, browser, system, created_at, seen_at, expires_at)
-       values ($1, $2, $3, $4, $5, now(), now(), now() + make_interval(secs => $6))`,
+      `insert into sessions
+         (user_id, sha256, awaits_code, by_company, browser, system, created_at, seen_at, expires_at)
+       values ($1, $2, $3, $4, $5, $6, now(), now(), now() + make_interval(secs => $7))`,
       [
         userId,
         hashToken(token),
         awaitsCode,
+        isByCompany,
         browser?.name ?? null,
         browser?.system ?? null,
         awaitsCode ? 10 * 60 : SESSION_SECONDS,
@@ -161,7 +179,7 @@ export class Sessions {
       Number(session.user_id) === userId && Number(session.counter_account_id) === accountId;
     if (!isRepeated && Number(session.user_id) !== formerUserId) return undefined;
     await manager.query(
-      `update sessions set user_id = $2, counter_account_id = $3, sha256 = $4,
+      `update sessions set user_id = $2, counter_account_id = $3, sha256 = $4, by_company = false,
          created_at = now(), seen_at = now(), expires_at = now() + make_interval(secs => $5)
        where id = $1`,
       [sessionId, userId, accountId, hashToken(token), SESSION_SECONDS],

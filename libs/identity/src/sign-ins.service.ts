@@ -230,6 +230,7 @@ export class SignIns {
     if (visitor.session !== undefined) await this.sessions.endByToken(manager, visitor.session);
     const session = await this.sessions.begin(manager, userId, {
       awaitsCode: false,
+      isByCompany: method === 'company',
       userAgent: visitor.userAgent,
     });
     const browser = await this.trustBrowser(transaction, visitor, userId);

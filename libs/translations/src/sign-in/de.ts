@@ -4,12 +4,17 @@ export const signIn: SignInTexts = {
   email: 'E-Mail',
   password: 'Passwort',
   newPassword: 'Neues Passwort',
+  yourPassword: 'Ihr Passwort',
   passwordHint: (length) => `Mindestens ${length} Zeichen. Tipp: ein paar zufällige Wörter.`,
   minutes: (text, count) => (count <= 1 ? 'einer Minute' : `${text} Minuten`),
   tooManyAttempts: (wait) => `Zu viele falsche Versuche. Bitte in ${wait} noch einmal versuchen.`,
   support: (contact) => `Bitte die Person fragen, die diesen Dienst betreibt: ${contact}`,
   supportUnknown: 'Bitte die Person fragen, die diesen Dienst betreibt.',
   back: 'Zurück',
+  moreRights: {
+    title: 'Mehr Rechte geben?',
+    text: (role) => `Die neue Rolle ist ${role}, auch für die API-Tokens der Person.`,
+  },
   signIn: {
     title: 'Anmelden',
     submit: 'Anmelden',
@@ -83,6 +88,10 @@ export const signIn: SignInTexts = {
     endSession: 'Abmelden',
     endSessionOf: (browser) => `(${browser})`,
     endSessions: 'Überall sonst abmelden',
+    askEndSession: 'Diesen Browser abmelden?',
+    askEndSessionText: 'Dort muss man sich dann neu anmelden.',
+    askEndSessions: 'Überall sonst abmelden?',
+    askEndSessionsText: 'Alle Browser außer diesem müssen sich neu anmelden.',
     done: {
       saved: 'Gespeichert.',
       address_link:
@@ -102,7 +111,6 @@ export const signIn: SignInTexts = {
     title: 'Anmeldung in zwei Schritten',
     intro:
       'Bei jeder Anmeldung braucht es dann einen Code aus einer Authenticator-App auf dem Handy. Vielleicht hat es schon eine solche App; sonst gibt es sie im App-Store.',
-    yourPassword: 'Ihr Passwort',
     setUp: 'Einrichten',
     step1: '1. Inkpad zur Authenticator-App hinzufügen',
     onThisPhone: 'Auf diesem Handy einrichten',

@@ -3,6 +3,7 @@ export const signIn = {
   email: 'E-mail',
   password: 'Password',
   newPassword: 'New password',
+  yourPassword: 'Your password',
   /** Below a new password. */
   passwordHint: (length: string) => `At least ${length} characters. Tip: use a few random words.`,
   /** A duration in the sentences that follow. */
@@ -12,6 +13,11 @@ export const signIn = {
   support: (contact: string) => `Ask the person who runs this service: ${contact}`,
   supportUnknown: 'Ask the person who runs this service.',
   back: 'Back',
+  /** The question before a user gets a higher role. */
+  moreRights: {
+    title: 'Give more rights?',
+    text: (role: string) => `The new role is ${role}, also for this user’s API tokens.`,
+  },
   signIn: {
     title: 'Sign in',
     submit: 'Sign in',
@@ -86,6 +92,11 @@ export const signIn = {
     /** Read out after `endSession`. */
     endSessionOf: (browser: string) => `on ${browser}`,
     endSessions: 'Sign out everywhere else',
+    /** The questions before sessions are ended. */
+    askEndSession: 'Sign out this browser?',
+    askEndSessionText: 'Whoever uses it has to sign in again.',
+    askEndSessions: 'Sign out everywhere else?',
+    askEndSessionsText: 'All browsers but this one have to sign in again.',
     /** Notices about the previous form. */
     done: {
       saved: 'Saved.',
@@ -105,7 +116,6 @@ export const signIn = {
     title: 'Two-step sign-in',
     intro:
       'You will need a code from an authenticator app on your phone each time you sign in. Your phone may already have such an app; otherwise install one from its app store.',
-    yourPassword: 'Your password',
     setUp: 'Set up',
     step1: '1. Add Inkpad to your authenticator app',
     onThisPhone: 'Set up on this phone',

@@ -4,6 +4,7 @@ export const signIn: SignInTexts = {
   email: 'Correo electrónico',
   password: 'Contraseña',
   newPassword: 'Contraseña nueva',
+  yourPassword: 'Su contraseña',
   passwordHint: (length) =>
     `Al menos ${length} caracteres. Consejo: unas cuantas palabras al azar.`,
   minutes: (text, count) => (count <= 1 ? 'un minuto' : `${text} minutos`),
@@ -11,6 +12,10 @@ export const signIn: SignInTexts = {
   support: (contact) => `Pregunte a quien gestiona este servicio: ${contact}`,
   supportUnknown: 'Pregunte a quien gestiona este servicio.',
   back: 'Volver',
+  moreRights: {
+    title: '¿Dar más derechos?',
+    text: (role) => `El nuevo rol es ${role}, también para los tokens de API de esta persona.`,
+  },
   signIn: {
     title: 'Iniciar sesión',
     submit: 'Iniciar sesión',
@@ -85,6 +90,10 @@ export const signIn: SignInTexts = {
     endSession: 'Cerrar sesión',
     endSessionOf: (browser) => `en ${browser}`,
     endSessions: 'Cerrar sesión en los demás lugares',
+    askEndSession: '¿Cerrar la sesión de este navegador?',
+    askEndSessionText: 'En él habrá que iniciar sesión de nuevo.',
+    askEndSessions: '¿Cerrar sesión en los demás lugares?',
+    askEndSessionsText: 'En todos los navegadores menos este habrá que iniciar sesión de nuevo.',
     done: {
       saved: 'Guardado.',
       address_link:
@@ -104,7 +113,6 @@ export const signIn: SignInTexts = {
     title: 'Acceso en dos pasos',
     intro:
       'Cada vez que inicie sesión necesitará un código de una aplicación de autenticación de su teléfono. Puede que su teléfono ya tenga una; si no, instálela desde su tienda de aplicaciones.',
-    yourPassword: 'Su contraseña',
     setUp: 'Configurar',
     step1: '1. Añada Inkpad a su aplicación de autenticación',
     onThisPhone: 'Configurar en este teléfono',

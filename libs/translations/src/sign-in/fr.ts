@@ -4,12 +4,18 @@ export const signIn: SignInTexts = {
   email: 'E-mail',
   password: 'Mot de passe',
   newPassword: 'Nouveau mot de passe',
+  yourPassword: 'Votre mot de passe',
   passwordHint: (length) => `Au moins ${length} caractères. Conseil : quelques mots au hasard.`,
   minutes: (text, count) => (count <= 1 ? 'une minute' : `${text} minutes`),
   tooManyAttempts: (wait) => `Trop de tentatives incorrectes. Veuillez réessayer dans ${wait}.`,
   support: (contact) => `Adressez-vous à la personne qui gère ce service : ${contact}`,
   supportUnknown: 'Adressez-vous à la personne qui gère ce service.',
   back: 'Retour',
+  moreRights: {
+    title: 'Donner plus de droits ?',
+    text: (role) =>
+      `Le nouveau rôle est ${role}, y compris pour les jetons d’API de cette personne.`,
+  },
   signIn: {
     title: 'Connexion',
     submit: 'Se connecter',
@@ -85,6 +91,10 @@ export const signIn: SignInTexts = {
     endSession: 'Déconnecter',
     endSessionOf: (browser) => `(${browser})`,
     endSessions: 'Se déconnecter partout ailleurs',
+    askEndSession: 'Déconnecter ce navigateur ?',
+    askEndSessionText: 'Il faudra s’y connecter à nouveau.',
+    askEndSessions: 'Se déconnecter partout ailleurs ?',
+    askEndSessionsText: 'Il faudra se connecter à nouveau dans tous les navigateurs sauf celui-ci.',
     done: {
       saved: 'Enregistré.',
       address_link:
@@ -104,7 +114,6 @@ export const signIn: SignInTexts = {
     title: 'Connexion en deux étapes',
     intro:
       'Un code d’une application d’authentification de votre téléphone sera demandé à chaque connexion. Votre téléphone en a peut-être déjà une ; sinon, installez-en une depuis sa boutique d’applications.',
-    yourPassword: 'Votre mot de passe',
     setUp: 'Configurer',
     step1: '1. Ajoutez Inkpad à votre application d’authentification',
     onThisPhone: 'Configurer sur ce téléphone',

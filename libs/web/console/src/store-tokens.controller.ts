@@ -22,6 +22,7 @@ import {
 } from '#pages/current-user.js';
 import { Pages } from '#pages/pages.service.js';
 import { readFormText } from '#sign-in/form-text.js';
+import { Reauthentication } from '#sign-in/reauthentication.service.js';
 import { loadView } from '#pages/view.js';
 import { StoreTimes } from '#pages/store-times.service.js';
 import { NO_FORM_ERRORS, toFormErrors, type FormErrors } from '#pages/form-errors.js';
@@ -94,6 +95,7 @@ export class StoreTokensController {
   constructor(
     private readonly bus: CommandBus,
     private readonly members: Members,
+    private readonly reauthentication: Reauthentication,
     private readonly times: StoreTimes,
     private readonly pages: Pages,
     private readonly config: Config,
@@ -129,6 +131,8 @@ export class StoreTokensController {
     const localization = this.pages.localize(request);
     try {
       const restrictions = parseRestrictions(values, store);
+      const field = 'current_password';
+      await this.reauthentication.requirePassword(user, form[field], field, { request, reply });
       const command = new CreateToken(by, user.userId, values.name, expiresAt, restrictions);
       const { token } = await this.bus.execute(command);
       const { day } = await this.times.createFormats(store.id, localization.locale);

@@ -16,8 +16,9 @@ import {
 import { INVITATION_DAYS } from '#identity/invitation.js';
 import { ChangeRole, RemoveMember } from '#identity/member.commands.js';
 import { Members, type Member } from '#identity/members.service.js';
-import { isRole, type Role } from '#identity/roles.js';
+import { isRole, limitRole, type Role } from '#identity/roles.js';
 import { StoreProfiles } from '#identity/store-profiles.service.js';
+import { Reauthentication } from '#sign-in/reauthentication.service.js';
 import { MailOutbox } from '#messages/mail-outbox.service.js';
 import {
   ConsoleWriter,
@@ -59,6 +60,7 @@ export class StoreUsersController {
   constructor(
     private readonly bus: CommandBus,
     private readonly members: Members,
+    private readonly reauthentication: Reauthentication,
     private readonly outbox: MailOutbox,
     private readonly times: StoreTimes,
     private readonly profiles: StoreProfiles,
@@ -109,6 +111,8 @@ export class StoreUsersController {
     };
     let invited: CreatedInvitation;
     try {
+      const field = 'current_password';
+      await this.reauthentication.requirePassword(user, form[field], field, { request, reply });
       invited = await this.bus.execute(
         new InviteUser(
           by,
@@ -201,9 +205,10 @@ export class StoreUsersController {
     try {
       const role = form['role'] ?? '';
       if (!isRole(role)) throw new RejectedError({ base: ['Please choose a role'] });
-      if (givesUpOwnership(user, parsePathId(id), role) && form['sure'] !== 'yes') {
-        return await this.askToGiveUp(request, reply, user, store, role);
-      }
+      const members = await this.members.listMembers(store.id);
+      const member = members.find((one) => one.id === parsePathId(id));
+      if (member && !(await this.confirmRole(form, user, request, reply, store, member, role)))
+        return;
       await this.bus.execute(new ChangeRole(by, store.id, parsePathId(id), role, true));
     } catch (error) {
       return this.send(request, reply, user, store, {
@@ -276,6 +281,44 @@ export class StoreUsersController {
     await this.redirectWithNotice(reply, store, 'removed');
   }
 
+  /** Asks before owners give up their own role, and for the password before more rights. @returns false when it has sent a page */
+  private async confirmRole(
+    form: Form,
+    user: SignedInUser,
+    request: FastifyRequest,
+    reply: FastifyReply,
+    store: EnteredStore,
+    member: Member,
+    role: Role,
+  ): Promise<boolean> {
+    const isSure = form['sure'] === 'yes';
+    const isRaised = isRaise(member.role, role);
+    const passwordErrors =
+      isRaised && isSure
+        ? await this.reauthentication.findPasswordErrors(user, form['current_password'], {
+            request,
+            reply,
+          })
+        : [];
+    const isAsked = isRaised || givesUpOwnership(user, member.id, role);
+    if (!isAsked || (isSure && passwordErrors.length === 0)) return true;
+    const { console, signIn } = this.pages.localize(request).t;
+    const { users: t, roles } = console;
+    const inText = roles.inText[role];
+    await this.pages.sendConfirmation(request, reply, {
+      question: isRaised ? signIn.moreRights.title : t.askGiveUp,
+      about: isRaised ? `${member.name}, ${member.email}` : store.name,
+      text: isRaised ? signIn.moreRights.text(inText) : t.askGiveUpText(inText),
+      yes: isRaised ? t.change : t.giveUpYes,
+      no: isRaised ? signIn.back : t.giveUpNo,
+      action: `${buildUsersPath(store)}/${member.id}/role`,
+      fields: { role, sure: 'yes' },
+      passwordErrors: isRaised ? passwordErrors : null,
+      back: buildUsersPath(store),
+    });
+    return false;
+  }
+
   /** Finds the language of the e-mails of a store to its team. */
   private async findStoreLanguage(
     { id }: EnteredStore,
@@ -291,26 +334,6 @@ export class StoreUsersController {
     what: string,
   ): Promise<void> {
     await this.pages.redirect(reply, `${buildUsersPath(store)}?done=${what}`);
-  }
-
-  private askToGiveUp(
-    request: FastifyRequest,
-    reply: FastifyReply,
-    { userId }: SignedInUser,
-    store: EnteredStore,
-    role: Role,
-  ): Promise<void> {
-    const { users: t, roles } = this.pages.localize(request).t.console;
-    return this.pages.sendConfirmation(request, reply, {
-      question: t.askGiveUp,
-      about: store.name,
-      text: t.askGiveUpText(roles.inText[role]),
-      yes: t.giveUpYes,
-      no: t.giveUpNo,
-      action: `${buildUsersPath(store)}/${userId}/role`,
-      fields: { role, sure: 'yes' },
-      back: buildUsersPath(store),
-    });
   }
 
   private async send(
@@ -356,6 +379,11 @@ export class StoreUsersController {
 
 function buildUsersPath({ id }: EnteredStore): string {
   return `/app/stores/${id}/users`;
+}
+
+/** Tells whether the new role has more rights. */
+function isRaise(role: Role, newRole: Role): boolean {
+  return role !== newRole && limitRole(newRole, role) === role;
 }
 
 /** Tells whether owners give up their own role. Only owners can open this page. */

@@ -24,6 +24,7 @@ export function createConsoleFrame(
     ...createPlainFrame(root, locale),
     ...(signedIn && {
       csrf: signedIn.csrfToken,
+      asksPassword: signedIn.asksPassword,
       user: { name: signedIn.name, email: signedIn.email },
     }),
     ...(store && { store, links: listNavigationLinks(store.id, mayDo, at, t) }),

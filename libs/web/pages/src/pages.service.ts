@@ -39,6 +39,8 @@ export type Confirmation = {
   /** The path that the form is sent to. */
   action: string;
   fields?: Readonly<Record<string, string>>;
+  /** The errors of the password that it asks for; null: it asks for none. */
+  passwordErrors?: readonly string[] | null;
   back: string;
 };
 
@@ -77,11 +79,12 @@ export class Pages {
     reply: FastifyReply,
     confirmation: Confirmation,
   ): Promise<void> {
-    const data = { fields: {}, ...confirmation };
+    const data = { fields: {}, passwordErrors: null, ...confirmation };
     await this.send(request, reply, {
       view: confirmView,
       title: confirmation.question,
       data,
+      status: data.passwordErrors?.length ? 422 : 200,
       width: 'form',
     });
   }

@@ -39,7 +39,7 @@ export class SubmittedForms {
   ): Promise<R> {
     const fields = JSON.stringify(
       Object.entries(form)
-        .filter(([name]) => name !== '_csrf')
+        .filter(([name]) => name !== '_csrf' && name !== 'current_password')
         .sort(([a], [b]) => (a < b ? -1 : 1)),
     );
     const keyed: KeyedRequest = {

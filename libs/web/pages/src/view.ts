@@ -15,6 +15,8 @@ export type PageFrame = {
   t: Translations;
   /** The value of the hidden field `_csrf`; empty on pages without a session. */
   csrf: string;
+  /** Whether the part `password-again` shows its field. */
+  asksPassword: boolean;
   /** Null on pages without a session. */
   user: { name: string; email: string } | null;
   /** Null outside the pages of a store. */
@@ -29,13 +31,13 @@ export type PageFrame = {
 export function createPlainFrame(root: string, lang: string): PageFrame {
   const { t } = getTranslations(lang);
   const parts = new PageParts(t);
-  return { root, lang, t, csrf: '', user: null, store: null, links: [], parts };
+  return { root, lang, t, csrf: '', asksPassword: true, user: null, store: null, links: [], parts };
 }
 
 /** Renders the inside of a page. */
 export type View<D extends object> = (data: D, page: PageFrame) => string;
 
-const FORM_PARTS = ['csrf', 'field', 'choice', 'check', 'errors', 'field-errors'];
+const FORM_PARTS = ['csrf', 'field', 'choice', 'check', 'errors', 'field-errors', 'password-again'];
 const PAGE_PARTS = ['heading', 'notice', 'empty', 'menu', 'copy', 'share', 'support', 'paging'];
 
 for (const name of [...FORM_PARTS, ...PAGE_PARTS])

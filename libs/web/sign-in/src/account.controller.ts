@@ -131,28 +131,101 @@ export class AccountController {
     await this.pages.redirect(reply, '/app/account?done=password');
   }
 
+  @Get('sessions/end')
+  async askToEndOthers(@Req() request: FastifyRequest, @Res() reply: FastifyReply): Promise<void> {
+    await this.askToEnd(request, reply, null, []);
+  }
+
   @Post('sessions/end')
   @TakesForm()
+  @Throttle(30)
   async endOthers(
+    @Body() form: Form,
     @CurrentUser() user: SignedInUser,
     @ConsoleWriter() by: AuditedWriter,
+    @Req() request: FastifyRequest,
     @Res() reply: FastifyReply,
   ): Promise<void> {
+    if (!(await this.confirmEnd(form, user, request, reply, null))) return;
     await this.signIns.signOutElsewhere(by, user);
     await this.pages.redirect(reply, '/app/account?done=sessions');
+  }
+
+  @Get('sessions/:id/end')
+  async askToEndOther(
+    @Param('id') id: string,
+    @CurrentUser() user: SignedInUser,
+    @Req() request: FastifyRequest,
+    @Res() reply: FastifyReply,
+  ): Promise<void> {
+    const session = await this.findSession(parsePathId(id), user, request);
+    if (!session) return this.pages.redirect(reply, '/app/account#sessions');
+    await this.askToEnd(request, reply, session, []);
   }
 
   /** Ends one other session. One that has ended already is no error. */
   @Post('sessions/:id/end')
   @TakesForm()
+  @Throttle(30)
   async endOther(
     @Param('id') id: string,
+    @Body() form: Form,
     @CurrentUser() user: SignedInUser,
     @ConsoleWriter() by: AuditedWriter,
+    @Req() request: FastifyRequest,
     @Res() reply: FastifyReply,
   ): Promise<void> {
-    await this.signIns.endSession(by, user, parsePathId(id));
+    const session = await this.findSession(parsePathId(id), user, request);
+    if (session) {
+      if (!(await this.confirmEnd(form, user, request, reply, session))) return;
+      await this.signIns.endSession(by, user, session.id);
+    }
     await this.pages.redirect(reply, '/app/account?done=session');
+  }
+
+  /** Finds another session of the user that has not ended. */
+  private async findSession(
+    id: number,
+    user: SignedInUser,
+    request: FastifyRequest,
+  ): Promise<ListedSession | undefined> {
+    const sessions = await this.listSessions(user, this.pages.localize(request));
+    return sessions.find((session) => session.id === id && !session.isCurrent);
+  }
+
+  /** Asks whether to end a session, or all others, and for the password. */
+  private async askToEnd(
+    request: FastifyRequest,
+    reply: FastifyReply,
+    session: ListedSession | null,
+    passwordErrors: readonly string[],
+  ): Promise<void> {
+    const { account: t, back } = this.pages.localize(request).t.signIn;
+    await this.pages.sendConfirmation(request, reply, {
+      question: session ? t.askEndSession : t.askEndSessions,
+      about: session?.browser ?? '',
+      text: session ? t.askEndSessionText : t.askEndSessionsText,
+      yes: session ? t.endSession : t.endSessions,
+      no: back,
+      action: `/app/account/sessions/${session ? `${session.id}/` : ''}end`,
+      passwordErrors,
+      back: '/app/account#sessions',
+    });
+  }
+
+  /** Requires the password before sessions are ended. @returns false when it has sent the page with the error */
+  private async confirmEnd(
+    form: Form,
+    user: SignedInUser,
+    request: FastifyRequest,
+    reply: FastifyReply,
+    session: ListedSession | null,
+  ): Promise<boolean> {
+    const exchange = { request, reply };
+    const password = form['current_password'];
+    const errors = await this.reauthentication.findPasswordErrors(user, password, exchange);
+    if (errors.length > 0) await this.askToEnd(request, reply, session, errors);
+    return errors.length === 0;
   }
 
   /** Lists the sessions, with times in the time zone of the user's first store. */

@@ -14,10 +14,14 @@ import { Pages } from '#pages/pages.service.js';
 import { SessionCookies } from './session-cookies.service.js';
 import { formatWait } from './form-text.js';
 
+/** For those who may have no password. */
+const WRONG_FOR_COMPANY =
+  'is wrong. Sign in with your company again: then no password is asked for within ten minutes';
+
 /** The request and the response that cookies belong to. */
 type HttpExchange = { request: FastifyRequest; reply: FastifyReply };
 
-/** Asks for the password again (step-up) before actions that could let somebody take over the account. */
+/** Asks for the password again (step-up) before what could give the thief of a session lasting access (ADR-0140). */
 @Injectable()
 export class Reauthentication {
   constructor(
@@ -31,7 +35,7 @@ export class Reauthentication {
   ) {}
 
   /**
-   * Checks the password and renews the session token, which locks out anybody with a copied cookie.
+   * Asserts the password and renews the session token, which locks out anybody with a copied cookie.
    * @param field of the form that asks for it
    * @throws RejectedError
    */
@@ -41,7 +45,37 @@ export class Reauthentication {
     field: string,
     { request, reply }: HttpExchange,
   ): Promise<void> {
-    const { userId } = signedIn;
+    await this.assertPassword(signedIn, password, field, request);
+    await this.renewSession(signedIn, { request, reply });
+  }
+
+  /** Requires the password where nothing but its errors is shown. @returns them; empty: it is right */
+  async findPasswordErrors(
+    signedIn: SignedInUser,
+    password: string | undefined,
+    exchange: HttpExchange,
+  ): Promise<readonly string[]> {
+    try {
+      await this.requirePassword(signedIn, password, 'password', exchange);
+      return [];
+    } catch (error) {
+      if (!(error instanceof RejectedError)) throw error;
+      return error.errors['password'] ?? [];
+    }
+  }
+
+  /**
+   * Asserts the password, unless a company has just said who the user is. It leaves the session token as it is: a form
+   * that is sent twice has to find its session (ADR-0113).
+   * @throws RejectedError
+   */
+  async assertPassword(
+    { userId, asksPassword }: SignedInUser,
+    password: string | undefined,
+    field: string,
+    request: FastifyRequest,
+  ): Promise<void> {
+    if (!asksPassword) return;
     const attempt = await this.failures.count(`password of user ${userId}`, null);
     if (hasTooManyFailures(attempt)) {
       const localization = this.pages.localize(request);
@@ -50,17 +84,17 @@ export class Reauthentication {
         [field]: [t.signIn.tooManyAttempts(formatWait(attempt.seconds, localization))],
       });
     }
-    const [user] = await query<{ password_hash: string }>(this.pool, {
+    const [user] = await query<{ password_hash: string; has_company: boolean }>(this.pool, {
       name: 'reauthentication_password',
-      text: 'select password_hash from users where id = $1',
+      text: `select password_hash, exists (select from company_sign_ins c where c.user_id = u.id) as has_company
+             from users u where id = $1`,
       values: [userId],
     });
     if (!(await this.passwords.matches(user?.password_hash, password ?? ''))) {
       await this.recordFailure(userId, request as ConsoleRequest);
-      throw new RejectedError({ [field]: ['is wrong'] });
+      throw new RejectedError({ [field]: [user?.has_company ? WRONG_FOR_COMPANY : 'is wrong'] });
     }
     await this.failures.forget(this.pool, attempt);
-    await this.renewSession(signedIn, { request, reply });
   }
 
   /** Audits the failure: a stolen session is used here to guess the password. */

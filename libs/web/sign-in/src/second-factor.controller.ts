@@ -1,7 +1,6 @@
 import { Body, Controller, Get, Post, Req, Res } from '@nestjs/common';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { toString as qrCodeOf } from 'qrcode';
-import { RejectedError } from '#kernel/errors.js';
 import type { AuditedWriter } from '#event-store/commands/audited-writes.service.js';
 import { TakesForm, type Form } from '#http/form-bodies.js';
 import { Throttle } from '#http/throttle.js';
@@ -21,7 +20,7 @@ type CodesView = {
   secret: string;
   codesLeftCount: number;
   /** The refused form and its errors. */
-  refused: { form: string; errors: string[] };
+  refused: { form: string; errors: readonly string[] };
 };
 
 const codesView = loadView<CodesView>(import.meta.url, './views/codes.eta');
@@ -123,18 +122,13 @@ export class SecondFactorController {
     request: FastifyRequest,
     reply: FastifyReply,
   ): Promise<boolean> {
-    try {
-      await this.reauthentication.requirePassword(user, form['password'], 'password', {
-        request,
-        reply,
-      });
-      return true;
-    } catch (error) {
-      if (!(error instanceof RejectedError)) throw error;
-      const errors = error.errors['password'] ?? [];
+    const exchange = { request, reply };
+    const password = form['password'];
+    const errors = await this.reauthentication.findPasswordErrors(user, password, exchange);
+    if (errors.length > 0) {
       await this.send(request, reply.status(422), user, { form: name, errors });
-      return false;
     }
+    return errors.length === 0;
   }
 
   private async send(

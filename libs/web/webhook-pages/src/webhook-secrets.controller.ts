@@ -18,6 +18,7 @@ import {
 import { Pages } from '#pages/pages.service.js';
 import { SubmittedForms } from '#pages/submitted-forms.service.js';
 import { NO_FORM_ERRORS, toRefusal } from '#pages/form-errors.js';
+import { Reauthentication } from '#sign-in/reauthentication.service.js';
 import { RotateWebhookSecret } from '#subscriptions/webhook-subscription.commands.js';
 import {
   RotateSecretDto,
@@ -35,6 +36,7 @@ export class WebhookSecretsPageController {
     private readonly commands: CommandBus,
     private readonly webhooks: WebhookSubscriptionsService,
     private readonly views: WebhookViews,
+    private readonly reauthentication: Reauthentication,
   ) {}
 
   @Get()
@@ -56,7 +58,7 @@ export class WebhookSecretsPageController {
   async rotate(
     @ConsoleContext() context: CommandContext,
     @CurrentStore() store: EnteredStore,
-    @CurrentUser() { userId }: SignedInUser,
+    @CurrentUser() user: SignedInUser,
     @Param('id') path: string,
     @Body() form: Form,
     @Req() request: FastifyRequest,
@@ -71,7 +73,10 @@ export class WebhookSecretsPageController {
         signature: form['signature'],
       });
       grace = body.grace_seconds;
-      rotated = await this.forms.executeOnce({ userId, action: request.url, form }, (keyed) =>
+      const field = 'current_password';
+      await this.reauthentication.assertPassword(user, form[field], field, request);
+      const submitted = { userId: user.userId, action: request.url, form };
+      rotated = await this.forms.executeOnce(submitted, (keyed) =>
         this.commands.execute(
           new RotateWebhookSecret({ ...context, keyed }, webhook.id, grace, body.signature),
         ),

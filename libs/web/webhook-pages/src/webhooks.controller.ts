@@ -19,6 +19,7 @@ import { SubmittedForms } from '#pages/submitted-forms.service.js';
 import { loadView } from '#pages/view.js';
 import { StoreTimes } from '#pages/store-times.service.js';
 import { NO_FORM_ERRORS, toRefusal } from '#pages/form-errors.js';
+import { Reauthentication } from '#sign-in/reauthentication.service.js';
 import {
   CreateWebhookSubscription,
   DeleteWebhookSubscription,
@@ -75,6 +76,7 @@ export class WebhooksController {
     private readonly webhooks: WebhookSubscriptionsService,
     private readonly views: WebhookViews,
     private readonly times: StoreTimes,
+    private readonly reauthentication: Reauthentication,
   ) {}
 
   @Get()
@@ -137,7 +139,7 @@ export class WebhooksController {
   async create(
     @ConsoleContext() context: CommandContext,
     @CurrentStore() store: EnteredStore,
-    @CurrentUser() { userId }: SignedInUser,
+    @CurrentUser() user: SignedInUser,
     @Body() form: Form,
     @Req() request: FastifyRequest,
     @Res() reply: FastifyReply,
@@ -149,8 +151,9 @@ export class WebhooksController {
         ...toWebhookBody(values),
         signature: values.signature,
       });
+      await this.assertPassword(user, form, request);
       created = await this.forms.executeOnce(
-        { userId, action: buildWebhooksPath(store), form },
+        { userId: user.userId, action: buildWebhooksPath(store), form },
         (keyed) =>
           this.commands.execute(
             new CreateWebhookSubscription({ ...context, keyed }, toSubscriptionAttributes(body)),
@@ -200,6 +203,7 @@ export class WebhooksController {
   async update(
     @ConsoleContext() context: CommandContext,
     @CurrentStore() store: EnteredStore,
+    @CurrentUser() user: SignedInUser,
     @Param('id') path: string,
     @Body() form: Form,
     @Req() request: FastifyRequest,
@@ -209,6 +213,7 @@ export class WebhooksController {
     const values = readWebhookFields(form);
     try {
       const body = readFields(UpdateWebhookSubscriptionDto, toWebhookBody(values));
+      await this.assertPassword(user, form, request);
       await this.commands.execute(
         new UpdateWebhookSubscription(context, webhook.id, toSubscriptionChanges(body), false),
       );
@@ -355,6 +360,12 @@ export class WebhooksController {
       ),
     );
     await this.pages.redirect(reply, `${buildWebhooksPath(store)}?done=deleted`);
+  }
+
+  /** Asserts the password: whoever sets a webhook's address receives what happens in the store from then on. */
+  private assertPassword(user: SignedInUser, form: Form, request: FastifyRequest): Promise<void> {
+    const field = 'current_password';
+    return this.reauthentication.assertPassword(user, form[field], field, request);
   }
 
   private redirect(

@@ -47,3 +47,18 @@ for (const button of document.querySelectorAll('[data-reveal]')) {
     [label.textContent, button.dataset.otherLabel] = [button.dataset.otherLabel, label.textContent];
   });
 }
+
+// The second click of a double click would arrive with the cookie that the first one has replaced.
+const forms = [...document.querySelectorAll('form')].filter((form) =>
+  form.querySelector('input[type=password]'),
+);
+for (const form of forms) {
+  form.addEventListener('submit', (event) => {
+    if (form.dataset.sent) event.preventDefault();
+    form.dataset.sent = 'yes';
+  });
+}
+// Also when the browser goes back to the page.
+addEventListener('pageshow', () => {
+  for (const form of forms) delete form.dataset.sent;
+});
