@@ -26,6 +26,7 @@ const benches = {
   disk: 'how much room stamps, customers, deliveries and passes take in the database',
   proof: 'what the table of the history and the transparency log cost for each event',
   imports: 'how long a file of 50,000 customers takes, and the same file again',
+  uploads: 'what many large files at once cost the api in memory and other requests in time',
   images: 'images of cards per second, drawn and kept',
   passes:
     'signed passes for Apple Wallet per second and core, compared with passkit-generator and pkijs',

@@ -32,6 +32,7 @@ import { Idempotency } from '#http/idempotency.js';
 import { countFields, installHeaders } from '#http/headers.js';
 import { endOverdueRequests } from '#http/overdue-requests.js';
 import { HttpMetrics } from '#http/http-metrics.js';
+import { reserveLargeBodies } from '#http/large-bodies.js';
 import { AppleCertificate } from '#apple-wallet/apple-certificate.service.js';
 import { refuseInMaintenance } from '#http/maintenance-mode.js';
 import { installMethodChecks } from '#http/methods.js';
@@ -91,6 +92,7 @@ export async function createServer(
   clientErrors.watch(server.server);
   await installHooks(app, server, config, errors);
   installBodyChecks(server);
+  reserveLargeBodies(server);
   readBodies(server);
   installPictureParser(server);
   installFileParser(server);

@@ -8,7 +8,7 @@ export type ConsolePage = { status: number; text: string; location: string | nul
 export class Console {
   private constructor(
     private readonly service: LocalService,
-    private readonly cookie: string,
+    readonly cookie: string,
     private readonly origin: string,
   ) {}
 

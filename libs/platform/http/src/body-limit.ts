@@ -5,7 +5,7 @@ import { setRouteConfig } from './route-config.js';
 /** Maximum body of an anonymous request, which is parsed before the sender is known. */
 export const ANONYMOUS_BODY_LIMIT = 16 * 1024;
 /** Maximum body in the API, which reads none without a valid token. */
-const API_BODY_LIMIT = 1024 * 1024;
+export const API_BODY_LIMIT = 1024 * 1024;
 const PAYLOAD_TOO_LARGE = 413;
 
 /** Sets the maximum body of a method in bytes, where it differs from the default. */

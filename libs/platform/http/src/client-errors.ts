@@ -9,6 +9,8 @@ import { renderLimitHeaders, type Usage } from './rate-limit.js';
 import { renderRetirementHeaders } from './versioning.js';
 
 const NOT_HTTP = 'malformed_request';
+/** Time for a client to read the last response on its connection. */
+const LINGER_MS = 2_000;
 const CODES: Record<string, 'header_fields_too_large' | 'request_timeout'> = {
   HPE_HEADER_OVERFLOW: 'header_fields_too_large',
   ERR_HTTP_REQUEST_TIMEOUT: 'request_timeout',
@@ -61,8 +63,12 @@ export class ClientErrors {
     const usage = await this.countUsage(socket, count);
     // A late request may be complete by now; it then gets its usual response.
     if (this.isAwaitingResponse(socket)) this.respondedSockets.delete(socket);
-    else if (socket.writable) socket.end(this.renderResponse(error, usage));
-    else socket.destroy();
+    else if (socket.writable) {
+      socket.end(this.renderResponse(error, usage));
+      // A client that keeps its side open would keep the request, and what is reserved for its body.
+      const timer = setTimeout(() => socket.destroy(), LINGER_MS).unref();
+      socket.once('close', () => clearTimeout(timer));
+    } else socket.destroy();
   }
 
   private async countUsage(

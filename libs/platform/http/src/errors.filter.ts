@@ -284,8 +284,7 @@ function toErrorResponse(error: unknown): ErrorResponse {
   }
   if (error instanceof MaintenanceError)
     return createErrorResponse('maintenance', { error: error.message });
-  if (error instanceof UnavailableError)
-    return createErrorResponse('unavailable', { error: error.message });
+  if (error instanceof UnavailableError) return renderUnavailability(error);
   if (isOutage(error))
     return createErrorResponse('unavailable', { error: 'The database cannot do this now' });
   if (isTransient(error)) return createErrorResponse('unavailable');
@@ -294,6 +293,10 @@ function toErrorResponse(error: unknown): ErrorResponse {
   if (error instanceof HttpException && error.getStatus() === 404)
     return createErrorResponse('not_found');
   return createErrorResponse('internal');
+}
+
+function renderUnavailability({ message, retryAfterSeconds }: UnavailableError): ErrorResponse {
+  return createErrorResponse('unavailable', { error: message, retryAfterSeconds });
 }
 
 /** Finds the response to an error of Fastify, which Nest may have wrapped. */

@@ -1,5 +1,6 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import { declareMediaTypes, getBodyKind, getMediaType, TakesBody } from './body-kinds.js';
+import { readLargeBody } from './large-bodies.js';
 
 const FILE_TYPES = ['text/csv', 'application/x-ndjson'] as const;
 export type FileType = (typeof FILE_TYPES)[number];
@@ -27,11 +28,7 @@ export function TakesFile(maxBytes: number): MethodDecorator {
 /** Parses text files. */
 export function installFileParser(server: FastifyInstance): void {
   declareMediaTypes('file', TYPES.keys());
-  server.addContentTypeParser(
-    [...TYPES.keys()],
-    { parseAs: 'buffer' },
-    (_request: FastifyRequest, body: Buffer, done) => done(null, body),
-  );
+  server.addContentTypeParser([...TYPES.keys()], readLargeBody);
 }
 
 /** Returns the uploaded file; without a body it is empty. */

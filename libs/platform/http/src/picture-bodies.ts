@@ -7,6 +7,7 @@ import {
   TakesBody,
   UNNAMED,
 } from './body-kinds.js';
+import { readLargeBody } from './large-bodies.js';
 
 const PICTURE_TYPES = ['image/png', 'image/jpeg', 'image/webp'] as const;
 export type PictureType = (typeof PICTURE_TYPES)[number];
@@ -28,11 +29,7 @@ export function TakesPicture(): MethodDecorator {
 /** Parses pictures, and bytes of no type: text files may come as such, too. */
 export function installPictureParser(server: FastifyInstance): void {
   declareMediaTypes('picture', PICTURE_TYPES);
-  server.addContentTypeParser(
-    [...PICTURE_TYPES, MISNAMED_JPEG, UNNAMED],
-    { parseAs: 'buffer' },
-    (_request: FastifyRequest, body: Buffer, done) => done(null, body),
-  );
+  server.addContentTypeParser([...PICTURE_TYPES, MISNAMED_JPEG, UNNAMED], readLargeBody);
 }
 
 /** Returns the uploaded picture; without a body it is empty, and so of no valid type. */

@@ -108,8 +108,16 @@ export class InvalidHostError extends Error {}
 /** Reports a body in a coding such as gzip. Becomes a 415. */
 export class CompressedBodyError extends Error {}
 
-/** Reports that a dependency is unavailable and nothing was written. Becomes a 503. */
-export class UnavailableError extends Error {}
+/** Reports that a dependency or room for the request is unavailable and nothing was written. Becomes a 503. */
+export class UnavailableError extends Error {
+  readonly retryAfterSeconds: number;
+
+  /** @param options with `retryAfterSeconds` where the usual second is too short */
+  constructor(message?: string, options: ErrorOptions & { retryAfterSeconds?: number } = {}) {
+    super(message, options);
+    this.retryAfterSeconds = options.retryAfterSeconds ?? ERRORS.unavailable.retryAfterSeconds;
+  }
+}
 
 /** Reports that maintenance mode is on, and nothing may be changed. Becomes a 503. */
 export class MaintenanceError extends Error {
