@@ -191,5 +191,63 @@ describe('authentication', () => {
     for (const path of ['/api/v1/nothing', `${store.store}/nothing`, '/api/v1']) {
       expectFailure(await service.anonymous.get(path), 401, 'unauthorized');
     }
+    const ids = ['abc', '0', '-1', '1.5', '%31x', '9'.repeat(40), 'x'.repeat(5_000), '%2F', '%zz'];
+    const paths = [
+      ...ids.flatMap((id) => [
+        `/api/v1/accounts/${id}`,
+        `/api/v1/accounts/${id}/cards`,
+        `/api/v1/accounts/${id}/cards/${id}`,
+        `/api/v1/accounts/${store.accountId}/cards/${id}`,
+      ]),
+      '/api/v1/',
+      '/api/v1//',
+      '/api/v1//status',
+      '/api/v1/accounts/',
+      '/api/v1/accounts//',
+      '/api/v1/accounts//cards',
+      `${store.store}/cards/`,
+      `${store.store}//cards`,
+      '/api/v1/ACCOUNTS',
+      '/api/v1/accounts%2F1',
+      '/api/v1/accounts;x=1',
+      '/api/v1/../v1/accounts',
+      '/api/v1/status/..',
+      '/api/v1/status/x',
+      '/api/v1/statuses',
+      '/api/v1/%E0%A4%A',
+      '/api/v1/%00',
+      '/%61pi/v1/accounts/abc/cards',
+      'http://cards.example/api/v1/accounts/abc/cards',
+      '/api/v1?x=/api/v1/status',
+      '/api/v1/accounts/abc/cards?limit=%zz#x',
+    ];
+    const methods = [
+      'GET',
+      'HEAD',
+      'POST',
+      'PUT',
+      'PATCH',
+      'DELETE',
+      'OPTIONS',
+      'PROPFIND',
+      'TRACE',
+    ];
+    const open: string[] = [];
+    for (const path of paths) {
+      for (const method of methods) {
+        for (const field of ['', 'Authorization: Bearer x\r\n']) {
+          const bytes = `${method} ${path} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n${field}\r\n`;
+          const response = await exchange(service.running.baseUrl, bytes);
+          const isRefused = /^HTTP\/1\.1 401 [^]*ratelimit-limit: /i.test(response);
+          if (!isRefused) open.push(`${method} ${path.slice(0, 60)} ${response.slice(9, 12)}`);
+        }
+      }
+    }
+    expect(open).toEqual([]);
+    // With a token each of them is 404.
+    for (const path of ['/api/v1/accounts/abc/cards', '/api/v1/accounts/%zz', '/api/v1/nothing']) {
+      expectFailure(await store.get(path), 404, 'not_found');
+      expectFailure(await store.send('PUT', path), 404, 'not_found');
+    }
   });
 });

@@ -76,7 +76,13 @@ export function toDecodableTarget(target: string): string {
 
 /** Parses a path id. One that no record can have is a record that does not exist (CONV-30, CONV-31). */
 export function parsePathId(value: string): number {
-  const id = /^\d{1,19}$/.test(value) ? Number(value) : NaN;
-  if (!Number.isSafeInteger(id)) throw new NotFoundError('Record');
+  const id = findPathId(value);
+  if (id === undefined) throw new NotFoundError('Record');
   return id;
+}
+
+/** Finds the id that a part of a path is; undefined: no record can have it. */
+export function findPathId(value: string): number | undefined {
+  const id = /^\d{1,19}$/.test(value) ? Number(value) : NaN;
+  return Number.isSafeInteger(id) ? id : undefined;
 }

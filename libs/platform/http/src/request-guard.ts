@@ -17,7 +17,7 @@ import {
 import { getOperation } from './endpoint.js';
 import { countFields } from './headers.js';
 import type { HttpMetrics } from './http-metrics.js';
-import { API, isAdminRoute, isApiRoute, parsePathId, getRoute } from './path.js';
+import { API, findPathId, isAdminRoute, isApiRoute, getRoute } from './path.js';
 import { renderLimitHeaders, RateLimits, type Usage } from './rate-limit.js';
 import { getThrottle } from './throttle.js';
 import type { Counts } from './throttler-storage.js';
@@ -83,14 +83,16 @@ export class RequestGuard {
     if (isRetired(this.config, getNow())) await this.refuseAsRetired(request, reply);
     const caller = await this.identify(request, reply);
     if (caller) request.caller = caller;
-    const accountId = getAccountId(request);
+    const account = findAccountParam(request);
+    const accountId = account === undefined ? undefined : findPathId(account);
     const isKnown = this.isKnown(caller, accountId);
     const usage = await this.count(request, caller, isKnown ? accountId : undefined);
     reply.headers(renderLimitHeaders(usage));
     this.assertWithinLimit(usage);
-    if (getRoute(request) === STATUS) return;
+    if (isStatus(request)) return;
     if (!caller) throw new UnauthorizedError();
-    if (accountId === undefined) return assertMayWrite(request, caller);
+    if (account === undefined) return assertMayWrite(request, caller);
+    if (accountId === undefined) throw new NotFoundError(this.authenticator.accountName);
     const refusal = await this.authenticator.findRefusal(caller, accountId, getOperation(request));
     if (refusal === 'not_found') throw new NotFoundError(this.authenticator.accountName);
     if (!isKnown) await this.countForAccount(accountId, reply);
@@ -182,7 +184,13 @@ function getRouteLimit(request: FastifyRequest) {
   return limit ? { route: getRoute(request), limit } : undefined;
 }
 
-function getAccountId({ params }: FastifyRequest): number | undefined {
+/** Tells whether the path is that of the status, for whatever method. */
+function isStatus(request: FastifyRequest): boolean {
+  return getRoute(request).replace(/\/$/, '') === STATUS;
+}
+
+/** Finds the account of the path, as it is written there. */
+function findAccountParam({ params }: FastifyRequest): string | undefined {
   if (typeof params !== 'object' || params === null || !('account_id' in params)) return undefined;
-  return parsePathId(String(params.account_id));
+  return String(params.account_id);
 }
