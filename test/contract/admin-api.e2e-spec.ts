@@ -111,8 +111,10 @@ async function readPages(path: string): Promise<number[]> {
 }
 
 async function expectSignIn(email: string, password: string, isRight = true): Promise<void> {
-  const { status } = await new Browser(service.running).signIn(email, password);
-  expect(status).toBe(isRight ? 303 : 422);
+  const browser = new Browser(service.running);
+  expect((await browser.signIn(email, password)).status).toBe(isRight ? 303 : 422);
+  if (!isRight) return;
+  expect((await browser.get('/app')).location).toBe('/app/account/first-password');
 }
 
 const reads = async (token: string, path = '/api/v1/token') =>

@@ -235,6 +235,28 @@ describe('the account', () => {
     await close(page);
   });
 
+  it('leads to what its user has to do first', async () => {
+    const own = await service.newStore();
+    const address = `first-${own.accountId}@shop.example`;
+    await service.execute(new CreateUser(cli, address, 'Mira', PASSWORD, true));
+    await service.execute(new AddMember(cli, own.accountId, address, 'owner'));
+    const page = await signInTo('', { as: address });
+    await page.getByRole('heading', { name: 'Choose your own password' }).waitFor();
+    await expectAccessiblePage(page, 'first-password');
+    await page.getByLabel('The password you were given').fill(PASSWORD);
+    await page.getByLabel('New password').fill('nine loud harbours');
+    await page.getByRole('button', { name: 'Set password' }).click();
+    await page.goto(`${PUBLIC_URL}/app/stores/${own.accountId}/users`);
+    await expectAccessiblePage(page, 'users-codes-optional');
+    await page.getByRole('link', { name: 'Require it' }).click();
+    await expectAccessiblePage(page, 'require-codes');
+    await page.getByLabel('Your password').fill('nine loud harbours');
+    await page.getByRole('button', { name: 'Require it' }).click();
+    await page.getByText('Two-step sign-in is required here').waitFor();
+    await expectAccessiblePage(page, 'codes-required');
+    await close(page);
+  });
+
   it('sets up two-step sign-in on the phone itself', async () => {
     const page = await signInTo('', { hasTouch: true, isMobile: true });
     await page.goto(`${PUBLIC_URL}/app/account/codes`);

@@ -26,6 +26,8 @@ create table users (
   email_confirmed_at timestamptz,
   -- when the user last left a store, or was created
   left_stores_at timestamptz not null default now(),
+  -- of a password that the operator has set, which its user has to change; null: it is the user's own
+  password_expires_at timestamptz,
   constraint users_address
     check ((removed_at is not null or email is not null) and ((email is null) = (email_key is null)))
 );
@@ -136,6 +138,8 @@ create table sessions (
   awaits_code boolean not null,
   -- a company has said who it is, at created_at
   by_company boolean not null,
+  -- a code was entered, or the company says that it has asked for a second factor
+  has_second_factor boolean not null,
   -- for the user's list of sessions, such as Safari and iPhone; null: unknown
   browser text,
   system text,
@@ -164,6 +168,11 @@ create table known_browsers (
   sha256 bytea not null,
   seen_at timestamptz not null,
   primary key (user_id, sha256)
+);
+
+-- Stores whose members need a second factor.
+create table second_factor_stores (
+  account_id bigint primary key
 );
 
 -- Second factors (RFC 6238).

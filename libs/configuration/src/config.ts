@@ -161,6 +161,8 @@ export class Config extends ReadSettings {
   readonly apple = readAppleCredentials(this.env as AppleSettings, new Date()).credentials;
   /** OpenID provider for signing in; null: passwords only. */
   readonly oidc = readOidc(this.env);
+  /** Whether every user needs a second factor; else those of stores that require it. */
+  readonly requiresSecondFactor = this.env.REQUIRE_SECOND_FACTOR;
   readonly geocoder = readGeocoder(this.env);
   override readonly checkpoints = {
     key: this.env.CHECKPOINT_KEY ?? null,

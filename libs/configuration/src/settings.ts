@@ -436,6 +436,12 @@ export class Settings {
   @Flag()
   OIDC_EMAILS_CONFIRMED = false;
   @Describe(`
+    Whether every user of the console needs two-step sign-in (docs/console.md). An owner can
+    require it for one store.
+  `)
+  @Flag()
+  REQUIRE_SECOND_FACTOR = false;
+  @Describe(`
     Development only: allows webhooks over http and to this machine (loopback); other addresses:
     WEBHOOK_ALLOWED_CIDRS.
   `)

@@ -49,7 +49,7 @@ export class AddressConfirmation {
     if (!(await this.confirm(transaction, userId, 'company'))) return false;
     const { manager } = transaction;
     const password_hash = await hashPassword(randomBytes(32).toString('base64url'));
-    await manager.update(UserRow, { id: userId }, { password_hash });
+    await manager.update(UserRow, { id: userId }, { password_hash, password_expires_at: null });
     await manager.query('delete from recovery_codes where user_id = $1', [userId]);
     const [factors]: [unknown[]] = await manager.query(
       'delete from second_factors where user_id = $1 returning user_id',

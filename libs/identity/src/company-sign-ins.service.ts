@@ -1,18 +1,31 @@
 import { Injectable } from '@nestjs/common';
 import { Pool } from 'pg';
+import type { EntityManager } from 'typeorm';
 import { findEmailKey } from '#kernel/email-address.js';
 import { query } from '#database/connection.js';
 import { AuditedWrites } from '#event-store/commands/audited-writes.service.js';
 import { AddressConfirmation } from './address-confirmation.service.js';
+import { Sessions } from './sessions.service.js';
 import { SignIns, type NewSession, type Visitor } from './sign-ins.service.js';
 import { createUserWriter } from './user-audit.service.js';
 
-/** A person who has signed in with a company. @property email null: none that it has confirmed */
-export type CompanyPerson = { issuer: string; subject: string; email: string | null };
+/**
+ * A person who has signed in with a company.
+ * @property email null: none that it has confirmed
+ * @property hasSecondFactor the company says that it has asked for a second factor
+ */
+export type CompanyPerson = {
+  issuer: string;
+  subject: string;
+  email: string | null;
+  hasSecondFactor: boolean;
+};
 
 export type CompanyOutcome =
   /** @property hasEndedAccess what somebody had left in the account was ended */
   | { kind: 'in'; signedIn: NewSession; hasEndedAccess: boolean }
+  /** The user needs a second factor, which the company has not asked for. @property session with which the code has to come */
+  | { kind: 'code'; session: string }
   /** Nobody has the address here. */
   | { kind: 'unknown' }
   /** The account belongs to another person at the same company. */
@@ -39,6 +52,7 @@ export class CompanySignIns {
     private readonly pool: Pool,
     private readonly writes: AuditedWrites,
     private readonly signIns: SignIns,
+    private readonly sessions: Sessions,
     private readonly confirmation: AddressConfirmation,
   ) {}
 
@@ -75,8 +89,23 @@ export class CompanySignIns {
       } else if (isSame) {
         await this.confirmation.confirm(transaction, userId, 'company');
       }
-      const signedIn = await this.signIns.startSession(transaction, visitor, userId, 'company');
+      const { hasSecondFactor } = person;
+      if (!hasSecondFactor && (await this.needsCode(manager, userId))) {
+        const pending = { awaitsCode: true, isByCompany: true, userAgent: visitor.userAgent };
+        return { kind: 'code', session: await this.sessions.begin(manager, userId, pending) };
+      }
+      const how = { method: 'company', isByCompany: true, hasSecondFactor };
+      const signedIn = await this.signIns.startSession(transaction, visitor, userId, how);
       return { kind: 'in', signedIn, hasEndedAccess };
     });
+  }
+
+  /** Tells whether the user needs a second factor and has set it up. Who has not is led to it after the sign-in. */
+  private async needsCode(manager: EntityManager, userId: number): Promise<boolean> {
+    const [factor]: unknown[] = await manager.query(
+      'select from second_factors where user_id = $1 and confirmed_at is not null',
+      [userId],
+    );
+    return factor !== undefined && this.sessions.requiresSecondFactor(manager, userId);
   }
 }

@@ -15,7 +15,7 @@ import {
   type AuditedWriter,
 } from '#event-store/commands/audited-writes.service.js';
 import { MembershipRow, UserRow } from './identity.entity.js';
-import { hashPassword, Passwords } from './passwords.service.js';
+import { findPasswordEnd, hashPassword, Passwords } from './passwords.service.js';
 import { IDENTITY_CHANNEL } from './rights-watch.service.js';
 import { Sessions } from './sessions.service.js';
 import { StoreProfiles } from './store-profiles.service.js';
@@ -26,6 +26,8 @@ export class CreateUser extends Command<{ userId: number }> {
     readonly email: string,
     readonly name: string,
     readonly password: string,
+    /** Whether the user has to change the password at the first sign-in. */
+    readonly isFirstPassword = false,
   ) {
     super();
   }
@@ -38,7 +40,12 @@ export class CreateUserHandler implements ICommandHandler<CreateUser> {
     private readonly passwords: Passwords,
   ) {}
 
-  async execute({ by, password, ...input }: CreateUser): Promise<{ userId: number }> {
+  async execute({
+    by,
+    password,
+    isFirstPassword,
+    ...input
+  }: CreateUser): Promise<{ userId: number }> {
     const email = normalizeEmailAddress(input.email);
     const name = normalizeText(input.name);
     assertValidUser({ name, email });
@@ -51,7 +58,14 @@ export class CreateUserHandler implements ICommandHandler<CreateUser> {
       // Every hash has a salt of its own, so an equal hash means that an earlier try was committed.
       if (isRepeated && existing?.password_hash === password_hash) return { userId: existing.id };
       if (existing) throw createEmailTakenError();
-      const user = { email, email_key, name, password_hash, created_at: () => 'now()' };
+      const user = {
+        email,
+        email_key,
+        name,
+        password_hash,
+        password_expires_at: findPasswordEnd(isFirstPassword),
+        created_at: () => 'now()',
+      };
       const { identifiers } = await manager
         .createQueryBuilder()
         .insert()

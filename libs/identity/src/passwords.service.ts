@@ -15,6 +15,14 @@ export function hashPassword(password: string): Promise<string> {
   return hash(normalizePassword(password));
 }
 
+/** For so many days the first password of a user works, or one that the operator has set. */
+export const FIRST_PASSWORD_DAYS = 7;
+
+/** The time at which a password ends that its user has to change. @param isFirst false: it is the user's own */
+export function findPasswordEnd(isFirst: boolean): (() => string) | null {
+  return isFirst ? () => `now() + interval '${FIRST_PASSWORD_DAYS} days'` : null;
+}
+
 /** Generates a password for somebody who is to change it. */
 export function generatePassword(): string {
   return randomBytes(12).toString('base64url');

@@ -137,6 +137,7 @@ const MIN_ROLE = {
   'users.invite': 'owner',
   'users.change_role': 'owner',
   'users.remove': 'owner',
+  'users.require_second_factor': 'owner',
   'audit.read': 'owner',
 } as const satisfies Record<string, Role>;
 

@@ -160,7 +160,42 @@ export class SecondFactors {
         [userId],
       );
       await manager.query('delete from recovery_codes where user_id = $1', [userId]);
+      // Where a second factor is required, the user is led to setting it up again.
+      await manager.query(
+        'update sessions set has_second_factor = false where user_id = $1 and not by_company',
+        [userId],
+      );
       if (rows[0]?.confirmed) await auditUser(transaction, userId, 'user.second_factor_removed');
+    });
+  }
+
+  /** Tells whether a store requires a second factor of its members. */
+  async isRequiredBy(accountId: number): Promise<boolean> {
+    const rows = await query(this.pool, {
+      name: 'second_factor_stores_find',
+      text: 'select from second_factor_stores where account_id = $1',
+      values: [accountId],
+    });
+    return rows.length > 0;
+  }
+
+  /** Requires a second factor of a store's members, or no longer does. */
+  async require(by: AuditedWriter, accountId: number, isRequired: boolean): Promise<void> {
+    await this.writes.write(by, async (transaction) => {
+      const rows: unknown[] = await transaction.manager.query(
+        isRequired
+          ? `insert into second_factor_stores (account_id) values ($1)
+             on conflict do nothing returning account_id`
+          : `with former as (delete from second_factor_stores where account_id = $1 returning account_id)
+             select account_id from former`,
+        [accountId],
+      );
+      if (rows.length === 0) return;
+      await transaction.audit({
+        accountIds: [accountId],
+        type: 'store.second_factor_rule_changed',
+        subject: { changes: { required: { from: !isRequired, to: isRequired } } },
+      });
     });
   }
 

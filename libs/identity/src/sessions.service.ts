@@ -2,6 +2,7 @@ import { Injectable } from '@nestjs/common';
 import { createHmac, randomBytes } from 'node:crypto';
 import { Pool } from 'pg';
 import type { EntityManager } from 'typeorm';
+import { Config } from '#configuration/config.js';
 import { query } from '#database/connection.js';
 import { parseBrowser, type Browser } from './browser.js';
 import { hashToken } from './token.js';
@@ -19,19 +20,30 @@ const COMPANY_MINUTES = 10;
 const ACTIVE = `s.expires_at > now() and s.seen_at > now()
   - case when s.counter_account_id is null then interval '12 hours' else interval '4 days' end`;
 
+/** Matches users of a store that requires a second factor. */
+const IN_STORE_WITH_CODES = `exists (select from memberships m
+  join second_factor_stores r on r.account_id = m.account_id where m.user_id = u.id)`;
+
 const FIND = {
   name: 'sessions_find',
   text: `
     with session as (
       select s.id, s.user_id, s.counter_account_id, u.name, u.email, s.by_company,
         not (s.by_company and s.created_at > now() - interval '${COMPANY_MINUTES} minutes') as asks_password,
+        case when s.counter_account_id is not null then null
+          when u.password_expires_at is not null and not s.by_company then 'password'
+          when not s.has_second_factor and ($3 or ${IN_STORE_WITH_CODES}) then 'second_factor'
+        end as task,
+        exists (select from second_factors f
+          where f.user_id = u.id and f.confirmed_at is not null) as has_codes,
         s.seen_at < now() - interval '1 minute' as stale
       from sessions s join users u on u.id = s.user_id
       where s.sha256 = $1 and s.awaits_code = $2 and ${ACTIVE} and u.removed_at is null
     ), seen as (
       update sessions set seen_at = now() where id = (select id from session where stale)
     )
-    select id, user_id, counter_account_id, name, email, by_company, asks_password from session`,
+    select id, user_id, counter_account_id, name, email, by_company, asks_password, task, has_codes
+    from session`,
 };
 
 /** A user who is signed in with a browser. */
@@ -47,6 +59,8 @@ export type SignedInUser = {
   isByCompany: boolean;
   /** Whether steps that could give somebody lasting access ask for the password. */
   asksPassword: boolean;
+  /** What the user has to do before anything else: set their own password, or set up the codes. */
+  task: 'password' | 'second_factor' | null;
 };
 
 /** A session in the user's list. @property browser null: unknown */
@@ -73,6 +87,8 @@ type SessionRow = {
   email: string;
   by_company: boolean;
   asks_password: boolean;
+  task: SignedInUser['task'];
+  has_codes: boolean;
 };
 
 /**
@@ -81,7 +97,10 @@ type SessionRow = {
  */
 @Injectable()
 export class Sessions {
-  constructor(private readonly pool: Pool) {}
+  constructor(
+    private readonly pool: Pool,
+    private readonly config: Config,
+  ) {}
 
   /**
    * @param token from the cookie
@@ -93,10 +112,12 @@ export class Sessions {
     awaitsCode = false,
     manager?: EntityManager,
   ): Promise<SignedInUser | undefined> {
-    const values = [hashToken(token), awaitsCode];
+    const values = [hashToken(token), awaitsCode, this.config.requiresSecondFactor];
     const [row]: SessionRow[] = manager
       ? await manager.query(FIND.text, values)
       : await query<SessionRow>(this.pool, { ...FIND, values });
+    // It began without the code that the user can enter by now.
+    if (!awaitsCode && row?.task === 'second_factor' && row.has_codes) return undefined;
     return (
       row && {
         userId: row.user_id,
@@ -108,6 +129,7 @@ export class Sessions {
         counterAccountId: row.counter_account_id === null ? null : Number(row.counter_account_id),
         isByCompany: row.by_company,
         asksPassword: row.asks_password,
+        task: row.task,
       }
     );
   }
@@ -122,21 +144,29 @@ export class Sessions {
     {
       awaitsCode,
       isByCompany = false,
+      hasSecondFactor = false,
       userAgent,
-    }: { awaitsCode: boolean; isByCompany?: boolean; userAgent?: string | undefined },
+    }: {
+      awaitsCode: boolean;
+      isByCompany?: boolean;
+      hasSecondFactor?: boolean;
+      userAgent?: string | undefined;
+    },
   ): Promise<string> {
     const token = randomBytes(TOKEN_BYTES).toString('base64url');
     const browser = parseBrowser(userAgent);
     await manager.query(`delete from sessions s where user_id = $1 and not (${ACTIVE})`, [userId]);
     await manager.query(
       `insert into sessions
-         (user_id, sha256, awaits_code, by_company, browser, system, created_at, seen_at, expires_at)
-       values ($1, $2, $3, $4, $5, $6, now(), now(), now() + make_interval(secs => $7))`,
+         (user_id, sha256, awaits_code, by_company, has_second_factor, browser, system,
+          created_at, seen_at, expires_at)
+       values ($1, $2, $3, $4, $5, $6, $7, now(), now(), now() + make_interval(secs => $8))`,
       [
         userId,
         hashToken(token),
         awaitsCode,
         isByCompany,
+        hasSecondFactor,
         browser?.name ?? null,
         browser?.system ?? null,
         awaitsCode ? 10 * 60 : SESSION_SECONDS,
@@ -147,14 +177,19 @@ export class Sessions {
 
   /**
    * Replaces the token of a session (OWASP ASVS 5.0, 7.2.4): a copy of the former one is of no use any more.
+   * @param hasSecondFactor the user has just set up the codes, and entered one
    * @returns the token for the cookie, and the session with the token for its forms
    */
-  async renew(signedIn: SignedInUser): Promise<{ token: string; signedIn: SignedInUser }> {
+  async renew(
+    signedIn: SignedInUser,
+    hasSecondFactor = false,
+  ): Promise<{ token: string; signedIn: SignedInUser }> {
     const token = randomBytes(TOKEN_BYTES).toString('base64url');
     await query(this.pool, {
       name: 'sessions_renew',
-      text: 'update sessions set sha256 = $2 where id = $1',
-      values: [signedIn.sessionId, hashToken(token)],
+      text: `update sessions set sha256 = $2, has_second_factor = has_second_factor or $3
+             where id = $1`,
+      values: [signedIn.sessionId, hashToken(token), hasSecondFactor],
     });
     return { token, signedIn: { ...signedIn, csrfToken: createCsrfToken(token) } };
   }
@@ -185,6 +220,16 @@ export class Sessions {
       [sessionId, userId, accountId, hashToken(token), SESSION_SECONDS],
     );
     return { token, isRepeated };
+  }
+
+  /** Tells whether a user needs a second factor: everybody does, or the members of one of their stores. */
+  async requiresSecondFactor(manager: EntityManager, userId: number): Promise<boolean> {
+    if (this.config.requiresSecondFactor) return true;
+    const [row]: { required: boolean }[] = await manager.query(
+      `select ${IN_STORE_WITH_CODES} as required from users u where u.id = $1`,
+      [userId],
+    );
+    return row?.required === true;
   }
 
   async end(manager: EntityManager, sessionId: number): Promise<void> {

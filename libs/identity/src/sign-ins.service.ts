@@ -38,6 +38,8 @@ export type SignInOutcome =
   /** The password was right. @property session with which the code has to come */
   | { kind: 'code'; session: string }
   | { kind: 'wrong' }
+  /** The password was right, but its time to be changed is over. */
+  | { kind: 'expired' }
   /** Codes of the app are not taken any more. */
   | { kind: 'locked' }
   | { kind: 'wait'; seconds: number };
@@ -50,6 +52,7 @@ type UserRow = {
   email_key: string;
   password_hash: string;
   second_factor: boolean;
+  isExpired: boolean;
   isKnownBrowser: boolean;
 };
 
@@ -57,6 +60,7 @@ const FIND = {
   name: 'sign_ins_find',
   text: `
     select u.id, u.email_key, u.password_hash, f.confirmed_at is not null as second_factor,
+      coalesce(u.password_expires_at < now(), false) as "isExpired",
       exists (select from known_browsers b where b.user_id = u.id and b.sha256 = $2) as "isKnownBrowser"
     from users u left join second_factors f on f.user_id = u.id
     where u.email_key = $1 and u.removed_at is null`,
@@ -103,8 +107,9 @@ export class SignIns {
       if (current?.email_key !== user.email_key || current.password_hash !== user.password_hash) {
         return { kind: 'wrong' };
       }
+      if (user.isExpired) return { kind: 'expired' };
       if (!user.second_factor) {
-        return this.startSession(transaction, visitor, user.id, 'password', failures);
+        return this.startSession(transaction, visitor, user.id, { method: 'password' }, failures);
       }
       await this.failures.forget(manager, failures);
       const session = await this.sessions.begin(manager, user.id, {
@@ -144,7 +149,9 @@ export class SignIns {
         const result = await this.factors.consumeCode(manager, userId, code);
         if (!result) return { kind: 'wrong' } as const;
         if (result.kind === 'app' || result.kind === 'recovery') {
-          return this.startSession(transaction, visitor, userId, result.kind, failures);
+          const { isByCompany } = pendingSession;
+          const how = { method: result.kind, isByCompany, hasSecondFactor: true };
+          return this.startSession(transaction, visitor, userId, how, failures);
         }
         if (result.warning) {
           await notify(manager, result.warning);
@@ -163,7 +170,7 @@ export class SignIns {
   /** Signs in a user whom an invitation has just created. */
   async signInInvited(visitor: Visitor, userId: number): Promise<NewSession> {
     return this.writes.write(createUserWriter(visitor, userId), (transaction) =>
-      this.startSession(transaction, visitor, userId, 'invitation'),
+      this.startSession(transaction, visitor, userId, { method: 'invitation' }),
     );
   }
 
@@ -222,7 +229,11 @@ export class SignIns {
     transaction: AuditedTransaction,
     visitor: Visitor,
     userId: number,
-    method: string,
+    {
+      method,
+      isByCompany = false,
+      hasSecondFactor = false,
+    }: { method: string; isByCompany?: boolean; hasSecondFactor?: boolean },
     failures?: FailureCount,
   ): Promise<NewSession> {
     const { manager } = transaction;
@@ -230,7 +241,8 @@ export class SignIns {
     if (visitor.session !== undefined) await this.sessions.endByToken(manager, visitor.session);
     const session = await this.sessions.begin(manager, userId, {
       awaitsCode: false,
-      isByCompany: method === 'company',
+      isByCompany,
+      hasSecondFactor,
       userAgent: visitor.userAgent,
     });
     const browser = await this.trustBrowser(transaction, visitor, userId);

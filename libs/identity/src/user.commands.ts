@@ -1,7 +1,7 @@
 import { Command, CommandHandler, type ICommandHandler } from '@nestjs/cqrs';
 import { DataSource, type EntityManager } from 'typeorm';
 import { getEmailKey, normalizeEmailAddress } from '#kernel/email-address.js';
-import { NotFoundError } from '#kernel/errors.js';
+import { NotFoundError, RejectedError } from '#kernel/errors.js';
 import { normalizeText } from '#kernel/text.js';
 import { findDatabaseError, SQLSTATE } from '#database/sqlstate.js';
 import { AuditedWrites, type AuditedWriter } from '#event-store/commands/audited-writes.service.js';
@@ -12,7 +12,7 @@ import {
   type UserRef,
 } from './identity.commands.js';
 import { UserRow } from './identity.entity.js';
-import { hashPassword, Passwords } from './passwords.service.js';
+import { findPasswordEnd, hashPassword, Passwords } from './passwords.service.js';
 import { Sessions } from './sessions.service.js';
 import { auditUser } from './user-audit.service.js';
 import { findUserChanges } from './user-changes.js';
@@ -28,6 +28,8 @@ export class SetPassword extends Command<{ userId: number }> {
     readonly password: string,
     /** The session that it was changed from; 0: none. */
     readonly sessionId = 0,
+    /** Whether the user has to change it at the next sign-in. */
+    readonly isFirstPassword = false,
   ) {
     super();
   }
@@ -43,9 +45,14 @@ export class SetPasswordHandler implements ICommandHandler<SetPassword> {
   ) {}
 
   /** @throws RejectedError */
-  async execute({ by, user: ref, password, sessionId }: SetPassword): Promise<{ userId: number }> {
-    const { id, email, name } = await getPresentUser(this.source.manager, ref);
+  async execute(command: SetPassword): Promise<{ userId: number }> {
+    const { by, user: ref, password, sessionId, isFirstPassword } = command;
+    const present = await getPresentUser(this.source.manager, ref);
+    const { id, email, name } = present;
     await this.passwords.assertAcceptable(password, { email, name, userId: id });
+    const isToChange = present.password_expires_at !== null && !isFirstPassword;
+    if (isToChange && (await this.passwords.matches(present.password_hash, password)))
+      throw new RejectedError({ password: ['must be another one than your first password'] });
     const password_hash = await hashPassword(password);
     return this.writes.write(by, async (transaction) => {
       const { manager } = transaction;
@@ -53,7 +60,8 @@ export class SetPasswordHandler implements ICommandHandler<SetPassword> {
       const { id: userId } = user;
       // Every hash has a salt of its own, so an equal hash means that an earlier try was committed.
       if (user.password_hash === password_hash) return { userId };
-      await manager.update(UserRow, { id: userId }, { password_hash });
+      const password_expires_at = findPasswordEnd(isFirstPassword);
+      await manager.update(UserRow, { id: userId }, { password_hash, password_expires_at });
       // The wrong codes were entered with the former password.
       await manager.query('update second_factors set code_failures = 0 where user_id = $1', [
         userId,

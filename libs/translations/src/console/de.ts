@@ -300,6 +300,7 @@ export const console: Translations['console'] = {
       'user.second_factor_started': 'Einrichtung der Anmeldung in zwei Schritten begonnen',
       'user.second_factor_added': 'Anmeldung in zwei Schritten eingeschaltet',
       'user.second_factor_removed': 'Anmeldung in zwei Schritten ausgeschaltet',
+      'store.second_factor_rule_changed': 'Regel zur Anmeldung in zwei Schritten geändert',
       'user.recovery_codes_renewed': 'Neue Ersatzcodes erstellt',
       'user.sign_in_paused': 'Anmeldung nach falschen Passwörtern angehalten',
       'user.pin_set': 'PIN für die Theke festgelegt',

@@ -298,6 +298,7 @@ export const console = {
       'user.second_factor_started': 'Setup of two-step sign-in started',
       'user.second_factor_added': 'Two-step sign-in turned on',
       'user.second_factor_removed': 'Two-step sign-in turned off',
+      'store.second_factor_rule_changed': 'Rule about two-step sign-in changed',
       'user.recovery_codes_renewed': 'New recovery codes created',
       'user.sign_in_paused': 'Sign-in paused after wrong passwords',
       'user.pin_set': 'PIN for the counter set',

@@ -300,6 +300,7 @@ export const console: Translations['console'] = {
       'user.second_factor_started': 'Configuración del acceso en dos pasos iniciada',
       'user.second_factor_added': 'Acceso en dos pasos activado',
       'user.second_factor_removed': 'Acceso en dos pasos desactivado',
+      'store.second_factor_rule_changed': 'Regla del acceso en dos pasos cambiada',
       'user.recovery_codes_renewed': 'Códigos de recuperación nuevos creados',
       'user.sign_in_paused': 'Acceso en pausa tras contraseñas incorrectas',
       'user.pin_set': 'PIN del mostrador elegido',

@@ -306,6 +306,7 @@ export const console: Translations['console'] = {
       'user.second_factor_started': 'Configuration de la connexion en deux étapes commencée',
       'user.second_factor_added': 'Connexion en deux étapes activée',
       'user.second_factor_removed': 'Connexion en deux étapes désactivée',
+      'store.second_factor_rule_changed': 'Règle sur la connexion en deux étapes modifiée',
       'user.recovery_codes_renewed': 'Nouveaux codes de secours créés',
       'user.sign_in_paused': 'Connexion suspendue après des mots de passe incorrects',
       'user.pin_set': 'Code PIN du comptoir choisi',

@@ -59,6 +59,8 @@ export const forms: FormTexts = {
       'Bitte eine Adresse eingeben, die mit https:// beginnt, ohne Leerzeichen, umgekehrte Schrägstriche und „#“.',
     'is used by another user': 'Mit dieser Adresse meldet sich schon jemand anderes an.',
     'is wrong': 'Das ist falsch. Bitte noch einmal versuchen.',
+    'must be another one than your first password':
+      'Bitte ein anderes Passwort wählen als das, das Sie bekommen haben.',
     'is wrong. Sign in with your company again: then no password is asked for within ten minutes':
       'Das ist falsch. Wer sich über die Firma anmeldet, hat hier vielleicht kein Passwort. Bitte noch einmal über die Firma anmelden: Zehn Minuten lang braucht es dann kein Passwort.',
     'is wrong. Wait for the next one, and check that the clock of your phone is right':

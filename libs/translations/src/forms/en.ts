@@ -63,6 +63,8 @@ const texts = {
       'Please enter an address that begins with https://, without spaces, backslashes and “#”.',
     'is used by another user': 'Another user already signs in with this address.',
     'is wrong': 'This is wrong. Please try again.',
+    'must be another one than your first password':
+      'Please choose another password than the one you were given.',
     'is wrong. Sign in with your company again: then no password is asked for within ten minutes':
       'This is wrong. You sign in with your company, so you may have no password here. Sign in with your company again: within ten minutes of that, no password is asked for.',
     'is wrong. Wait for the next one, and check that the clock of your phone is right':

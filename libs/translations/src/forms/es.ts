@@ -59,6 +59,8 @@ export const forms: FormTexts = {
       'Introduzca una dirección que empiece por https://, sin espacios, barras invertidas ni «#».',
     'is used by another user': 'Otra persona ya inicia sesión con esta dirección.',
     'is wrong': 'No es correcto. Inténtelo de nuevo.',
+    'must be another one than your first password':
+      'Elija una contraseña distinta de la que ha recibido.',
     'is wrong. Sign in with your company again: then no password is asked for within ten minutes':
       'No es correcto. Si inicia sesión con su empresa, quizá no tenga contraseña aquí. Inicie sesión de nuevo con su empresa: durante diez minutos no se pide ninguna contraseña.',
     'is wrong. Wait for the next one, and check that the clock of your phone is right':

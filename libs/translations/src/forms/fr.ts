@@ -62,6 +62,8 @@ export const forms: FormTexts = {
       'Veuillez saisir une adresse qui commence par https://, sans espace, barre oblique inverse ni « # ».',
     'is used by another user': 'Une autre personne se connecte déjà avec cette adresse.',
     'is wrong': 'C’est incorrect. Veuillez réessayer.',
+    'must be another one than your first password':
+      'Veuillez choisir un autre mot de passe que celui que vous avez reçu.',
     'is wrong. Sign in with your company again: then no password is asked for within ten minutes':
       'C’est incorrect. Si vous vous connectez par votre entreprise, vous n’avez peut-être pas de mot de passe ici. Connectez-vous de nouveau par votre entreprise : pendant dix minutes, aucun mot de passe n’est demandé.',
     'is wrong. Wait for the next one, and check that the clock of your phone is right':

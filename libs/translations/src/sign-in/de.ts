@@ -22,6 +22,8 @@ export const signIn: SignInTexts = {
     or: 'oder',
     company: 'Über die Firma anmelden',
     wrong: 'E-Mail-Adresse oder Passwort ist falsch.',
+    expired:
+      'Dieses Passwort war für die erste Anmeldung und ist inzwischen zu alt. Ein eigenes gibt es über „Passwort vergessen?“ oder bei der Person, die diesen Dienst betreibt.',
     tooMany: (wait) =>
       `Zu viele falsche Versuche. Bitte in ${wait} noch einmal versuchen oder ein neues Passwort setzen.`,
     signedOut: 'Sie sind abgemeldet.',
@@ -107,7 +109,29 @@ export const signIn: SignInTexts = {
     },
     noMail: 'Die Adresse lässt sich hier nicht ändern, weil dieser Dienst keine E-Mails sendet.',
   },
+  firstPassword: {
+    title: 'Ein eigenes Passwort wählen',
+    why: 'Das Passwort, das Sie bekommen haben, gilt nur für die erste Anmeldung.',
+    first: 'Das Passwort, das Sie bekommen haben',
+    submit: 'Passwort setzen',
+  },
+  secondFactorRule: {
+    required: 'Pflicht',
+    optional: 'Freiwillig',
+    isRequired: 'Alle in diesem Geschäft brauchen zur Anmeldung einen Code.',
+    isOptional: 'Alle in diesem Geschäft entscheiden das selbst.',
+    turnOn: 'Zur Pflicht machen',
+    turnOff: 'Freiwillig machen',
+    askOn: 'Anmeldung in zwei Schritten zur Pflicht machen?',
+    askOnText:
+      'Alle in diesem Geschäft brauchen dann zur Anmeldung einen Code. Wer noch keinen hat, richtet das ein, bevor es weitergeht, auch Sie selbst.',
+    askOff: 'Anmeldung in zwei Schritten freiwillig machen?',
+    askOffText:
+      'Alle in diesem Geschäft können sie dann ausschalten und sich nur mit dem Passwort anmelden.',
+  },
   secondFactor: {
+    required:
+      'Die Anmeldung in zwei Schritten ist hier Pflicht. Bitte jetzt einrichten, dann geht es weiter.',
     title: 'Anmeldung in zwei Schritten',
     intro:
       'Bei jeder Anmeldung braucht es dann einen Code aus einer Authenticator-App auf dem Handy. Vielleicht hat es schon eine solche App; sonst gibt es sie im App-Store.',

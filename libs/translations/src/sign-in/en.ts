@@ -25,6 +25,8 @@ export const signIn = {
     or: 'or',
     company: 'Sign in with your company',
     wrong: 'E-mail address or password is wrong.',
+    expired:
+      'This password was for your first sign-in, and is too old by now. Set one of your own with “Forgot password?”, or ask the person who runs this service.',
     tooMany: (wait: string) =>
       `Too many wrong attempts. Try again in ${wait}, or set a new password.`,
     signedOut: 'You are signed out.',
@@ -112,7 +114,29 @@ export const signIn = {
     } as Record<string, string>,
     noMail: 'The address cannot be changed here, because this service sends no e-mail.',
   },
+  /** The page on which users replace a password that the operator has set. */
+  firstPassword: {
+    title: 'Choose your own password',
+    why: 'The password that you were given is only for your first sign-in.',
+    first: 'The password you were given',
+    submit: 'Set password',
+  },
+  /** Whether a store requires two-step sign-in. */
+  secondFactorRule: {
+    required: 'Required',
+    optional: 'Optional',
+    isRequired: 'Everyone in this store needs a code to sign in.',
+    isOptional: 'Everyone in this store decides for themselves.',
+    turnOn: 'Require it',
+    turnOff: 'Make it optional',
+    askOn: 'Require two-step sign-in?',
+    askOnText:
+      'Everyone in this store then needs a code to sign in. Those without one set it up before they can do anything else, and so do you.',
+    askOff: 'Make two-step sign-in optional?',
+    askOffText: 'Everyone in this store can then turn it off, and sign in with a password alone.',
+  },
   secondFactor: {
+    required: 'Two-step sign-in is required here. Set it up to continue.',
     title: 'Two-step sign-in',
     intro:
       'You will need a code from an authenticator app on your phone each time you sign in. Your phone may already have such an app; otherwise install one from its app store.',

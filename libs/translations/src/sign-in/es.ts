@@ -23,6 +23,8 @@ export const signIn: SignInTexts = {
     or: 'o',
     company: 'Entrar con su empresa',
     wrong: 'La dirección de correo o la contraseña no es correcta.',
+    expired:
+      'Esta contraseña era para su primer acceso y ya es demasiado antigua. Elija una propia con «¿Ha olvidado la contraseña?» o pregunte a la persona que gestiona este servicio.',
     tooMany: (wait) =>
       `Demasiados intentos incorrectos. Inténtelo de nuevo en ${wait} o elija una contraseña nueva.`,
     signedOut: 'Ha cerrado la sesión.',
@@ -109,7 +111,28 @@ export const signIn: SignInTexts = {
     },
     noMail: 'La dirección no se puede cambiar aquí, porque este servicio no envía correos.',
   },
+  firstPassword: {
+    title: 'Elija su propia contraseña',
+    why: 'La contraseña que ha recibido solo sirve para su primer acceso.',
+    first: 'La contraseña que ha recibido',
+    submit: 'Guardar la contraseña',
+  },
+  secondFactorRule: {
+    required: 'Obligatorio',
+    optional: 'Voluntario',
+    isRequired: 'Todas las personas de este negocio necesitan un código para entrar.',
+    isOptional: 'Cada persona de este negocio decide por sí misma.',
+    turnOn: 'Hacerlo obligatorio',
+    turnOff: 'Hacerlo voluntario',
+    askOn: '¿Hacer obligatorio el acceso en dos pasos?',
+    askOnText:
+      'Todas las personas de este negocio necesitarán un código para entrar. Quien no lo tenga lo configurará antes de continuar, también usted.',
+    askOff: '¿Hacer voluntario el acceso en dos pasos?',
+    askOffText:
+      'Todas las personas de este negocio podrán desactivarlo y entrar solo con su contraseña.',
+  },
   secondFactor: {
+    required: 'Aquí el acceso en dos pasos es obligatorio. Configúrelo para continuar.',
     title: 'Acceso en dos pasos',
     intro:
       'Cada vez que inicie sesión necesitará un código de una aplicación de autenticación de su teléfono. Puede que su teléfono ya tenga una; si no, instálela desde su tienda de aplicaciones.',

@@ -23,6 +23,8 @@ export const signIn: SignInTexts = {
     or: 'ou',
     company: 'Se connecter via votre entreprise',
     wrong: 'L’adresse e-mail ou le mot de passe est incorrect.',
+    expired:
+      'Ce mot de passe était prévu pour votre première connexion, et il est trop ancien. Choisissez le vôtre avec « Mot de passe oublié ? », ou adressez-vous à la personne qui gère ce service.',
     tooMany: (wait) =>
       `Trop de tentatives incorrectes. Réessayez dans ${wait}, ou choisissez un nouveau mot de passe.`,
     signedOut: 'Vous êtes déconnecté.',
@@ -110,7 +112,28 @@ export const signIn: SignInTexts = {
     },
     noMail: 'L’adresse ne peut pas être changée ici, car ce service n’envoie pas d’e-mails.',
   },
+  firstPassword: {
+    title: 'Choisissez votre mot de passe',
+    why: 'Le mot de passe que vous avez reçu ne sert qu’à votre première connexion.',
+    first: 'Le mot de passe que vous avez reçu',
+    submit: 'Enregistrer le mot de passe',
+  },
+  secondFactorRule: {
+    required: 'Obligatoire',
+    optional: 'Facultative',
+    isRequired: 'Chaque personne de cet établissement a besoin d’un code pour se connecter.',
+    isOptional: 'Chaque personne de cet établissement décide elle-même.',
+    turnOn: 'Rendre obligatoire',
+    turnOff: 'Rendre facultative',
+    askOn: 'Rendre la connexion en deux étapes obligatoire ?',
+    askOnText:
+      'Chaque personne de cet établissement aura besoin d’un code pour se connecter. Sans code, il faudra d’abord la configurer, vous aussi.',
+    askOff: 'Rendre la connexion en deux étapes facultative ?',
+    askOffText:
+      'Chaque personne de cet établissement pourra la désactiver et se connecter avec son seul mot de passe.',
+  },
   secondFactor: {
+    required: 'La connexion en deux étapes est obligatoire ici. Configurez-la pour continuer.',
     title: 'Connexion en deux étapes',
     intro:
       'Un code d’une application d’authentification de votre téléphone sera demandé à chaque connexion. Votre téléphone en a peut-être déjà une ; sinon, installez-en une depuis sa boutique d’applications.',

@@ -31,7 +31,7 @@ export class AdminUsers {
     const generated = password === null ? generatePassword() : null;
     return this.commands.execute(
       by,
-      (author) => new CreateUser(author, email, name, password ?? generated ?? ''),
+      (author) => new CreateUser(author, email, name, password ?? generated ?? '', true),
       async ({ userId }, manager) =>
         toCreatedUserJson(await this.users.get(userId, manager), generated),
     );
@@ -46,7 +46,7 @@ export class AdminUsers {
     const generated = password === null ? generatePassword() : null;
     return this.commands.execute(
       by,
-      (author) => new SetPassword(author, userId, password ?? generated ?? ''),
+      (author) => new SetPassword(author, userId, password ?? generated ?? '', 0, true),
       () => ({ user_id: userId, password: generated }),
     );
   }

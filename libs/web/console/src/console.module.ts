@@ -6,6 +6,7 @@ import { SignInModule } from '#sign-in/sign-in.module.js';
 import { AuditPageController } from './audit-page.controller.js';
 import { InvitationController } from './invitation.controller.js';
 import { NewStoreController } from './new-store.controller.js';
+import { SecondFactorRuleController } from './second-factor-rule.controller.js';
 import { StoreSettingsController } from './store-settings.controller.js';
 import { StoreTokensController } from './store-tokens.controller.js';
 import { StoreUsersController } from './store-users.controller.js';
@@ -14,6 +15,7 @@ import { StoreUsersController } from './store-users.controller.js';
 @Module({
   imports: [AccountsModule, AuditModule, MessagesModule, SignInModule],
   controllers: [
+    SecondFactorRuleController,
     StoreUsersController,
     StoreTokensController,
     StoreSettingsController,

@@ -17,6 +17,7 @@ import { INVITATION_DAYS } from '#identity/invitation.js';
 import { ChangeRole, RemoveMember } from '#identity/member.commands.js';
 import { Members, type Member } from '#identity/members.service.js';
 import { isRole, limitRole, type Role } from '#identity/roles.js';
+import { SecondFactors } from '#identity/second-factors.service.js';
 import { StoreProfiles } from '#identity/store-profiles.service.js';
 import { Reauthentication } from '#sign-in/reauthentication.service.js';
 import { MailOutbox } from '#messages/mail-outbox.service.js';
@@ -44,6 +45,7 @@ type UsersView = {
   roleOptions: { value: Role; text: string }[];
   /** Whether invitations are e-mailed. */
   sendsMail: boolean;
+  requiresCodes: boolean;
   values: { email: string; role: Role };
   formErrors: FormErrors;
   done: string;
@@ -60,6 +62,7 @@ export class StoreUsersController {
   constructor(
     private readonly bus: CommandBus,
     private readonly members: Members,
+    private readonly factors: SecondFactors,
     private readonly reauthentication: Reauthentication,
     private readonly outbox: MailOutbox,
     private readonly times: StoreTimes,
@@ -367,6 +370,7 @@ export class StoreUsersController {
         })),
         roleOptions: listRoleOptions(t),
         sendsMail: this.config.mail !== null,
+        requiresCodes: await this.factors.isRequiredBy(store.id),
         values: { email: '', role: 'staff' as const },
         formErrors: NO_FORM_ERRORS,
         done: '',

@@ -10,7 +10,7 @@ import { isAllowed, limitRole, type Operation } from '#identity/roles.js';
 import type { ConsoleRequest, ConsoleRoute, EnteredStore } from './current-user.js';
 import { localizeRequest } from './localize.js';
 import { getRootPath } from './page.js';
-import { assertOwnSite } from './own-site.js';
+import { assertOwnSite, toReturnQuery } from './own-site.js';
 import { PageError } from './page-error.js';
 import { SESSION_COOKIE, Sessions } from '#identity/sessions.service.js';
 import { Cookies } from './cookies.js';
@@ -21,6 +21,11 @@ const STORE = {
          from memberships m join accounts a on a.id = m.account_id
          where m.user_id = $1 and m.account_id = $2`,
 };
+/** The pages on which users do what they have to do before anything else. */
+const TASK_PATHS = {
+  password: '/app/account/first-password',
+  second_factor: '/app/account/codes',
+} as const;
 const SAFE_METHODS = new Set(['GET', 'HEAD']);
 /** The limit for forms that need a session. */
 const MAX_FORM_BYTES = 64 * 1024;
@@ -75,9 +80,14 @@ export class ConsoleGuard {
     if (!SAFE_METHODS.has(request.method)) assertOwnSite(request, this.config.publicUrl);
     const cookie = this.cookies.read(request, SESSION_COOKIE);
     const signedIn = cookie === undefined ? undefined : await this.sessions.find(cookie);
-    if (signedIn && (signedIn.counterAccountId === null || isOpenToCounter(request))) {
+    const isOpen = signedIn && (signedIn.counterAccountId === null || isOpenToCounter(request));
+    const taskPath = signedIn?.task ? TASK_PATHS[signedIn.task] : null;
+    const isForTask = taskPath === null || isTaskRoute(request, taskPath);
+    if (isOpen && isForTask) {
       request.signedIn = signedIn;
       request.sessionIds = { user_id: signedIn.userId };
+    } else if (isOpen && taskPath !== null && !withoutSession) {
+      return reply.header('cache-control', 'no-store').redirect(this.root + taskPath, 303);
     } else if (!withoutSession) return this.redirectToSignIn(request, reply);
     if (operation !== undefined) await this.admitToStore(request, operation);
     return undefined;
@@ -117,10 +127,9 @@ export class ConsoleGuard {
   private redirectToSignIn(request: ConsoleRequest, reply: FastifyReply): FastifyReply {
     // A form cannot be repeated after signing in, and its page is unknown.
     const returnPath = SAFE_METHODS.has(request.method) ? getPathAndQuery(request.url) : '/app';
-    const query = returnPath === '/app' ? '' : `?return_to=${encodeURIComponent(returnPath)}`;
     return reply
       .header('cache-control', 'no-store')
-      .redirect(`${this.root}/app/sign-in${query}`, 303);
+      .redirect(`${this.root}/app/sign-in${toReturnQuery(returnPath)}`, 303);
   }
 
   private checkToken(request: ConsoleRequest): void {
@@ -149,6 +158,12 @@ function isCounterPath(path: string): boolean {
 function isOpenToCounter(request: ConsoleRequest): boolean {
   const route = getRoute(request);
   return isCounterPath(route) || route === '/app/sign-out';
+}
+
+/** Tells whether a user may open the route who has to do something else first: that page, or signing out. */
+function isTaskRoute(request: ConsoleRequest, taskPath: string): boolean {
+  const route = getRoute(request);
+  return route === taskPath || route.startsWith(`${taskPath}/`) || route === '/app/sign-out';
 }
 
 function getPathAndQuery(url: string): string {

@@ -21,6 +21,11 @@ export function assertOwnSite(
   throw new PageError(403, errors.otherSite, errors.otherSiteWhy(origin));
 }
 
+/** Returns the query that leads back to a path after signing in; empty for the start page. */
+export function toReturnQuery(path: string): string {
+  return path === '/app' ? '' : `?return_to=${encodeURIComponent(path)}`;
+}
+
 /**
  * Returns the path of the console or the counter to open after signing in, or `/app` if it is neither.
  * @param path untrusted: anybody can send a link with it

@@ -105,7 +105,12 @@ export class IdentityProvider {
       if (!claims) throw new Error('there is no ID token');
       const profile = await this.completeClaims(configuration, claims, tokens.access_token);
       return {
-        person: { issuer: claims.iss, subject: claims.sub, email: this.findEmail(profile) },
+        person: {
+          issuer: claims.iss,
+          subject: claims.sub,
+          email: this.findEmail(profile),
+          hasSecondFactor: hasSecondFactor(claims),
+        },
         returnTo: pending.returnTo,
       };
     } catch (error) {
@@ -185,6 +190,11 @@ export class IdentityProvider {
       return undefined;
     }
   }
+}
+
+/** Tells whether the provider says that it has asked for several factors (RFC 8176, section 2). */
+function hasSecondFactor({ amr }: IDToken): boolean {
+  return Array.isArray(amr) && amr.includes('mfa');
 }
 
 /**

@@ -6,7 +6,7 @@ import { Throttle } from '#http/throttle.js';
 import { CompanySignIns } from '#identity/company-sign-ins.service.js';
 import { Cookies } from '#pages/cookies.js';
 import { WithoutSession } from '#pages/current-user.js';
-import { parseReturnPath } from '#pages/own-site.js';
+import { parseReturnPath, toReturnQuery } from '#pages/own-site.js';
 import { PageError } from '#pages/page-error.js';
 import { Pages } from '#pages/pages.service.js';
 import { IdentityProvider, createRefusal } from './company.client.js';
@@ -68,6 +68,10 @@ export class CompanyController {
     }
     if (outcome.kind === 'taken') {
       throw new PageError(403, t.taken, t.takenWhy(email ?? ''));
+    }
+    if (outcome.kind === 'code') {
+      this.sessionCookies.setPending(reply, outcome.session);
+      return this.pages.redirect(reply, `/app/sign-in/code${toReturnQuery(returnTo)}`);
     }
     this.sessionCookies.set(reply, outcome.signedIn);
     await this.pages.redirect(

@@ -105,9 +105,16 @@ export class Reauthentication {
     );
   }
 
-  /** Renews the session token after changes of sign-in that do not ask for the password. */
-  async renewSession(current: SignedInUser, { request, reply }: HttpExchange): Promise<void> {
-    const { token, signedIn } = await this.sessions.renew(current);
+  /**
+   * Renews the session token.
+   * @param hasSecondFactor the user has just set up the codes, and entered one
+   */
+  async renewSession(
+    current: SignedInUser,
+    { request, reply }: HttpExchange,
+    hasSecondFactor = false,
+  ): Promise<void> {
+    const { token, signedIn } = await this.sessions.renew(current, hasSecondFactor);
     this.sessionCookies.setSession(reply, token);
     // The response may be a page with forms, which need the new CSRF token.
     (request as ConsoleRequest).signedIn = signedIn;

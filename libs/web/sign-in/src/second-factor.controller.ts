@@ -14,6 +14,8 @@ import { Reauthentication } from './reauthentication.service.js';
 
 type CodesView = {
   state: 'off' | 'waiting' | 'on';
+  /** Whether the user can do nothing else before. */
+  isRequired: boolean;
   /** During enrolment: an SVG, and the same as a link for an app on this phone. */
   qr: string;
   uri: string;
@@ -79,7 +81,7 @@ export class SecondFactorController {
       ];
       return this.send(request, reply.status(422), user, { form: 'confirm', errors });
     }
-    await this.reauthentication.renewSession(user, { request, reply });
+    await this.reauthentication.renewSession(user, { request, reply }, true);
     await this.showOnce(request, reply, recoveryCodes, true);
   }
 
@@ -134,7 +136,7 @@ export class SecondFactorController {
   private async send(
     request: FastifyRequest,
     reply: FastifyReply,
-    { userId, email }: SignedInUser,
+    { userId, email, task }: SignedInUser,
     refused: CodesView['refused'],
   ): Promise<void> {
     const factor = await this.factors.findState(userId);
@@ -147,6 +149,7 @@ export class SecondFactorController {
       width: 'form',
       data: {
         state: factor.state,
+        isRequired: task === 'second_factor',
         qr: uri === null ? '' : await qrCodeOf(uri, { type: 'svg', margin: 0 }),
         uri: uri ?? '',
         secret: secret ? renderSecret(secret) : '',

@@ -19,7 +19,7 @@ import {
 import type { AuditedWriter } from '#event-store/commands/audited-writes.service.js';
 import { MailOutbox } from '#messages/mail-outbox.service.js';
 import type { Localization } from '#translations/translations.js';
-import { parseReturnPath } from '#pages/own-site.js';
+import { parseReturnPath, toReturnQuery } from '#pages/own-site.js';
 import { Pages } from '#pages/pages.service.js';
 import { loadView } from '#pages/view.js';
 import { SessionCookies } from './session-cookies.service.js';
@@ -196,6 +196,7 @@ export class SignInController {
 
 function describeFailure(outcome: SignInOutcome, localization: Localization): string {
   const { signIn } = localization.t.signIn;
+  if (outcome.kind === 'expired') return signIn.expired;
   if (outcome.kind !== 'wait') return signIn.wrong;
   return signIn.tooMany(formatWait(outcome.seconds, localization));
 }
@@ -210,8 +211,4 @@ function describeCodeFailure(outcome: SignInOutcome, localization: Localization)
 function setFailureStatus(reply: FastifyReply, outcome: SignInOutcome): FastifyReply {
   if (outcome.kind !== 'wait') return reply.status(422);
   return reply.status(429).header('retry-after', outcome.seconds);
-}
-
-function toReturnQuery(returnTo: string): string {
-  return returnTo === '/app' ? '' : `?return_to=${encodeURIComponent(returnTo)}`;
 }

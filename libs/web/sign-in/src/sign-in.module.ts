@@ -5,6 +5,7 @@ import { AddressController } from './address.controller.js';
 import { Addresses } from './addresses.service.js';
 import { IdentityProvider } from './company.client.js';
 import { CompanyController } from './company.controller.js';
+import { FirstPasswordController } from './first-password.controller.js';
 import { SessionCookies } from './session-cookies.service.js';
 import { HomeController } from './home.controller.js';
 import { PasswordResetsController } from './password-resets.controller.js';
@@ -25,6 +26,7 @@ import { Stores } from './stores.service.js';
     HomeController,
     AccountController,
     AddressController,
+    FirstPasswordController,
     SecondFactorController,
   ],
   providers: [
