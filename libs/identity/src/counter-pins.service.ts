@@ -14,7 +14,7 @@ import {
 import { hashPassword, Passwords } from './passwords.service.js';
 import { Sessions, type SignedInUser } from './sessions.service.js';
 import type { Visitor } from './sign-ins.service.js';
-import { auditUser, createSystemWriter, createUserWriter } from './user-audit.service.js';
+import { auditUser, createUserWriter } from './user-audit.service.js';
 
 /** A member of a store. @property hasPin whether they can take over its counter */
 export type CounterMember = { id: number; name: string; hasPin: boolean };
@@ -125,7 +125,7 @@ export class CounterPins {
     });
     if (!attempt) return { kind: 'locked' };
     if (!(await this.passwords.matches(attempt.pin_hash, normalizePin(pin)))) {
-      await this.recordFailure(visitor, userId, attempt);
+      await this.recordFailure(visitor, present, userId, attempt);
       return { kind: 'wrong' };
     }
     return this.writes.write(createUserWriter(visitor, userId), async (transaction) => {
@@ -154,14 +154,20 @@ export class CounterPins {
     });
   }
 
-  private async recordFailure(visitor: Visitor, userId: number, attempt: Failures): Promise<void> {
-    const kind = ['counter pin', userId, getAddressKey(visitor.ipAddress)];
-    const system = createSystemWriter(visitor);
-    await this.repeatedAudits.write(system, kind, (transaction, times) =>
+  /** Audits the failure in the name of whoever is at the counter, who may be guessing. */
+  private async recordFailure(
+    visitor: Visitor,
+    present: SignedInUser,
+    userId: number,
+    attempt: Failures,
+  ): Promise<void> {
+    const by = createUserWriter(visitor, present.userId);
+    const kind = ['counter pin', userId, present.userId, getAddressKey(visitor.ipAddress)];
+    await this.repeatedAudits.write(by, kind, (transaction, times) =>
       auditUser(transaction, userId, 'user.sign_in_failed', { method: 'pin', times }),
     );
     if (!isLocked(attempt)) return;
-    await this.writes.write(system, (transaction) =>
+    await this.writes.write(by, (transaction) =>
       auditUser(transaction, userId, 'user.pin_locked', { failures: attempt.failures }),
     );
   }

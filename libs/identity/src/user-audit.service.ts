@@ -25,7 +25,7 @@ export async function auditUser(
   });
 }
 
-/** Creates the writer for actions of a user who has no session yet. */
+/** Creates the writer for actions of a user outside of the pages of the console, such as signing in. */
 export function createUserWriter(source: RequestSource, userId: number): AuditedWriter {
   return { ...createSystemWriter(source), actor: { type: 'user', id: userId }, channel: 'owner' };
 }
