@@ -99,8 +99,11 @@ export class TriggerWorkflow {
     this.server.close().closeAllConnections();
   }
 
+  /** Where n8n says that it is, which may be written otherwise than the API stores it. */
+  publicUrl = undefined;
+
   get url() {
-    return `http://127.0.0.1:${this.server.address().port}/webhook/1`;
+    return this.publicUrl ?? `http://127.0.0.1:${this.server.address().port}/webhook/1`;
   }
 
   context() {

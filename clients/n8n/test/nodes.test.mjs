@@ -104,6 +104,96 @@ test('says whether a customer was created or found', async () => {
   });
 });
 
+test('sends external ids as the text that they are, and its own ids as numbers', async () => {
+  const parameters = { resource: 'customer', operation: 'createOrFind', accountId: 1 };
+  for (const externalId of ['000069816', '69816', '12345678901234567890']) {
+    const additionalFields = { externalSource: 'pos', externalId, cardId: '7' };
+    await executeNode(credentials, { ...parameters, firstName: 'Anna', additionalFields });
+    const { customer, card_id: cardId } = requests.at(-1).body;
+    assert.deepEqual(customer.external_references, [{ source: 'pos', external_id: externalId }]);
+    assert.equal(cardId, 7);
+    responses = [{ json: { customers: [] } }];
+    const filters = { source: 'pos', externalId };
+    const listing = { ...parameters, operation: 'getAll', returnAll: true, filters };
+    await executeNode(credentials, listing);
+    const { searchParams } = new URL(requests.at(-1).url, credentials.baseUrl);
+    assert.equal(searchParams.get('external_id'), externalId);
+  }
+  assert.deepEqual(toApiFields({ cardId: '12345678901234567890', locationId: ' 04 ' }, 'UTC'), {
+    card_id: '12345678901234567890',
+    location_id: 4,
+  });
+});
+
+test('refuses an external id without a source before any request', async () => {
+  const parameters = { resource: 'customer', accountId: 1, firstName: 'Anna', returnAll: true };
+  for (const [operation, name, fields] of [
+    ['createOrFind', 'additionalFields', { externalId: '7' }],
+    ['createOrFind', 'additionalFields', { externalId: '7', externalSource: '' }],
+    ['createOrFind', 'additionalFields', { externalId: '7', externalSource: ' ' }],
+    ['createOrFind', 'additionalFields', { externalSource: 'pos', externalId: '' }],
+    ['getAll', 'filters', { externalId: '7', source: '' }],
+    ['getAll', 'filters', { source: 'pos' }],
+  ]) {
+    await assert.rejects(executeNode(credentials, { ...parameters, operation, [name]: fields }), {
+      message: /external/,
+      description: 'Fill in both, or neither.',
+    });
+  }
+  assert.deepEqual(requests, []);
+});
+
+test('keeps its subscription however n8n writes its own address', async () => {
+  for (const [own, stored] of [
+    ['https://N8N.example:443/webhook/1', 'https://n8n.example/webhook/1'],
+    ['http://n8n.example:80', 'http://n8n.example/'],
+    ['https://n8n.example/bestellung-größe', 'https://n8n.example/bestellung-gr%C3%B6%C3%9Fe'],
+    ['https://bücher.example/a/../b', 'https://xn--bcher-kva.example/b'],
+  ]) {
+    const trigger = new TriggerWorkflow(credentials, { accountId: 1, events: ['*'] });
+    trigger.publicUrl = own;
+    trigger.staticData = { accountId: '1', subscriptionId: 5 };
+    const settings = { target_url: stored, events: ['*'], card_ids: null, personal_data: true };
+    responses = [{ json: { id: 5, secret: SECRET, enabled: true, ...settings } }];
+    assert.equal(await trigger.activate(), true);
+    trigger.close();
+  }
+  assert.ok(requests.every(({ method }) => method === 'GET'));
+});
+
+test('deletes the subscription that it remembers whenever it makes another', async () => {
+  const stored = { target_url: 'https://n8n.example/', events: ['*'], card_ids: null };
+  for (const [remembered, parameters] of [
+    [
+      { accountId: '1', subscriptionId: 5 },
+      { accountId: 2, events: ['*'] },
+    ],
+    [
+      { accountId: '1', subscriptionId: 5 },
+      { accountId: 1, events: ['stamp.earned'] },
+    ],
+    [
+      { accountId: '1', subscriptionId: 5 },
+      { accountId: 1, events: ['*'] },
+    ],
+  ]) {
+    requests.length = 0;
+    const trigger = new TriggerWorkflow(credentials, parameters);
+    trigger.publicUrl = 'https://moved.example/webhook/1';
+    trigger.staticData = { ...remembered, secret: SECRET };
+    const subscription = { json: { id: 5, personal_data: true, ...stored } };
+    responses = [subscription, { status: 204 }, { json: { id: 6, secret: SECRET } }];
+    assert.equal(await trigger.activate(), false);
+    const sent = requests.map(({ method, url }) => `${method} ${url.replace('/api/v1', '')}`);
+    assert.deepEqual(sent.slice(-2), [
+      'DELETE /accounts/1/webhook_subscriptions/5',
+      `POST /accounts/${parameters.accountId}/webhook_subscriptions`,
+    ]);
+    assert.equal(trigger.staticData.subscriptionId, 6);
+    trigger.close();
+  }
+});
+
 test('follows the Link header to the limit, and never to another host', async () => {
   const link = '<https://elsewhere.example/api/v1/accounts/1/cards?cursor=abc&limit=3>; rel="next"';
   responses = [

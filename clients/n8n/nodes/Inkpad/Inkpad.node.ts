@@ -80,11 +80,14 @@ export class Inkpad implements INodeType {
         const elements = await operation(new ItemRequest(this, itemIndex));
         output.push(...elements.map((json) => ({ json, pairedItem: { item: itemIndex } })));
       } catch (error) {
+        const { message, description } = error as Error & { description?: string };
         if (!this.continueOnFail()) {
           // A NodeApiError stays the one that it is.
-          throw new NodeApiError(this.getNode(), error as JsonObject, { itemIndex });
+          throw new NodeApiError(this.getNode(), error as JsonObject, {
+            itemIndex,
+            ...(description ? { description } : {}),
+          });
         }
-        const { message, description } = error as Error & { description?: string };
         output.push({
           json: { error: message, ...(description ? { description } : {}) },
           pairedItem: { item: itemIndex },

@@ -1,11 +1,14 @@
 import type { IDataObject } from 'n8n-workflow';
 
+/** The parameters that are ids of the service. Those of other systems are text, whatever they look like. */
+const OWN_IDS = new Set(['cardId', 'customerCardId', 'customerId', 'locationId', 'rewardId']);
 const WITHOUT_ZONE = /^\d{4}-\d{2}-\d{2}[T ]\d{2}:\d{2}(:\d{2}(\.\d+)?)?$/;
 
 /** Renames the parameters of a collection to fields of the API, and leaves out those that are blank. */
 export function toApiFields(collection: IDataObject, timeZone: string): IDataObject {
   const fields = Object.entries(collection).flatMap(([name, value]) => {
-    if (value === '' || value === null || value === undefined) return [];
+    const isBlank = typeof value === 'string' && value.trim() === '';
+    if (isBlank || value === null || value === undefined) return [];
     if (Array.isArray(value) && value.length === 0) return [];
     return [[toSnakeCase(name), toApiValue(name, value, timeZone)]];
   });
@@ -29,8 +32,13 @@ function toText(value: object): string {
 
 function toApiValue(name: string, value: unknown, timeZone: string): unknown {
   if (/(At|Since|To|From)$/.test(name)) return toApiTime(value, timeZone);
-  if (name.endsWith('Id') && typeof value === 'string' && /^\d+$/.test(value)) return Number(value);
-  return value;
+  return OWN_IDS.has(name) ? toOwnId(value) : value;
+}
+
+/** Converts an id that is text. One that is no id stays, for the API to say what is wrong with it. */
+function toOwnId(value: unknown): unknown {
+  const id = typeof value === 'string' && /^\s*\d+\s*$/.test(value) ? Number(value) : value;
+  return typeof id === 'number' && !Number.isSafeInteger(id) ? value : id;
 }
 
 function toSnakeCase(name: string): string {

@@ -1,5 +1,10 @@
 import { createHash, randomUUID } from 'node:crypto';
-import type { IDataObject, IExecuteFunctions, IHttpRequestMethods } from 'n8n-workflow';
+import {
+  NodeOperationError,
+  type IDataObject,
+  type IExecuteFunctions,
+  type IHttpRequestMethods,
+} from 'n8n-workflow';
 import { readList, sendRequest, type ApiResponse } from '../api-client';
 import { toApiFields, toApiTime } from './api-fields';
 
@@ -30,6 +35,18 @@ export class ItemRequest {
   getFields(name: string): IDataObject {
     const collection = this.context.getNodeParameter(name, this.itemIndex, {}) as IDataObject;
     return toApiFields(collection, this.context.getTimezone());
+  }
+
+  /** Asserts that an external id and its source come together: one without the other names nobody. */
+  assertWholeReference(source: unknown, externalId: unknown): void {
+    if ((source === undefined) === (externalId === undefined)) return;
+    throw new NodeOperationError(
+      this.context.getNode(),
+      externalId === undefined
+        ? 'The external source has no external ID'
+        : 'The external ID has no external source',
+      { description: 'Fill in both, or neither.', itemIndex: this.itemIndex },
+    );
   }
 
   /** Reads an id as a part of a path. */

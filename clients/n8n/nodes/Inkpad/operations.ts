@@ -19,6 +19,7 @@ export const OPERATIONS: Record<string, Record<string, Operation>> = {
     get: async (item) => [await item.get(`/customers/${item.getPathId('customerId')}`)],
     getAll: (item) => {
       const filters = item.getFields('filters');
+      item.assertWholeReference(filters['source'], filters['external_id']);
       // The blank cursor lists by id, so that nobody is missing or listed twice while others are created.
       return item.list('/customers', { ...filters, cursor: '' }, 'items');
     },
@@ -78,6 +79,7 @@ async function createOrFindCustomer(item: ItemRequest): Promise<IDataObject[]> {
     metadata,
     ...fields
   } = item.getFields('additionalFields');
+  item.assertWholeReference(source, external_id);
   const customer = {
     first_name: item.getText('firstName'),
     ...fields,

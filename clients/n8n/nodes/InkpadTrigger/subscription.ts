@@ -21,12 +21,18 @@ export async function hasMatchingSubscription(context: IHookFunctions): Promise<
   }
   const path = getSubscriptionPath(memory);
   const subscription = await findResource(context, path);
-  if (!subscription || subscription['target_url'] !== settings['target_url']) return false;
-  const isSame = (['events', 'card_ids', 'personal_data'] as const).every(
-    (name) => toComparable(subscription[name]) === toComparable(settings[name]),
-  );
+  if (!subscription) {
+    forgetSubscription(memory);
+    return false;
+  }
+  const isSame =
+    toHref(subscription['target_url']) === toHref(settings['target_url']) &&
+    (['events', 'card_ids', 'personal_data'] as const).every(
+      (name) => toComparable(subscription[name]) === toComparable(settings[name]),
+    );
   if (!isSame) {
     await sendRequest(context, { method: 'DELETE', path });
+    forgetSubscription(memory);
     return false;
   }
   // It is disabled after days without a response. What is still to be sent would be lost with it.
@@ -37,7 +43,10 @@ export async function hasMatchingSubscription(context: IHookFunctions): Promise<
   return true;
 }
 
+/** Creates a subscription in place of the one that the node remembers. */
 export async function createSubscription(context: IHookFunctions): Promise<void> {
+  const memory: SubscriptionMemory = context.getWorkflowStaticData('node');
+  await deleteRemembered(context, memory);
   const accountId = readAccountId(context);
   const { body } = await sendRequest(context, {
     method: 'POST',
@@ -45,21 +54,31 @@ export async function createSubscription(context: IHookFunctions): Promise<void>
     body: readSettings(context),
   });
   const { id, secret } = body as IDataObject;
-  const memory: SubscriptionMemory = context.getWorkflowStaticData('node');
   Object.assign(memory, { accountId, subscriptionId: Number(id), secret: String(secret) });
 }
 
 export async function deleteSubscription(context: IHookFunctions): Promise<void> {
   const memory: SubscriptionMemory = context.getWorkflowStaticData('node');
+  await deleteRemembered(context, memory);
+  delete memory.eventIds;
+}
+
+async function deleteRemembered(
+  context: IHookFunctions,
+  memory: SubscriptionMemory,
+): Promise<void> {
   if (memory.subscriptionId !== undefined) {
     const path = getSubscriptionPath(memory);
     // Somebody may have deleted it already.
     if (await findResource(context, path)) await sendRequest(context, { method: 'DELETE', path });
   }
+  forgetSubscription(memory);
+}
+
+function forgetSubscription(memory: SubscriptionMemory): void {
   delete memory.accountId;
   delete memory.subscriptionId;
   delete memory.secret;
-  delete memory.eventIds;
 }
 
 function readAccountId(context: IHookFunctions): string {
@@ -81,6 +100,11 @@ function readSettings(context: IHookFunctions): IDataObject {
 
 function getSubscriptionPath({ accountId, subscriptionId }: SubscriptionMemory): string {
   return `/accounts/${encodeURIComponent(String(accountId))}/webhook_subscriptions/${subscriptionId}`;
+}
+
+/** Writes an address as the API stores it: by the URL Standard, which knows one spelling of it. */
+function toHref(url: unknown): string {
+  return URL.canParse(String(url)) ? new URL(String(url)).href : String(url);
 }
 
 function toComparable(value: unknown): string {
