@@ -21,6 +21,7 @@ import urllib3
 from .error_classes import ERROR_CLASSES
 from .errors import InkpadError
 from .operations import VERSION
+from .proxies import Proxy, find_proxy
 
 T = TypeVar("T")
 
@@ -81,6 +82,7 @@ class Connection:
         timeout_seconds: float = 60,
         max_wait_seconds: float = 60,
         max_connections: int = 10,
+        proxy: str | None = None,
     ) -> None:
         """The options of both clients.
 
@@ -94,6 +96,8 @@ class Connection:
             service responds within thirty seconds, or not at all.
         max_wait_seconds: a Retry-After longer than this is not waited for
         max_connections: how many connections are kept open
+        proxy: the address of an HTTP proxy, with its user and password if it has them; an empty text
+            for none. By default what HTTPS_PROXY, http_proxy, ALL_PROXY and NO_PROXY say.
         """
         self._base_url = _check_base_url(base_url)
         # One that was read from a file ends with the end of its line.
@@ -109,7 +113,8 @@ class Connection:
         self._retries = retries
         self._max_wait_seconds = max_wait_seconds
         self._max_connections = max_connections
-        self._pool = urllib3.PoolManager(
+        self._pool = _create_pool(
+            find_proxy(self._base_url, proxy),
             maxsize=max_connections,
             retries=False,
             timeout=urllib3.Timeout(timeout_seconds, timeout_seconds),
@@ -243,6 +248,13 @@ def start_pages(method: Any, arguments: dict[str, Any]) -> dict[str, Any]:
 def split_page(page: Any) -> tuple[list[Any], dict[str, Any] | None]:
     """The elements of a page, and the arguments that lead to the next one."""
     return page["customers"] if isinstance(page, dict) else page, page.next
+
+
+def _create_pool(proxy: Proxy | None, **options: Any) -> urllib3.PoolManager:
+    if proxy is None:
+        return urllib3.PoolManager(**options)
+    # These headers are for the proxy alone. It never sees those of a request over https.
+    return urllib3.ProxyManager(proxy.url, proxy_headers=proxy.headers, **options)
 
 
 def _read_response(request: Request, response: urllib3.BaseHTTPResponse) -> ApiResponse[Any]:
