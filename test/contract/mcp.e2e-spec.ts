@@ -4,6 +4,8 @@ import { AddMember } from '#identity/member.commands.js';
 import { CreateUser } from '#identity/identity.commands.js';
 import { CreateToken } from '#identity/token.commands.js';
 import { randomUUID } from 'node:crypto';
+import { once } from 'node:events';
+import { request, type IncomingMessage } from 'node:http';
 import { expectFailure, useService, useSharedService } from '../support/http/contract.js';
 import type { ContractClient } from '../support/http/contract.js';
 import { enrol } from '../support/fixtures/enrolled-customer.js';
@@ -125,6 +127,18 @@ const message = (method: string, params: object = {}, id = 1) => ({
 });
 const LIST = message('tools/list');
 
+/** Lists the tools without the header Accept, which fetch always sends. @returns the status */
+async function sendWithoutAccept({ baseUrl, token }: ContractClient): Promise<number | undefined> {
+  const sending = request(`${baseUrl}/mcp`, {
+    method: 'POST',
+    headers: { authorization: `Bearer ${token}`, 'content-type': 'application/json' },
+  });
+  sending.end(JSON.stringify(LIST));
+  const [response] = (await once(sending, 'response')) as [IncomingMessage];
+  response.resume();
+  return response.statusCode;
+}
+
 describe('the endpoint', () => {
   it('MCP-01 A client connects with its token in `Authorization`, whether it speaks a revision of 2025 or that of 2026', async () => {
     const store = await service.newStore();
@@ -214,6 +228,58 @@ describe('the endpoint', () => {
     const store = await service.newStore();
     const client = await connect(store);
     await expect(client.listen({ toolsListChanged: true })).rejects.toThrow();
+    const cancelled = {
+      jsonrpc: '2.0',
+      method: 'notifications/cancelled',
+      params: { requestId: 1 },
+    };
+    const call = message('tools/call', { name: 'list_stores', arguments: {} });
+    for (const batch of [
+      [call, cancelled],
+      [call, call],
+    ]) {
+      expect((await post(store, batch)).status).toBe(200);
+    }
+  });
+
+  it('MCP-22 Every response is `application/json`', async () => {
+    const store = await service.newStore();
+    const initialize = message('initialize', {
+      protocolVersion: '2025-06-18',
+      capabilities: {},
+      clientInfo: { name: 'test', version: '1' },
+    });
+    for (const accept of [
+      '*/*',
+      'application/*',
+      'application/json',
+      'APPLICATION/JSON',
+      'application/json; charset=utf-8',
+      'application/json;profile="a,b;q=0"',
+      'application/json;q=0.1, text/event-stream',
+      'text/event-stream, application/json;q=.2',
+      'text/html, */*;q=0.1',
+      'text/event-stream;q=0, */*',
+      'application/json, text/event-stream',
+      '',
+    ]) {
+      for (const body of [LIST, initialize, [LIST]]) {
+        const { status, headers } = await post(store, body, { accept });
+        const isJson = headers.get('content-type')?.startsWith('application/json');
+        expect([accept, status, isJson]).toEqual([accept, 200, true]);
+      }
+    }
+    for (const accept of [
+      'text/event-stream',
+      'text/html, text/*;q=0.9',
+      'application/json;q=0',
+      'application/json;q=0, */*',
+      'application/*;q=0.0, */*;q=0.5',
+      'application/jsonx',
+    ]) {
+      expectFailure(await post(store, LIST, { accept }), 406, 'not_acceptable');
+    }
+    expect(await sendWithoutAccept(store)).toBe(200);
   });
 
   it('MCP-07 Each request to `/mcp` counts as one of the token, and each request that a tool makes to the API as one more', async () => {
@@ -336,6 +402,48 @@ describe('the tools', () => {
       await fail(client, 'reverse_event', { ...reversing, event_id: eventId });
     }
     expect(await readBalance()).toBe(0);
+  });
+
+  it('MCP-23 An integer or a boolean may be sent as text, also within objects and lists, as in the API (CONV-13, CONV-15)', async () => {
+    const store = await service.newStore();
+    const client = await connect(store);
+    const { args, readBalance } = await newCustomer(store);
+    const text = Object.fromEntries(Object.entries(args).map(([name, id]) => [name, String(id)]));
+    const stamping = { ...text, stamps: '2', idempotency_key: key() };
+    const checked = await use(client, 'add_stamps', { ...stamping, dry_run: 'true' });
+    expect(checked.rest).toMatchObject({ dry_run: true });
+    expect(await readBalance()).toBe(0);
+    await use(client, 'add_stamps', { ...stamping, idempotency_key: key() });
+    expect(await readBalance()).toBe(2);
+    const listed = await use<unknown[]>(client, 'find_customers', {
+      account_id: text['account_id'],
+      items: '1',
+    });
+    expect(JSON.stringify(listed.data)).toContain(`"id":${args.customer_id}`);
+    const card = { name: 'Tea', stamps_required: '12' };
+    const created = await use<{ id: number; stamps_required: number }>(client, 'create_card', {
+      account_id: text['account_id'],
+      card,
+      idempotency_key: key(),
+    });
+    expect(created.data.stamps_required).toBe(12);
+    const subscription = await use<{ card_ids: number[]; personal_data: boolean }>(
+      client,
+      'create_webhook_subscription',
+      {
+        account_id: text['account_id'],
+        target_url: 'https://receiver.example/inkpad',
+        events: ['*'],
+        card_ids: [String(created.data.id)],
+        personal_data: '0',
+        idempotency_key: key(),
+      },
+    );
+    expect(subscription.data).toMatchObject({ card_ids: [created.data.id], personal_data: false });
+    for (const stamps of ['1.5', 'one', '1e1', true]) {
+      const wrong = { ...stamping, stamps, idempotency_key: key() };
+      expect(await fail(client, 'add_stamps', wrong)).toContain('stamps');
+    }
   });
 
   it('MCP-13 Every tool that writes requires `idempotency_key`: a repeated call counts once and returns the first result, with `replayed`', async () => {

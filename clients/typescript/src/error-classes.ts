@@ -32,6 +32,11 @@ export class MethodNotAllowedError extends InkpadError {
   declare readonly code: 'method_not_allowed';
 }
 
+/** 406: The path responds with JSON, which the header Accept does not allow. */
+export class NotAcceptableError extends InkpadError {
+  declare readonly code: 'not_acceptable';
+}
+
 /** 422: A field is not valid: errors says which and why. */
 export class ValidationFailedError extends InkpadError {
   declare readonly code: 'validation_failed';
@@ -169,6 +174,7 @@ export const ERROR_CLASSES = {
   version_sunset: VersionSunsetError,
   not_found: NotFoundError,
   method_not_allowed: MethodNotAllowedError,
+  not_acceptable: NotAcceptableError,
   validation_failed: ValidationFailedError,
   taken: TakenError,
   cursor_ahead: CursorAheadError,

@@ -3637,6 +3637,7 @@ export interface components {
         | 'version_sunset'
         | 'not_found'
         | 'method_not_allowed'
+        | 'not_acceptable'
         | 'validation_failed'
         | 'taken'
         | 'cursor_ahead'

@@ -15,6 +15,7 @@ __all__ = [
     "VersionSunsetError",
     "NotFoundError",
     "MethodNotAllowedError",
+    "NotAcceptableError",
     "ValidationFailedError",
     "TakenError",
     "CursorAheadError",
@@ -80,6 +81,12 @@ class MethodNotAllowedError(InkpadError):
     """405: The path exists, but accepts other methods, listed in Allow."""
 
     code: Literal["method_not_allowed"]
+
+
+class NotAcceptableError(InkpadError):
+    """406: The path responds with JSON, which the header Accept does not allow."""
+
+    code: Literal["not_acceptable"]
 
 
 class ValidationFailedError(InkpadError):
@@ -259,6 +266,7 @@ ERROR_CLASSES: dict[str, type[InkpadError]] = {
     "version_sunset": VersionSunsetError,
     "not_found": NotFoundError,
     "method_not_allowed": MethodNotAllowedError,
+    "not_acceptable": NotAcceptableError,
     "validation_failed": ValidationFailedError,
     "taken": TakenError,
     "cursor_ahead": CursorAheadError,

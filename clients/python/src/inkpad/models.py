@@ -1146,6 +1146,7 @@ class ErrorResponse(TypedDict):
         "version_sunset",
         "not_found",
         "method_not_allowed",
+        "not_acceptable",
         "validation_failed",
         "taken",
         "cursor_ahead",

@@ -18,6 +18,7 @@ import {
   InvalidHostError,
   MaintenanceError,
   MethodNotAllowedError,
+  NotAcceptableError,
   NotFoundError,
   RateLimitedError,
   RejectedError,
@@ -275,6 +276,7 @@ function toErrorResponse(error: unknown): ErrorResponse {
     const values = { allowed: error.allowed.join(', ') };
     return createErrorResponse('method_not_allowed', { error: error.message }, values);
   }
+  if (error instanceof NotAcceptableError) return createErrorResponse('not_acceptable');
   if (error instanceof CompressedBodyError) return COMPRESSED;
   if (error instanceof InvalidHostError) {
     return createErrorResponse('malformed_request', {

@@ -15,14 +15,21 @@ export function negotiateLanguage(
   return new Negotiator(request).language(languages) ?? 'en';
 }
 
-/** Chooses one of the media types for the client. The first is the default. */
+/** A parameter of a media range that is not its weight. Its value may be a quoted string. */
+const PARAMETER = /;\s*(?!q\s*=)[^;,="\s]+\s*=\s*(?:"(?:[^"\\]|\\.)*"|[^;,"]*)/gi;
+
+/**
+ * Chooses one of the media types for the client (RFC 9110, section 12.5.1). The first is the default. Parameters such as
+ * `charset` say nothing about which of them is meant.
+ */
 export function negotiateMediaType(
-  request: FastifyRequest,
+  request: Pick<FastifyRequest, 'headers'>,
   reply: FastifyReply,
   types: string[],
 ): string | undefined {
   addVary(reply, 'Accept');
-  return new Negotiator(request).mediaType(types);
+  const accept = request.headers.accept?.replaceAll(PARAMETER, '').trim() || '*/*';
+  return new Negotiator({ headers: { accept } }).mediaType(types);
 }
 
 /** Chooses the compression for the client; undefined: none. */

@@ -68,6 +68,12 @@ export const ERRORS = {
     meaning: 'The path exists, but accepts other methods, listed in Allow.',
     headers: ['Allow'],
   },
+  not_acceptable: {
+    status: 406,
+    error: 'Accept does not allow application/json',
+    resolution: 'Allow application/json in the header Accept, or leave the header out.',
+    meaning: 'The path responds with JSON, which the header Accept does not allow.',
+  },
   validation_failed: {
     status: 422,
     advice:

@@ -102,6 +102,9 @@ export class MethodNotAllowedError extends Error {
   }
 }
 
+/** Reports that the header Accept does not allow the response. Becomes a 406. */
+export class NotAcceptableError extends Error {}
+
 /** Reports a Host header that RFC 9112, section 3.2 refuses. Becomes a 400. */
 export class InvalidHostError extends Error {}
 

@@ -2,9 +2,15 @@ import { Injectable, Logger } from '@nestjs/common';
 import type * as McpSdk from '@modelcontextprotocol/server';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { Config } from '#configuration/config.js';
-import { ForbiddenError, getErrorMessage, InvalidFieldsError } from '#kernel/errors.js';
+import {
+  ForbiddenError,
+  getErrorMessage,
+  InvalidFieldsError,
+  NotAcceptableError,
+} from '#kernel/errors.js';
 import { WORKS_IN_MAINTENANCE } from '#http/maintenance-mode.js';
 import { readBody } from '#http/dtos.js';
+import { negotiateMediaType } from '#http/negotiation.js';
 import { CreateCardDto } from '#cards/card.dto.js';
 import { StripRenderer } from '#card-images/strip-renderer.service.js';
 import { readOpenApiDocument } from '#docs/openapi-document.js';
@@ -16,7 +22,7 @@ import {
 } from './card-picture.js';
 import {
   buildRequest,
-  dropNulls,
+  convertArguments,
   isDryRun,
   type ApiRequest,
   type ToolArguments,
@@ -29,10 +35,11 @@ import {
   type Picture,
   type ToolResult,
 } from './tool-result.js';
-import { describeTool, OUTPUT_SCHEMA, type ToolOperation } from './tool-schema.js';
+import { describeTool, OUTPUT_SCHEMA, type JsonSchema, type ToolOperation } from './tool-schema.js';
 import { INSTRUCTIONS, TOOLS } from './tools.js';
 
 const PATH = '/mcp';
+const JSON_TYPE = 'application/json';
 /** As in the API. It is read only once the token is known. */
 const BODY_LIMIT = 1024 * 1024;
 /** Only the oldest of the supported revisions has batches. Each of its calls is counted by itself. */
@@ -95,6 +102,7 @@ export class McpEndpoint {
   /**
    * Reads what the token may do, before any byte of the body. A token that the API refuses gets the response of the API.
    * @throws ForbiddenError for a page of another site, whose host name may lead here (DNS rebinding)
+   * @throws NotAcceptableError for a client that takes no JSON
    */
   private async admit(
     server: FastifyInstance,
@@ -114,11 +122,15 @@ export class McpEndpoint {
       if (headers[name] !== undefined) reply.header(name, headers[name]);
     }
     this.assertOwnOrigin(request);
-    if (status === 200) request.mcpToken = body as TokenJson;
-    else {
+    if (status !== 200) {
       if (status === 401) reply.header('www-authenticate', 'Bearer realm="Inkpad"');
       await reply.status(status).send(body);
+      return;
     }
+    if (negotiateMediaType(request, reply, [JSON_TYPE]) === undefined) {
+      throw new NotAcceptableError();
+    }
+    request.mcpToken = body as TokenJson;
   }
 
   private assertOwnOrigin({ headers: { origin } }: FastifyRequest): void {
@@ -143,25 +155,52 @@ export class McpEndpoint {
     }
     const loaded = await this.load();
     const callApi = createApiCaller(server, request);
-    const handler = loaded.sdk.createMcpHandler(
-      () => this.createServer(loaded, mcpToken, callApi),
-      {
-        // A stream that waits for changes would never end, and nothing here changes.
-        maxSubscriptions: 0,
-        keepAliveMs: 0,
-        onerror: (error) => this.log.debug(getErrorMessage(error), { request_id: request.id }),
-      },
-    );
     const texts = Object.entries(headers).filter(
       (header): header is [string, string] => typeof header[1] === 'string',
     );
-    const response = await handler.fetch(
-      new Request(`${this.config.publicUrl}${PATH}`, { method: 'POST', headers: texts }),
-      { parsedBody: body },
+    const response = await this.handle(
+      loaded.sdk,
+      new Request(`${this.config.publicUrl}${PATH}`, {
+        method: 'POST',
+        // The SDK wants both by name, though the response is JSON (MCP-22).
+        headers: [...texts, ['accept', `${JSON_TYPE}, text/event-stream`]],
+      }),
+      // A request cancels no other one here, and the response to a cancelled one would never come.
+      Array.isArray(body) ? body.filter((message) => !isCancellation(message)) : body,
+      () => this.createServer(loaded, mcpToken, callApi),
     );
     const type = response.headers.get('content-type');
     if (type !== null) reply.header('content-type', type);
     return reply.status(response.status).send(Buffer.from(await response.arrayBuffer()));
+  }
+
+  /** Lets the SDK handle a request. Its own way of serving the revisions of 2025 would stream the response. */
+  private async handle(
+    sdk: Sdk,
+    request: Request,
+    parsedBody: unknown,
+    createServer: () => McpSdk.McpServer,
+  ): Promise<Response> {
+    if (await sdk.isLegacyRequest(request, parsedBody)) {
+      const server = createServer();
+      const transport = new sdk.WebStandardStreamableHTTPServerTransport({
+        enableJsonResponse: true,
+      });
+      await server.connect(transport);
+      try {
+        return await transport.handleRequest(request, { parsedBody });
+      } finally {
+        await server.close();
+      }
+    }
+    const handler = sdk.createMcpHandler(createServer, {
+      legacy: 'reject',
+      // A stream that waits for changes would never end, and nothing here changes.
+      maxSubscriptions: 0,
+      keepAliveMs: 0,
+      onerror: (error) => this.log.debug(getErrorMessage(error)),
+    });
+    return handler.fetch(request, { parsedBody });
   }
 
   /** Creates a server for one request. A read-only token is not offered what it may not do (MCP-09). */
@@ -263,16 +302,26 @@ export class McpEndpoint {
     const document = readOpenApiDocument(this.config.publicUrl);
     const tools = TOOLS.map((tool) => {
       const described = describeTool(document, tool);
-      return { ...described, input: acceptNulls(sdk.fromJsonSchema(described.inputSchema)) };
+      return {
+        ...described,
+        input: readLeniently(sdk.fromJsonSchema(described.inputSchema), described.inputSchema),
+      };
     });
     return { sdk, tools, output: sdk.fromJsonSchema(OUTPUT_SCHEMA) };
   }
 }
 
-/** Lets a schema take null for what is left out. */
-function acceptNulls({ '~standard': standard }: InputSchema): InputSchema {
+function isCancellation(message: unknown): boolean {
+  return (message as { method?: unknown } | null)?.method === 'notifications/cancelled';
+}
+
+/** Lets a schema take what the API takes: numbers and booleans as text, and null for what is left out. */
+function readLeniently({ '~standard': standard }: InputSchema, schema: JsonSchema): InputSchema {
   return {
-    '~standard': { ...standard, validate: (value) => standard.validate(dropNulls(value)) },
+    '~standard': {
+      ...standard,
+      validate: (value) => standard.validate(convertArguments(schema, value)),
+    },
   };
 }
 

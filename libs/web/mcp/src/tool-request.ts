@@ -1,4 +1,5 @@
-import type { ToolOperation } from './tool-schema.js';
+import { toBoolean, toInteger, toNumber } from '#http/conversions.js';
+import type { JsonSchema, ToolOperation } from './tool-schema.js';
 
 export type ToolArguments = Readonly<Record<string, unknown>>;
 
@@ -47,17 +48,32 @@ export function buildRequest(tool: ToolOperation, args: ToolArguments): ApiReque
   };
 }
 
+const CONVERSIONS: Readonly<Record<string, (value: unknown) => unknown>> = {
+  integer: toInteger,
+  number: toNumber,
+  boolean: toBoolean,
+};
+
 /**
- * Removes arguments that are null, at any depth: models send null for what they leave out, and the API means the same by
- * both (CONV-28). The values in metadata are the caller's own.
+ * Converts arguments as the API converts fields, at any depth: integers and booleans may be text (CONV-13, CONV-15). It
+ * removes those that are null: models send null for what they leave out, and the API means the same by both (CONV-28).
+ * The values in metadata are the caller's own.
  */
-export function dropNulls(value: unknown): unknown {
-  if (Array.isArray(value)) return value.map(dropNulls);
-  if (typeof value !== 'object' || value === null) return value;
-  const entries = Object.entries(value).filter(([, one]) => one !== null);
-  return Object.fromEntries(
-    entries.map(([name, one]) => [name, name === 'metadata' ? one : dropNulls(one)]),
-  );
+export function convertArguments({ type, items, properties }: JsonSchema, value: unknown): unknown {
+  if (Array.isArray(value)) {
+    return value.map((one) => convertArguments((items ?? {}) as JsonSchema, one));
+  }
+  if (typeof value !== 'object' || value === null) {
+    return CONVERSIONS[String(type)]?.(value) ?? value;
+  }
+  const schemas = (properties ?? {}) as Readonly<Record<string, JsonSchema>>;
+  const entries = Object.entries(value)
+    .map(([name, one]: [string, unknown]) => [
+      name,
+      name === 'metadata' ? one : convertArguments(schemas[name] ?? {}, one),
+    ])
+    .filter(([, one]) => one !== null);
+  return Object.fromEntries(entries) as unknown;
 }
 
 export function isDryRun({ kind }: Pick<ToolOperation, 'kind'>, args: ToolArguments): boolean {

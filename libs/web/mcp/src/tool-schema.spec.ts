@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import { readOpenApiDocument } from '#docs/openapi-document.js';
-import { buildRequest, dropNulls } from './tool-request.js';
+import { buildRequest, convertArguments } from './tool-request.js';
 import { describeTool } from './tool-schema.js';
 import { TOOLS } from './tools.js';
 
@@ -129,14 +129,30 @@ describe('buildRequest', () => {
   );
 });
 
-describe('dropNulls', () => {
+describe('convertArguments', () => {
+  const { inputSchema } = getTool('create_card');
+
   it('removes null at any depth but in metadata', () => {
     expect(
-      dropNulls({ stamps: 1, note: null, card: { name: 'Tea', fields: [{ label: null }] } }),
-    ).toEqual({ stamps: 1, card: { name: 'Tea', fields: [{}] } });
-    expect(dropNulls({ customer: { metadata: { a: null } } })).toEqual({
+      convertArguments({}, { stamps: 1, note: null, card: { fields: [{ label: null }] } }),
+    ).toEqual({ stamps: 1, card: { fields: [{}] } });
+    expect(convertArguments({}, { customer: { metadata: { a: null } } })).toEqual({
       customer: { metadata: { a: null } },
     });
-    expect(dropNulls(undefined)).toBeUndefined();
+    expect(convertArguments({}, undefined)).toBeUndefined();
+  });
+
+  it('converts integers and booleans that are text, at any depth, and nothing else', () => {
+    const convert = (value: unknown) => convertArguments(inputSchema, value);
+    expect(
+      convert({ account_id: '7', dry_run: 'true', card: { name: '12', stamps_required: ' 10 ' } }),
+    ).toEqual({ account_id: 7, dry_run: true, card: { name: '12', stamps_required: 10 } });
+    for (const card of [{ stamps_required: '1.5' }, { stamps_required: 'ten' }]) {
+      expect(convert({ card })).toEqual({ card });
+    }
+    const list = { type: 'array', items: { type: 'integer' } };
+    expect(convertArguments(list, ['1', 2, 'x'])).toEqual([1, 2, 'x']);
+    const metadata = { customer: { metadata: { account_id: '7' } } };
+    expect(convertArguments(getTool('create_customer').inputSchema, metadata)).toEqual(metadata);
   });
 });
