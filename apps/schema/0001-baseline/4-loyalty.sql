@@ -150,6 +150,8 @@ create index customers_phone_unknown on customers (account_id, id)
 create index customers_references on customers using gin (account_id, (state -> 'externalReferences') jsonb_path_ops);
 create index customers_search on customers using gin (account_id, search_text gin_trgm_ops);
 create index customers_searched on customers (account_id, id) include (search_text, phone_digits);
+create index customers_merged on customers (merged_into)
+  where merged_into is not null;
 create index customers_updated on customers (account_id, updated_at, id)
   where merged_into is null and erased_at is null;
 
@@ -220,6 +222,32 @@ create table decoy_cards (
 );
 create index decoy_cards_code on decoy_cards (account_id, code);
 create index decoy_cards_customer on decoy_cards (customer_id);
+
+-- The card behind each decoy card: that of the customer whose address was given, or of whoever they were merged into.
+-- None while they have no such card. `offset 0` keeps the planner from joining, for which it would read whole tables.
+create view decoy_owners as
+select d.id as decoy_id, d.account_id, d.code, d.customer_id as issued_to, d.confirmed_at is not null as confirmed,
+  o.id as customer_card_id, o.customer_id
+from decoy_cards d
+cross join lateral (
+  with recursive person as (
+    select d.customer_id as id, 0 as merges
+    union all
+    select c.merged_into, p.merges + 1
+    from person p
+    cross join lateral (select merged_into from customers where id = p.id and merged_into is not null offset 0) c
+    where p.merges < 100
+  )
+  select k.id, k.customer_id
+  from person p
+  cross join lateral (
+    select id, customer_id from customer_cards
+    where customer_id = p.id and card_id = d.card_id and merged_into is null
+    offset 0
+  ) k
+  order by p.merges desc, k.id
+  limit 1
+) o;
 
 create sequence redemptions_id as bigint;
 

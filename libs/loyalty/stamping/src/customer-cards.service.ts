@@ -23,26 +23,13 @@ import {
 } from './customer-card.dto.js';
 import { TemplatesService } from './templates.service.js';
 
-/**
- * Finds the card that a decoy card leads to (ADR-0051): that of the customer whose address was given, or of the one they
- * were merged into.
- */
+/** Finds the card that a decoy card leads to (ADR-0051). */
 const OF_DECOY = {
   name: 'customer_cards_of_decoy_code',
   text: `
-    with recursive holder as (
-      select d.customer_id as id, d.card_id, d.confirmed_at is not null as confirmed, 0 as depth
-      from decoy_cards d where d.account_id = $1 and d.code = $2
-      union all
-      select c.merged_into, h.card_id, h.confirmed, h.depth + 1
-      from holder h join customers c on c.id = h.id
-      where c.merged_into is not null and h.depth < 10
-    )
-    select r.id, r.customer_id as "customerId",
-      case when h.confirmed then 'confirmed' else 'unconfirmed' end as decoy
-    from holder h
-    join customer_cards r on r.customer_id = h.id and r.card_id = h.card_id and r.merged_into is null
-    order by h.depth desc limit 1`,
+    select customer_card_id as id, customer_id as "customerId",
+      case when confirmed then 'confirmed' else 'unconfirmed' end as decoy
+    from decoy_owners where account_id = $1 and code = $2`,
 };
 
 /** The card of a code. @property decoy null: the code is the card's own, and not that of a decoy card */

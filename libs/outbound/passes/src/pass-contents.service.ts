@@ -48,13 +48,14 @@ const PARTS = {
       o.state as own_card,
       not exists (select from personal_keys k where k.subject_id = r.customer_id) as erased,
       (select h.location_id from history h
-       where h.customer_card_id = r.id and h.location_id is not null
+       where h.customer_card_id = coalesce(o.id, r.id) and h.location_id is not null
        order by h.seq desc limit 1) as last_location_id
     from ${PASS_HOLDERS} r
     join cards c on c.id = r.card_id
     join accounts a on a.id = r.account_id
-    left join customer_names n on n.id = r.customer_id
-    left join customer_cards o on r.confirmed and o.customer_id = r.customer_id and o.card_id = r.card_id
+    left join decoy_owners w on r.confirmed and w.decoy_id = r.id
+    left join customer_cards o on o.id = w.customer_card_id
+    left join customer_names n on n.id = coalesce(o.customer_id, r.customer_id)
     where r.id = any ($1)`,
 };
 

@@ -26,23 +26,35 @@ export const PASS_CHANGES = 'passes';
 /** How many passes are compared at once. New stamps go first in between. */
 const BATCH_SIZE = 200;
 
+/**
+ * Renders a query of people and of all who were merged into them, whose decoy cards are theirs now. `offset 0` keeps the
+ * planner from joining, for which it would read all customers.
+ */
+const withMerged = (ids: string): string => `
+  with recursive person as (
+    ${ids}
+    union
+    select c.id from person p
+    cross join lateral (select id from customers where merged_into = p.id offset 0) c
+  )`;
+
 const OPENED = {
   name: 'passes_opened',
-  text: `select customer_card_id, content_hash from passes where customer_card_id = any ($1)
+  text: `${withMerged('select unnest($2::bigint[]) as id')}
+         select customer_card_id, content_hash from passes where customer_card_id = any ($1)
          union
          select p.customer_card_id, p.content_hash
          from ${PASS_HOLDERS} r join passes p on p.customer_card_id = r.id
-         where r.customer_id = any ($2)`,
+         where r.customer_id = any (array(select id from person))`,
 };
 
 /** Finds the confirmed decoy cards that show the balance of a customer card, and were opened as a pass. */
 const FOLLOWERS = {
   name: 'passes_followers',
-  text: `select d.id as follower_id, c.id as customer_card_id
-         from customer_cards c
-         join decoy_cards d on d.customer_id = c.customer_id and d.card_id = c.card_id and d.confirmed_at is not null
-         join passes p on p.customer_card_id = d.id
-         where c.id = any ($1)`,
+  text: `${withMerged('select customer_id as id from customer_cards where id = any ($1)')}
+         select o.decoy_id as follower_id, o.customer_card_id
+         from decoy_owners o join passes p on p.customer_card_id = o.decoy_id
+         where o.issued_to = any (array(select id from person)) and o.customer_card_id = any ($1) and o.confirmed`,
 };
 
 /** Tags follow the order of the log, since only the holder of the checkpoint takes them. */

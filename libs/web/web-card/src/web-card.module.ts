@@ -2,7 +2,6 @@ import { Module } from '@nestjs/common';
 import { AppleWalletModule } from '#apple-wallet/apple-wallet.module.js';
 import { GoogleWalletModule } from '#google-wallet/google-wallet.module.js';
 import { PassesModule } from '#passes/passes.module.js';
-import { CustomerCardReadsModule } from '#stamping/customer-card-reads.module.js';
 import { CardStreams } from './card-streams.service.js';
 import { MessageStopsController } from './message-stops.controller.js';
 import { PassLinks } from './pass-links.service.js';
@@ -17,13 +16,7 @@ import { WebCards } from './web-cards.service.js';
 
 /** Serves the web card, and the two links that lead to it or to a wallet. */
 @Module({
-  imports: [
-    AppleWalletModule,
-    CustomerCardReadsModule,
-    GoogleWalletModule,
-    PassesModule,
-    WebPushModule,
-  ],
+  imports: [AppleWalletModule, GoogleWalletModule, PassesModule, WebPushModule],
   controllers: [
     WebCardController,
     PassLinksController,

@@ -1,10 +1,8 @@
 import { Injectable } from '@nestjs/common';
 import { Pool } from 'pg';
 import { validate as isUuid } from 'uuid';
-import { NotFoundError } from '#kernel/errors.js';
 import { query } from '#database/connection.js';
 import type { CustomerCard } from '#stamping/customer-card.js';
-import { CustomerCardsService } from '#stamping/customer-cards.service.js';
 import { PASS_HOLDERS } from '#passes/pass-holders.js';
 
 /** The longest chain of merged cards to follow; nobody merges one person this often. */
@@ -13,19 +11,17 @@ const MAX_MERGES = 10;
 const UNUSED_UUID = '00000000-0000-0000-0000-000000000000';
 
 const FIND = `
-  select r.state, r.confirmed, exists (select from personal_keys k where k.subject_id = r.customer_id) as "hasHolder"
-  from ${PASS_HOLDERS} r`;
+  select r.state, o.customer_card_id as "ownId",
+    exists (select from personal_keys k where k.subject_id = r.customer_id) as "hasHolder"
+  from ${PASS_HOLDERS} r left join decoy_owners o on r.confirmed and o.decoy_id = r.id`;
 
-/** @property confirmed whether it is a decoy card that leads to the customer's own card */
-type CardRow = { state: CustomerCard; confirmed: boolean; hasHolder: boolean };
+/** @property ownId the customer's own card, which a confirmed decoy card leads to */
+type CardRow = { state: CustomerCard; ownId: number | null; hasHolder: boolean };
 
 /** Finds the card of a link. */
 @Injectable()
 export class WebCards {
-  constructor(
-    private readonly pool: Pool,
-    private readonly customerCards: CustomerCardsService,
-  ) {}
+  constructor(private readonly pool: Pool) {}
 
   /**
    * Finds the card of a link, or with `isMerged` the card that it was merged into or, as a confirmed decoy card, leads
@@ -40,7 +36,7 @@ export class WebCards {
     });
     if (!row?.hasHolder) return undefined;
     let card = row.state;
-    let nextId = row.confirmed ? await this.findOwnCardId(card) : card.mergedInto?.id;
+    let nextId = row.ownId ?? card.mergedInto?.id;
     for (let merges = 0; nextId !== undefined && merges < MAX_MERGES; merges++) {
       const [next] = await query<CardRow>(this.pool, {
         name: 'web_card_by_id',
@@ -52,15 +48,5 @@ export class WebCards {
       nextId = card.mergedInto?.id;
     }
     return { card, isMerged: card !== row.state };
-  }
-
-  /** Finds the card that a confirmed decoy card leads to. @returns undefined when its customer has none any more */
-  private async findOwnCardId({ accountId, code }: CustomerCard): Promise<number | undefined> {
-    try {
-      return (await this.customerCards.getPathByCode(accountId, code)).id;
-    } catch (error) {
-      if (error instanceof NotFoundError) return undefined;
-      throw error;
-    }
   }
 }

@@ -1,0 +1,262 @@
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { Pool } from 'pg';
+import type { CustomerListJson } from '#customers/customer-list.dto.js';
+import type { CreatedCustomerJson } from '#customers/customer.dto.js';
+import type { PosterJson } from '#posters/poster.dto.js';
+import type { CustomerCardDetailJson } from '#stamping/customer-card.dto.js';
+import { newPoster, SignupForm } from '../support/browser/signup.js';
+import { RecordedStatements } from '../support/database/recorded-statements.js';
+import { PassFollower } from '../support/services/pass-dispatcher.js';
+import { startService, type Client, type LocalService } from '../support/services/service.js';
+
+/** Second cards (ADR-0051) of customers who are merged: the API, the page and the pass find the same card. */
+
+const ORIGIN = 'https://cards.example';
+const ROWS = 100_000;
+let service: LocalService;
+let follower: PassFollower;
+let store: Client;
+let poster: PosterJson;
+let people = 0;
+
+beforeAll(async () => {
+  service = await startService({ PUBLIC_URL: ORIGIN });
+  follower = new PassFollower(service);
+  store = await service.newStore();
+  poster = await newPoster(store);
+});
+afterAll(async () => {
+  await follower.stop();
+  await service.stop();
+});
+
+type Person = { id: number; card: CustomerCardDetailJson | null; path: string };
+
+async function createPerson(first_name: string, isEnrolled = true): Promise<Person> {
+  const { body } = await store.post<CreatedCustomerJson>(`${store.store}/customers`, {
+    customer: { first_name, email: `person${++people}@mail.example` },
+    ...(isEnrolled && { card_id: poster.card_id }),
+  });
+  const path = `${store.store}/customers/${body.id}`;
+  return { id: body.id, card: body.customer_card ?? null, path };
+}
+
+/** A card that looks issued to somebody who has entered the address of a customer. */
+class SecondCard {
+  private constructor(
+    readonly uuid: string,
+    readonly id: number,
+    private readonly byCode: string,
+  ) {}
+
+  static async signUp({ id }: Person, first_name = 'Mallory'): Promise<SecondCard> {
+    const { body } = await store.get<CustomerListJson>(`${store.store}/customers?items=100`);
+    const email = body.customers.find((one) => one.id === id)?.email ?? '';
+    const form = await SignupForm.open(service.baseUrl, ORIGIN, poster);
+    const { location } = await form.send({ first_name, email });
+    const [, uuid = ''] = /\/passes\/([0-9a-f-]{36})/.exec(location) ?? [];
+    const text = await (await fetch(`${service.baseUrl}/passes/${uuid}`)).text();
+    const [, code = ''] = /<span class="code">(\w{8})</.exec(text) ?? [];
+    return new SecondCard(
+      uuid,
+      await follower.open(uuid),
+      `${store.store}/customer_cards/by_code/${code}`,
+    );
+  }
+
+  async confirm(): Promise<void> {
+    const { status, text } = await store.post(`${this.byCode}/confirm`);
+    if (status !== 200) throw new Error(`the card was not confirmed: ${text}`);
+  }
+
+  async stamp(stamps: number) {
+    return store.post<CustomerCardDetailJson>(`${this.byCode}/stamp`, { stamps });
+  }
+
+  /** Reads which card the API, the page and the pass show. */
+  async read() {
+    await follower.waitUntilCaughtUp();
+    const { body } = await store.get<CustomerCardDetailJson>(this.byCode);
+    const page = await fetch(`${service.baseUrl}/passes/${this.uuid}`, { redirect: 'manual' });
+    const content = (await follower.contents.load([this.id])).get(this.id);
+    return {
+      api: body.id,
+      page: page.status === 302 ? page.headers.get('location') : page.status,
+      pass: [content?.state, content?.stampsCount, content?.memberName],
+    };
+  }
+}
+
+async function merge(into: Person, from: Person): Promise<void> {
+  const { status } = await store.post(`${into.path}/merge`, { from_customer_id: from.id });
+  expect(status).toBe(200);
+}
+
+async function unmerge(into: Person, from: Person): Promise<void> {
+  const { status } = await store.post(`${into.path}/unmerge`, { from_customer_id: from.id });
+  expect(status).toBe(200);
+}
+
+const shows = ({ card }: Person, stamps: number, name: string) => ({
+  api: card?.id,
+  page: `${ORIGIN}/passes/${card?.uuid}`,
+  pass: ['valid', stamps, name],
+});
+
+describe('a confirmed second card', () => {
+  it('leads to the card that goes on, through a chain of merges, and back after each is undone', async () => {
+    const [xenia, yves, zoe] = [
+      await createPerson('Xenia'),
+      await createPerson('Yves'),
+      await createPerson('Zoe'),
+    ];
+    const second = await SecondCard.signUp(xenia);
+    await second.confirm();
+    await second.stamp(1);
+    expect(await second.read()).toEqual(shows(xenia, 1, 'Xenia'));
+    await merge(yves, xenia);
+    expect(await second.read()).toEqual(shows(yves, 1, 'Yves'));
+    expect((await second.stamp(2)).body).toMatchObject({ id: yves.card?.id, stamps_count: 3 });
+    expect(await second.read()).toEqual(shows(yves, 3, 'Yves'));
+    expect((await follower.passes.find(second.id))?.notice).toMatchObject({ stamps: 2 });
+    await merge(zoe, yves);
+    expect(await second.read()).toEqual(shows(zoe, 3, 'Zoe'));
+    await unmerge(zoe, yves);
+    expect(await second.read()).toEqual(shows(yves, 3, 'Yves'));
+    await unmerge(yves, xenia);
+    expect(await second.read()).toEqual(shows(xenia, 1, 'Xenia'));
+  });
+
+  it('leads to a card that has changed hands, and back', async () => {
+    const [xenia, yves] = [await createPerson('Xenia'), await createPerson('Yves', false)];
+    const second = await SecondCard.signUp(xenia);
+    await second.confirm();
+    await merge(yves, xenia);
+    expect(await second.read()).toEqual(shows(xenia, 0, 'Yves'));
+    expect((await second.stamp(2)).body).toMatchObject({ id: xenia.card?.id, stamps_count: 2 });
+    expect(await second.read()).toEqual(shows(xenia, 2, 'Yves'));
+    await unmerge(yves, xenia);
+    expect(await second.read()).toEqual(shows(xenia, 2, 'Xenia'));
+  });
+
+  it('leads to one card where several of its template were merged', async () => {
+    const [survivor, ...others] = [
+      await createPerson('Yves'),
+      await createPerson('Anna'),
+      await createPerson('Ben'),
+    ];
+    const seconds = [];
+    for (const person of [survivor, ...others]) {
+      const second = await SecondCard.signUp(person);
+      await second.confirm();
+      seconds.push(second);
+    }
+    for (const other of others) await merge(survivor, other);
+    for (const second of seconds) expect(await second.read()).toEqual(shows(survivor, 0, 'Yves'));
+    const { rows } = await service.database.query<{ count: number }>(
+      `select count(*)::int as count from decoy_owners where decoy_id = any ($1)`,
+      [seconds.map(({ id }) => id)],
+    );
+    expect(rows).toEqual([{ count: 3 }]);
+  });
+
+  it('follows the name of the survivor', async () => {
+    const [xenia, yves] = [await createPerson('Xenia'), await createPerson('Yves')];
+    const second = await SecondCard.signUp(xenia);
+    await second.confirm();
+    await merge(yves, xenia);
+    await follower.waitUntilCaughtUp();
+    const tag = await follower.tag(second.id);
+    await store.send('PATCH', yves.path, { customer: { first_name: 'Yvonne' } });
+    expect(await second.read()).toEqual(shows(yves, 0, 'Yvonne'));
+    expect(await follower.tag(second.id)).toBeGreaterThan(tag);
+  });
+
+  it('is gone with the survivor', async () => {
+    const [xenia, yves] = [await createPerson('Xenia'), await createPerson('Yves')];
+    const second = await SecondCard.signUp(xenia);
+    await second.confirm();
+    await merge(yves, xenia);
+    expect((await store.post(`${yves.path}/erase`)).status).toBe(204);
+    const { page, pass } = await second.read();
+    expect([page, pass]).toEqual([404, ['void', 0, null]]);
+    const { status, body } = await second.stamp(1);
+    expect([status, body]).toMatchObject([422, { code: 'customer_erased' }]);
+  });
+});
+
+describe('a second card that nobody has confirmed', () => {
+  it('shows nothing of the survivor, and takes stamps for their card', async () => {
+    const [xenia, yves] = [await createPerson('Xenia'), await createPerson('Yves')];
+    const second = await SecondCard.signUp(xenia);
+    await merge(yves, xenia);
+    expect((await second.stamp(2)).body).toMatchObject({ id: yves.card?.id, stamps_count: 2 });
+    const expected = { api: yves.card?.id, page: 200, pass: ['valid', 0, 'Mallory'] };
+    expect(await second.read()).toEqual(expected);
+    await second.confirm();
+    expect(await second.read()).toEqual(shows(yves, 2, 'Yves'));
+  });
+
+  it('is confirmed for the survivor after the merge is undone, too', async () => {
+    const [xenia, yves] = [await createPerson('Xenia'), await createPerson('Yves')];
+    const second = await SecondCard.signUp(xenia);
+    await merge(yves, xenia);
+    await unmerge(yves, xenia);
+    await second.confirm();
+    expect(await second.read()).toEqual(shows(xenia, 0, 'Xenia'));
+  });
+});
+
+describe('with 100,000 second cards', () => {
+  it('each query finds its cards by indexes', async () => {
+    const [xenia, yves] = [await createPerson('Xenia'), await createPerson('Yves')];
+    const second = await SecondCard.signUp(xenia);
+    await second.confirm();
+    await merge(yves, xenia);
+    await follower.waitUntilCaughtUp();
+    const insertCopies = (table: string, columns: string, values: string, from: string) =>
+      service.database.query(
+        `insert into ${table} (${columns}) select ${values} from generate_series(1, ${ROWS}) n, ${from}`,
+      );
+    const common = 'id, account_id, revision, hash, projection_version, state';
+    await insertCopies(
+      'customers',
+      common,
+      '1000000 + n, account_id, revision, hash, projection_version, state',
+      `customers where id = ${xenia.id}`,
+    );
+    await insertCopies(
+      'customer_cards',
+      common,
+      `1000000 + n, account_id, revision, hash, projection_version,
+       state || jsonb_build_object('customerId', 1000000 + n, 'code', n, 'uuid', gen_random_uuid())`,
+      `customer_cards where id = ${xenia.card?.id}`,
+    );
+    await insertCopies(
+      'decoy_cards',
+      'id, account_id, card_id, customer_id, uuid, sealed, state, confirmed_at',
+      `nextval('decoy_cards_id'), account_id, card_id, 1000000 + n, gen_random_uuid(), sealed,
+       state || jsonb_build_object('code', n), confirmed_at`,
+      `decoy_cards where id = ${second.id}`,
+    );
+    await insertCopies(
+      'passes',
+      'customer_card_id, account_id, card_id, tag, changed_at, balance_tag, notice_tag',
+      '1000000 + n, account_id, card_id, tag, changed_at, balance_tag, notice_tag',
+      `passes where customer_card_id = ${second.id}`,
+    );
+    await service.database.query('vacuum analyze customers, customer_cards, decoy_cards, passes');
+    // A plan that reads a whole table fails instead of taking minutes.
+    await service.database.query(`set statement_timeout = '20 s'`);
+    const statements = new RecordedStatements(service.app.get(Pool, { strict: false }));
+    await second.stamp(1);
+    expect(await second.read()).toEqual(shows(yves, 1, 'Yves'));
+    const plans = await statements.explain(service.database, /decoy_owners|with recursive person/);
+    expect(plans.length).toBeGreaterThanOrEqual(4);
+    for (const plan of plans) {
+      expect(plan).not.toMatch(
+        /Seq Scan on (customers|customer_cards|decoy_cards|passes)|Removed by Filter: \d{3,}/,
+      );
+    }
+  });
+});
