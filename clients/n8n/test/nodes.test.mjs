@@ -267,6 +267,23 @@ test('gives times without a zone the one of the workflow', () => {
   assert.equal(toApiTime('2026-07-01T12:00:00', 'Europe/Berlin'), '2026-07-01T10:00:00.000Z');
   assert.equal(toApiTime('2026-03-29T03:30:00', 'Europe/Berlin'), '2026-03-29T01:30:00.000Z');
   assert.equal(toApiTime('2026-01-01T12:00:00', 'America/New_York'), '2026-01-01T17:00:00.000Z');
+  for (const [clock, zone, time] of [
+    // Times that the clocks skip: with the offset before.
+    ['2026-03-29T02:30:00', 'Europe/Berlin', '2026-03-29T01:30:00.000Z'],
+    ['2026-03-08T02:30:00', 'America/New_York', '2026-03-08T07:30:00.000Z'],
+    ['2026-03-08T02:30:00', 'America/St_Johns', '2026-03-08T06:00:00.000Z'],
+    ['2026-09-06 00:00', 'America/Santiago', '2026-09-06T04:00:00.000Z'],
+    ['2026-10-04T02:15:00', 'Australia/Lord_Howe', '2026-10-03T15:45:00.000Z'],
+    ['2011-12-30T12:00:00', 'Pacific/Apia', '2011-12-30T22:00:00.000Z'],
+    // Times that come twice: the first.
+    ['2026-10-25T02:30:00', 'Europe/Berlin', '2026-10-25T00:30:00.000Z'],
+    ['2026-11-01T01:30:00', 'America/New_York', '2026-11-01T05:30:00.000Z'],
+    ['2026-04-05T01:45:00', 'Australia/Lord_Howe', '2026-04-04T14:45:00.000Z'],
+    ['2026-07-01T12:00:00.250', 'Asia/Kolkata', '2026-07-01T06:30:00.250Z'],
+    ['2026-13-01T12:00:00', 'Europe/Berlin', '2026-13-01T12:00:00'],
+  ]) {
+    assert.equal(toApiTime(clock, zone), time);
+  }
   assert.equal(toApiTime('2026-01-01', 'Europe/Berlin'), '2026-01-01');
   assert.equal(toApiTime('2026-01-01T12:00:00+02:00', 'UTC'), '2026-01-01T12:00:00+02:00');
   assert.deepEqual(toApiFields({ expiresAt: '2026-01-01T12:00:00', note: '' }, 'UTC'), {

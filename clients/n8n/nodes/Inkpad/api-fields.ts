@@ -3,6 +3,7 @@ import type { IDataObject } from 'n8n-workflow';
 /** The parameters that are ids of the service. Those of other systems are text, whatever they look like. */
 const OWN_IDS = new Set(['cardId', 'customerCardId', 'customerId', 'locationId', 'rewardId']);
 const WITHOUT_ZONE = /^\d{4}-\d{2}-\d{2}[T ]\d{2}:\d{2}(:\d{2}(\.\d+)?)?$/;
+const DAY_MS = 24 * 60 * 60_000;
 
 /** Renames the parameters of a collection to fields of the API, and leaves out those that are blank. */
 export function toApiFields(collection: IDataObject, timeZone: string): IDataObject {
@@ -15,14 +16,20 @@ export function toApiFields(collection: IDataObject, timeZone: string): IDataObj
   return Object.fromEntries(fields) as IDataObject;
 }
 
-/** Gives a time that has no zone the one of the workflow, and leaves any other as it is. */
+/**
+ * Gives a time that has no zone the one of the workflow, and leaves any other as it is. One that comes twice is the first;
+ * one that the clocks skip is read with the offset before (RFC 5545, section 3.3.5).
+ */
 export function toApiTime(value: unknown, timeZone: string): string {
   const text = typeof value === 'object' && value !== null ? toText(value) : String(value);
   if (!WITHOUT_ZONE.test(text)) return text;
-  const asUtc = Date.parse(`${text.replace(' ', 'T')}Z`);
-  // The offset at the moment itself, which differs from the first estimate around a change of the clocks.
-  const estimate = asUtc - getOffsetMs(asUtc, timeZone);
-  return new Date(asUtc - getOffsetMs(estimate, timeZone)).toISOString();
+  const clock = Date.parse(`${text.replace(' ', 'T')}Z`);
+  if (Number.isNaN(clock)) return text;
+  // With the offset before a change of the clocks nearby, and with that after it.
+  const before = clock - getOffsetMs(clock - DAY_MS, timeZone);
+  const after = clock - getOffsetMs(clock + DAY_MS, timeZone);
+  const matches = [before, after].filter((at) => at + getOffsetMs(at, timeZone) === clock);
+  return new Date(matches.length > 0 ? Math.min(...matches) : before).toISOString();
 }
 
 /** Expressions may give a date of n8n's, which renders itself in JSON. */

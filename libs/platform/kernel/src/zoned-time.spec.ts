@@ -1,5 +1,11 @@
 import { describe, expect, it } from '@jest/globals';
-import { EARLIEST_TIME, LATEST_TIME, findMomentOfDay, renderZonedTime } from './zoned-time.js';
+import {
+  EARLIEST_TIME,
+  LATEST_TIME,
+  findLocalTime,
+  findMomentOfDay,
+  renderZonedTime,
+} from './zoned-time.js';
 
 const ZONES = [...Intl.supportedValuesOf('timeZone'), 'UTC', 'Etc/GMT-14', 'Etc/GMT+12'];
 const yearsAt = (at: number) =>
@@ -37,6 +43,54 @@ describe('EARLIEST_TIME and LATEST_TIME', () => {
     expect([Math.min(...last), Math.max(...last)]).toEqual([9999, 9999]);
     expect(yearsAt(EARLIEST_TIME - 1)).toContain(0);
     expect(yearsAt(LATEST_TIME + 1)).toContain(10_000);
+  });
+});
+
+describe('findLocalTime', () => {
+  it.each([
+    ['2026-01-15T09:30', 'Europe/Berlin', '2026-01-15T09:30:00+01:00'],
+    ['2026-07-15T09:30', 'Asia/Kolkata', '2026-07-15T09:30:00+05:30'],
+    ['2026-07-15T23:59', 'Pacific/Kiritimati', '2026-07-15T23:59:00+14:00'],
+    ['2026-07-15T00:00', 'Pacific/Pago_Pago', '2026-07-15T00:00:00-11:00'],
+    // Times that the clocks skip, and those at the edges of the gap.
+    ['2026-03-29T01:59', 'Europe/Berlin', '2026-03-29T01:59:00+01:00'],
+    ['2026-03-29T02:00', 'Europe/Berlin', '2026-03-29T03:00:00+02:00'],
+    ['2026-03-29T02:30', 'Europe/Berlin', '2026-03-29T03:30:00+02:00'],
+    ['2026-03-29T03:00', 'Europe/Berlin', '2026-03-29T03:00:00+02:00'],
+    ['2026-09-06T00:00', 'America/Santiago', '2026-09-06T01:00:00-03:00'],
+    ['2026-09-06T00:59', 'America/Santiago', '2026-09-06T01:59:00-03:00'],
+    ['2018-11-04T00:30', 'America/Sao_Paulo', '2018-11-04T01:30:00-02:00'],
+    ['2026-03-08T02:30', 'America/St_Johns', '2026-03-08T03:30:00-02:30'],
+    ['2026-10-04T02:15', 'Australia/Lord_Howe', '2026-10-04T02:45:00+11:00'],
+    ['2026-03-08T02:30', 'America/New_York', '2026-03-08T03:30:00-04:00'],
+    ['2026-03-22T02:30', 'Africa/Casablanca', '2026-03-22T03:30:00+01:00'],
+    ['2011-12-30T12:00', 'Pacific/Apia', '2011-12-31T12:00:00+14:00'],
+    ['2011-12-29T23:59', 'Pacific/Apia', '2011-12-29T23:59:00-10:00'],
+    ['2011-12-31T00:00', 'Pacific/Apia', '2011-12-31T00:00:00+14:00'],
+    // Times that come twice: the first.
+    ['2026-10-25T02:30', 'Europe/Berlin', '2026-10-25T02:30:00+02:00'],
+    ['2026-10-25T03:00', 'Europe/Berlin', '2026-10-25T03:00:00+01:00'],
+    ['2026-04-05T01:45', 'Australia/Lord_Howe', '2026-04-05T01:45:00+11:00'],
+    ['2026-04-04T23:30', 'America/Santiago', '2026-04-04T23:30:00-03:00'],
+    ['2026-11-01T01:30', 'America/St_Johns', '2026-11-01T01:30:00-02:30'],
+    ['2026-11-01T00:30', 'America/Havana', '2026-11-01T00:30:00-04:00'],
+    ['2026-02-15T02:30', 'Africa/Casablanca', '2026-02-15T02:30:00+01:00'],
+  ])('reads %s in %s as %s', (clock, zone, expected) => {
+    const at = findLocalTime(Date.parse(`${clock}Z`), zone);
+    expect(renderZonedTime(new Date(at).toISOString(), zone)).toBe(expected);
+  });
+
+  it('reads what the clock shows in every zone, or later by what it skips', () => {
+    for (const zone of ZONES) {
+      for (let hour = 0; hour < 365 * 24; hour += 61) {
+        const clock = Date.UTC(2026, 0, 1, hour, 30);
+        const at = findLocalTime(clock, zone);
+        const local = Date.parse(
+          `${renderZonedTime(new Date(at).toISOString(), zone).slice(0, 19)}Z`,
+        );
+        expect([0, 30, 60, 120]).toContain((local - clock) / 60_000);
+      }
+    }
   });
 });
 

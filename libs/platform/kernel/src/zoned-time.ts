@@ -47,6 +47,19 @@ export function readLocalClock(timeZone: string, at: number): { day: string; hou
 }
 
 /**
+ * Finds the moment at which the clock of a time zone shows a time. One that comes twice is the first. One that the clocks
+ * skip is read with the offset before, so it is later on the clock (RFC 5545, section 3.3.5).
+ * @param clock what the clock shows, read as UTC, in ms since 1970
+ */
+export function findLocalTime(clock: number, timeZone: string): number {
+  const [before, after] = listOffsets(timeZone, clock);
+  const matches = [clock - before, clock - after].filter(
+    (at) => getClockMs(timeZone, at) === clock,
+  );
+  return matches.length > 0 ? Math.min(...matches) : clock - before;
+}
+
+/**
  * Finds the moment that a date means in a time zone: the first of its day, the last millisecond of it, or the first of
  * the day after. A day that the zone skipped begins and ends where the next one begins.
  * @param day YYYY-MM-DD, which exists in the calendar
@@ -64,7 +77,7 @@ export function findMomentOfDay(day: string, moment: MomentOfDay, timeZone: stri
  * @param midnight what the clock would show, read as UTC
  */
 function findDayBoundary(timeZone: string, midnight: number): { first: number; last: number } {
-  const offsets = [-DAY_MS, DAY_MS].map((away) => getOffsetMs(timeZone, midnight + away));
+  const offsets = listOffsets(timeZone, midnight);
   const begins = offsets
     .map((offset) => midnight - offset)
     .filter(
@@ -78,6 +91,11 @@ function findDayBoundary(timeZone: string, midnight: number): { first: number; l
     else after = middle;
   }
   return { first: after, last: after };
+}
+
+/** Lists the offsets that a time of the clock may have: that before a change of the clocks nearby, and that after it. */
+function listOffsets(timeZone: string, clock: number): [before: number, after: number] {
+  return [getOffsetMs(timeZone, clock - DAY_MS), getOffsetMs(timeZone, clock + DAY_MS)];
 }
 
 /** Returns the local time, read as UTC. */

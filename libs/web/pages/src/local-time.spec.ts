@@ -9,9 +9,18 @@ describe('a time of a form', () => {
     ['2026-10-25T12:00', 'Europe/Berlin', '2026-10-25T11:00:00.000Z'],
     ['2026-10-25T00:30:00', 'Europe/Berlin', '2026-10-24T22:30:00.000Z'],
     ['2026-01-15T23:59', 'Pacific/Kiritimati', '2026-01-15T09:59:00.000Z'],
+    ['2026-10-25T02:30', 'Europe/Berlin', '2026-10-25T00:30:00.000Z'],
   ])('%s in %s is %s', (text, timeZone, time) => {
     expect(parseLocalTime(text, timeZone)?.toISOString()).toBe(time);
     expect(renderLocalTime(new Date(time), timeZone)).toBe(text.slice(0, 16));
+  });
+
+  it.each([
+    ['2026-03-29T02:30', 'Europe/Berlin', '2026-03-29T03:30'],
+    ['2026-09-06T00:00', 'America/Santiago', '2026-09-06T01:00'],
+  ])('%s, which the clocks in %s skip, is %s', (text, timeZone, expected) => {
+    const time = parseLocalTime(text, timeZone);
+    expect(time && renderLocalTime(time, timeZone)).toBe(expected);
   });
 
   it.each([
@@ -20,6 +29,7 @@ describe('a time of a form', () => {
     '2026-02-30T10:00',
     '2026-01-15T24:00',
     '2026-01-15T10:60',
+    '2026-01-15T10:00:60',
     '2026-01-15',
   ])('is not %j', (text) => {
     expect(parseLocalTime(text, 'Europe/Berlin')).toBeUndefined();

@@ -1,10 +1,8 @@
-import { findMomentOfDay, renderZonedTime } from '#kernel/zoned-time.js';
+import { findLocalTime, renderZonedTime } from '#kernel/zoned-time.js';
 import { toDateLocale } from '#translations/translations.js';
 
-const LOCAL_TIME = /^(\d{4}-\d{2}-\d{2})T(\d{2}):(\d{2})(?::\d{2})?$/;
+const LOCAL_TIME = /^(\d{4}-\d{2}-\d{2})T(?:[01]\d|2[0-3]):[0-5]\d(?::[0-5]\d)?$/;
 const DAY = /^(?!0000)\d{4}-\d{2}-\d{2}$/;
-const MINUTE_MS = 60_000;
-const DAY_MINUTES = 24 * 60;
 
 /** Formats times for people. */
 export type TimeFormats = { day: (time: Date) => string; minute: (time: Date) => string };
@@ -36,18 +34,8 @@ export function isDay(text: string): boolean {
  * @returns undefined if it is none
  */
 export function parseLocalTime(text: string, timeZone: string): Date | undefined {
-  const [, day = '', hour, minute] = LOCAL_TIME.exec(text) ?? [];
-  if (!isDay(day) || Number(hour) > 23 || Number(minute) > 59) return undefined;
-  const minuteOfDay = Number(hour) * 60 + Number(minute);
-  const time = findMomentOfDay(day, 'start', timeZone) + minuteOfDay * MINUTE_MS;
-  // The clocks may have changed since midnight.
-  const clock = renderLocalTime(new Date(time), timeZone);
-  const difference = minuteOfDay - (Number(clock.slice(11, 13)) * 60 + Number(clock.slice(14, 16)));
-  const correction =
-    Math.abs(difference) < DAY_MINUTES / 2
-      ? difference
-      : difference - Math.sign(difference) * DAY_MINUTES;
-  return new Date(time + correction * MINUTE_MS);
+  const [, day = ''] = LOCAL_TIME.exec(text) ?? [];
+  return isDay(day) ? new Date(findLocalTime(Date.parse(`${text}Z`), timeZone)) : undefined;
 }
 
 /** Renders a time as the value of an input of the type `datetime-local`. */
