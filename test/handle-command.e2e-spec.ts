@@ -148,12 +148,15 @@ describe('handleCommand', () => {
       readModel: counters,
       id,
       context,
-      occurredAt: new Date('2020-01-01T00:00:00Z'),
-      decide: () => [{ type: 'Counted', data: { step: 1 } }],
+      decide: () => ({
+        events: [{ type: 'Counted', data: { step: 1 } }],
+        occurredAt: new Date('2020-01-01T00:00:00Z'),
+      }),
     });
     const [event] = await readEvents(id);
     expect(event?.meta).toEqual({
       ...context,
+      commandId: expect.any(String),
       occurredAt: '2020-01-01T00:00:00.000Z',
       recordedAt: expect.any(String),
     });

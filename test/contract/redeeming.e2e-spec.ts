@@ -1,4 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import type { HistoryEntryJson } from '#history/history-entry.dto.js';
+import type { BatchResultsJson } from '#stamping/batch.dto.js';
 import type { CustomerCardDetailJson, RedemptionJson } from '#stamping/customer-card.dto.js';
 import {
   expectFailure,
@@ -339,6 +341,25 @@ describe('an unlocked reward', () => {
     for (const answer of answers)
       expect([answer.status, answer.body]).toEqual([200, answers[0]?.body]);
     expect(await balance(path)).toBe(1);
+  });
+
+  it('REDEEM-30 `occurred_at` up to 5 minutes before the card was issued counts as the time when it was issued, in a batch too (STAMP-25)', async () => {
+    const { path, customerCard, reward_id } = await holding(9, [3]);
+    const { id: customer_card_id, issued_at } = customerCard;
+    const before = (ms: number) => new Date(Date.parse(issued_at) - ms).toISOString();
+    const { body } = await redeem(path, { reward_id, occurred_at: before(5 * 60_000) });
+    expect(body.redemption).toMatchObject({ redeemed_at: issued_at, occurred_at: issued_at });
+    expectRefused(await redeem(path, { reward_id, occurred_at: before(300_001) }), 'occurred_at');
+    const operation = { customer_card_id, occurred_at: before(1_000) };
+    const batch = await store.post<BatchResultsJson>(`${store.store}/batch`, {
+      operations: [
+        { ...operation, operation: 'redeem', reward_id, external_ref: 'redeem-30' },
+        { ...operation, operation: 'stamp', stamps: 1, external_ref: 'redeem-30' },
+      ],
+    });
+    expect(batch.body.results.map(({ status }) => status)).toEqual([200, 200]);
+    const { body: entries } = await store.get<HistoryEntryJson[]>(`${path}/events?limit=3`);
+    expect(entries.map(({ occurred_at }) => occurred_at)).toEqual(Array(3).fill(issued_at));
   });
 });
 

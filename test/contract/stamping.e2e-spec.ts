@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import type { CardJson } from '#cards/card.dto.js';
 import type { CustomerCardDetailJson } from '#stamping/customer-card.dto.js';
+import type { HistoryEntryJson } from '#history/history-entry.dto.js';
 import {
   expectFailure,
   expectRefused,
@@ -271,12 +272,18 @@ describe('when and where from', () => {
     expectRefused(await stamp(path, { occurred_at: fromNow(6 * MINUTE) }), 'occurred_at');
   });
 
-  it('STAMP-25 `occurred_at` before the card was issued is 422 `occurred_at`', async () => {
+  it('STAMP-25 `occurred_at` may be up to 5 minutes before the card was issued; more is 422 `occurred_at`', async () => {
     const { path, customerCard } = await enrol(store);
     const { issued_at } = customerCard;
-    expect((await stamp(path, { occurred_at: issued_at })).status).toBe(200);
-    const before = new Date(Date.parse(issued_at) - 1).toISOString();
-    expectRefused(await stamp(path, { occurred_at: before }), 'occurred_at');
+    const before = (ms: number) => new Date(Date.parse(issued_at) - ms).toISOString();
+    for (const ms of [0, 1, 1_000, 5 * MINUTE]) {
+      expect((await stamp(path, { occurred_at: before(ms) })).status).toBe(200);
+      const { body } = await store.get<HistoryEntryJson[]>(`${path}/events?limit=1`);
+      expect(body[0]?.occurred_at).toBe(issued_at);
+    }
+    for (const ms of [5 * MINUTE + 1, 24 * 60 * MINUTE]) {
+      expectRefused(await stamp(path, { occurred_at: before(ms) }), 'occurred_at');
+    }
   });
 
   it('STAMP-26 `occurred_at` that is not a time is 422 `occurred_at`', async () => {

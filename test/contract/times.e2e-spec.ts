@@ -228,10 +228,10 @@ describe('a date without a time', () => {
     const out = { card: { expires_at: '9999-12-31' } };
     expectRefused(await at.post(`${at.store}/cards`, out), ['name', 'expires_at']);
     const { path } = await enrol(at);
-    const today = new Intl.DateTimeFormat('en-CA', { timeZone: 'America/Los_Angeles' });
-    // The start of that day is before the card was issued.
+    const days = new Intl.DateTimeFormat('en-CA', { timeZone: 'America/Los_Angeles' });
+    // Before the card was issued.
     for (const query of ['', '?dry_run=true']) {
-      const occurred_at = today.format(new Date());
+      const occurred_at = days.format(new Date(Date.now() - 24 * 3_600_000));
       expectRefused(
         await at.post(`${path}/stamp${query}`, { stamps: 1, occurred_at }),
         'occurred_at',

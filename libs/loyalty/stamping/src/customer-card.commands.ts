@@ -40,6 +40,7 @@ import type {
   StampsEarned,
 } from './customer-card.events.js';
 import { CustomerCardsService } from './customer-cards.service.js';
+import { getOccurredAt } from './occurred-at.js';
 import { ReceiptsService, type ActionResult } from './receipts.service.js';
 import { TemplatesService } from './templates.service.js';
 
@@ -230,7 +231,6 @@ export class StampCustomerCardHandler implements ICommandHandler<StampCustomerCa
           readModel: customerCardReadModel,
           id: path.id,
           context: { ...context, channel: toChannel(action.source) },
-          occurredAt: action.occurredAt,
           load: (loaded) => loadCardTemplate(this.templates, loaded, path, action),
           decide: (card, { template }, at) => ({
             events: stamp(
@@ -240,6 +240,7 @@ export class StampCustomerCardHandler implements ICommandHandler<StampCustomerCa
               at,
             ),
             claims,
+            occurredAt: getOccurredAt(card, action.occurredAt),
           }),
           respond: ({ state, inputs, events, now }) =>
             renderChangedCard(
@@ -311,7 +312,6 @@ export class RedeemRewardHandler implements ICommandHandler<RedeemReward> {
           readModel: customerCardReadModel,
           id: path.id,
           context: { ...context, channel: toChannel(source) },
-          occurredAt: action.occurredAt,
           load: (loaded) => loadCardTemplate(this.templates, loaded, path, action),
           decide: (card, { template }, at) => ({
             events: redeem(
@@ -321,6 +321,7 @@ export class RedeemRewardHandler implements ICommandHandler<RedeemReward> {
               at,
             ),
             claims,
+            occurredAt: getOccurredAt(card, action.occurredAt),
           }),
           respond: ({ state, events }) => {
             const event = events.find((recorded) => recorded.type === 'RewardRedeemed');

@@ -14,6 +14,7 @@ import {
   type Template,
 } from './customer-card.js';
 import type { CustomerCardEvent, StampSource } from './customer-card.events.js';
+import { getOccurredAt } from './occurred-at.js';
 import { findAvailableRewards, calculateProgress, type Milestone } from './unlocked-rewards.js';
 
 const NOW = new Date('2026-03-01T12:00:00.000Z');
@@ -248,13 +249,34 @@ describe('stamp', () => {
         .thenRejected({ fields: ['occurred_at'] });
     });
 
-    it('must not be before the card was issued', () => {
+    it('may be up to five minutes before the card was issued, as clocks differ', () => {
+      for (const time of [AT, '2026-03-01T09:55:00Z']) {
+        scenario(customerCard, cardIssued)
+          .when(stamping(1, at(time)))
+          .then(stampsEarned(1));
+      }
       scenario(customerCard, cardIssued)
-        .when(stamping(1, at(AT)))
-        .then(stampsEarned(1));
-      scenario(customerCard, cardIssued)
-        .when(stamping(1, at('2026-03-01T09:59:59Z')))
+        .when(stamping(1, at('2026-03-01T09:54:59Z')))
         .thenRejected({ fields: ['occurred_at'] });
+    });
+
+    it('counts as the time when the card was issued if it is before', () => {
+      const issuedAt = new Date(AT);
+      const early = new Date('2026-03-01T09:59:00Z');
+      const late = new Date('2026-03-01T10:00:01Z');
+      const times = [early, issuedAt, late, undefined].map((time) =>
+        getOccurredAt({ issuedAt: AT }, time),
+      );
+      expect(times).toEqual([issuedAt, issuedAt, late, undefined]);
+      expect(getOccurredAt(undefined, early)).toBe(early);
+    });
+
+    it('before the card was issued counts for the limits on the day of issuing', () => {
+      const midnight = '2026-03-01T00:01:00.000Z';
+      const limited = { ...template, maxStampsPerDay: 1 };
+      scenario(customerCard, { ...cardIssued, at: midnight }, { ...stampsEarned(1), at: midnight })
+        .when(stamping(1, at('2026-02-28T23:59:00Z'), limited))
+        .thenRejected({ fields: ['base'], code: 'stamp_limit_reached' });
     });
   });
 
@@ -462,7 +484,10 @@ describe('redeem', () => {
       .thenRejected({ code: 'card_expired' });
   });
 
-  it('refuses an occurred_at before the card was issued', () => {
+  it('refuses an occurred_at more than five minutes before the card was issued', () => {
+    scenario(customerCard, cardIssued, stampsEarned(coffee.stampsRequired))
+      .when(redeeming(coffee.id, template, { occurredAt: new Date('2026-03-01T09:55:00Z') }))
+      .then(rewardRedeemed(coffee));
     scenario(customerCard, cardIssued, stampsEarned(50))
       .when(redeeming(coffee.id, template, { occurredAt: new Date('2020-01-01T00:00:00Z') }))
       .thenRejected({ fields: ['occurred_at'] });

@@ -32,6 +32,7 @@ import type {
   StampSource,
   UnlockedReward,
 } from './customer-card.events.js';
+import { assertOccurredAt, getOccurredAt } from './occurred-at.js';
 import {
   assertWithinLimits,
   isStamping,
@@ -79,8 +80,6 @@ export type Template = StampLimits & {
 
 /** The attributes of a template that the JSON of a customer card shows. */
 export type ShownTemplate = Pick<Template, 'name' | 'stampsRequired' | 'expiresAt' | 'rewards'>;
-
-const MAX_AHEAD_MS = 5 * 60_000;
 
 /** The details of stamps that no client gave. */
 export const NO_DETAILS = {
@@ -282,7 +281,8 @@ export function stamp(
   const data = { ...details, templateVersion: template.version };
   assertOccurredAt(card, occurredAt, now);
   assertNotExpired(template, now);
-  assertWithinLimits(card.stampings, template, command.stamps, occurredAt ?? now);
+  const at = getOccurredAt(card, occurredAt) ?? now;
+  assertWithinLimits(card.stampings, template, command.stamps, at);
   const { customerId } = card;
   return [
     { type: 'StampsEarned', data: { ...data, customerId, reverses: null } },
@@ -376,15 +376,5 @@ function assertNotExpired(template: Template, now: Date): void {
       'card_expired',
       "Move the card's expires_at if it should go on.",
     );
-  }
-}
-
-function assertOccurredAt(card: CustomerCard, occurredAt: Date | undefined, now: Date): void {
-  if (occurredAt === undefined) return;
-  if (occurredAt.getTime() > now.getTime() + MAX_AHEAD_MS) {
-    throw new RejectedError({ occurred_at: ['must not be in the future'] });
-  }
-  if (occurredAt.getTime() < Date.parse(card.issuedAt)) {
-    throw new RejectedError({ occurred_at: ['must not be before the card was issued'] });
   }
 }

@@ -94,9 +94,9 @@ export class CommandDecider {
     const now = getDecisionTime([state]);
     const result = command.decide(state, inputs, now);
     const decision = Array.isArray(result) ? { events: result } : result;
-    const { events: decidedEvents, newStreams = [], ...extras } = decision;
+    const { events: decidedEvents, occurredAt, newStreams = [], ...extras } = decision;
 
-    const meta = createMeta(command.context, now, command.occurredAt);
+    const meta = createMeta(command.context, now, occurredAt);
     const projected = project(command.readModel, state, decidedEvents, meta);
     if (!projected.state) throw new NotFoundError('Record');
     if (isFresh || this.eventStore.readModelsMayLag) await this.assertNoneExists(newStreams);

@@ -22,6 +22,8 @@ export function startStream<S extends { accountId: number }, E extends DomainEve
 export type Decision<E> = {
   /** Empty when nothing has to change; then nothing is written. */
   events: E[];
+  /** When they happened, if not now. */
+  occurredAt?: Date | undefined;
   claims?: Claim[];
   releases?: Claim[];
   newStreams?: NewStream[];
@@ -36,8 +38,6 @@ export type CommandPlan<S extends { accountId: number }, E extends DomainEvent, 
   /** Whether the command creates the stream. It fails when the stream exists; `withNewId` then tries another id. */
   isNew?: boolean;
   context: CommandContext;
-  /** When the events happened, if not now. */
-  occurredAt?: Date | undefined;
   /** Whether the command is decided even when the person was erased. Any other command is refused then. */
   evenErased?: boolean;
   /** Loads what the decision needs from outside, before it and again before every retry. */
