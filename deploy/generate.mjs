@@ -8,6 +8,7 @@ import path from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { dump, loadAll } from 'js-yaml';
 import { SECRET_SETTINGS } from '../dist/libs/configuration/src/secret-files.js';
+import { kinds } from '../dist/libs/configuration/src/setting-decorators.js';
 import { SETTINGS } from '../dist/libs/configuration/src/settings.js';
 import { RUNTIME_VARIABLES } from '../dist/scripts/env-example.js';
 
@@ -25,11 +26,21 @@ const EXCLUDED = {
   WEB_PUSH_ALLOW_INSECURE_ENDPOINTS: 'development only',
   WEBHOOK_TIME_SCALE: 'tests only',
 };
+/** Whole numbers among the variables of Node.js and OpenTelemetry. */
+const RUNTIME_NUMBERS = /^OTEL_(BSP_|EXPORTER_OTLP_TIMEOUT$)/;
+const CHART_SETTINGS = [...SETTINGS, ...Object.keys(RUNTIME_VARIABLES)]
+  .filter((name) => !(name in EXCLUDED) && !SECRET_SETTINGS.includes(name))
+  .sort();
 const HEADER = '# Generated from deploy/helm/inkpad by deploy/generate.mjs. Do not edit.\n';
 
 const files = {
   [`${CHART}/files/alerts.yml`]: read('deploy/alerts.yml'),
   [`${CHART}/files/dashboard.json`]: read('deploy/grafana/dashboard.json'),
+  [`${CHART}/files/numbers.json`]: `${JSON.stringify(
+    CHART_SETTINGS.filter((name) => findKind(name) !== undefined),
+    null,
+    2,
+  )}\n`,
   [`${CHART}/values.schema.json`]: `${JSON.stringify(createSchema(), null, 2)}\n`,
 };
 const isCheck = process.argv.includes('--check');
@@ -40,11 +51,30 @@ writeFiles({
   'deploy/kustomize/service/service.yaml': toYaml(service),
 });
 
+/** @returns undefined for a text */
+function findKind(name) {
+  return kinds.get(name) ?? (RUNTIME_NUMBERS.test(name) ? 'number' : undefined);
+}
+
+/**
+ * Helm reads the numbers of a values file as floats, so that a number that is no number to Inkpad would be changed. Those
+ * of --set are exact, and the schema cannot tell the two apart: inkpad.text in _environment.tpl does.
+ */
 function createSchema() {
-  const names = [...SETTINGS, ...Object.keys(RUNTIME_VARIABLES)].filter(
-    (name) => !(name in EXCLUDED) && !SECRET_SETTINGS.includes(name),
-  );
-  const value = { type: ['string', 'number', 'boolean', 'null'] };
+  const max = Number.MAX_SAFE_INTEGER;
+  const integer = { type: 'integer', minimum: 0, maximum: max };
+  const text = { type: ['string', 'null'] };
+  const texts = { type: ['object', 'null'], additionalProperties: { type: 'string' } };
+  const extraEnv = {
+    type: ['array', 'null'],
+    items: { type: 'object', required: ['name'], properties: { name: text, value: text } },
+  };
+  const replicas = { replicas: integer, extraEnv };
+  const bySetting = (name) => {
+    const kind = findKind(name);
+    const types = ['string', 'integer', ...(kind === 'flag' ? ['boolean'] : []), 'null'];
+    return kind === undefined ? { type: types } : { type: types, minimum: -max, maximum: max };
+  };
   return {
     $schema: 'http://json-schema.org/draft-07/schema#',
     type: 'object',
@@ -52,8 +82,22 @@ function createSchema() {
       settings: {
         type: 'object',
         additionalProperties: false,
-        properties: Object.fromEntries(names.sort().map((name) => [name, value])),
+        properties: Object.fromEntries(CHART_SETTINGS.map((name) => [name, bySetting(name)])),
       },
+      image: { type: 'object', properties: { repository: text, tag: text, digest: text } },
+      podAnnotations: texts,
+      podLabels: texts,
+      nodeSelector: texts,
+      api: {
+        type: 'object',
+        properties: {
+          ...replicas,
+          drainSeconds: integer,
+          service: { type: 'object', properties: { port: integer, annotations: texts } },
+        },
+      },
+      dispatcher: { type: 'object', properties: replicas },
+      ingress: { type: 'object', properties: { annotations: texts } },
     },
   };
 }

@@ -235,6 +235,78 @@ describe('the processes in Kubernetes', () => {
     expect(env.map(({ name }) => name)).not.toContain('LOG_LEVEL');
   });
 
+  describe('with numbers in a values file', () => {
+    const renderValues = (values: string) => {
+      const file = join(folder, 'numbers.yaml');
+      writeFileSync(file, values);
+      const options = [KUBE_VERSION, PUBLIC_URL, `--values=${file}`];
+      const { status, stdout, stderr } = helm('template', 'shop', CHART, ...options);
+      if (status !== 0) return stderr;
+      const manifests = (loadAll(stdout) as (Manifest | null)[]).filter((one) => one !== null);
+      return getContainer(getPod(manifests, 'api')).env;
+    };
+
+    it.each([
+      ['GOOGLE_WALLET_ISSUER_ID', '3388000000022305927'],
+      ['GOOGLE_WALLET_ISSUER_ID', '3388'],
+      ['GOOGLE_WALLET_ID_SUFFIX', '0755'],
+      ['SMS_ACCOUNT', '1E5'],
+      ['SMS_FROM', '+4915112345678'],
+      ['SMS_FROM', '0x10'],
+      ['SMS_FROM', 'true'],
+      ['APPLE_TEAM_ID', '1234567890'],
+      ['MAIL_FROM', 'off'],
+      ['OTEL_TRACES_SAMPLER_ARG', '0.25'],
+      ['OTEL_TRACES_SAMPLER_ARG', '1'],
+      ['MAX_OPEN_CARDS', '0.5'],
+      ['MAX_OPEN_CARDS', '9007199254740992'],
+      ['MAX_OPEN_CARDS', '1e300'],
+      ['MAX_OPEN_CARDS', 'true'],
+      ['TRUST_PROXY_HOPS', '1.5'],
+    ])('refuse %s: %s, and keep it in quotation marks', (name, value) => {
+      const error = renderValues(`settings: { ${name}: ${value} }`);
+      expect(error).toEqual(expect.stringMatching(`settings.${name}`));
+      const env = renderValues(`settings: { ${name}: '${value}' }`);
+      expect(env).toContainEqual({ name, value });
+    });
+
+    it.each([
+      ['MAX_OPEN_CARDS', '1000000', '1000000'],
+      ['MAX_OPEN_CARDS', '1e6', '1000000'],
+      ['MAX_OPEN_CARDS', '9007199254740991', '9007199254740991'],
+      ['TRUST_PROXY_HOPS', '0', '0'],
+      ['OTEL_BSP_MAX_QUEUE_SIZE', '2048', '2048'],
+    ])('keep %s: %s', (name, value, text) => {
+      expect(renderValues(`settings: { ${name}: ${value} }`)).toContainEqual({ name, value: text });
+    });
+
+    it('keep what --set says, which is exact', () => {
+      const pods = render(PUBLIC_URL, '--set=settings.GOOGLE_WALLET_ISSUER_ID=3388000000022305927');
+      expect(getContainer(getPod(pods, 'api')).env).toContainEqual({
+        name: 'GOOGLE_WALLET_ISSUER_ID',
+        value: '3388000000022305927',
+      });
+    });
+
+    it.each([
+      'image: { tag: 1.10 }',
+      'image: { digest: 1e5 }',
+      'podLabels: { version: 1.10 }',
+      'podAnnotations: { example/number: 0755 }',
+      'nodeSelector: { rack: 010 }',
+      'api: { extraEnv: [{ name: NODE_ENV_ID, value: 3388000000022305927 }] }',
+      'api: { extraEnv: [{ name: RATIO, value: 0.25 }] }',
+      'api: { replicas: 2.5 }',
+      'api: { drainSeconds: 1.5 }',
+      'api: { service: { port: 80.5 } }',
+      'dispatcher: { extraEnv: [{ name: DEBUG, value: yes }] }',
+      'dispatcher: { replicas: 1e300 }',
+      'ingress: { annotations: { example/size: 8 } }',
+    ])('refuse %s', (values) => {
+      expect(renderValues(values)).toEqual(expect.stringContaining("values don't meet"));
+    });
+  });
+
   it('listen on the ports that their probes, services and policies name', () => {
     const { port, healthPort } = readConfig(
       buildEnvironment(getPod(standard, 'dispatcher'), SECRETS),

@@ -50,6 +50,16 @@ export function Describe(text: string): PropertyDecorator {
   return (_, name) => void descriptions.set(String(name), text.trim().replaceAll(/\s+/g, ' '));
 }
 
+/** The settings that are no texts: what follows from a number or a flag means the same in any spelling. */
+export const kinds = new Map<string, 'number' | 'flag'>();
+
+function withKind(kind: 'number' | 'flag', setting: PropertyDecorator): PropertyDecorator {
+  return (target, name) => {
+    kinds.set(String(name), kind);
+    setting(target, name);
+  };
+}
+
 /**
  * @param parse returns undefined for a text that cannot be used
  * @param message for such a text
@@ -67,10 +77,11 @@ export function Text(): PropertyDecorator {
 
 export function WholeNumber(min: number, max = Number.MAX_SAFE_INTEGER): PropertyDecorator {
   const range = max === Number.MAX_SAFE_INTEGER ? `from ${min} on` : `from ${min} to ${max}`;
-  return Setting((text) => {
+  const parse = (text: string) => {
     const number = Number(text);
     return Number.isSafeInteger(number) && number >= min && number <= max ? number : undefined;
-  }, `must be a whole number ${range}`);
+  };
+  return withKind('number', Setting(parse, `must be a whole number ${range}`));
 }
 
 export function Matching(pattern: RegExp, message: string): PropertyDecorator {
@@ -210,7 +221,7 @@ function parseCertificate(text: string): string | undefined {
 }
 
 export function Flag(): PropertyDecorator {
-  return Setting(parseFlag, 'must be true or false');
+  return withKind('flag', Setting(parseFlag, 'must be true or false'));
 }
 
 function parseFlag(text: string): boolean | undefined {

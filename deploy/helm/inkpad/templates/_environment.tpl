@@ -52,7 +52,7 @@ event-store-access:
 {{- $isDispatchers := has $name (list "APNS_KEY_ID" "CHECKPOINT_MAIL_TO") -}}
 {{- if and (not (kindIs "invalid" $value)) (or (eq $component "dispatcher") (not $isDispatchers)) }}
 - name: {{ $name }}
-  value: {{ include "inkpad.text" $value | quote }}
+  value: {{ include "inkpad.text" (dict "root" $root "name" $name "value" $value) | quote }}
 {{- end -}}
 {{- end -}}
 {{- if and (eq $component "dispatcher") $root.Values.dispatcher.checkpointsClaim }}
@@ -68,13 +68,25 @@ event-store-access:
 {{- $value := get $root.Values.settings $name -}}
 {{- if $value }}
 - name: {{ $name }}
-  value: {{ $value | quote }}
+  value: {{ include "inkpad.text" (dict "root" $root "name" $name "value" $value) | quote }}
 {{- end -}}
 {{- end -}}
 {{- end -}}
 {{- end -}}
 
-{{/* Helm reads whole numbers as floats, which would be printed as 1e+06. */}}
+{{/*
+The text of a setting. Takes a dict of root, name and value. Helm reads the numbers of a values file as floats: 00123 as 83,
+1E5 as 100000, and what has more than 15 digits as another number. So only settings that are numbers may be written as one.
+*/}}
 {{- define "inkpad.text" -}}
-{{- if kindIs "float64" . -}}{{- . | int64 -}}{{- else -}}{{- . -}}{{- end -}}
+{{- $numbers := .root.Files.Get "files/numbers.json" | fromJsonArray -}}
+{{- if not (kindIs "float64" .value) -}}
+{{- .value -}}
+{{- else if not (has .name $numbers) -}}
+{{- fail (printf "settings.%s must be in quotation marks: Helm reads it as a number, which may change it" .name) -}}
+{{- else if or (ne (floor .value) .value) (ge (float64 .value) 9007199254740992.0) (le (float64 .value) -9007199254740992.0) -}}
+{{- fail (printf "settings.%s must be a whole number below 2^53, or in quotation marks" .name) -}}
+{{- else -}}
+{{- .value | int64 -}}
+{{- end -}}
 {{- end -}}
