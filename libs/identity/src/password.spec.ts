@@ -1,7 +1,8 @@
 import { describe, expect, it } from '@jest/globals';
 import { readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
-import { findPasswordError } from './password.js';
+import { findPasswordError, MIN_PASSWORD_LENGTH } from './password.js';
+import { COMMON_PASSWORDS } from './passwords.service.js';
 
 const USER = {
   email: 'grace.hopper@shop.example',
@@ -9,16 +10,19 @@ const USER = {
   stores: ['Café Aurora', 'Bo'],
 };
 const COMMON = new Set(
-  JSON.parse(
-    readFileSync(
-      createRequire(import.meta.url).resolve('@zxcvbn-ts/language-common/src/passwords.json'),
-      'utf8',
-    ),
-  ) as string[],
+  COMMON_PASSWORDS.flatMap((path) => {
+    const text = readFileSync(createRequire(import.meta.url).resolve(path), 'utf8');
+    return JSON.parse(text) as string[];
+  }),
 );
 const findError = (password: string, user = USER) => findPasswordError(password, user, COMMON);
 
 describe('a new password', () => {
+  it('is compared with more than 3,000 common ones that are long enough (OWASP ASVS 5.0, 6.2.4)', () => {
+    const words = [...COMMON].filter((word) => [...word].length >= MIN_PASSWORD_LENGTH);
+    expect(words.length).toBeGreaterThan(3_000);
+  });
+
   it.each([
     'ten chars!',
     'correct horse',
@@ -54,6 +58,23 @@ describe('a new password', () => {
     ['iloveyou123', 'many people'],
     ['1q2w3e4r5t', 'many people'],
     ['admin12345', 'many people'],
+    ['heartbreaker', 'many people'],
+    ['Heartbreaker!7', 'many people'],
+    ['qwertzuiop', 'too easy'],
+    ['QWERTZ12345', 'too easy'],
+    ['asdfghjklö', 'follow one another'],
+    ['yxcvbnm123', 'too easy'],
+    ['Azertyuiop2026', 'too easy'],
+    ['1qay2wsx3edc', 'too easy'],
+    ['contraseña1', 'your name'],
+    ['Passwort2026', 'too easy'],
+    ['motdepasse!', 'too easy'],
+    ['stempelkarte', 'your name'],
+    ['Stempelkarte2026', 'your name'],
+    ['bonuskarte1', 'your name'],
+    ['loyaltycard', 'your name'],
+    ['cartedefidélité', 'your name'],
+    ['tarjeta-fidelidad', 'your name'],
     ['princess2026', 'many people'],
     ['Grace.Hopper@shop.example', 'your name'],
     ['grace hopper', 'your name'],

@@ -1,4 +1,5 @@
 import { hasHiddenCharacter, normalizePassword } from '#kernel/text.js';
+import { isKeyboardWalk } from './keyboard-walk.js';
 
 export const MIN_PASSWORD_LENGTH = 10;
 const MAX_PASSWORD_LENGTH = 1000;
@@ -6,7 +7,14 @@ const MAX_PASSWORD_LENGTH = 1000;
 const MIN_WORD_LENGTH = 4;
 /** Limits the letters besides words that anybody would try. */
 const MAX_OTHER_LETTERS = 3;
-const SERVICE = 'inkpad';
+/** Words of the service, and of what it is for, in the languages of its pages. */
+const SERVICE_WORDS = [
+  'inkpad',
+  ...['stamp', 'card', 'loyalty', 'customer', 'reward', 'password'],
+  ...['stempel', 'karte', 'treue', 'kunde', 'kunden', 'bonus', 'prämie', 'passwort', 'kennwort'],
+  ...['tampon', 'carte', 'fidélité', 'fidelite', 'client', 'motdepasse', 'passe'],
+  ...['sello', 'tarjeta', 'fidelidad', 'cliente', 'premio', 'contraseña', 'contrasena', 'clave'],
+];
 const LETTERS = new Map(
   [...'0o1i3e4a5s7t8b@a$s!i'].flatMap((one, i, all) =>
     i % 2 === 0 ? [[one, all[i + 1] ?? ''] as const] : [],
@@ -51,6 +59,9 @@ export function findPasswordError(
   if (listSpellings(plain).some((spelling) => common.has(spelling))) {
     return 'is too easy to guess, since many people use it or one like it: use several words that do not belong together';
   }
+  if (isKeyboardWalk(plain)) {
+    return 'is too easy to guess: use characters that do not repeat or follow one another';
+  }
   const words = listContextWords(owner);
   if (listSpellings(plain).some((spelling) => isMadeOf(spelling, words, common))) {
     return 'is too easy to guess: use more than your name, your address, the name of your store or of this service';
@@ -75,7 +86,7 @@ function replaceLookalikes(text: string): string {
 
 /** Lists the words of name, address and stores: the parts, the whole, and the parts joined. */
 function listContextWords({ email, name, stores }: PasswordOwner): string[] {
-  const texts = [SERVICE, email, ...email.split('@'), name, ...stores].map((text) =>
+  const texts = [...SERVICE_WORDS, email, ...email.split('@'), name, ...stores].map((text) =>
     text.normalize('NFKC').toLowerCase(),
   );
   const words = texts.flatMap((text) => {
