@@ -95,6 +95,39 @@ describe('CORS_ORIGINS', () => {
   });
 });
 
+describe('requests in clear', () => {
+  it('of programs get 403 and not a redirect, behind a proxy that says so, while pages are served', async () => {
+    const behindProxy = await startService({ TRUST_PROXY_HOPS: '1' });
+    const send = (path: string, headers: Record<string, string> = {}) =>
+      fetch(behindProxy.baseUrl + path, { redirect: 'manual', headers });
+    const http = { 'x-forwarded-proto': 'http' };
+    const token = { authorization: 'Bearer x' };
+    try {
+      for (const path of ['/api/v1/status', '/api/v1/accounts', '/api/admin/v1/users']) {
+        const response = await send(path, http);
+        expect([path, response.status, await response.json()]).toEqual([
+          path,
+          403,
+          expect.objectContaining({
+            code: 'forbidden',
+            resolution: expect.stringContaining('revoke it and create another'),
+          }),
+        ]);
+      }
+      for (const path of ['/mcp', '/wallet/apple/v1/passes/a/b']) {
+        expect([path, (await send(path, { ...http, ...token })).status]).toEqual([path, 403]);
+      }
+      for (const headers of [{}, { 'x-forwarded-proto': 'https' }]) {
+        expect((await send('/api/v1/status', headers)).status).toBe(200);
+        expect((await send('/api/v1/accounts', { ...headers, ...token })).status).toBe(401);
+      }
+      expect((await send('/docs', http)).status).toBe(200);
+    } finally {
+      await behindProxy.stop();
+    }
+  });
+});
+
 describe('security headers', () => {
   it.each([
     '/api/v1/status',
@@ -110,6 +143,20 @@ describe('security headers', () => {
     expect(headers.get('content-security-policy')).toMatch(/frame-ancestors 'none'/);
     expect(headers.get('content-security-policy')).toMatch(/default-src 'none'/);
     expect(headers.get('strict-transport-security')).toMatch(/max-age=31536000/);
+  });
+
+  it('name subdomains in Strict-Transport-Security only with HSTS_INCLUDE_SUBDOMAINS', async () => {
+    const { headers } = await anonymous.get('/docs');
+    expect(headers.get('strict-transport-security')).toBe('max-age=31536000');
+    const strict = await startService({ HSTS_INCLUDE_SUBDOMAINS: 'true' });
+    try {
+      const response = await fetch(`${strict.baseUrl}/docs`);
+      expect(response.headers.get('strict-transport-security')).toBe(
+        'max-age=31536000; includeSubDomains',
+      );
+    } finally {
+      await strict.stop();
+    }
   });
 
   it('allow the docs page to run its own scripts', async () => {

@@ -106,6 +106,7 @@ export class Config extends ReadSettings {
     perAddress: this.env.MAX_OPEN_CARDS_PER_ADDRESS,
   };
   override readonly trustProxyHops = this.env.TRUST_PROXY_HOPS;
+  override readonly hstsIncludesSubdomains = this.env.HSTS_INCLUDE_SUBDOMAINS;
   /** Networks that webhooks may reach besides the public internet. */
   readonly webhookAllowedCidrs = this.env.WEBHOOK_ALLOWED_CIDRS;
   /** Null: what goes outside connects directly. */

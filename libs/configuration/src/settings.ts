@@ -223,6 +223,12 @@ export class Settings {
   @Setting(parseOrigins, 'must be * or origins such as https://shop.example, separated by commas')
   CORS_ORIGINS: string[] = [];
   @Describe(`
+    Whether browsers use https for all subdomains of PUBLIC_URL's host too, for a year
+    (Strict-Transport-Security): true if each of them has a certificate.
+  `)
+  @Flag()
+  HSTS_INCLUDE_SUBDOMAINS = false;
+  @Describe(`
     ISO dates (or times with an offset) from which v1 is deprecated and retired. The first may
     be in the future and is announced on every response right away; the second must be at least
     twelve months later, and twelve months after the first start with these dates

@@ -9,12 +9,11 @@ const MIN_WORD_LENGTH = 4;
 const MAX_OTHER_LETTERS = 3;
 /** Words of the service, and of what it is for, in the languages of its pages. */
 const SERVICE_WORDS = [
-  'inkpad',
-  ...['stamp', 'card', 'loyalty', 'customer', 'reward', 'password'],
-  ...['stempel', 'karte', 'treue', 'kunde', 'kunden', 'bonus', 'prämie', 'passwort', 'kennwort'],
-  ...['tampon', 'carte', 'fidélité', 'fidelite', 'client', 'motdepasse', 'passe'],
-  ...['sello', 'tarjeta', 'fidelidad', 'cliente', 'premio', 'contraseña', 'contrasena', 'clave'],
-];
+  'inkpad stamp card loyalty customer reward password',
+  'stempel karte treue kunde kunden bonus prämie passwort kennwort',
+  'tampon carte fidélité fidelite client motdepasse passe',
+  'sello tarjeta fidelidad cliente premio contraseña contrasena clave',
+].flatMap((words) => words.split(' '));
 const LETTERS = new Map(
   [...'0o1i3e4a5s7t8b@a$s!i'].flatMap((one, i, all) =>
     i % 2 === 0 ? [[one, all[i + 1] ?? ''] as const] : [],

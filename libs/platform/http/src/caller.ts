@@ -28,7 +28,7 @@ export type AuthenticatedRequest = FastifyRequest &
     sessionIds?: Record<string, number>;
     accountId?: number;
     /** Reason for refusing an authenticated caller, for the access log. */
-    refusal?: 'role' | 'read_only' | 'admin_address' | 'cross_site' | 'csrf_token';
+    refusal?: 'role' | 'read_only' | 'admin_address' | 'cross_site' | 'csrf_token' | 'unencrypted';
     keyed?: KeyedRequest;
     /** HMAC of the Idempotency-Key, for the access log, also when the stored response is replayed. */
     idempotencyKey?: Buffer;

@@ -34,7 +34,10 @@ export async function installHeaders(
 }
 
 /** Returns helmet's headers, computed once: it would build the same ones for each request. */
-function createSecurityHeaders({ publicUrl }: PlatformConfig): OutgoingHttpHeaders {
+function createSecurityHeaders({
+  publicUrl,
+  hstsIncludesSubdomains: includeSubDomains,
+}: PlatformConfig): OutgoingHttpHeaders {
   const setHeaders = helmet({
     contentSecurityPolicy: {
       useDefaults: false,
@@ -46,7 +49,7 @@ function createSecurityHeaders({ publicUrl }: PlatformConfig): OutgoingHttpHeade
       },
     },
     xFrameOptions: { action: 'deny' },
-    hsts: publicUrl.startsWith('https:') && { maxAge: YEAR_SECONDS, includeSubDomains: false },
+    hsts: publicUrl.startsWith('https:') && { maxAge: YEAR_SECONDS, includeSubDomains },
   });
   const request = new IncomingMessage(new Socket());
   const response = new ServerResponse(request);

@@ -20,6 +20,7 @@ import type { HttpMetrics } from './http-metrics.js';
 import { API, findPathId, isAdminRoute, isApiRoute, getRoute } from './path.js';
 import { renderLimitHeaders, RateLimits, type Usage } from './rate-limit.js';
 import { getThrottle } from './throttle.js';
+import { isUnencrypted, UnencryptedError } from './unencrypted.js';
 import type { Counts } from './throttler-storage.js';
 import {
   isRetired,
@@ -52,6 +53,10 @@ export class RequestGuard {
     server.addHook('onRequest', (request, reply, done) => {
       // Of several the first would count here, and perhaps another one in a proxy: none of them does.
       if (countFields(request.raw, 'authorization') > 1) delete request.headers.authorization;
+      if (isForPrograms(request) && isUnencrypted(request.headers, this.config)) {
+        (request as AuthenticatedRequest).refusal = 'unencrypted';
+        return done(new UnencryptedError(this.config.publicUrl));
+      }
       // The admin API has a guard of its own.
       if (isAdminRoute(getRoute(request))) return done();
       const admission = isApi(request)
@@ -177,6 +182,13 @@ export class RequestGuard {
 
 function isApi(request: FastifyRequest): boolean {
   return isApiRoute(getRoute(request));
+}
+
+/** Tells whether a request is one that programs send, and not people in front of a browser. */
+function isForPrograms(request: FastifyRequest): boolean {
+  return (
+    isApi(request) || isAdminRoute(getRoute(request)) || request.headers.authorization !== undefined
+  );
 }
 
 function getRouteLimit(request: FastifyRequest) {

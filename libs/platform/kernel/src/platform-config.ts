@@ -41,6 +41,8 @@ export abstract class PlatformConfig {
   /** Per token of the admin API, and per IP address without one. */
   abstract readonly adminRateLimitPerMinute: number;
   abstract readonly trustProxyHops: number;
+  /** Whether browsers use https for the subdomains of the public URL's host as well. */
+  abstract readonly hstsIncludesSubdomains: boolean;
   /** Null: each process counts for itself. */
   abstract readonly redisUrl: string | null;
   /** Origins whose scripts may read responses; `*`: all. */
