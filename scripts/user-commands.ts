@@ -85,7 +85,7 @@ function addCreate(program: Command, by: AuditedWriter): void {
       async (bus, typedPassword) => {
         const password = typedPassword ?? generatePassword();
         const { userId } = await bus.execute(
-          new CreateUser(by, options.email, options.name, password, true),
+          new CreateUser(by, options.email, options.name, password, typedPassword === undefined),
         );
         return {
           user_id: userId,
@@ -112,7 +112,8 @@ function addChanges(program: Command, by: AuditedWriter): void {
       () => readPassword(options),
       async (bus, typedPassword) => {
         const password = typedPassword ?? generatePassword();
-        const { userId } = await bus.execute(new SetPassword(by, email, password, 0, true));
+        const isGenerated = typedPassword === undefined;
+        const { userId } = await bus.execute(new SetPassword(by, email, password, 0, isGenerated));
         return { user_id: userId, email, ...(typedPassword === undefined && { password }) };
       },
     );

@@ -7,7 +7,7 @@ import { Browser } from './support/browser/browser.js';
 import { CompanyProvider } from './support/emulators/oidc-provider.js';
 import { cli, startService, type Client, type LocalService } from './support/services/service.js';
 
-/** Tests that a password that the operator has set ends with the first sign-in, or after a week. */
+/** Tests that a generated password ends with the first sign-in, or after a week. */
 
 const FIRST = 'seven quiet lanterns';
 const OWN = 'nine loud harbours';
@@ -44,7 +44,7 @@ async function signIn(email: string, password = FIRST): Promise<Browser> {
 const setPassword = (browser: Browser, password: string, current_password = FIRST) =>
   browser.post(PAGE, { current_password, password });
 
-describe('a password that the operator has set', () => {
+describe('a generated password', () => {
   it('opens one page, which replaces it', async () => {
     const email = await createUser();
     const browser = await signIn(email);

@@ -110,11 +110,10 @@ async function readPages(path: string): Promise<number[]> {
   return [...ids(page), ...(await readPages(`${path.split('?')[0]}${next}`))];
 }
 
-async function expectSignIn(email: string, password: string, isRight = true): Promise<void> {
+async function expectSignIn(email: string, password: string, isRight = true): Promise<Browser> {
   const browser = new Browser(service.running);
   expect((await browser.signIn(email, password)).status).toBe(isRight ? 303 : 422);
-  if (!isRight) return;
-  expect((await browser.get('/app')).location).toBe('/app/account/first-password');
+  return browser;
 }
 
 const reads = async (token: string, path = '/api/v1/token') =>
@@ -615,12 +614,14 @@ describe('users', () => {
         removed_at: null,
       }),
     ]);
-    await expectSignIn(email, String(body.password));
+    const browser = await expectSignIn(email, String(body.password));
+    expect((await browser.get('/app')).location).toBe('/app/account/first-password');
     const { password, ...user } = body;
     expect((await admin.get(`/users/${body.id}`)).body).toEqual(user);
     const other = await newUser();
     expect([typeof password, other.password]).toEqual(['string', null]);
-    await expectSignIn(other.email, PASSWORD);
+    const own = await expectSignIn(other.email, PASSWORD);
+    expect((await own.get('/app')).status).toBe(200);
   });
 
   it('ADMIN-41 An address that another user has, one that is none, and a password that is easy to guess are 422 by field', async () => {
@@ -705,7 +706,8 @@ describe('users', () => {
     expect((await browser.get('/app')).status).toBe(303);
     await expectSignIn(user.email, 'nine slow rivers');
     const { body } = await admin.send<User>('PUT', path, {});
-    await expectSignIn(user.email, String(body.password));
+    const again = await expectSignIn(user.email, String(body.password));
+    expect((await again.get('/app')).location).toBe('/app/account/first-password');
     await expectSignIn(user.email, 'nine slow rivers', false);
     expectRefused(await admin.send('PUT', path, { password: user.email }), 'password');
     expectFailure(await admin.send('PUT', '/users/999999999/password', {}), 404, 'not_found');

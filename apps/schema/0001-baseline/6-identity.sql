@@ -26,7 +26,7 @@ create table users (
   email_confirmed_at timestamptz,
   -- when the user last left a store, or was created
   left_stores_at timestamptz not null default now(),
-  -- of a password that the operator has set, which its user has to change; null: it is the user's own
+  -- of a generated password, which its user has to change; null: it is the user's own
   password_expires_at timestamptz,
   constraint users_address
     check ((removed_at is not null or email is not null) and ((email is null) = (email_key is null)))

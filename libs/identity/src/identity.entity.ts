@@ -20,7 +20,7 @@ export class UserRow {
   @Column('timestamptz', { nullable: true }) declare email_confirmed_at: Date | null;
   @Column('text') declare name: string;
   @Column('text') declare password_hash: string;
-  /** When a password that the operator has set ends. Null: it is the user's own. */
+  /** When a generated password ends. Null: it is the user's own. */
   @Column('timestamptz', { nullable: true }) declare password_expires_at: Date | null;
   @Column('timestamptz') declare created_at: Date;
   @Column('timestamptz', { nullable: true }) declare removed_at: Date | null;

@@ -15,7 +15,7 @@ export function hashPassword(password: string): Promise<string> {
   return hash(normalizePassword(password));
 }
 
-/** For so many days the first password of a user works, or one that the operator has set. */
+/** For so many days a generated password works. */
 export const FIRST_PASSWORD_DAYS = 7;
 
 /** The time at which a password ends that its user has to change. @param isFirst false: it is the user's own */

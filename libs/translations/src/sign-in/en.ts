@@ -114,7 +114,7 @@ export const signIn = {
     } as Record<string, string>,
     noMail: 'The address cannot be changed here, because this service sends no e-mail.',
   },
-  /** The page on which users replace a password that the operator has set. */
+  /** The page on which users replace a generated password. */
   firstPassword: {
     title: 'Choose your own password',
     why: 'The password that you were given is only for your first sign-in.',

@@ -31,7 +31,8 @@ export class AdminUsers {
     const generated = password === null ? generatePassword() : null;
     return this.commands.execute(
       by,
-      (author) => new CreateUser(author, email, name, password ?? generated ?? '', true),
+      (author) =>
+        new CreateUser(author, email, name, password ?? generated ?? '', generated !== null),
       async ({ userId }, manager) =>
         toCreatedUserJson(await this.users.get(userId, manager), generated),
     );
@@ -46,7 +47,8 @@ export class AdminUsers {
     const generated = password === null ? generatePassword() : null;
     return this.commands.execute(
       by,
-      (author) => new SetPassword(author, userId, password ?? generated ?? '', 0, true),
+      (author) =>
+        new SetPassword(author, userId, password ?? generated ?? '', 0, generated !== null),
       () => ({ user_id: userId, password: generated }),
     );
   }

@@ -16,7 +16,7 @@ type FirstPasswordView = { errors: FieldErrors; minPasswordLength: number };
 
 const view = loadView<FirstPasswordView>(import.meta.url, './views/first-password.eta');
 
-/** Serves the page on which users replace a password that the operator has set, before they reach any other. */
+/** Serves the page on which users replace a generated password, before they reach any other. */
 @Controller('app/account/first-password')
 export class FirstPasswordController {
   constructor(
