@@ -14,8 +14,8 @@ import type { PosterAttributes } from './poster.events.js';
 import { PostersService } from './posters.service.js';
 
 const SLUG_ALPHABET = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz';
-/** 107 bits: slugs cannot be guessed. */
-const SLUG_LENGTH = 18;
+/** 131 bits: slugs cannot be guessed. */
+const SLUG_LENGTH = 22;
 
 export class CreatePoster extends Command<PosterJson> {
   constructor(
