@@ -241,6 +241,8 @@ describe('the counter', () => {
     await browser.get(counter());
     const wrong = await browser.post(counter('/enrol'), { ...form, q: 'zoe@' });
     expect([wrong.status, wrong.text.includes('Please check it')]).toEqual([422, true]);
+    const changed = await browser.post(counter('/enrol'), { ...form, q: '4915112345678.0' });
+    expect([changed.status, changed.text.includes('Please check it')]).toEqual([422, true]);
   });
 });
 

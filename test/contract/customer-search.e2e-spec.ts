@@ -125,6 +125,11 @@ describe('finding customers', () => {
     for (const term of ['020 7946', '0171 234567 8 9']) {
       expect([term, await namesFor(store, term)]).toEqual([term, []]);
     }
+    // With another digit it would be the number of somebody else.
+    await create(store, { first_name: 'Stranger', phone: '0171 23456780' });
+    expect(await namesFor(store, '491712345678.0')).toEqual([]);
+    expect(await namesFor(store, '0171.2345678')).toEqual(['Stranger', 'Found']);
+    expect(await namesFor(store, '0171.23456780')).toEqual(['Stranger']);
   });
 
   it('SEARCH-10 `search` finds the code of a card, in full only, in any case', async () => {

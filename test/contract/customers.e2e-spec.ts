@@ -9,6 +9,16 @@ import {
 } from '../support/http/contract.js';
 import { enrol } from '../support/fixtures/enrolled-customer.js';
 
+/** Whole numbers as programs write floats. */
+const FRACTIONS = [
+  '4915112345678.0',
+  '4915112345678.00',
+  '4915112345678,0',
+  '+4915112345678.0',
+  '49 151 12345678.0',
+  '030.0',
+];
+
 const service = useSharedService();
 let store: ContractClient;
 let other: ContractClient;
@@ -232,6 +242,8 @@ describe('customers', () => {
 
   it("CUST-18 Any other `phone` is stored in E.164 format if it is possible in the store's `country`, else as digits only", async () => {
     expect((await create({ phone: '(0151) 18-18.18' })).phone).toBe('0151181818');
+    expect((await create({ phone: '030.1234567' })).phone).toBe('0301234567');
+    expect((await create({ phone: '0171.123.45.00' })).phone).toBe('01711234500');
     const german = await service.newStore({ country: 'DE' });
     for (const [phone, storedPhone] of [
       ['(0151) 18-18.1818', '+4915118181818'],
@@ -262,10 +274,18 @@ describe('customers', () => {
     ]) {
       await expectRefusedBothWays({ phone }, 'phone');
     }
-    for (const phone of ['4.91711E+11', '4,91711E+11', '4.91711e11', '４．９Ｅ＋１１', '٤٫٩E+١١']) {
+    for (const phone of [
+      '4.91711E+11',
+      '4,91711E+11',
+      '4.91711e11',
+      '４．９Ｅ＋１１',
+      '٤٫٩E+١١',
+      ...FRACTIONS,
+    ]) {
+      await expectRefusedBothWays({ phone }, 'phone');
       const { body } = await post({ first_name: 'Ada', phone });
       expect(body).toMatchObject({
-        errors: { phone: ['looks like a spreadsheet has shortened it'] },
+        errors: { phone: ['looks like a spreadsheet has changed it'] },
       });
     }
   });

@@ -454,17 +454,16 @@ it('IMPORT-13 If no date of the column shows whether the day or the month comes 
   expect((await listCustomers(store)).map(({ birthday }) => birthday)).toContain('2000-03-04');
 });
 
-it('IMPORT-14 A phone number that a spreadsheet has shortened, as in 1.51E+11, is an error of its row', async () => {
+it('IMPORT-14 A phone number that a spreadsheet has changed, as in `1.51E+11` or `4915112345678.0`, is an error of its row', async () => {
   const store = await service.newStore();
   const done = await importFile(
     store,
-    'first_name;phone\nAnna;1,51E+11\nBen;1.51E+11\nCem;+49 151 12345678\n',
+    'first_name;phone\nAnna;1,51E+11\nBen;1.51E+11\nDan;4915112345678.0\nEve;4915112345678,00\nCem;+49.151.123.456.78\n',
   );
-  expect(counts(done)).toMatchObject({ created: 1, failed: 2 });
-  expect((await listRows(store, done, 'failed')).map(({ errors }) => errors)).toEqual([
-    { phone: ['looks like a spreadsheet has shortened it'] },
-    { phone: ['looks like a spreadsheet has shortened it'] },
-  ]);
+  expect(counts(done)).toMatchObject({ created: 1, failed: 4 });
+  for (const { errors } of await listRows(store, done, 'failed')) {
+    expect(errors).toEqual({ phone: ['looks like a spreadsheet has changed it'] });
+  }
 });
 
 it('IMPORT-15 A second row about the same customer is an error of that row, even if the first one has errors', async () => {

@@ -6,7 +6,7 @@ import {
   emailKind,
   isDiallable,
   isSamePhone,
-  isShortenedNumber,
+  isChangedNumber,
   maskPhone,
   normalizePhone,
   phoneKind,
@@ -58,6 +58,14 @@ describe('phoneKind', () => {
     ['０３－１２３４－５６７８', '0312345678'],
     ['\u200F050 123\u200F', '050123'],
     ['(0151) 18-18.18', '0151181818'],
+    ['030.1234567', '0301234567'],
+    ['0171.123.45.67', '01711234567'],
+    ['0171.123.45.00', '01711234500'],
+    ['030.1234560', '0301234560'],
+    ['0211.8618.0', '021186180'],
+    ['030 8618-0', '03086180'],
+    ['030/86180', '03086180'],
+    ['4915112345678.', '4915112345678'],
   ])('reads %j as %s without a country', (input, digits) => {
     expect(read(input)).toBe(digits);
   });
@@ -105,9 +113,25 @@ describe('phoneKind', () => {
     '4.91711x10^11',
     '4.91711 × 10^11',
     '\u200E4.91711E+11\u200B',
-  ])('reports that a spreadsheet has shortened %j', (input) => {
-    expect(isShortenedNumber(input)).toBe(true);
-    expect(read(input)).toEqual(['looks like a spreadsheet has shortened it']);
+    '4915112345678.0',
+    '4915112345678.00',
+    '4915112345678.000000',
+    '4915112345678,0',
+    '4915112345678,00',
+    '4915112345678٫0',
+    '+4915112345678.0',
+    '-4915112345678.0',
+    "'4915112345678.0",
+    ' 4915112345678.0\r',
+    '4915112345678 .0',
+    '49 151 12345678.0',
+    '015112345678.0',
+    '030.0',
+    '４９１５１１２３４５６７８．０',
+    '٤٩١٥١١٢٣٤٥٦٧٨٫٠',
+  ])('reports that a spreadsheet has changed %j', (input) => {
+    expect(isChangedNumber(input)).toBe(true);
+    expect(read(input)).toEqual(['looks like a spreadsheet has changed it']);
   });
 
   it('refuses a text without visible characters as blank', () => {
@@ -275,6 +299,8 @@ describe('readPartOfPhone', () => {
     ['US', '(212) 555', '212555', []],
     ['US', '011 49 171', '01149171', ['49171']],
     ['DE', '٠١٧١', '0171', ['49171']],
+    ['DE', '030.0', '0300', ['49300']],
+    ['DE', '0171.000', '0171000', ['49171000']],
   ])(
     'with the country %s reads %j as %j anywhere, or %j at the start',
     (country, term, anywhere, atStart) => {
@@ -282,8 +308,9 @@ describe('readPartOfPhone', () => {
     },
   );
 
-  it('finds no number in a text with letters or without digits', () => {
-    for (const term of ['Anna', '49a', '+-']) expect(readPartOfPhone(term, 'DE')).toBeUndefined();
+  it('finds no number in a text with letters, without digits, or that a spreadsheet has changed', () => {
+    for (const term of ['Anna', '49a', '+-', '4.9E+12', '4915112345678.0', '0151 12345678,00'])
+      expect(readPartOfPhone(term, 'DE')).toBeUndefined();
   });
 });
 

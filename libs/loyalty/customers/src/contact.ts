@@ -23,23 +23,38 @@ const DIALLED = /^00(?=[1-9])/;
 const MAX_DIGITS = 32;
 /** Without the country code. */
 const MIN_DIGITS = 8;
+/** The message about a value that is no longer what somebody wrote. */
+export const CHANGED_BY_SPREADSHEET = 'looks like a spreadsheet has changed it';
 const DASHES = /[\p{Pd}~～∼\u2212\u30FC]/gu;
-/** As spreadsheets show numbers of more than eleven digits, in any language, or as people copy them. */
+/** Matches numbers as spreadsheets show those of more than eleven digits, in any language, or as people copy them. */
 const SHORTENED = /^[+-]?\d+(?:[.,٫]\d*)?\s*(?:[eE]|[x×*]\s*10\^)\s*[+-]?\d+$/;
+/**
+ * Matches the only point or comma of a text, with nothing but zeros after it. Programs write such a fraction for a whole
+ * number; its zeros would become digits of somebody else's number. Dots as separators come in groups, or before digits.
+ */
+const FRACTION_OF_ZEROS = /^[^.,٫]*\d\s*[.,٫]0+$/;
+/** Digits that may be an area code, of which somebody types the number after a dot. */
+const MAX_AREA_CODE_DIGITS = 6;
 
 /**
  * Returns how the number is written, in ASCII digits, beginning with its plus when it has one; undefined when there is
- * something in it that belongs to no phone number, or no digit.
+ * something in it that belongs to no phone number, no digit, or when a spreadsheet has changed it.
  */
 export function readPhoneText(input: string): string | undefined {
   const text = normalizeNumber(input);
+  if (isChangedNumber(text)) return undefined;
+  return readPunctuated(text);
+}
+
+function readPunctuated(text: string): string | undefined {
   if (!PHONE.test(text) || extractDigits(text) === '') return undefined;
   return text.slice(Math.max(0, text.indexOf('+'))).replaceAll(DASHES, '-');
 }
 
-/** Tells whether a spreadsheet has put an exponent in the place of digits, which are lost. */
-export function isShortenedNumber(input: string): boolean {
-  return SHORTENED.test(normalizeNumber(input).normalize('NFKC'));
+/** Tells whether a spreadsheet has put an exponent in the place of digits, or has added a fraction of zeros to them. */
+export function isChangedNumber(input: string): boolean {
+  const text = normalizeNumber(input).normalize('NFKC');
+  return SHORTENED.test(text) || FRACTION_OF_ZEROS.test(text);
 }
 
 /**
@@ -108,7 +123,9 @@ export function readPartOfPhone(
   input: string,
   country: string | null,
 ): { anywhere: string; atStart: string[] } | undefined {
-  const text = readPhoneText(input);
+  const typed = normalizeNumber(input);
+  const isAreaCode = extractDigits(typed.replace(/0+$/, '')).length <= MAX_AREA_CODE_DIGITS;
+  const text = isAreaCode ? readPunctuated(typed) : readPhoneText(typed);
   if (text === undefined) return undefined;
   const anywhere = extractDigits(text);
   const isDialled = text.startsWith('+') || DIALLED.test(anywhere);
@@ -167,6 +184,6 @@ export const emailKind = identifierKind(
 export const phoneKind = { ...textKind(64, Check(findPhoneError)), finish: readPhoneText };
 
 function findPhoneError(text: string): string | undefined {
-  if (isShortenedNumber(text)) return 'looks like a spreadsheet has shortened it';
+  if (isChangedNumber(text)) return CHANGED_BY_SPREADSHEET;
   return normalizePhone(text, null) === undefined ? 'must be a phone number' : undefined;
 }

@@ -166,7 +166,7 @@ export class ImportRowJson {
   declare readonly status: RowState;
   @FieldErrorsProperty({
     nullable: true,
-    example: { phone: ['looks like a spreadsheet has shortened it'] },
+    example: { phone: ['looks like a spreadsheet has changed it'] },
     description: 'Messages by field.',
   })
   declare readonly errors: FieldErrors | null;

@@ -45,6 +45,8 @@ export const forms: FormTexts = {
     'is not an e-mail address': EMAIL,
     'must be an e-mail address': EMAIL,
     'must be a phone number': 'Das ist keine Telefonnummer. Bitte prüfen.',
+    'looks like a spreadsheet has changed it':
+      'Eine Tabellenkalkulation hat diese Nummer verändert. Bitte neu eingeben.',
     'must be a phone number such as +49 721 123456':
       'Bitte eine Telefonnummer eingeben, etwa +49 721 123456.',
     'must be a web address such as https://cafe.example, without spaces and "#"':

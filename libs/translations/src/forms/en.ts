@@ -49,6 +49,8 @@ const texts = {
     'must be an e-mail address':
       'Please enter a complete e-mail address, such as name@shop.example.',
     'must be a phone number': 'This is not a phone number. Please check it.',
+    'looks like a spreadsheet has changed it':
+      'A spreadsheet has changed this number. Please type it again.',
     'must be a phone number such as +49 721 123456':
       'Please enter a phone number, such as +49 721 123456.',
     'must be a web address such as https://cafe.example, without spaces and "#"':

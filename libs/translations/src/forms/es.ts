@@ -45,6 +45,8 @@ export const forms: FormTexts = {
     'is not an e-mail address': EMAIL,
     'must be an e-mail address': EMAIL,
     'must be a phone number': 'Esto no es un número de teléfono. Revíselo.',
+    'looks like a spreadsheet has changed it':
+      'Una hoja de cálculo ha cambiado este número. Escríbalo de nuevo.',
     'must be a phone number such as +49 721 123456':
       'Introduzca un número de teléfono, por ejemplo +34 912 345 678.',
     'must be a web address such as https://cafe.example, without spaces and "#"':

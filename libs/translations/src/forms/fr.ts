@@ -48,6 +48,8 @@ export const forms: FormTexts = {
     'is not an e-mail address': EMAIL,
     'must be an e-mail address': EMAIL,
     'must be a phone number': 'Ce n’est pas un numéro de téléphone. Veuillez le vérifier.',
+    'looks like a spreadsheet has changed it':
+      'Un tableur a modifié ce numéro. Veuillez le saisir à nouveau.',
     'must be a phone number such as +49 721 123456':
       'Veuillez saisir un numéro de téléphone, par exemple +33 1 23 45 67 89.',
     'must be a web address such as https://cafe.example, without spaces and "#"':

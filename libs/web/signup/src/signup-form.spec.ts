@@ -71,14 +71,19 @@ describe('parseSignup', () => {
     expect(findSignup({ phone }, german)?.phone).toBe('+49301234567');
   });
 
-  it.each(['030 FLOWERS', '030 1234567 x5', '4.91711E+11', '030 12345, 030 67890'])(
-    'refuses the phone number %j',
-    (phone) => {
-      const german = createSpec({}, { country: 'DE' });
-      expect(findErrors({ phone }, german)?.fields).toEqual({ phone: 'phoneUnfit' });
-      expect(findErrors({ phone })?.fields).toEqual({ phone: 'phoneUnfit' });
-    },
-  );
+  it.each([
+    '030 FLOWERS',
+    '030 1234567 x5',
+    '4.91711E+11',
+    '030 12345, 030 67890',
+    '4930123456.0',
+    '+4930123456.00',
+    '4930123456,0',
+  ])('refuses the phone number %j', (phone) => {
+    const german = createSpec({}, { country: 'DE' });
+    expect(findErrors({ phone }, german)?.fields).toEqual({ phone: 'phoneUnfit' });
+    expect(findErrors({ phone })?.fields).toEqual({ phone: 'phoneUnfit' });
+  });
 
   it('ignores invisible characters', () => {
     const form = {
