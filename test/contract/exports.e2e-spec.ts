@@ -155,7 +155,10 @@ describe('exports', () => {
     const csv = await download('customers.csv', own);
     expect(csv).toContain(`"'=HYPERLINK(""https://evil.example"")"`);
     expect(csv).toContain(`"x;'@SUM(1)",,'+4915112345678`);
-    expect(await listRecords('customers', own)).toMatchObject([customer]);
+    const quoted = { first_name: "'@anna", email: 'anna@example.com' };
+    await own.post(`${own.store}/customers`, { customer: quoted });
+    expect(await download('customers.csv', own)).toContain(",''@anna,");
+    expect(await listRecords('customers', own)).toMatchObject([customer, quoted]);
   });
 
   it('EXPORT-05 The response is a file with a name, and no cache stores it', async () => {

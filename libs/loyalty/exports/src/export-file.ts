@@ -1,4 +1,4 @@
-import { BYTE_ORDER_MARK, renderCsvLine } from './csv.js';
+import { BYTE_ORDER_MARK, renderCsvLine } from '#kernel/csv.js';
 
 export const FORMATS = { csv: 'text/csv; charset=utf-8', ndjson: 'application/x-ndjson' } as const;
 

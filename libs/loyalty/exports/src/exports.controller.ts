@@ -6,7 +6,7 @@ import { NotFoundError } from '#kernel/errors.js';
 import { Context, type AuthenticatedRequest } from '#http/caller.js';
 import { DeclaresTag, Endpoint } from '#http/endpoint.js';
 import { createRecordLookup } from '#http/record.js';
-import { BYTE_ORDER_MARK } from './csv.js';
+import { BYTE_ORDER_MARK } from '#kernel/csv.js';
 import { EXPORT_FILES, findExportFile, renderHeader, renderRecords } from './export-file.js';
 import { EVERYTHING, StoreExport } from './store-export.service.js';
 

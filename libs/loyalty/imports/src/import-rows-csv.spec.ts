@@ -15,10 +15,21 @@ it('quotes separators, quotation marks and line ends', () => {
   expect(render({ A: 'a,"b"\nc', Phone: '' }, null)).toBe('"a,""b""\nc",,2,failed,');
 });
 
-it.each(['=1+1', '@SUM(1)', '+cmd|x', '-2+3'])('defuses %s', (text) => {
-  expect(render({ A: text, Phone: '+49 151 (12)-3' }, null)).toBe(
-    `'${text},+49 151 (12)-3,2,failed,`,
-  );
+it.each(['=1+1', '@SUM(1)', '+cmd|x', '-2+3', '＝1+1', '  =1'])(
+  'guards %j as exports do',
+  (text) => {
+    expect(render({ A: text, Phone: '+49 151 (12)-3' }, null)).toBe(
+      `'${text},'+49 151 (12)-3,2,failed,`,
+    );
+  },
+);
+
+it.each([
+  ['x;=HYPERLINK("a")', `"x;'=HYPERLINK(""a"")"`],
+  ['x\n@a', `"x\n'@a"`],
+  ['\t=1', `"'\t'=1"`],
+])('guards what comes after a separator or a line end in %j', (text, cell) => {
+  expect(render({ A: text, Phone: '' }, null)).toBe(`${cell},,2,failed,`);
 });
 
 it('lists the errors, and leaves deleted cells empty', () => {

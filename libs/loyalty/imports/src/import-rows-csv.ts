@@ -1,10 +1,6 @@
+import { BYTE_ORDER_MARK, renderCsvLine } from '#kernel/csv.js';
 import type { FieldErrors } from '#kernel/errors.js';
 import type { CustomerImport, RowState } from './customer-import.js';
-
-/** What a spreadsheet would run as a formula. */
-const FORMULA = /^[=+\-@\t\r]/;
-/** A phone number, which is none. */
-const PHONE = /^\+?\d[\d ()/.-]*$/;
 
 type ListedRow = {
   row: number;
@@ -26,7 +22,7 @@ export function renderRowsAsCsv(
     [...names, 'import_row', 'import_status', 'import_errors'],
     ...rows.map(({ row, status, errors, data }) => [
       ...names.map((name) => data?.[name] ?? ''),
-      String(row),
+      row,
       status,
       Object.entries(errors ?? {})
         .map(([field, messages]) =>
@@ -35,13 +31,5 @@ export function renderRowsAsCsv(
         .join('; '),
     ]),
   ];
-  const separatedBy = separator ?? ',';
-  // Excel reads UTF-8 only with its mark.
-  return `\uFEFF${lines.map((cells) => cells.map(renderCell).join(separatedBy)).join('\r\n')}\r\n`;
-}
-
-/** Quotes a cell, and puts an apostrophe before what a spreadsheet would run. */
-function renderCell(text: string): string {
-  const harmless = FORMULA.test(text) && !PHONE.test(text) ? `'${text}` : text;
-  return /[",;\t\r\n]/.test(harmless) ? `"${harmless.replaceAll('"', '""')}"` : harmless;
+  return BYTE_ORDER_MARK + lines.map((cells) => renderCsvLine(cells, separator ?? ',')).join('');
 }

@@ -1,3 +1,4 @@
+import { BYTE_ORDER_MARK, renderCsvLine } from '#kernel/csv.js';
 import type { CustomerImport, StoredState } from '#imports/customer-import.js';
 import { IMPORT_FIELDS, type ImportField, type MappingRequest } from '#imports/import-columns.js';
 import type { Translations } from '#translations/en.js';
@@ -136,10 +137,14 @@ export function lacksIdentity(columns: CustomerImport['columns']): boolean {
 }
 
 /** A file that shows what an import understands. */
-export const SAMPLE_FILE = [
-  'first_name,last_name,email,phone,birthday,marketing_consent,stamps',
-  'Anna,Berg,anna@example.com,+49 171 3920001,1990-05-31,yes,4',
-  'Ömer,Kaya,,+49 171 3920002,,no,7',
-  'نور,الهاشمي,nour@example.com,,2001-12-01,,0',
-  '',
-].join('\r\n');
+export const SAMPLE_FILE =
+  BYTE_ORDER_MARK +
+  [
+    ['first_name', 'last_name', 'email', 'phone', 'birthday', 'marketing_consent', 'stamps'],
+    // Numbers with a plus would be formulas to a spreadsheet.
+    ['Anna', 'Berg', 'anna@example.com', '0049 171 3920001', '1990-05-31', 'yes', 4],
+    ['Ömer', 'Kaya', null, '0049 171 3920002', null, 'no', 7],
+    ['نور', 'الهاشمي', 'nour@example.com', null, '2001-12-01', null, 0],
+  ]
+    .map((cells) => renderCsvLine(cells))
+    .join('');

@@ -56,8 +56,7 @@ export class TransfersController {
   @Header('content-disposition', 'attachment; filename="customers.csv"')
   @Header('cache-control', 'no-store')
   showSample(): string {
-    // Excel reads UTF-8 only with its mark.
-    return `\uFEFF${SAMPLE_FILE}`;
+    return SAMPLE_FILE;
   }
 
   @Get('export')
