@@ -379,7 +379,7 @@ describe('the pages and forms of a store', () => {
       [`messages/${randomUUID()}/send`, 'outbox.send'],
       ['transfers/imports/999999/columns', 'imports.choose_columns'],
       ['transfers/imports/999999/start', 'startImport'],
-      ['transfers/imports/999999/discard', 'imports.discard'],
+      ['transfers/imports/999999/discard', 'discardImport'],
       ['transfers/imports/999999/undo', 'undoImport'],
     ];
     for (const [path, operation] of forms) {

@@ -41,6 +41,10 @@ const EXPECTED_FAILURES = new Map([
     { status: 422, message: 'The import is still being checked, so it cannot be started' },
   ],
   [
+    'discardImport',
+    { status: 422, message: 'The import is still being checked, so it can no longer be discarded' },
+  ],
+  [
     'undoImport',
     { status: 422, message: 'The import is still being checked, so there is nothing to undo' },
   ],

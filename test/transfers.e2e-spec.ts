@@ -28,17 +28,26 @@ afterAll(async () => {
   await service.stop();
 });
 
-async function upload(text: string, receipt = String(Math.random())): Promise<BrowserResponse> {
-  await owner.get(page);
+async function upload(
+  content: string | Uint8Array<ArrayBuffer>,
+  {
+    receipt = String(Math.random()),
+    encoding = '',
+    browser = owner,
+    at = page,
+  }: { receipt?: string; encoding?: string; browser?: Browser; at?: string } = {},
+): Promise<BrowserResponse> {
+  await browser.get(at);
   const form = new FormData();
-  form.set('_csrf', owner.csrf);
+  form.set('_csrf', browser.csrf);
   form.set('receipt', receipt);
-  form.set('file', new File([text], 'customers.csv', { type: 'text/csv' }));
-  const cookie = [...owner.cookies].map(([name, value]) => `${name}=${value}`).join('; ');
-  const response = await fetch(`${service.baseUrl}${page}/imports`, {
+  form.set('encoding', encoding);
+  form.set('file', new File([content], 'customers.csv', { type: 'text/csv' }));
+  const cookie = [...browser.cookies].map(([name, value]) => `${name}=${value}`).join('; ');
+  const response = await fetch(`${service.baseUrl}${at}/imports`, {
     method: 'POST',
     redirect: 'manual',
-    headers: { accept: 'text/html', cookie, origin: owner.origin },
+    headers: { accept: 'text/html', cookie, origin: browser.origin },
     body: form,
   });
   const location = response.headers.get('location');
@@ -63,12 +72,12 @@ async function waitFor(id: number, state: ImportJson['state']): Promise<ImportJs
 describe('the pages of imports', () => {
   it('upload a file once, however often its form is sent', async () => {
     const [one, two] = [
-      await upload('email,first_name\na@example.com,A', 'receipt'),
-      await upload('email,first_name\na@example.com,A', 'receipt'),
+      await upload('email,first_name\na@example.com,A', { receipt: 'receipt' }),
+      await upload('email,first_name\na@example.com,A', { receipt: 'receipt' }),
     ];
     expect([one.status, two.location]).toEqual([303, one.location]);
     await waitFor(findImport(one), 'ready');
-    const other = await upload('email,first_name\nz@example.com,Z', 'receipt');
+    const other = await upload('email,first_name\nz@example.com,Z', { receipt: 'receipt' });
     expect(other.status).toBe(303);
     expect(findImport(other)).not.toBe(findImport(one));
     await waitFor(findImport(other), 'ready');
@@ -103,6 +112,46 @@ describe('the pages of imports', () => {
     expect([late.status, late.text]).toEqual([422, expect.stringContaining('in the meantime')]);
   });
 
+  it('read a file in the encoding that was chosen', async () => {
+    // Łukasz
+    const polish = Uint8Array.from('email,first_name\nl@example.com,\xa3ukasz\n', (one) =>
+      one.charCodeAt(0),
+    );
+    for (const [encoding, name] of [
+      ['', '£ukasz'],
+      ['windows-1250', 'Łukasz'],
+      ['none', '£ukasz'],
+    ] as const) {
+      const id = findImport(await upload(polish, { encoding }));
+      await waitFor(id, 'ready');
+      expect((await owner.get(`${page}/imports/${id}`)).text).toContain(`For example ${name}`);
+      await owner.post(`${page}/imports/${id}/discard`);
+    }
+    const declared = await upload(polish, { encoding: 'utf-8' });
+    expect([declared.status, declared.text]).toEqual([
+      422,
+      expect.stringContaining('Row 2 has a character'),
+    ]);
+    expect(declared.text).toMatch(/<option value="utf-8" selected>/);
+  });
+
+  it('say in words for owners that too many imports wait', async () => {
+    const other = await service.newStore();
+    const browser = new Browser(service);
+    await browser.signIn(other.email, 'correct horse');
+    const at = `/app/stores/${other.accountId}/transfers`;
+    const file = 'email,first_name\na@example.com,A';
+    for (let i = 0; i < 10; i++) {
+      expect((await upload(file, { browser, at })).status).toBe(303);
+    }
+    const refused = await upload(file, { browser, at });
+    expect([refused.status, refused.text]).toEqual([
+      422,
+      expect.stringContaining('Ten imports are waiting'),
+    ]);
+    expect(refused.text).not.toContain('POST');
+  });
+
   it('discard an import with its rows', async () => {
     const id = findImport(await upload('email,first_name\nd@example.com,Dora'));
     await waitFor(id, 'ready');
@@ -124,6 +173,17 @@ describe('the pages of imports', () => {
   it('refuse what is no table, and imports of other stores', async () => {
     const broken = await upload('email,email\na@example.com,b@example.com');
     expect([broken.status, broken.text]).toEqual([422, expect.stringContaining('cannot be read')]);
+    for (const [start, message] of [
+      ['504b0304', 'This is an Excel workbook'],
+      ['d0cf11e0', 'This is an Excel workbook'],
+      ['25504446', 'This is not a text file'],
+      ['0a656d61696c0a', 'The first row of the file is blank'],
+      ['3c68746d6c3e', 'This is a web page'],
+    ] as const) {
+      const { status, text } = await upload(new Uint8Array(Buffer.from(start, 'hex')));
+      expect([status, text]).toEqual([422, expect.stringContaining(message)]);
+      expect(text).not.toContain('cannot be read as a table');
+    }
     const other = await service.newStore();
     const stranger = new Browser(service);
     await stranger.signIn(other.email, 'correct horse');

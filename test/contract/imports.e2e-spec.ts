@@ -11,7 +11,7 @@ import type { ImportJson, ImportRowJson } from '#imports/import.dto.js';
 import { ImportRetention } from '#imports/import-retention.service.js';
 import { Config } from '#configuration/config.js';
 import { LeaderLock } from '#database/leader-lock.js';
-import { Pool } from 'pg';
+import pg, { Pool } from 'pg';
 import {
   expectFailure,
   expectRefused,
@@ -454,7 +454,7 @@ it('IMPORT-13 If no date of the column shows whether the day or the month comes 
   expect((await listCustomers(store)).map(({ birthday }) => birthday)).toContain('2000-03-04');
 });
 
-it('IMPORT-14 A phone number that a spreadsheet has changed, as in `1.51E+11` or `4915112345678.0`, is an error of its row', async () => {
+it('IMPORT-14 A phone number or an external id that a spreadsheet has changed, as in `1.51E+11` or `595600.0`, is an error of its row', async () => {
   const store = await service.newStore();
   const done = await importFile(
     store,
@@ -464,6 +464,37 @@ it('IMPORT-14 A phone number that a spreadsheet has changed, as in `1.51E+11` or
   for (const { errors } of await listRows(store, done, 'failed')) {
     expect(errors).toEqual({ phone: ['looks like a spreadsheet has changed it'] });
   }
+  const { id: card_id } = await newCard(store);
+  const rows = [
+    ['595600.0', 'A', 'B', ''],
+    ['595600,00', 'A', 'B', ''],
+    ['1.51E+11', 'A', 'B', ''],
+    ['#N/A', 'A', 'B', ''],
+    ['nan', 'A', 'B', ''],
+    ['1', 'None', 'B', ''],
+    ['2', 'A', '#REF!', ''],
+    ['3', 'A', 'B', '5.0'],
+    ['4', 'A', 'B', '#####'],
+    ['000069816', 'Nan', 'Null', '5'],
+  ].map((cells, i) => [...cells, `g${i}@example.com`].map((cell) => `"${cell}"`).join(';'));
+  const ids = await importFile(
+    store,
+    `external_id;first_name;last_name;stamps;email\n${rows.join('\n')}`,
+    { query: { card_id } },
+  );
+  expect(counts(ids)).toMatchObject({ created: 1, failed: 9 });
+  const errors = (await listRows(store, ids, 'failed')).map((row) => row.errors);
+  expect(errors.map((one) => Object.keys(one ?? {}))).toEqual([
+    ...Array.from({ length: 5 }, () => ['external_id']),
+    ['first_name'],
+    ['last_name'],
+    ['stamps'],
+    ['stamps'],
+  ]);
+  // What programs send as JSON is theirs.
+  const opaque = { source: 'till', external_id: '595600.0' };
+  const customer = { first_name: 'A', email: 'o@example.com', external_references: [opaque] };
+  expect(await addCustomer(store, customer)).toMatchObject({ external_references: [opaque] });
 });
 
 it('IMPORT-15 A second row about the same customer is an error of that row, even if the first one has errors', async () => {
@@ -707,12 +738,25 @@ it('IMPORT-24 Erasing a customer deletes the cells of their rows', async () => {
   ]);
 });
 
-it('IMPORT-25 A store has at most 10 unfinished imports; more are 422 `base`, code `limit_reached`', async () => {
+it('IMPORT-25 A store has at most 10 unfinished imports, and 10 that wait for a start; more are 422 `base`, code `limit_reached`', async () => {
   const store = await service.newStore();
   const query = { dry_run: true };
-  for (let i = 0; i < 10; i++) await upload(store, 'email\na@example.com\n', { query });
-  const refused = await upload(store, 'email\na@example.com\n', { query });
+  const file = 'first_name,email\nAnna,a@example.com\n';
+  const trials: number[] = [];
+  for (let i = 0; i < 10; i++) trials.push((await upload(store, file, { query })).body.id);
+  const refused = await upload(store, file, { query });
   expectRefused(refused, 'base', 'limit_reached');
+  expect(refused.text).toContain('/discard');
+  expect(await importFile(store, file)).toMatchObject({ state: 'done', created: 1 });
+  const [first = 0, second = 0] = trials;
+  await waitFor(store, first, 'ready');
+  await store.post(`${store.store}/imports/${first}/discard`);
+  expect((await upload(store, file, { query })).status).toBe(202);
+  expectRefused(await upload(store, file, { query }), 'base', 'limit_reached');
+  await waitFor(store, second, 'ready');
+  await store.post(`${store.store}/imports/${second}/start`);
+  await waitFor(store, second, 'done');
+  expect((await upload(store, file, { query })).status).toBe(202);
 });
 
 it('IMPORT-26 An import of another store is 404, and staff may use none of this', async () => {
@@ -724,6 +768,7 @@ it('IMPORT-26 An import of another store is 404, and staff may use none of this'
     await other.get(`${path}/rows`),
     await other.get(`${path}/rows?status=lost`),
     await other.post(`${path}/start`),
+    await other.post(`${path}/discard`),
     await other.post(`${path}/undo`),
   ]) {
     expectFailure(response, 404, 'not_found');
@@ -740,6 +785,7 @@ it('IMPORT-26 An import of another store is 404, and staff may use none of this'
     await staff.get(`${store.store}/imports/${id}`),
     await staff.get(`${store.store}/imports/${id}/rows`),
     await staff.post(`${store.store}/imports/${id}/start`),
+    await staff.post(`${store.store}/imports/${id}/discard`),
     await staff.post(`${store.store}/imports/${id}/undo`),
   ]) {
     expectFailure(response, 403, 'forbidden');
@@ -769,4 +815,250 @@ it('IMPORT-27 A file may also be `application/octet-stream`: its first character
   for (const other of ['application/json', 'image/png', 'text/html']) {
     expectFailure(await upload(store, csv, { type: other }), 415, 'unsupported_media_type');
   }
+});
+
+const toBytes = (text: string) => Uint8Array.from(text, (one) => one.charCodeAt(0));
+
+it('IMPORT-28 The `charset` of the media type is the encoding of the file', async () => {
+  // Łukasz;Żuk
+  const polish = toBytes('first_name;last_name;email\n\xa3ukasz;\xafuk;l@example.com\n');
+  for (const type of [
+    'text/csv; charset=windows-1250',
+    'text/csv; header=present; Charset="CP1250"',
+    'text/plain;charset=x-cp1250',
+    'application/octet-stream; charset=windows-1250',
+  ]) {
+    const store = await service.newStore();
+    const done = await importFile(store, polish, { type });
+    expect([done.encoding, done.created]).toEqual(['windows-1250', 1]);
+    expect(await listCustomers(store)).toMatchObject([{ first_name: 'Łukasz', last_name: 'Żuk' }]);
+  }
+  const store = await service.newStore();
+  const lines = toBytes('{"first_name":"\xa3ukasz","email":"l@example.com"}\n');
+  const type = 'application/x-ndjson; charset=windows-1250';
+  expect(await importFile(store, lines, { type })).toMatchObject({ encoding: 'windows-1250' });
+  expect(await listCustomers(store)).toMatchObject([{ first_name: 'Łukasz' }]);
+  const utf8 = 'first_name,email\nJürgen,j@example.com\n';
+  for (const charset of ['utf-8', 'UTF8', '"utf-8"']) {
+    const done = await importFile(store, utf8, { type: `text/csv; charset=${charset}` });
+    expect(done).toMatchObject({ encoding: 'utf-8', failed: 0 });
+  }
+  for (const charset of ['cp850', 'utf-7', 'none', '""']) {
+    const response = await upload(store, utf8, { type: `text/csv; charset=${charset}` });
+    expectFailure(response, 415, 'unsupported_media_type');
+  }
+});
+
+it('IMPORT-29 Bytes that are not of the encoding, and a few that are not UTF-8 in a file that otherwise is, are 422 `base`, which names the row', async () => {
+  const store = await service.newStore();
+  const rows = (name: string) =>
+    Array.from({ length: 100 }, (_, i) => `${name},m${i}@example.com\n`).join('');
+  const mixed = Buffer.concat([
+    Buffer.from(`first_name,email\n${rows('Müller')}`),
+    Buffer.from('Müller,x@example.com\n', 'latin1'),
+    Buffer.from(rows('Müller')),
+  ]);
+  const stray = await upload(store, mixed);
+  expectRefused(stray, 'base');
+  expect(stray.text).toContain('Row 102 has a character');
+  const latin = toBytes('first_name,email\nAnna,a@example.com\nJ\xfcrgen,j@example.com\n');
+  const declared = await upload(store, latin, { type: 'text/csv; charset=utf-8' });
+  expectRefused(declared, 'base');
+  expect(declared.text).toContain('Row 3 has a character');
+  const marked = Buffer.from('\uFEFFfirst_name,email\n');
+  expectRefused(await upload(store, marked, { type: 'text/csv; charset=windows-1250' }), 'base');
+  const western = await importFile(store, latin);
+  expect([western.encoding, western.created]).toEqual(['windows-1252', 2]);
+});
+
+it('IMPORT-30 CSV is read as RFC 4180 defines it: every line end may be another one, blanks around quoted cells are no part of them, and a quoted cell may have line ends', async () => {
+  const cases: [string, string, string | null][] = [
+    ['email,first_name,last_name\na@example.com,Ann,"Miller"\r\n', 'Ann', 'Miller'],
+    ['email,first_name,last_name\r\na@example.com,Ann,Miller\n', 'Ann', 'Miller'],
+    ['email,first_name,last_name\ra@example.com,Ann,"Miller"\r\n', 'Ann', 'Miller'],
+    ['email,first_name,last_name\na@example.com, "Ann", "Miller"', 'Ann', 'Miller'],
+    ['email;first_name;last_name\na@example.com;"Ann" ; "Miller" \r\n', 'Ann', 'Miller'],
+    [
+      'email,first_name,last_name\na@example.com,Ann "Annie" Smith,5" pipe',
+      'Ann "Annie" Smith',
+      '5" pipe',
+    ],
+    [
+      'email,first_name,last_name\na@example.com,"Ann\nMaria","Miller, ""B"" C"',
+      'Ann\nMaria',
+      'Miller, "B" C',
+    ],
+    ['email,first_name,last_name\na@example.com,="Ann","=""007"""', 'Ann', '007'],
+  ];
+  for (const [file, first_name, last_name] of cases) {
+    const store = await service.newStore();
+    const done = await importFile(store, file);
+    expect([file, counts(done)]).toEqual([
+      file,
+      expect.objectContaining({ created: 1, failed: 0 }),
+    ]);
+    expect(await listCustomers(store)).toMatchObject([{ first_name, last_name }]);
+  }
+  const store = await service.newStore();
+  const ids = await importFile(store, 'first_name,email,external_id\nA,a@example.com,="00123"\r\n');
+  expect(counts(ids)).toMatchObject({ created: 1, failed: 0 });
+  const again = await importFile(store, 'first_name,external_id\r\nA,"00123"\n');
+  expect(counts(again)).toMatchObject({ unchanged: 1, failed: 0 });
+});
+
+it('IMPORT-31 A cell that still begins and ends with a quotation mark is an error of its row, as is one with `U+FFFD`, for which a character was lost', async () => {
+  const store = await service.newStore();
+  const done = await importFile(
+    store,
+    'email,first_name,external_id\na@example.com,"""Ann""",1\nb@example.com,Ben,""2""\nc@example.com,M\uFFFDller,3\nd@example.com,Dora,4\n',
+  );
+  expect(counts(done)).toMatchObject({ created: 1, failed: 3 });
+  expect((await listRows(store, done, 'failed')).map(({ row, errors }) => [row, errors])).toEqual([
+    [2, { first_name: ['is still in quotation marks'] }],
+    [3, { external_id: ['is still in quotation marks'] }],
+    [4, { first_name: ['has a character that was lost when the file was written'] }],
+  ]);
+});
+
+it('IMPORT-32 Of the apostrophes with which exports and the rows of an import guard formulas, CSV loses one, so that an exported file can be imported again', async () => {
+  const [store, other] = [await service.newStore(), await service.newStore()];
+  const customers = [
+    { first_name: '@anna', last_name: "'=1+1", email: '-a@example.com', phone: '+4915112345678' },
+    { first_name: "''＝1", last_name: 'x;=HYPERLINK("a")', email: 'b@example.com', phone: null },
+    { first_name: '="007"', last_name: "x;'@a", email: 'c@example.com', phone: null },
+    { first_name: "'Anna", last_name: "Rock 'n' roll", email: 'd@example.com', phone: null },
+  ];
+  for (const customer of customers) await addCustomer(store, customer);
+  const download = async (path: string) => {
+    const headers = { authorization: `Bearer ${store.token}`, accept: 'text/csv' };
+    const response = await fetch(`${store.baseUrl}${store.store}${path}`, { headers });
+    return new Uint8Array(await response.arrayBuffer());
+  };
+  const query = { mapping: JSON.stringify({ id: null, stamp_count: null }) };
+  const exported = await download('/exports/customers.csv');
+  expect(counts(await importFile(store, exported, { query }))).toMatchObject({
+    unchanged: 4,
+    failed: 0,
+  });
+  expect(counts(await importFile(other, exported, { query }))).toMatchObject({ created: 4 });
+  expect(await listCustomers(other)).toMatchObject(customers);
+  const rows = [
+    { first_name: "'=1", last_name: '＠b', email: 'none', phone: '+4915112345679' },
+    { first_name: 'x;-1', last_name: '@c', email: 'none', phone: '+4915112345680' },
+  ];
+  const refused = await importFile(store, rows.map((row) => JSON.stringify(row)).join('\n'), {
+    type: 'application/x-ndjson',
+  });
+  const csv = new TextDecoder().decode(await download(`/imports/${refused.id}/rows`));
+  const corrected = csv.replaceAll(',none,', ',,');
+  expect(counts(await importFile(store, corrected))).toMatchObject({ created: 2, failed: 0 });
+  expect((await listCustomers(store)).slice(4)).toMatchObject(
+    rows.map((row) => ({ ...row, email: null })),
+  );
+});
+
+it('IMPORT-33 A workbook, an archive, a picture, a PDF, a web page and a blank first row are 422 `base`, which says so, whatever the media type', async () => {
+  const store = await service.newStore();
+  const filled = (hex: string) => Buffer.concat([Buffer.from(hex, 'hex'), Buffer.alloc(500, 1)]);
+  for (const [file, message] of [
+    [filled('504b0304'), 'This is an Excel workbook'],
+    [filled('504b0506'), 'This is an Excel workbook'],
+    [filled('d0cf11e0a1b11ae1'), 'This is an Excel workbook'],
+    [filled('255044462d312e37'), 'This is not a text file'],
+    [filled('89504e470d0a1a0a'), 'This is not a text file'],
+    [filled('1f8b08'), 'This is not a text file'],
+    [filled('0001020304'), 'This is not a text file'],
+    [Buffer.from('<table><tr><td>email</td></tr></table>'), 'This is a web page'],
+    [
+      Buffer.from('\r\nemail,first_name\r\na@example.com,A\r\n'),
+      'The first row of the file is blank',
+    ],
+    [Buffer.from(';;\nemail;first_name\n'), 'The first row of the file is blank'],
+    [Buffer.from('\uFEFF\nemail\n', 'utf16le'), 'The first row of the file is blank'],
+  ] as const) {
+    for (const type of ['text/csv', 'application/octet-stream', 'text/csv; charset=utf-8']) {
+      if (type.includes('utf-8') && message.includes('blank')) continue;
+      const response = await upload(store, file, { type });
+      expectRefused(response, 'base');
+      expect(response.text).toContain(message);
+    }
+  }
+});
+
+it('IMPORT-34 `POST …/:id/discard` deletes the rows of an import that waits for a start, and ends it in the state `failed`', async () => {
+  const store = await service.newStore();
+  const file = 'first_name,email\nAnna,a@example.com\n';
+  const ready = await importFile(store, file, { query: { dry_run: true } });
+  const path = `${store.store}/imports/${ready.id}`;
+  const both = await Promise.all([
+    store.post<ImportJson>(`${path}/discard`),
+    store.post<ImportJson>(`${path}/discard`),
+  ]);
+  expect(both.map(({ status, body }) => [status, body.state])).toEqual([
+    [200, 'failed'],
+    [200, 'failed'],
+  ]);
+  const again = await store.post<ImportJson>(`${path}/discard`);
+  expect([again.status, again.body]).toEqual([200, both[0].body]);
+  expect(await listRows(store, ready)).toEqual([]);
+  expect(await listCustomers(store)).toEqual([]);
+  expectRefused(await store.post(`${path}/start`), 'base');
+  const { body: audit } = await store.get<{ type: string }[]>(`${store.store}/audit`);
+  expect(audit.filter(({ type }) => type === 'import.discarded')).toHaveLength(1);
+  const done = await importFile(store, file);
+  expectRefused(await store.post(`${store.store}/imports/${done.id}/discard`), 'base');
+  const started = await importFile(store, file, { query: { dry_run: true } });
+  const holder = new pg.Client(service.running.database.ownerUrl);
+  await holder.connect();
+  try {
+    // Keeps the rows from being applied.
+    await holder.query('begin');
+    await holder.query('lock table import_rows in exclusive mode');
+    await store.post(`${store.store}/imports/${started.id}/start`);
+    expectRefused(await store.post(`${store.store}/imports/${started.id}/discard`), 'base');
+  } finally {
+    await holder.end();
+  }
+  await waitFor(store, started.id, 'done');
+});
+
+it('IMPORT-35 Rows of more than 1,048,576 characters, and JSON of more than 16 levels, are 422 `base`, which names the row', async () => {
+  const store = await service.newStore();
+  const ndjson = 'application/x-ndjson';
+  for (const [file, type, message] of [
+    [Buffer.alloc(20 * 1024 * 1024, ','), 'text/csv', 'Row 1 cannot be read'],
+    [Buffer.alloc(20 * 1024 * 1024, '"'), 'text/csv', 'Row 1 cannot be read'],
+    [Buffer.alloc(20 * 1024 * 1024, 'x'), 'text/csv', 'Row 1 cannot be read'],
+    [Buffer.alloc(20 * 1024 * 1024, 'x'), ndjson, 'Row 1 cannot be read'],
+    [Buffer.from(`${','.repeat(199_999)}\n`), 'text/csv', 'The first row of the file is blank'],
+    [Buffer.from(`${'a,'.repeat(201)}\n"open`), 'text/csv', 'more than 200 columns'],
+    [Buffer.from(`{"email":${'['.repeat(500_000)}`), ndjson, 'Row 1 has more than 16 levels'],
+  ] as const) {
+    const response = await upload(store, file, { type });
+    expectRefused(response, 'base');
+    expect(response.text).toContain(message);
+  }
+});
+
+it("IMPORT-36 Stores take turns: files of one store, however many, do not keep another store's waiting until all are read", async () => {
+  const [store, other] = [await service.newStore(), await service.newStore()];
+  // Read to the end, and then refused.
+  const large = Buffer.from(
+    `first_name,email\n${`Anna,${'a'.repeat(60)}@example.com\n`.repeat(49_000)}Anna,a,more\n`,
+  );
+  let pending = 8;
+  // Two at a time, as many as the service takes of one store.
+  const uploads = [1, 2].map(async () => {
+    for (let i = 0; i < 4; i++) {
+      expectRefused(await upload(store, large), 'base');
+      pending--;
+    }
+  });
+  await eventually(
+    () => Promise.resolve(pending),
+    (left) => left < 8,
+  );
+  expect((await upload(other, 'first_name,email\nBen,b@example.com\n')).status).toBe(202);
+  expect(pending).toBeGreaterThan(0);
+  await Promise.all(uploads);
 });

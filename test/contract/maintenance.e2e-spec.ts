@@ -211,7 +211,7 @@ it('MAINT-07 An import waits, and goes on once the maintenance is over', async (
         channel: 'api',
         requestId: 'import',
       },
-      { bytes: Buffer.from(lines.join('\n')), format: 'csv' },
+      { bytes: Buffer.from(lines.join('\n')), format: 'csv', encoding: null },
       Object.assign(new ImportQuery(), options),
     ),
   );

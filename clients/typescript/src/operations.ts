@@ -116,6 +116,7 @@ export const operations = {
   getImport: { method: 'GET', path: '/api/v1/accounts/{account_id}/imports/{id}' },
   listImportRows: { method: 'GET', path: '/api/v1/accounts/{account_id}/imports/{id}/rows' },
   startImport: { method: 'POST', path: '/api/v1/accounts/{account_id}/imports/{id}/start' },
+  discardImport: { method: 'POST', path: '/api/v1/accounts/{account_id}/imports/{id}/discard' },
   undoImport: { method: 'POST', path: '/api/v1/accounts/{account_id}/imports/{id}/undo' },
   getEventProof: { method: 'GET', path: '/api/v1/accounts/{account_id}/history/{event_id}/proof' },
   listWebhookSubscriptions: {

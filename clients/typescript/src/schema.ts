@@ -1001,6 +1001,27 @@ export interface paths {
     patch?: never;
     trace?: never;
   };
+  '/api/v1/accounts/{account_id}/imports/{id}/discard': {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    get?: never;
+    put?: never;
+    /**
+     * Discard an import that waits for a start
+     * @description Deletes its rows, and ends it in the state failed. Nothing was imported. Discarding it again changes nothing.
+     *     For users with the role owner or manager.
+     */
+    post: operations['discardImport'];
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
   '/api/v1/accounts/{account_id}/imports/{id}/undo': {
     parameters: {
       query?: never;
@@ -4004,11 +4025,8 @@ export interface components {
        * @enum {string}
        */
       format: 'csv' | 'ndjson';
-      /**
-       * @description The encoding of the file.
-       * @enum {string}
-       */
-      encoding: 'utf-8' | 'utf-16le' | 'utf-16be' | 'windows-1252';
+      /** @description The encoding in which the file was read, by its name in the Encoding Standard. */
+      encoding: string;
       /**
        * @description What separates the cells of a CSV file.
        * @enum {string|null}
@@ -9090,7 +9108,7 @@ export interface operations {
       };
       cookie?: never;
     };
-    /** @description The file itself, at most 20 MiB and 50,000 rows: CSV in UTF-8, UTF-16 or Windows-1252, separated by commas, semicolons or tabs, or NDJSON. Its own media type is accepted too: text/csv or application/x-ndjson. */
+    /** @description The file itself, at most 20 MiB and 50,000 rows: CSV in UTF-8, UTF-16 or Windows-1252, separated by commas, semicolons or tabs, or NDJSON. The charset of the media type may name any other encoding of the web. Its own media type is accepted too: text/csv or application/x-ndjson. */
     requestBody: {
       content: {
         'application/octet-stream': string;
@@ -9198,6 +9216,43 @@ export interface operations {
     };
   };
   startImport: {
+    parameters: {
+      query?: never;
+      header?: {
+        /** @description Makes it safe to send the request again: within 24 hours, the same key with the same body gets the first response and changes nothing. 1 to 255 printable ASCII characters; use a new key for each new action. */
+        'Idempotency-Key'?: components['parameters']['IdempotencyKey'];
+        /** @description Is returned in the response and recorded in the history. Anything but 1 to 128 letters, digits, dots, underscores and hyphens is replaced. */
+        'X-Request-Id'?: components['parameters']['RequestId'];
+        /** @description handling=strict refuses a request that has a query parameter or a body field that the operation does not accept: 422 for each, and nothing happens. Otherwise they are ignored, and named in X-Unknown-Parameters. */
+        Prefer?: components['parameters']['Prefer'];
+      };
+      path: {
+        /** @description The id of one of the accounts that `GET /api/v1/accounts` lists. */
+        account_id: number;
+        /** @description The id of one of the imports that `GET …/imports` lists. */
+        id: number;
+      };
+      cookie?: never;
+    };
+    requestBody?: never;
+    responses: {
+      /** @description Done */
+      200: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': components['schemas']['Import'];
+        };
+      };
+      403: components['responses']['Forbidden'];
+      404: components['responses']['NotFound'];
+      409: components['responses']['InProgress'];
+      422: components['responses']['Rejected'];
+      default: components['responses']['OtherFailure'];
+    };
+  };
+  discardImport: {
     parameters: {
       query?: never;
       header?: {

@@ -78,6 +78,7 @@ const MIN_ROLE = {
   createImport: 'manager',
   listImportRows: 'manager',
   startImport: 'manager',
+  discardImport: 'manager',
   undoImport: 'manager',
 
   listAnnouncements: 'manager',
@@ -125,7 +126,6 @@ const MIN_ROLE = {
   'stores.create': 'owner',
   'locations.pin': 'manager',
   'imports.choose_columns': 'manager',
-  'imports.discard': 'manager',
   'outbox.read': 'manager',
   'outbox.send': 'manager',
   'tokens.read': 'manager',

@@ -1,4 +1,5 @@
 import fc from 'fast-check';
+import { unguardFormulas } from '#kernel/csv.js';
 import { normalizeText } from '#kernel/text.js';
 import { MARKER, plainText, RecordedValue, type SendContext } from './json.js';
 import { emails, externalIds, markedText, phones, which } from './values.js';
@@ -290,7 +291,8 @@ function listSentRows(
   for (const [i, row] of rows.entries()) {
     if (row === null) continue;
     const texts = chosen.flatMap(({ header, field }): [Field | null, string][] => {
-      const text = normalizeText(String(row.get(header) ?? ''));
+      const cell = String(row.get(header) ?? '');
+      const text = normalizeText(format === 'csv' ? unguardFormulas(cell) : cell);
       return text === '' ? [] : [[field, text]];
     });
     // In NDJSON an object without values is a row too.

@@ -1532,6 +1532,29 @@ class AsyncOperations:
             headers=headers,
         )
 
+    async def discard_import(
+        self,
+        *,
+        account_id: int | None = None,
+        id: int,
+        idempotency_key: str | None = None,
+        headers: Mapping[str, str] | None = None,
+    ) -> models.Import:
+        """Discard an import that waits for a start.
+
+        Deletes its rows, and ends it in the state failed. Nothing was imported. Discarding it
+        again changes nothing.
+        For users with the role owner or manager.
+        """
+        return await self._call(
+            "POST",
+            "/api/v1/accounts/{account_id}/imports/{id}/discard",
+            ids={"account_id": account_id, "id": id},
+            query={},
+            idempotency_key=idempotency_key,
+            headers=headers,
+        )
+
     async def undo_import(
         self,
         *,

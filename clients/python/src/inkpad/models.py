@@ -1399,8 +1399,8 @@ class Import(TypedDict):
     """Whether it waits for a start after the check."""
     format: Literal["csv", "ndjson"]
     """The format of the file."""
-    encoding: Literal["utf-8", "utf-16le", "utf-16be", "windows-1252"]
-    """The encoding of the file."""
+    encoding: str
+    """The encoding in which the file was read, by its name in the Encoding Standard."""
     separator: Literal[",", ";", "\t"] | None
     """What separates the cells of a CSV file."""
     columns: list[ImportColumn]

@@ -25,7 +25,8 @@ const FIND_USAGE = {
       (select count(*) from pictures r where r.account_id = a.id) as pictures,
       (select count(*) from webhook_subscriptions r where r.account_id = a.id) as webhook_subscriptions,
       (select coalesce(sum(r.rows_total), 0) from imports r
-        where r.account_id = a.id and r.created_at > now() - interval '1 day')::bigint as import_rows_per_day,
+        where r.account_id = a.id and r.created_at > now() - interval '1 day'
+          and (not r.dry_run or r.started_at is not null))::bigint as import_rows_per_day,
       (select count(*) from card_messages r
         where r.account_id = a.id and r.channel = 'sms' and r.state = 'sent'
           and r.finished_at > now() - interval '1 day') as sms_per_day

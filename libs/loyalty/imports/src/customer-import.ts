@@ -3,7 +3,7 @@ import { RejectedError } from '#kernel/errors.js';
 import type { DateOrder } from './birthdays.js';
 import type { ImportColumn } from './import-columns.js';
 import type { ImportFormat } from './import-file.js';
-import type { Encoding, Separator } from './text-encoding.js';
+import type { Separator } from './text-encoding.js';
 
 export const IMPORT_STATES = ['checking', 'ready', 'running', 'done', 'failed', 'undone'] as const;
 export type ImportState = (typeof IMPORT_STATES)[number];
@@ -38,7 +38,7 @@ export type CustomerImport = {
   state: StoredState;
   dryRun: boolean;
   format: ImportFormat;
-  encoding: Encoding;
+  encoding: string;
   separator: Separator | null;
   columns: ImportColumn[];
   dateOrder: DateOrder | null;
@@ -85,15 +85,23 @@ export function startImport({ state }: CustomerImport): boolean {
   );
 }
 
-/** Asserts that the columns of an import can be chosen anew: it is checked, and waits for a start. */
-export function assertWaiting({ state, rowsDeletedAt }: CustomerImport): void {
+/** Asserts that an import is checked, and waits for a start. @param change what it is about to be */
+export function assertWaiting(
+  { state, rowsDeletedAt }: CustomerImport,
+  change: 'changed' | 'discarded',
+): void {
   if (state === 'ready' && rowsDeletedAt === null) return;
   throw new RejectedError(
-    { base: [`The import is ${DESCRIPTIONS[state]}, so it can no longer be changed`] },
+    { base: [`The import is ${DESCRIPTIONS[state]}, so it can no longer be ${change}`] },
     'validation_failed',
-    state === 'checking' ? 'Wait until its state is ready.' : 'Upload the file again.',
+    state === 'checking' ? 'Wait until its state is ready.' : ADVICE[change],
   );
 }
+
+const ADVICE = {
+  changed: 'Upload the file again.',
+  discarded: 'Undo it once its state is done.',
+};
 
 /** Undoes an import that is done. @returns false when that has been asked for already */
 export function undoImport({ state, startedAt, rowsDeletedAt }: CustomerImport): boolean {

@@ -53,7 +53,7 @@ export class ChooseImportColumnsHandler implements ICommandHandler<ChooseImportC
     const { accountId } = context;
     const { cardId } = choices;
     const before = await this.imports.get(accountId, id);
-    assertWaiting(before);
+    assertWaiting(before, 'changed');
     if (cardId !== null && cardId !== before.cardId) {
       assertOpenForEnrolment(await this.templates.get(accountId, cardId), getNow());
     }
@@ -69,7 +69,7 @@ export class ChooseImportColumnsHandler implements ICommandHandler<ChooseImportC
     const changed = await this.writes.write(context, async (transaction) => {
       const current = await this.imports.lock(transaction.manager, accountId, id);
       if (transaction.isRepeated && current.state === 'checking') return toImportJson(current);
-      assertWaiting(current);
+      assertWaiting(current, 'changed');
       return this.update(transaction, current, {
         state: 'checking',
         card_id: cardId,
@@ -126,7 +126,7 @@ export class DiscardImportHandler implements ICommandHandler<DiscardImport> {
       const current = await this.imports.lock(manager, accountId, id);
       if (current.state === 'failed' && current.rowsDeletedAt !== null)
         return toImportJson(current);
-      assertWaiting(current);
+      assertWaiting(current, 'discarded');
       const now = getNow();
       await manager.query('delete from import_rows where import_id = $1', [id]);
       await manager.update(

@@ -71,12 +71,12 @@ export class ImportChecking {
   }
 
   private async readRows(
-    { id, format }: CustomerImport,
+    { id, format, encoding }: CustomerImport,
     sealed: Buffer | null,
   ): Promise<FileRow[]> {
     if (!sealed) return this.rows.listCells(id);
     const bytes = (await decompress(this.rows.openFile(id, sealed))) as Buffer;
-    return (await readFile(bytes, format)).rows;
+    return (await readFile(bytes, format, encoding)).rows;
   }
 
   private async checkBatch(

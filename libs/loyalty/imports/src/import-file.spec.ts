@@ -2,7 +2,11 @@ import { describe, expect, it } from '@jest/globals';
 import { readFile } from './import-file.js';
 
 const read = (text: string, format: 'csv' | 'ndjson' = 'csv') =>
-  readFile(Buffer.from(text), format);
+  readFile(Buffer.from(text), format, null);
+
+const MEBIBYTE = 1024 * 1024;
+/** As large as a file may be. */
+const LARGE = 20 * MEBIBYTE;
 
 describe('readFile of CSV', () => {
   it('numbers rows as spreadsheets do, and leaves blank ones out', async () => {
@@ -46,10 +50,103 @@ describe('readFile of CSV', () => {
     ['a,b\n1,2\n"3,4\n5,6\n', 'Row 3 cannot be read'],
     [`${'a'.repeat(256)}\n1`, 'A header has more than 255'],
     [Array.from({ length: 201 }, (_, i) => i).join(','), 'more than 200 columns'],
+    [`${'a,'.repeat(201)}\n"open`, 'more than 200 columns'],
+    ['\na,b\n1,2\n', 'The first row of the file is blank'],
+    [' ; \n a;b\n', 'The first row of the file is blank'],
+    [`${','.repeat(199_999)}\n`, 'The first row of the file is blank'],
+    ['\0\x01\x02', 'This is not a text file'],
+    ['<html><body><table><tr><td>email', 'This is a web page'],
+    ['<?xml version="1.0"?><rows/>', 'This is a web page'],
     [`a\n${'1\n'.repeat(50_001)}`, 'more than 50000 rows'],
     [`a\n${'1\n'.repeat(100_001)}`, 'more than 50000 rows'],
   ])('refuses %j', async (text, message) => {
     await expect(read(text)).rejects.toThrow(message);
+  });
+});
+
+describe('readFile of any bytes', () => {
+  it.each([
+    ['xlsx or ods', '504b0304', 'This is an Excel workbook'],
+    ['an empty ZIP archive', '504b0506', 'This is an Excel workbook'],
+    ['xls', 'd0cf11e0a1b11ae1', 'This is an Excel workbook'],
+    ['PDF', '255044462d312e37', 'This is not a text file'],
+    ['gzip', '1f8b0800', 'This is not a text file'],
+    ['PNG', '89504e470d0a1a0a', 'This is not a text file'],
+    ['JPEG', 'ffd8ffe0', 'This is not a text file'],
+    ['RTF', '7b5c72746631', 'This is not a text file'],
+    ['anything else', '00010203', 'This is not a text file'],
+  ])('refuses %s', async (_, hex, message) => {
+    for (const format of ['csv', 'ndjson'] as const) {
+      const bytes = Buffer.concat([Buffer.from(hex, 'hex'), Buffer.alloc(100, 7)]);
+      await expect(readFile(bytes, format, null)).rejects.toThrow(message);
+    }
+  });
+
+  it.each([
+    ['windows-1252', 'utf-8', 'a,b\n1,2\n"x\ny",ü\n', 'Row 3 has a character'],
+    ['windows-1252', 'utf-8', 'a,"ü\n', 'Row 1 has a character'],
+    ['windows-1252', 'utf-8', 'sep=,\na,b\n1,ü\n', 'Row 2 has a character'],
+  ])('names the row of a byte that is no %s but %s', async (_, declared, text, message) => {
+    const bytes = Buffer.from(text, 'latin1');
+    await expect(readFile(bytes, 'csv', declared)).rejects.toThrow(message);
+  });
+
+  it('names the row of a stray byte in UTF-8', async () => {
+    const rows = Array.from({ length: 200 }, (_, i) => `m${i}@example.com,Müller\n`);
+    const bytes = Buffer.concat([
+      Buffer.from(`email,last_name\n${rows.slice(0, 100).join('')}`),
+      Buffer.from('x@example.com,Müller\n', 'latin1'),
+      Buffer.from(rows.slice(100).join('')),
+    ]);
+    await expect(readFile(bytes, 'csv', null)).rejects.toThrow('Row 102 has a character');
+    const lines = Buffer.concat([
+      Buffer.from('{"a":"ü"}\n{"a":"ö"}\n'),
+      Buffer.from('{"a":"ü"}\n', 'latin1'),
+    ]);
+    await expect(readFile(lines, 'ndjson', null)).rejects.toThrow('Row 3 has a character');
+  });
+
+  it('reads a file in the encoding that is declared', async () => {
+    const bytes = Buffer.from([0x61, 0x3b, 0x62, 0x0a, 0xa3, 0x3b, 0xaf]);
+    const { rows, encoding } = await readFile(bytes, 'csv', 'windows-1250');
+    expect([rows[0]?.cells, encoding]).toEqual([['Ł', 'Ż'], 'windows-1250']);
+  });
+
+  it.each([
+    ['commas', ','],
+    ['quotation marks', '"'],
+    ['letters', 'x'],
+    ['blanks before a letter', ' '],
+    ['invisible characters', '\u200B'],
+    ['apostrophes', "'"],
+    ['opened lists', '['],
+    ['opened objects', '{"a":'],
+  ])('refuses 20 MiB of %s without a line end', async (_, part) => {
+    const bytes = Buffer.from(part.repeat(LARGE / Buffer.byteLength(part)));
+    await expect(readFile(bytes, 'csv', null)).rejects.toThrow('Row 1 cannot be read');
+    await expect(readFile(bytes, 'ndjson', null)).rejects.toThrow('Row 1 cannot be read');
+  });
+
+  it.each([
+    ['blank lines', '\n', 'The file is empty', 'The file has more than 50000 rows'],
+    ['half a row in each line', 'a\n', 'more than 50000 rows', 'Row 1 is not valid JSON'],
+  ])('refuses 20 MiB of %s', async (_, part, inCsv, inNdjson) => {
+    const bytes = Buffer.alloc(LARGE, part);
+    await expect(readFile(bytes, 'csv', null)).rejects.toThrow(inCsv);
+    await expect(readFile(bytes, 'ndjson', null)).rejects.toThrow(inNdjson);
+  });
+
+  it('lets other work come between the rows of a large file', async () => {
+    const row = `${'x'.repeat(400)}\n`;
+    const bytes = Buffer.from(`a\n${row.repeat(49_000)}`);
+    let count = 0;
+    const timer = setInterval(() => count++, 1);
+    try {
+      expect((await readFile(bytes, 'csv', null)).rows).toHaveLength(49_000);
+    } finally {
+      clearInterval(timer);
+    }
+    expect(count).toBeGreaterThan(0);
   });
 });
 
@@ -68,8 +165,17 @@ describe('readFile of NDJSON', () => {
     ['[1]', 'Row 1 is not a JSON object'],
     ['{"a":{}}', 'Row 1: a must be'],
     ['{"a":9007199254740993}', 'Row 1: a must be'],
+    [`{"a":${'['.repeat(500_000)}`, 'Row 1 has more than 16 levels'],
+    [`{"a":1}\n{"a":${'{"a":'.repeat(17)}`, 'Row 2 has more than 16 levels'],
+    [`{"a":[[[]]]}`, 'Row 1: a must be'],
   ])('refuses %s', async (text, message) => {
     await expect(read(text, 'ndjson')).rejects.toThrow(message);
+  });
+
+  it('counts no brackets in strings', async () => {
+    const text = `${'['.repeat(50)}\\"${'{'.repeat(50)}`;
+    const { rows } = await read(JSON.stringify({ a: text }), 'ndjson');
+    expect(rows[0]?.cells).toEqual([text]);
   });
 
   it('takes __proto__ for a header like any other', async () => {

@@ -1,15 +1,23 @@
-import { parse } from 'csv-parse';
-import { InvalidFieldsError } from '#kernel/errors.js';
+import type { InvalidFieldsError } from '#kernel/errors.js';
 import { normalizeText } from '#kernel/text.js';
-import { decodeText, findSeparator, type Encoding, type Separator } from './text-encoding.js';
+import { DelimitedText, MAX_ROW_LENGTH, readCellText } from './delimited-text.js';
+import { createFileError } from './file-error.js';
+import {
+  FILE_PROBLEMS,
+  findBinaryProblem,
+  findTextProblem,
+  type FileProblem,
+} from './file-formats.js';
+import { Pace } from './pace.js';
+import { decodeText, findSeparator, type DecodedText, type Separator } from './text-encoding.js';
 
 export const MAX_IMPORT_ROWS = 50_000;
+/** Blank ones included. */
+const MAX_FILE_ROWS = 2 * MAX_IMPORT_ROWS;
 const MAX_COLUMNS = 200;
 const MAX_HEADER_LENGTH = 255;
-/** Parsed at once, so that other work of the process comes between. */
-const CHUNK_LENGTH = 64 * 1024;
-/** The row of a spreadsheet after its header. */
-const FIRST_ROW = 2;
+/** Of JSON. A row is an object without others in it, and parsing many levels takes long. */
+const MAX_DEPTH = 16;
 
 export const IMPORT_FORMATS = ['csv', 'ndjson'] as const;
 export type ImportFormat = (typeof IMPORT_FORMATS)[number];
@@ -24,84 +32,112 @@ export type FileRow = { row: number; cells: string[] };
 export type ImportFile = {
   headers: string[];
   rows: FileRow[];
-  encoding: Encoding;
+  encoding: string;
   separator: Separator | null;
 };
 
-/** @throws InvalidFieldsError for what cannot be read; it names the row */
-export async function readFile(bytes: Uint8Array, format: ImportFormat): Promise<ImportFile> {
-  const decoded = decodeText(bytes);
-  if (!decoded) throw createFileError('The file is not in the encoding that its first bytes name');
-  const { text, encoding } = decoded;
-  if (format === 'ndjson') {
-    return { ...(await readNdjson(text)), encoding, separator: null };
-  }
-  return { ...(await readCsv(text)), encoding };
-}
-
-export function createFileError(message: string): InvalidFieldsError {
-  return new InvalidFieldsError({ base: [message] });
-}
-
-async function readCsv(text: string): Promise<Omit<ImportFile, 'encoding'>> {
-  const { separator, rest } = findSeparator(text);
-  const records: string[][] = [];
-  const parser = parse({
-    delimiter: separator,
-    // Inches, or a nickname in the middle of a name.
-    relax_quotes: true,
-    relax_column_count: true,
-    skip_empty_lines: false,
-    max_record_size: 1024 * 1024,
-  });
-  const parsed = new Promise<void>((resolve, reject) => {
-    parser.on('readable', () => {
-      for (let record: unknown; (record = parser.read()) !== null;) {
-        records.push(record as string[]);
-        if (records.length > 2 * MAX_IMPORT_ROWS) parser.destroy(createTooManyRowsError());
-      }
-    });
-    parser.on('end', resolve);
-    parser.on('error', reject);
-  });
-  parsed.catch(() => undefined);
-  for (let at = 0; at < rest.length && !parser.destroyed; at += CHUNK_LENGTH) {
-    parser.write(rest.slice(at, at + CHUNK_LENGTH));
-    await giveWay();
-  }
-  if (!parser.destroyed) parser.end();
-  try {
-    await parsed;
-  } catch (error) {
-    if (error instanceof InvalidFieldsError) throw error;
+/**
+ * Reads a file, and lets other work of the process come between its rows.
+ * @param declared its encoding; null: nobody has said it
+ * @throws InvalidFieldsError for what cannot be read; it names the row
+ */
+export async function readFile(
+  bytes: Uint8Array,
+  format: ImportFormat,
+  declared: string | null,
+): Promise<ImportFile> {
+  assertNoProblem(findBinaryProblem(bytes));
+  const decoded = await decodeText(bytes, declared);
+  if (!decoded) {
     throw createFileError(
-      `Row ${records.length + 1} cannot be read: a quotation mark is not closed, or the row is too long`,
+      `The file begins with the mark of another encoding than ${declared}, which it was sent as`,
     );
   }
-  const [header = [], ...others] = records;
-  const headers = header.map(toHeader);
+  const { text, encoding } = decoded;
+  assertNoProblem(findTextProblem(text));
+  if (format === 'ndjson') {
+    assertUndamaged(decoded, countLines);
+    return { ...(await readNdjson(text)), encoding, separator: null };
+  }
+  const { separator, rest } = findSeparator(text);
+  assertUndamaged(decoded, (before) => countRows(findSeparator(before).rest, separator));
+  return { ...(await readCsv(rest, separator)), encoding, separator };
+}
+
+function assertNoProblem(problem: FileProblem | undefined): void {
+  if (problem !== undefined) throw createFileError(FILE_PROBLEMS[problem]);
+}
+
+/** @param countRowsOf counts the rows of the text before the damage, the damaged one included */
+function assertUndamaged(
+  { text, encoding, damagedAt }: DecodedText,
+  countRowsOf: (before: string) => number,
+): void {
+  if (damagedAt === null) return;
+  const row = countRowsOf(text.slice(0, damagedAt));
+  throw createFileError(
+    `Row ${row} has a character that is not in the encoding ${encoding}, unlike the others: save the file as UTF-8, or send it with the charset that it has`,
+  );
+}
+
+function countLines(before: string): number {
+  return before.split('\n').length;
+}
+
+function countRows(before: string, separator: Separator): number {
+  const table = new DelimitedText(`${before}-`, separator);
+  try {
+    while (table.next(0));
+  } catch {
+    // The damage is in a quoted cell.
+  }
+  return table.row;
+}
+
+async function readCsv(
+  text: string,
+  separator: Separator,
+): Promise<Pick<ImportFile, 'headers' | 'rows'>> {
+  const table = new DelimitedText(text, separator);
+  const { cells: names, hasMore } = table.next(MAX_COLUMNS) ?? { cells: [], hasMore: false };
+  if (hasMore) throw createTooManyColumnsError();
+  const headers = names.map((name) => toHeader(readCellText(name)));
   while (headers.at(-1) === '') headers.pop();
+  if (headers.length === 0 && text.trim() !== '') assertNoProblem('blankStart');
   assertHeaders(headers);
-  const rows = others.flatMap((record, i): FileRow[] => {
-    const cells = record.map(normalizeText);
-    if (cells.every((cell) => cell === '')) return [];
-    const row = i + FIRST_ROW;
-    if (cells.slice(headers.length).some((cell) => cell !== '')) {
-      throw createFileError(`Row ${row} has more cells than the header`);
-    }
-    return [{ row, cells: headers.map((_, at) => cells[at] ?? '') }];
-  });
-  assertRowCount(rows.length);
-  return { headers, rows, separator };
+  const pace = new Pace();
+  const rows: FileRow[] = [];
+  for (let next; (next = table.next(headers.length)) !== undefined;) {
+    const { row } = next;
+    if (row > MAX_FILE_ROWS) throw createTooManyRowsError();
+    if (next.hasMore) throw createFileError(`Row ${row} has more cells than the header`);
+    if (pace.isDue()) await pace.giveWay();
+    const cells = next.cells.map((cell) => normalizeText(readCellText(cell)));
+    if (cells.every((cell) => cell === '')) continue;
+    while (cells.length < headers.length) cells.push('');
+    rows.push({ row, cells });
+    assertRowCount(rows.length);
+  }
+  return { headers, rows };
 }
 
 async function readNdjson(text: string): Promise<Pick<ImportFile, 'headers' | 'rows'>> {
   const indexes = new Map<string, number>();
   const rows: FileRow[] = [];
-  for (const [i, line] of text.split('\n').entries()) {
-    if (i % 1_000 === 0) await giveWay();
+  const pace = new Pace();
+  for (let at = 0, row = 1; at < text.length; row++) {
+    const lineEnd = text.indexOf('\n', at);
+    const end = lineEnd < 0 ? text.length : lineEnd;
+    if (row > MAX_FILE_ROWS) throw createTooManyRowsError();
+    if (end - at > MAX_ROW_LENGTH) {
+      throw createFileError(
+        `Row ${row} cannot be read: it has more than ${MAX_ROW_LENGTH} characters`,
+      );
+    }
+    if (pace.isDue()) await pace.giveWay();
+    const line = text.slice(at, end);
+    at = end + 1;
     if (line.trim() === '') continue;
-    const row = i + 1;
     const cells: string[] = [];
     for (const [name, value] of Object.entries(parseLine(line, row))) {
       const header = toHeader(name);
@@ -114,13 +150,15 @@ async function readNdjson(text: string): Promise<Pick<ImportFile, 'headers' | 'r
   }
   const headers = [...indexes.keys()];
   assertHeaders(headers);
-  return {
-    headers,
-    rows: rows.map(({ row, cells }) => ({ row, cells: headers.map((_, at) => cells[at] ?? '') })),
-  };
+  for (const { cells } of rows) {
+    if (pace.isDue()) await pace.giveWay();
+    for (const i of headers.keys()) cells[i] ??= '';
+  }
+  return { headers, rows };
 }
 
 function parseLine(line: string, row: number): object {
+  if (isTooDeep(line)) throw createFileError(`Row ${row} has more than ${MAX_DEPTH} levels`);
   let value: unknown;
   try {
     value = JSON.parse(line);
@@ -131,6 +169,22 @@ function parseLine(line: string, row: number): object {
     throw createFileError(`Row ${row} is not a JSON object`);
   }
   return value;
+}
+
+/** Tells whether JSON has more levels than any row, without parsing it. */
+function isTooDeep(json: string): boolean {
+  let depth = 0;
+  let isString = false;
+  for (let i = 0; i < json.length; i++) {
+    const character = json[i];
+    if (isString && character === '\\') i++;
+    else if (character === '"') isString = !isString;
+    else if (isString) continue;
+    else if (character === '{' || character === '[') depth++;
+    else if (character === '}' || character === ']') depth--;
+    if (depth > MAX_DEPTH) return true;
+  }
+  return false;
 }
 
 function renderValue(value: unknown, name: string, row: number): string {
@@ -166,8 +220,4 @@ function assertRowCount(count: number): void {
 
 function createTooManyRowsError(): InvalidFieldsError {
   return createFileError(`The file has more than ${MAX_IMPORT_ROWS} rows: divide it`);
-}
-
-function giveWay(): Promise<void> {
-  return new Promise((resolve) => setImmediate(resolve));
 }

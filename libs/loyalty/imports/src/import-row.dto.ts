@@ -8,6 +8,7 @@ import { MAX_ADJUSTMENT } from '#stamping/corrections.js';
 import type { CustomerChanges } from '#customers/customer.js';
 import { toCustomerChanges, UpdateCustomerDto } from '#customers/customer-input.dto.js';
 import { parseBirthday, type DateOrder } from './birthdays.js';
+import { findDamage } from './cell-damage.js';
 import { IMPORT_FIELDS, type ImportColumn, type ImportField } from './import-columns.js';
 
 /** The system that external ids are of, if no column names it. */
@@ -53,10 +54,10 @@ export function readEntry(
   order: DateOrder | null,
 ): EntryResult {
   const texts = collectTexts(cells, columns);
-  const errors: FieldErrors = {};
+  const errors = findDamages(texts);
   const birthday = texts.birthday && parseBirthday(normalizeNumber(texts.birthday), order);
   if (texts.birthday !== undefined && birthday === undefined) {
-    errors['birthday'] = ['must be a date such as 2000-12-31 or 31.12.2000'];
+    errors['birthday'] ??= ['must be a date such as 2000-12-31 or 31.12.2000'];
   }
   const { external_id: externalId, external_source: source = DEFAULT_SOURCE } = texts;
   const input = {
@@ -92,6 +93,15 @@ function collectTexts(cells: readonly string[], columns: readonly ImportColumn[]
   return texts;
 }
 
+function findDamages(texts: Texts): FieldErrors {
+  const errors: FieldErrors = {};
+  for (const field of IMPORT_FIELDS) {
+    const damage = findDamage(field, texts[field] ?? '');
+    if (damage !== undefined) errors[field] = [damage];
+  }
+  return errors;
+}
+
 function pick(texts: Texts, fields: readonly (typeof IMPORT_FIELDS)[number][]): Texts {
   return Object.fromEntries(
     fields.flatMap((field) => (texts[field] === undefined ? [] : [[field, texts[field]]])),
@@ -104,7 +114,7 @@ function toConsents(texts: Texts, errors: FieldErrors): Record<string, boolean> 
     const text = texts[field]?.normalize('NFKD').replaceAll(/\p{M}/gu, '').toLowerCase();
     if (text === undefined) continue;
     if (YES.has(text) || NO.has(text)) consents[field] = YES.has(text);
-    else errors[field] = ['must be yes or no'];
+    else errors[field] ??= ['must be yes or no'];
   }
   return consents;
 }

@@ -5,20 +5,21 @@ import { Command, CommandHandler, type ICommandHandler } from '@nestjs/cqrs';
 import { Pool } from 'pg';
 import { getNow } from '#kernel/clock.js';
 import type { CommandContext } from '#kernel/aggregate.js';
-import { Config } from '#configuration/config.js';
-import { InvalidFieldsError, RejectedError, UnavailableError } from '#kernel/errors.js';
+import { InvalidFieldsError } from '#kernel/errors.js';
+import { FairQueue } from '#kernel/fair-queue.js';
 import { createId } from '#kernel/randomness.js';
 import { normalizeNumber } from '#kernel/text.js';
 import { IdTakenError, withNewId } from '#database/ids.js';
-import { CapOverrides } from '#event-store/commands/cap-overrides.service.js';
-import { checkCap } from '#event-store/port/caps.js';
-import { AuditedWrites } from '#event-store/commands/audited-writes.service.js';
+import {
+  AuditedWrites,
+  type AuditedTransaction,
+} from '#event-store/commands/audited-writes.service.js';
 import { assertOpenForEnrolment } from '#stamping/customer-card.js';
 import { TemplatesService } from '#stamping/templates.service.js';
 import { findDateOrder, type DateOrder, type DateOrderResult } from './birthdays.js';
 import { startImport, undoImport, type CustomerImport } from './customer-import.js';
 import { toImportJson, type ImportJson, type ImportQuery } from './import.dto.js';
-import { importCap, ImportRecord, importTable } from './import.entity.js';
+import { ImportRecord, importTable } from './import.entity.js';
 import {
   listFieldsOfCards,
   resolveColumns,
@@ -27,24 +28,25 @@ import {
   type ImportColumn,
   type MappingRequest,
 } from './import-columns.js';
-import { createFileError, readFile, type ImportFile, type ImportFormat } from './import-file.js';
+import { createFileError } from './file-error.js';
+import { readFile, type ImportFile, type ImportFormat } from './import-file.js';
+import { ImportLimits } from './import-limits.service.js';
 import { ImportQueue } from './import-queue.service.js';
 import { ImportRows } from './import-rows.service.js';
 import { ImportsService } from './imports.service.js';
 
-/** Names the quota of rows in `es.cap_overrides`. */
-export const IMPORT_ROWS_PER_DAY = 'import_rows_per_day';
+/** Stores share the one file that is read at a time: the rows of a large one take several times its size. */
+const READING = { concurrency: 1, maxWaiting: 7, waitMs: 60_000 };
 
-const MAX_UNFINISHED_IMPORTS = 10;
-/** Files that one process holds at once, of which it reads one at a time. */
-const MAX_FILES = 8;
+/** Longer than any date. */
+const MAX_DATE_LENGTH = 64;
 
 const compress = promisify(deflateRaw);
 
 export class CreateImport extends Command<ImportJson> {
   constructor(
     readonly context: CommandContext,
-    readonly upload: { bytes: Buffer; format: ImportFormat },
+    readonly upload: { bytes: Buffer; format: ImportFormat; encoding: string | null },
     readonly options: ImportQuery,
     /** Whether somebody looks at the columns before they count, so that those of a file nobody knows may be missing. */
     readonly isDraft = false,
@@ -55,17 +57,15 @@ export class CreateImport extends Command<ImportJson> {
 
 @CommandHandler(CreateImport)
 export class CreateImportHandler implements ICommandHandler<CreateImport> {
-  private fileCount = 0;
-  private lastRead: Promise<unknown> = Promise.resolve();
+  private readonly reading = new FairQueue(READING);
 
   constructor(
     private readonly writes: AuditedWrites,
     private readonly templates: TemplatesService,
     private readonly rows: ImportRows,
     private readonly queue: ImportQueue,
-    private readonly overrides: CapOverrides,
+    private readonly limits: ImportLimits,
     private readonly pool: Pool,
-    private readonly config: Config,
   ) {}
 
   /** @throws InvalidFieldsError for a file that cannot be imported as a whole */
@@ -75,7 +75,8 @@ export class CreateImportHandler implements ICommandHandler<CreateImport> {
     if (cardId !== null) {
       assertOpenForEnrolment(await this.templates.get(context.accountId, cardId), getNow());
     }
-    const file = await this.readInTurn(upload);
+    const { bytes, format, encoding } = upload;
+    const file = await this.reading.run(context.accountId, () => readFile(bytes, format, encoding));
     if (file.rows.length === 0) throw createFileError('The file has no rows after its header');
     const columns = isDraft
       ? getColumns(suggestColumns(file.headers, cardId !== null))
@@ -87,7 +88,7 @@ export class CreateImportHandler implements ICommandHandler<CreateImport> {
     }
     const dateOrder =
       options.date_order ?? (isDraft ? findOrder(file, columns) : chooseDateOrder(file, columns));
-    const compressed = await compress(upload.bytes, { level: 1 });
+    const compressed = await compress(bytes, { level: 1 });
     const inserted = await withNewId(this.pool, importTable.table, (id) => {
       const now = getNow();
       const created: CustomerImport = {
@@ -97,7 +98,7 @@ export class CreateImportHandler implements ICommandHandler<CreateImport> {
         cardId,
         state: 'checking',
         dryRun: options.dry_run,
-        format: upload.format,
+        format,
         encoding: file.encoding,
         separator: file.separator,
         columns,
@@ -118,37 +119,17 @@ export class CreateImportHandler implements ICommandHandler<CreateImport> {
     return inserted;
   }
 
-  /** Reads one file after another: the rows of a large one take several times its size. */
-  private async readInTurn({ bytes, format }: CreateImport['upload']): Promise<ImportFile> {
-    if (this.fileCount === MAX_FILES) {
-      throw new UnavailableError('Too many files are being read at once');
-    }
-    this.fileCount++;
-    const read = this.lastRead.then(() => readFile(bytes, format));
-    this.lastRead = read.catch(() => undefined);
-    try {
-      return await read;
-    } finally {
-      this.fileCount--;
-    }
-  }
-
   private async insert(
     created: CustomerImport,
     sealedFile: Buffer,
     context: CommandContext,
   ): Promise<ImportJson> {
     const { id, accountId } = created;
-    const { importRowsPerDay } = this.config.limits;
-    const maxRows = await this.overrides.getMax(IMPORT_ROWS_PER_DAY, accountId, importRowsPerDay);
+    const maxRows = await this.limits.getMaxRows(accountId);
     return this.writes.write(context, async (transaction) => {
       const { manager } = transaction;
-      const query = (text: string, values: unknown[]) => manager.query<unknown>(text, values);
-      const cap = { kind: importCap, owner: accountId, id, max: MAX_UNFINISHED_IMPORTS };
-      await checkCap(query, cap);
-      // Under the lock of the cap, so that two files at once do not both get the rest.
-      await assertRowsLeft(query, created, maxRows);
-      const inserted = await query(
+      await this.limits.assertWithin(manager, created, { isTrial: created.dryRun, maxRows });
+      const inserted: unknown[] = await manager.query(
         `insert into imports (id, uuid, account_id, card_id, state, dry_run, format, encoding, separator, columns,
            date_order, file, rows_total, actor, created_at, updated_at, due_at)
          values ($1, $2, $3, $4, 'checking', $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $14, now())
@@ -170,7 +151,7 @@ export class CreateImportHandler implements ICommandHandler<CreateImport> {
           created.createdAt,
         ],
       );
-      const isNew = (inserted as unknown[]).length === 1;
+      const isNew = inserted.length === 1;
       if (!isNew && !transaction.isRepeated) throw new IdTakenError(importTable.table, id);
       if (isNew) {
         const subject = { import_id: id, rows: created.rowsTotal, dry_run: created.dryRun };
@@ -179,30 +160,6 @@ export class CreateImportHandler implements ICommandHandler<CreateImport> {
       return toImportJson(created);
     });
   }
-}
-
-/** @throws RejectedError when the rows of the last 24 hours and these come to more than the maximum */
-async function assertRowsLeft(
-  query: (text: string, values: unknown[]) => Promise<unknown>,
-  { id, accountId, rowsTotal }: CustomerImport,
-  maxRows: number,
-): Promise<void> {
-  const [row] = (await query(
-    `select coalesce(sum(rows_total), 0)::int as used from imports
-     where account_id = $1 and created_at > now() - interval '1 day' and id <> $2`,
-    [accountId, id],
-  )) as { used: number }[];
-  const left = Math.max(0, maxRows - (row?.used ?? 0));
-  if (rowsTotal <= left) return;
-  throw new RejectedError(
-    {
-      base: [
-        `The file has ${rowsTotal} rows, and this store may import ${left} more today, of ${maxRows} in 24 hours`,
-      ],
-    },
-    'quota_exceeded',
-    'Import the rest tomorrow, or ask whoever runs the service for a larger quota.',
-  );
 }
 
 type Rows = Pick<ImportFile, 'rows'>;
@@ -226,7 +183,10 @@ function readDateOrder({ rows }: Rows, columns: ImportColumn[]): DateOrderResult
   const at = columns.findIndex(({ field }) => field === 'birthday');
   if (at < 0) return { order: null };
   return findDateOrder(
-    rows.map(({ row, cells }) => ({ row, text: normalizeNumber(cells[at] ?? '') })),
+    rows.map(({ row, cells }) => ({
+      row,
+      text: normalizeNumber((cells[at] ?? '').slice(0, MAX_DATE_LENGTH)),
+    })),
   );
 }
 
@@ -256,10 +216,12 @@ export class ImportChanges {
     {
       type,
       decide,
+      check,
       change,
     }: {
       type: string;
       decide: (current: CustomerImport) => boolean;
+      check?: (transaction: AuditedTransaction, current: CustomerImport) => Promise<void>;
       change: (current: CustomerImport) => Partial<ImportRecord>;
     },
   ): Promise<ImportJson> {
@@ -268,6 +230,7 @@ export class ImportChanges {
       const { manager } = transaction;
       const current = await this.imports.lock(manager, accountId, id);
       if (!decide(current)) return toImportJson(current);
+      await check?.(transaction, current);
       const now = getNow();
       await manager.update(
         ImportRecord,
@@ -294,13 +257,19 @@ export class StartImport extends Command<ImportJson> {
 
 @CommandHandler(StartImport)
 export class StartImportHandler implements ICommandHandler<StartImport> {
-  constructor(private readonly changes: ImportChanges) {}
+  constructor(
+    private readonly changes: ImportChanges,
+    private readonly limits: ImportLimits,
+  ) {}
 
   /** Rows that failed in the check are done; the others are counted again as they are applied. */
-  execute({ context, id }: StartImport): Promise<ImportJson> {
+  async execute({ context, id }: StartImport): Promise<ImportJson> {
+    const maxRows = await this.limits.getMaxRows(context.accountId);
     return this.changes.change(context, id, {
       type: 'import.started',
       decide: startImport,
+      check: ({ manager }, current) =>
+        this.limits.assertWithin(manager, current, { isTrial: false, maxRows }),
       change: ({ counts }) => ({
         state: 'running',
         rows_done: counts.failed,

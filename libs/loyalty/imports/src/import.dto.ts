@@ -22,7 +22,7 @@ import {
 } from './customer-import.js';
 import { IMPORT_FIELDS, type ImportField, type MappingRequest } from './import-columns.js';
 import { IMPORT_FORMATS, type ImportFormat } from './import-file.js';
-import { ENCODINGS, SEPARATORS, type Encoding, type Separator } from './text-encoding.js';
+import { SEPARATORS, type Separator } from './text-encoding.js';
 
 const DATE_ORDERS = ['dmy', 'mdy'] as const;
 /** Percent-encoded, it has to fit into the 16 KiB that Node.js reads of a header with its address. */
@@ -97,8 +97,11 @@ export class ImportJson {
   declare readonly dry_run: boolean;
   @OneOfProperty(IMPORT_FORMATS, { description: 'The format of the file.' })
   declare readonly format: ImportFormat;
-  @OneOfProperty(ENCODINGS, { description: 'The encoding of the file.' })
-  declare readonly encoding: Encoding;
+  @TextProperty({
+    example: 'utf-8',
+    description: 'The encoding in which the file was read, by its name in the Encoding Standard.',
+  })
+  declare readonly encoding: string;
   @OneOfProperty(SEPARATORS, {
     nullable: true,
     example: ';',

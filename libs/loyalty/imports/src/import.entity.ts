@@ -6,7 +6,7 @@ import type { DateOrder } from './birthdays.js';
 import type { CustomerImport, StoredState } from './customer-import.js';
 import type { ImportColumn } from './import-columns.js';
 import type { ImportFormat } from './import-file.js';
-import type { Encoding, Separator } from './text-encoding.js';
+import type { Separator } from './text-encoding.js';
 
 /** A stored import. Its file is in a column of its own, which only the check reads. */
 @Entity('imports')
@@ -18,7 +18,7 @@ export class ImportRecord {
   @Column('text') declare state: StoredState;
   @Column('boolean') declare dry_run: boolean;
   @Column('text') declare format: ImportFormat;
-  @Column('text') declare encoding: Encoding;
+  @Column('text') declare encoding: string;
   @Column('text', { nullable: true }) declare separator: Separator | null;
   @Column('jsonb') declare columns: ImportColumn[];
   @Column('text', { nullable: true }) declare date_order: DateOrder | null;
@@ -47,9 +47,17 @@ export const importTable: PlainTable = { table: 'imports' };
 export const importCap: CapKind = {
   table: importTable.table,
   ownerColumn: 'account_id',
-  countedCondition: `r.state in ('checking', 'ready', 'running', 'undoing')`,
+  countedCondition: `(r.state in ('running', 'undoing') or r.state = 'checking' and not r.dry_run)`,
   label: 'unfinished imports of this store',
-  resolution: 'Wait until one is done, or start those that are ready.',
+  resolution: 'Wait until one is done.',
+};
+
+/** Counts the imports that wait for a start, or will. */
+export const trialCap: CapKind = {
+  ...importCap,
+  countedCondition: `(r.state = 'ready' or r.state = 'checking' and r.dry_run)`,
+  label: 'imports of this store that wait for a start',
+  resolution: 'Discard those that you do not need (POST …/imports/:id/discard), or start them.',
 };
 
 export function toImport(row: ImportRecord): CustomerImport {

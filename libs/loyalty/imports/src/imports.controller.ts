@@ -2,6 +2,8 @@ import { Controller, Get, Param, Post, Query, Req, Res } from '@nestjs/common';
 import { CommandBus } from '@nestjs/cqrs';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { CommandContext } from '#kernel/aggregate.js';
+import { UnsupportedBodyError } from '#kernel/errors.js';
+import { getCharset } from '#http/body-kinds.js';
 import { Context } from '#http/caller.js';
 import { DeclaresTag, Endpoint } from '#http/endpoint.js';
 import { getFile, TakesFile } from '#http/file-bodies.js';
@@ -9,6 +11,7 @@ import { negotiateMediaType } from '#http/negotiation.js';
 import { Paged, PageQuery, PageReader } from '#http/page.js';
 import { parsePathId } from '#http/path.js';
 import { createRecordLookup } from '#http/record.js';
+import { DiscardImport } from './draft-import.commands.js';
 import { CreateImport, StartImport, UndoImport } from './import.commands.js';
 import {
   ImportJson,
@@ -19,6 +22,7 @@ import {
 } from './import.dto.js';
 import { renderRowsAsCsv } from './import-rows-csv.js';
 import { ImportsService } from './imports.service.js';
+import { findEncoding } from './text-encoding.js';
 
 const MAX_FILE_BYTES = 20 * 1024 * 1024;
 const CSV = 'text/csv';
@@ -90,7 +94,7 @@ export class ImportsController {
     description:
       'Each row updates the customer who has its external id, e-mail address or phone number, or creates one. The rows are checked first, then applied; with dry_run the import waits for a start in between. The same file again changes nothing.',
     path: ['account_id'],
-    file: 'The file itself, at most 20 MiB and 50,000 rows: CSV in UTF-8, UTF-16 or Windows-1252, separated by commas, semicolons or tabs, or NDJSON. Its own media type is accepted too: text/csv or application/x-ndjson.',
+    file: 'The file itself, at most 20 MiB and 50,000 rows: CSV in UTF-8, UTF-16 or Windows-1252, separated by commas, semicolons or tabs, or NDJSON. The charset of the media type may name any other encoding of the web. Its own media type is accepted too: text/csv or application/x-ndjson.',
     status: 202,
     response: ImportJson,
     errors: [404],
@@ -103,7 +107,8 @@ export class ImportsController {
   ): Promise<ImportJson> {
     const { type, bytes } = getFile(request);
     const format = type === CSV ? 'csv' : 'ndjson';
-    return this.commands.execute(new CreateImport(context, { bytes, format }, options));
+    const encoding = readEncoding(getCharset(request));
+    return this.commands.execute(new CreateImport(context, { bytes, format, encoding }, options));
   }
 
   @Get(':id/rows')
@@ -154,10 +159,28 @@ export class ImportsController {
     status: 200,
     response: ImportJson,
     errors: [404],
+    codes: ['limit_reached', 'quota_exceeded'],
     record: IMPORT,
   })
   start(@Context() context: CommandContext, @Param('id') id: string): Promise<ImportJson> {
     return this.commands.execute(new StartImport(context, parsePathId(id)));
+  }
+
+  @Post(':id/discard')
+  @Endpoint({
+    id: 'discardImport',
+    tag: 'Imports',
+    summary: 'Discard an import that waits for a start',
+    description:
+      'Deletes its rows, and ends it in the state failed. Nothing was imported. Discarding it again changes nothing.',
+    path: ['account_id', 'id'],
+    status: 200,
+    response: ImportJson,
+    errors: [404],
+    record: IMPORT,
+  })
+  discard(@Context() context: CommandContext, @Param('id') id: string): Promise<ImportJson> {
+    return this.commands.execute(new DiscardImport(context, parsePathId(id)));
   }
 
   @Post(':id/undo')
@@ -176,4 +199,17 @@ export class ImportsController {
   undo(@Context() context: CommandContext, @Param('id') id: string): Promise<ImportJson> {
     return this.commands.execute(new UndoImport(context, parsePathId(id)));
   }
+}
+
+/** @throws UnsupportedBodyError */
+function readEncoding(charset: string | undefined): string | null {
+  if (charset === undefined) return null;
+  const encoding = findEncoding(charset);
+  if (encoding === undefined) {
+    throw new UnsupportedBodyError(
+      `The charset ${charset.slice(0, 40)} is not known`,
+      'Send the file in UTF-8, or name its encoding as web pages do, such as windows-1250.',
+    );
+  }
+  return encoding;
 }

@@ -4,6 +4,7 @@ import { CustomerCardReadsModule } from '#stamping/customer-card-reads.module.js
 import { draftImportHandlers } from './draft-import.commands.js';
 import { ImportChanges, importHandlers } from './import.commands.js';
 import { ImportRecord } from './import.entity.js';
+import { ImportLimits } from './import-limits.service.js';
 import { ImportQueue } from './import-queue.service.js';
 import { ImportRows } from './import-rows.service.js';
 import { ImportsController } from './imports.controller.js';
@@ -16,6 +17,7 @@ import { ImportsService } from './imports.service.js';
     ImportsService,
     ImportQueue,
     ImportRows,
+    ImportLimits,
     ImportChanges,
     ...importHandlers,
     ...draftImportHandlers,

@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import { decodeText, findSeparator } from './text-encoding.js';
+import { decodeText, findEncoding, findSeparator } from './text-encoding.js';
 
 const bytes = (text: string, encoding: BufferEncoding) =>
   new Uint8Array(Buffer.from(text, encoding));
@@ -16,21 +16,97 @@ describe('decodeText', () => {
       'utf-16be',
     ],
     ['Windows-1252', bytes('Größe', 'latin1'), 'windows-1252'],
-  ])('reads %s', (_, file, encoding) => {
-    expect(decodeText(file)).toEqual({ text: 'Größe', encoding });
+  ])('reads %s', async (_, file, encoding) => {
+    const decoded = { text: 'Größe', encoding, damagedAt: null };
+    expect(await decodeText(file, null)).toEqual(decoded);
+    expect(await decodeText(file, encoding)).toEqual(decoded);
   });
 
-  it('reads the euro sign and quotation marks of Windows-1252', () => {
-    expect(decodeText(Uint8Array.of(0x80, 0x84, 0x93))?.text).toBe('€„“');
+  it('reads the euro sign and quotation marks of Windows-1252', async () => {
+    expect((await decodeText(Uint8Array.of(0x80, 0x84, 0x93), null))?.text).toBe('€„“');
   });
 
-  it('refuses bytes that are not of the encoding that the mark names', () => {
-    expect(decodeText(Uint8Array.of(0xef, 0xbb, 0xbf, 0xff))).toBeUndefined();
-    expect(decodeText(Uint8Array.of(0xff, 0xfe, 0x00, 0xd8, 0x41))).toBeUndefined();
+  it.each([
+    ['windows-1250', [0xa3, 0x75, 0x6b, 0x61, 0x73, 0x7a], 'Łukasz'],
+    ['windows-1251', [0xc8, 0xe2, 0xe0, 0xed], 'Иван'],
+    ['iso-8859-2', [0xa3, 0xf3, 0x64, 0xbc], 'Łódź'],
+    ['macintosh', [0x4d, 0x9f, 0x6c, 0x6c, 0x65, 0x72], 'Müller'],
+    ['shift_jis', [0x8e, 0x52, 0x93, 0x63], '山田'],
+    ['utf-16le', [0x41, 0x00, 0x62, 0x00], 'Ab'],
+  ])('reads what is declared as %s', async (encoding, file, text) => {
+    expect(await decodeText(Uint8Array.from(file), encoding)).toEqual({
+      text,
+      encoding,
+      damagedAt: null,
+    });
   });
 
-  it('reads an empty file', () => {
-    expect(decodeText(new Uint8Array())).toEqual({ text: '', encoding: 'utf-8' });
+  it('takes the declared encoding before what the bytes look like', async () => {
+    expect((await decodeText(bytes('Größe', 'utf8'), 'windows-1252'))?.text).toBe('GrÃ¶ÃŸe');
+    expect((await decodeText(bytes('Größe', 'latin1'), 'utf-8'))?.damagedAt).toBe(2);
+  });
+
+  it('refuses a mark of another encoding than is declared', async () => {
+    for (const mark of [
+      [0xef, 0xbb, 0xbf],
+      [0xff, 0xfe],
+    ]) {
+      expect(await decodeText(Uint8Array.from([...mark, 65, 0]), 'windows-1250')).toBeUndefined();
+    }
+    const wide = new Uint8Array(Buffer.from('\uFEFFA', 'utf16le').swap16());
+    expect(await decodeText(wide, 'utf-16le')).toMatchObject({ text: 'A', encoding: 'utf-16be' });
+  });
+
+  it('finds bytes that are not of the encoding that the mark names', async () => {
+    const utf8 = await decodeText(Uint8Array.of(0xef, 0xbb, 0xbf, 65, 0xff), null);
+    expect([utf8?.encoding, utf8?.damagedAt]).toEqual(['utf-8', 1]);
+    const utf16 = await decodeText(Uint8Array.of(0xff, 0xfe, 0x00, 0xd8, 0x41), null);
+    expect([utf16?.encoding, utf16?.damagedAt]).toEqual(['utf-16le', 0]);
+  });
+
+  it('takes UTF-8 with a stray byte for damaged, and not for Windows-1252', async () => {
+    const mixed = [bytes('Müller\n'.repeat(200), 'utf8'), bytes('Müller\n', 'latin1')];
+    for (const parts of [mixed, mixed.toReversed()]) {
+      const decoded = await decodeText(Buffer.concat(parts), null);
+      expect([decoded?.encoding, decoded?.damagedAt]).not.toEqual(['utf-8', null]);
+      expect(decoded?.encoding).toBe('utf-8');
+    }
+    const cut = bytes('Müller, Größe, ü', 'utf8').subarray(0, -1);
+    expect((await decodeText(cut, null))?.damagedAt).toBe(15);
+    const western = bytes(`${'Müller\n'.repeat(200)}É\xbb`, 'latin1');
+    expect((await decodeText(western, null))?.encoding).toBe('windows-1252');
+  });
+
+  it('reads characters across the parts that it decodes at once', async () => {
+    const text = 'aü€🌙'.repeat(30_000);
+    expect((await decodeText(bytes(text, 'utf8'), null))?.text).toBe(text);
+    expect((await decodeText(bytes(`\uFEFF${text}`, 'utf16le'), null))?.text).toBe(text);
+  });
+
+  it('reads an empty file', async () => {
+    expect(await decodeText(new Uint8Array(), null)).toEqual({
+      text: '',
+      encoding: 'utf-8',
+      damagedAt: null,
+    });
+  });
+});
+
+describe('findEncoding', () => {
+  it.each([
+    ['UTF-8', 'utf-8'],
+    ['utf8', 'utf-8'],
+    ['ISO-8859-1', 'windows-1252'],
+    ['latin1', 'windows-1252'],
+    ['us-ascii', 'windows-1252'],
+    ['cp1250', 'windows-1250'],
+    ['UTF-16', 'utf-16le'],
+    ['utf-7', undefined],
+    ['cp850', undefined],
+    ['', undefined],
+    ['none', undefined],
+  ])('of the label %j is %j', (label, encoding) => {
+    expect(findEncoding(label)).toBe(encoding);
   });
 });
 
@@ -41,12 +117,20 @@ describe('findSeparator', () => {
     ['a\tb\n', '\t'],
     ['"a,b,c";d\n', ';'],
     ['"a\n,,,";b;c\n', ';'],
+    ['"a"",,,";b\n', ';'],
+    ['a" ,b;c;d\n', ';'],
+    [' ",,,";b\r1,2,3,4', ';'],
+    [','.repeat(100_000), ','],
+    ['"'.repeat(100_001), ','],
+    ['x'.repeat(200_000), ','],
     ['email\n', ','],
   ])('of %j is %j', (text, separator) => {
     expect(findSeparator(text)).toEqual({ separator, rest: text });
   });
 
   it('is what the first line of a file from Excel says', () => {
-    expect(findSeparator('sep=;\r\na,b\n')).toEqual({ separator: ';', rest: 'a,b\n' });
+    for (const first of ['sep=;\r\n', 'SEP=;\n', '"sep=;"\r']) {
+      expect(findSeparator(`${first}a,b\n`)).toEqual({ separator: ';', rest: 'a,b\n' });
+    }
   });
 });

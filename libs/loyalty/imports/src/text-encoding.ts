@@ -1,32 +1,90 @@
-export const ENCODINGS = ['utf-8', 'utf-16le', 'utf-16be', 'windows-1252'] as const;
-export type Encoding = (typeof ENCODINGS)[number];
+import { Pace } from './pace.js';
 
 export const SEPARATORS = [',', ';', '\t'] as const;
 export type Separator = (typeof SEPARATORS)[number];
 
-const MARKS: [Encoding, number[]][] = [
+const MARKS: [string, number[]][] = [
   ['utf-8', [0xef, 0xbb, 0xbf]],
   ['utf-16le', [0xff, 0xfe]],
   ['utf-16be', [0xfe, 0xff]],
 ];
 /** Of a file without a mark: enough to see which bytes are zero. */
 const SAMPLE_BYTES = 4_096;
+/** Decoded at once. */
+const CHUNK_BYTES = 64 * 1024;
+/** What a decoder puts in the place of bytes that are not of its encoding. */
+export const REPLACEMENT = '\uFFFD';
 
 /**
- * Decodes a text file: by its byte order mark, else as UTF-16 if every other byte is zero, as UTF-8 if it is that, and
- * else as Windows-1252, which spreadsheets write in Western Europe and America.
- * @returns undefined when its mark says one encoding and its bytes are not of it
+ * A text file.
+ * @property encoding its name in the Encoding Standard, in lower case
+ * @property damagedAt where in the text the first bytes are that are not of the encoding; null: nowhere
  */
-export function decodeText(bytes: Uint8Array): { text: string; encoding: Encoding } | undefined {
-  const marked = MARKS.find(([, mark]) => mark.every((byte, i) => bytes[i] === byte))?.[0];
-  const encoding = marked ?? findWideEncoding(bytes);
-  if (encoding !== undefined) {
-    const text = decode(bytes, encoding);
-    return text === undefined ? undefined : { text, encoding };
+export type DecodedText = { text: string; encoding: string; damagedAt: number | null };
+
+/** Finds an encoding by one of its labels (Encoding Standard, section 4.2). */
+export function findEncoding(label: string): string | undefined {
+  try {
+    return new TextDecoder(label).encoding;
+  } catch {
+    return undefined;
   }
-  const text = decode(bytes, 'utf-8');
-  if (text !== undefined) return { text, encoding: 'utf-8' };
-  return { text: decodeWindows1252(bytes), encoding: 'windows-1252' };
+}
+
+/**
+ * Decodes a text file in the encoding that its media type declares (RFC 7111, section 2). Without one it is that of the
+ * byte order mark, UTF-16 if every other byte is zero, UTF-8 if it is that, and else Windows-1252, which spreadsheets
+ * write in Western Europe and America. UTF-8 with a few wrong bytes is damaged, not another encoding.
+ * @param declared null: nothing
+ * @returns undefined when the mark is one of another encoding
+ */
+export async function decodeText(
+  bytes: Uint8Array,
+  declared: string | null,
+): Promise<DecodedText | undefined> {
+  const marked = MARKS.find(([, mark]) => mark.every((byte, i) => bytes[i] === byte))?.[0];
+  if (marked !== undefined && declared !== null && !canHaveMark(declared, marked)) return undefined;
+  const encoding = marked ?? declared ?? findWideEncoding(bytes);
+  if (encoding !== undefined) return decode(bytes, encoding);
+  const decoded = await decode(bytes, 'utf-8');
+  if (decoded.damagedAt === null || (await isMostlyMultiByte(decoded.text))) return decoded;
+  return decode(bytes, 'windows-1252');
+}
+
+/** Tells whether a file in this encoding may begin with the mark, which says more of UTF-16 than its name. */
+function canHaveMark(encoding: string, marked: string): boolean {
+  return encoding === marked || (encoding.startsWith('utf-16') && marked.startsWith('utf-16'));
+}
+
+/** Decodes the whole file, and once more with replacements when some of it is not of the encoding. */
+async function decode(bytes: Uint8Array, encoding: string): Promise<DecodedText> {
+  if (encoding === 'windows-1252') {
+    const text = await decodeParts(bytes, decodeWindows1252);
+    return { text, encoding, damagedAt: null };
+  }
+  const strict = new TextDecoder(encoding, { fatal: true });
+  try {
+    const text = await decodeParts(bytes, (part, stream) => strict.decode(part, { stream }));
+    return { text, encoding, damagedAt: null };
+  } catch {
+    const lenient = new TextDecoder(encoding);
+    const text = await decodeParts(bytes, (part, stream) => lenient.decode(part, { stream }));
+    return { text, encoding, damagedAt: Math.max(0, text.indexOf(REPLACEMENT)) };
+  }
+}
+
+async function decodeParts(
+  bytes: Uint8Array,
+  decodePart: (part: Uint8Array, isMore: boolean) => string,
+): Promise<string> {
+  const pace = new Pace();
+  const texts: string[] = [];
+  for (let at = 0; at < bytes.length; at += CHUNK_BYTES) {
+    const end = at + CHUNK_BYTES;
+    texts.push(decodePart(bytes.subarray(at, end), end < bytes.length));
+    if (pace.isDue()) await pace.giveWay();
+  }
+  return texts.join('');
 }
 
 /** What Windows-1252 has from 0x80 to 0x9f, where Latin-1 has control characters. */
@@ -40,16 +98,24 @@ function decodeWindows1252(bytes: Uint8Array): string {
   );
 }
 
-function decode(bytes: Uint8Array, encoding: Encoding): string | undefined {
-  try {
-    return new TextDecoder(encoding, { fatal: true }).decode(bytes);
-  } catch {
-    return undefined;
+/**
+ * Tells whether at least half of what is not ASCII was read as UTF-8. Letters of other encodings are hardly ever that by
+ * accident.
+ */
+async function isMostlyMultiByte(text: string): Promise<boolean> {
+  const pace = new Pace();
+  let difference = 0;
+  for (let at = 0; at < text.length; at += CHUNK_BYTES) {
+    const part = text.slice(at, at + CHUNK_BYTES);
+    const replaced = part.split(REPLACEMENT).length - 1;
+    difference += part.replaceAll(/[\0-\x7f\uFFFD]/g, '').length - replaced;
+    if (pace.isDue()) await pace.giveWay();
   }
+  return difference >= 0;
 }
 
 /** Finds UTF-16 without a mark: of its Latin letters, every other byte is zero. */
-function findWideEncoding(bytes: Uint8Array): Encoding | undefined {
+function findWideEncoding(bytes: Uint8Array): string | undefined {
   const sample = bytes.subarray(0, SAMPLE_BYTES);
   const zeros = [0, 0];
   for (const [i, byte] of sample.entries()) if (byte === 0) zeros[i % 2] = (zeros[i % 2] ?? 0) + 1;
@@ -58,15 +124,29 @@ function findWideEncoding(bytes: Uint8Array): Encoding | undefined {
   return odd > even ? 'utf-16le' : 'utf-16be';
 }
 
-const SEPARATOR_LINE = /^sep=([,;\t])\r?\n/i;
+const SEPARATOR_LINE = /^"?sep=([,;\t])"?(?:\r\n|\n|\r)/i;
+/** Of the header, in which the separators are counted. */
+const MAX_COUNTED = 64 * 1024;
 
 /** Finds the separator of a CSV file: the one that its header has most of, outside of quotes. */
 export function findSeparator(text: string): { separator: Separator; rest: string } {
   const named = SEPARATOR_LINE.exec(text);
   if (named) return { separator: named[1] as Separator, rest: text.slice(named[0].length) };
-  const header = /^(?:"(?:[^"]|"")*"|[^"\r\n])*/.exec(text)?.[0] ?? '';
-  const plain = header.replaceAll(/"(?:[^"]|"")*"/g, '');
-  const counts = SEPARATORS.map((separator) => plain.split(separator).length);
-  const separator = SEPARATORS[counts.indexOf(Math.max(...counts))] ?? ',';
+  const counts = { ',': 0, ';': 0, '\t': 0 };
+  let isQuoted = false;
+  let isCellStart = true;
+  for (const character of text.slice(0, MAX_COUNTED)) {
+    if (isQuoted) isQuoted = character !== '"';
+    else if (character === '\n' || character === '\r') break;
+    else if (character === '"') {
+      // The second one of two in a row goes on with the quoted cell.
+      isQuoted = isCellStart;
+    } else {
+      const isSeparator = Object.hasOwn(counts, character);
+      if (isSeparator) counts[character as Separator]++;
+      isCellStart = isSeparator || (isCellStart && character === ' ');
+    }
+  }
+  const [separator = ','] = SEPARATORS.toSorted((a, b) => counts[b] - counts[a]);
   return { separator, rest: text };
 }

@@ -10,7 +10,6 @@ import { Socket } from 'node:net';
 import type { FastifyReply } from 'fastify';
 import type { PlatformConfig } from '#kernel/platform-config.js';
 import {
-  CompressedBodyError,
   CursorAheadError,
   ForbiddenError,
   InProgressError,
@@ -25,6 +24,7 @@ import {
   TakenError,
   UnauthorizedError,
   UnavailableError,
+  UnsupportedBodyError,
   getErrorMessage,
   getMessageWithCause,
   UnknownOutcomeError,
@@ -62,11 +62,6 @@ const EARLY_ERRORS: Record<string, ErrorResponse> = {
   FST_ERR_MAX_PARAM_LENGTH: createErrorResponse('not_found'),
 };
 
-const COMPRESSED = createErrorResponse('unsupported_media_type', {
-  error: 'The body is compressed',
-  resolution:
-    'Send the body as it is, without Content-Encoding and any Transfer-Encoding but chunked.',
-});
 const CUT_OFF = createErrorResponse('malformed_request', {
   error: 'The request ended before all of it had arrived',
 });
@@ -237,6 +232,10 @@ function negotiate(
   return type === PROBLEM_TYPE ? { ...problem, ...body } : body;
 }
 
+function renderUnsupportedBody({ message, resolution }: UnsupportedBodyError): ErrorResponse {
+  return createErrorResponse('unsupported_media_type', { error: message, resolution });
+}
+
 function toErrorResponse(error: unknown): ErrorResponse {
   if (error instanceof RejectedError) {
     const { message, code, errors, resolution } = error;
@@ -277,7 +276,7 @@ function toErrorResponse(error: unknown): ErrorResponse {
     return createErrorResponse('method_not_allowed', { error: error.message }, values);
   }
   if (error instanceof NotAcceptableError) return createErrorResponse('not_acceptable');
-  if (error instanceof CompressedBodyError) return COMPRESSED;
+  if (error instanceof UnsupportedBodyError) return renderUnsupportedBody(error);
   if (error instanceof InvalidHostError) {
     return createErrorResponse('malformed_request', {
       error: error.message,

@@ -108,8 +108,15 @@ export class NotAcceptableError extends Error {}
 /** Reports a Host header that RFC 9112, section 3.2 refuses. Becomes a 400. */
 export class InvalidHostError extends Error {}
 
-/** Reports a body in a coding such as gzip. Becomes a 415. */
-export class CompressedBodyError extends Error {}
+/** Reports a body in a coding such as gzip, or in a charset that is not known. Becomes a 415. */
+export class UnsupportedBodyError extends Error {
+  constructor(
+    message: string,
+    readonly resolution: string,
+  ) {
+    super(message);
+  }
+}
 
 /** Reports that a dependency or room for the request is unavailable and nothing was written. Becomes a 503. */
 export class UnavailableError extends Error {

@@ -19,8 +19,35 @@ export const transfers: Translations['transfers'] = {
     'Die erste Zeile enthält die Namen der Spalten, in beliebiger Reihenfolge; die meisten Namen auf Deutsch, Englisch, Französisch und Spanisch erkennen wir. Jede Zeile braucht eine E-Mail-Adresse, eine Telefonnummer oder eine Kundennummer. Zeilen über bekannte Kunden ergänzen diese, und niemand wird doppelt angelegt.',
   template: 'Beispieldatei herunterladen',
   fileMissing: 'Bitte wählen Sie eine Datei aus.',
-  fileExcel:
-    'Das ist eine Excel-Arbeitsmappe. Wählen Sie in Excel „Speichern unter“ und „CSV UTF-8“, und laden Sie diese Datei hoch.',
+  fileProblems: {
+    workbook:
+      'Das ist eine Excel-Arbeitsmappe oder ein anderes Archiv. Wählen Sie in Excel „Speichern unter“ und „CSV UTF-8“, und laden Sie diese Datei hoch.',
+    notText:
+      'Das ist keine Textdatei. Speichern Sie die Tabelle als CSV, und laden Sie diese Datei hoch.',
+    markup:
+      'Das ist eine Webseite oder XML, keine Tabelle. Speichern Sie die Tabelle als CSV, und laden Sie diese Datei hoch.',
+    blankStart:
+      'Die erste Zeile der Datei ist leer. Beginnen Sie die Datei mit den Namen der Spalten, und laden Sie sie noch einmal hoch.',
+  },
+  tooManyWaiting:
+    'Zehn Importe warten schon auf ihren Start. Verwerfen Sie die, die Sie nicht brauchen, oder starten Sie sie.',
+  notNow:
+    'Es laufen zu viele Importe, oder heute wurden zu viele Zeilen importiert. Bitte versuchen Sie es später noch einmal.',
+  encoding: 'Zeichen der Datei',
+  encodingHint: 'Wählen Sie hier, wenn Buchstaben wie ä oder ł nach dem Hochladen falsch aussehen.',
+  encodings: {
+    auto: 'Aus der Datei ermitteln',
+    'utf-8': 'UTF-8',
+    'windows-1252': 'Westeuropa (Windows-1252)',
+    'windows-1250': 'Mitteleuropa (Windows-1250)',
+    'windows-1251': 'Kyrillisch (Windows-1251)',
+    'windows-1253': 'Griechisch (Windows-1253)',
+    'windows-1254': 'Türkisch (Windows-1254)',
+    'windows-1255': 'Hebräisch (Windows-1255)',
+    'windows-1256': 'Arabisch (Windows-1256)',
+    'windows-1257': 'Baltisch (Windows-1257)',
+    macintosh: 'Ältere Macs (Mac Roman)',
+  },
   fileUnreadable: 'Die Datei lässt sich nicht als Tabelle lesen.',
   imports: 'Ihre Importe',
   none: 'Noch keine Importe',
@@ -135,6 +162,9 @@ export const transfers: Translations['transfers'] = {
     repeated: (row) => `Zeile ${row} betrifft denselben Kunden.`,
     ambiguous: 'Die Zeile hat Angaben verschiedener Kunden.',
     dateInvalid: 'Der Geburtstag muss wie 31.12.2000 oder 2000-12-31 aussehen.',
+    changed: 'Eine Tabellenkalkulation hat diesen Wert verändert. Bitte in der Datei berichtigen.',
+    quoted: 'Um diesen Wert stehen noch Anführungszeichen.',
+    lost: 'Ein Zeichen dieses Wertes ging beim Speichern der Datei verloren.',
     consentInvalid: 'Die Einwilligung muss ja oder nein sein.',
   },
   export: 'Exportieren',

@@ -20,8 +20,33 @@ export const transfers = {
     'The first row has the names of the columns, in any order; we recognise most names in English, German, French and Spanish. Each row needs an e-mail address, a phone number or a customer number. Rows about customers you have already are added to, and nobody is created twice.',
   template: 'Download a sample file',
   fileMissing: 'Please choose a file.',
-  fileExcel:
-    'This is an Excel workbook. In Excel choose “Save as”, then “CSV UTF-8”, and upload that file.',
+  fileProblems: {
+    workbook:
+      'This is an Excel workbook or another archive. In Excel choose “Save as”, then “CSV UTF-8”, and upload that file.',
+    notText: 'This is not a text file. Save the table as CSV, and upload that file.',
+    markup: 'This is a web page or XML, not a table. Save the table as CSV, and upload that file.',
+    blankStart:
+      'The first row of the file is blank. Begin the file with the names of the columns, and upload it again.',
+  },
+  tooManyWaiting:
+    'Ten imports are waiting for their start already. Discard those that you do not need, or start them.',
+  notNow:
+    'Too many imports are running, or too many rows were imported today. Please try again later.',
+  encoding: 'Characters of the file',
+  encodingHint: 'Choose it if letters such as ä or ł look wrong after the upload.',
+  encodings: {
+    auto: 'Find out from the file',
+    'utf-8': 'UTF-8',
+    'windows-1252': 'Western Europe (Windows-1252)',
+    'windows-1250': 'Central Europe (Windows-1250)',
+    'windows-1251': 'Cyrillic (Windows-1251)',
+    'windows-1253': 'Greek (Windows-1253)',
+    'windows-1254': 'Turkish (Windows-1254)',
+    'windows-1255': 'Hebrew (Windows-1255)',
+    'windows-1256': 'Arabic (Windows-1256)',
+    'windows-1257': 'Baltic (Windows-1257)',
+    macintosh: 'Older Macs (Mac Roman)',
+  },
   fileUnreadable: 'The file cannot be read as a table.',
   imports: 'Your imports',
   none: 'No imports yet',
@@ -135,6 +160,9 @@ export const transfers = {
     repeated: (row: string) => `Row ${row} is about the same customer.`,
     ambiguous: 'The row has details of different customers.',
     dateInvalid: 'The birthday must look like 2000-12-31 or 31.12.2000.',
+    changed: 'A spreadsheet has changed this value. Please correct it in the file.',
+    quoted: 'There are still quotation marks around this value.',
+    lost: 'A character of this value was lost when the file was saved.',
     consentInvalid: 'The consent must be yes or no.',
   },
   export: 'Export',

@@ -19,8 +19,34 @@ export const transfers: Translations['transfers'] = {
     'La primera fila tiene los nombres de las columnas, en cualquier orden; reconocemos la mayoría de los nombres en español, inglés, alemán y francés. Cada fila necesita un correo, un teléfono o un número de cliente. Las filas sobre clientes conocidos los completan, y nadie se crea dos veces.',
   template: 'Descargar un ejemplo',
   fileMissing: 'Elija un archivo.',
-  fileExcel:
-    'Esto es un libro de Excel. En Excel elija «Guardar como» y «CSV UTF-8», y suba ese archivo.',
+  fileProblems: {
+    workbook:
+      'Esto es un libro de Excel u otro archivo comprimido. En Excel elija «Guardar como» y «CSV UTF-8», y suba ese archivo.',
+    notText: 'Esto no es un archivo de texto. Guarde la tabla como CSV y suba ese archivo.',
+    markup:
+      'Esto es una página web o XML, no una tabla. Guarde la tabla como CSV y suba ese archivo.',
+    blankStart:
+      'La primera fila del archivo está vacía. Empiece el archivo con los nombres de las columnas y súbalo de nuevo.',
+  },
+  tooManyWaiting:
+    'Ya hay diez importaciones que esperan su inicio. Descarte las que no necesite, o inícielas.',
+  notNow:
+    'Hay demasiadas importaciones en curso, o hoy se han importado demasiadas filas. Inténtelo más tarde.',
+  encoding: 'Caracteres del archivo',
+  encodingHint: 'Elíjalo si letras como ñ o ł se ven mal después de subirlo.',
+  encodings: {
+    auto: 'Averiguarlo por el archivo',
+    'utf-8': 'UTF-8',
+    'windows-1252': 'Europa Occidental (Windows-1252)',
+    'windows-1250': 'Europa Central (Windows-1250)',
+    'windows-1251': 'Cirílico (Windows-1251)',
+    'windows-1253': 'Griego (Windows-1253)',
+    'windows-1254': 'Turco (Windows-1254)',
+    'windows-1255': 'Hebreo (Windows-1255)',
+    'windows-1256': 'Árabe (Windows-1256)',
+    'windows-1257': 'Báltico (Windows-1257)',
+    macintosh: 'Macs antiguos (Mac Roman)',
+  },
   fileUnreadable: 'El archivo no se puede leer como tabla.',
   imports: 'Sus importaciones',
   none: 'Aún no hay importaciones',
@@ -133,6 +159,9 @@ export const transfers: Translations['transfers'] = {
     repeated: (row) => `La fila ${row} es del mismo cliente.`,
     ambiguous: 'La fila tiene datos de clientes distintos.',
     dateInvalid: 'La fecha de nacimiento debe ser como 31.12.2000 o 2000-12-31.',
+    changed: 'Una hoja de cálculo ha cambiado este valor. Corríjalo en el archivo.',
+    quoted: 'Este valor todavía está entre comillas.',
+    lost: 'Un carácter de este valor se perdió al guardar el archivo.',
     consentInvalid: 'El consentimiento debe ser sí o no.',
   },
   export: 'Exportar',

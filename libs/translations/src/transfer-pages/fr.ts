@@ -19,8 +19,35 @@ export const transfers: Translations['transfers'] = {
     'La première ligne contient les noms des colonnes, dans n’importe quel ordre ; nous reconnaissons la plupart des noms en français, anglais, allemand et espagnol. Chaque ligne a besoin d’une adresse e-mail, d’un numéro de téléphone ou d’un numéro de client. Les lignes sur des clients connus les complètent, et personne n’est créé deux fois.',
   template: 'Télécharger un exemple',
   fileMissing: 'Veuillez choisir un fichier.',
-  fileExcel:
-    'Ceci est un classeur Excel. Dans Excel, choisissez « Enregistrer sous », puis « CSV UTF-8 », et envoyez ce fichier.',
+  fileProblems: {
+    workbook:
+      'Ceci est un classeur Excel ou une autre archive. Dans Excel, choisissez « Enregistrer sous », puis « CSV UTF-8 », et envoyez ce fichier.',
+    notText:
+      'Ceci n’est pas un fichier texte. Enregistrez le tableau en CSV, et envoyez ce fichier.',
+    markup:
+      'Ceci est une page web ou du XML, pas un tableau. Enregistrez le tableau en CSV, et envoyez ce fichier.',
+    blankStart:
+      'La première ligne du fichier est vide. Commencez le fichier par les noms des colonnes, et envoyez-le à nouveau.',
+  },
+  tooManyWaiting:
+    'Dix imports attendent déjà leur démarrage. Abandonnez ceux dont vous n’avez pas besoin, ou démarrez-les.',
+  notNow:
+    'Trop d’imports sont en cours, ou trop de lignes ont été importées aujourd’hui. Réessayez plus tard.',
+  encoding: 'Caractères du fichier',
+  encodingHint: 'À choisir si des lettres comme é ou ł s’affichent mal après l’envoi.',
+  encodings: {
+    auto: 'Déterminer d’après le fichier',
+    'utf-8': 'UTF-8',
+    'windows-1252': 'Europe de l’Ouest (Windows-1252)',
+    'windows-1250': 'Europe centrale (Windows-1250)',
+    'windows-1251': 'Cyrillique (Windows-1251)',
+    'windows-1253': 'Grec (Windows-1253)',
+    'windows-1254': 'Turc (Windows-1254)',
+    'windows-1255': 'Hébreu (Windows-1255)',
+    'windows-1256': 'Arabe (Windows-1256)',
+    'windows-1257': 'Balte (Windows-1257)',
+    macintosh: 'Anciens Mac (Mac Roman)',
+  },
   fileUnreadable: 'Le fichier ne peut pas être lu comme un tableau.',
   imports: 'Vos imports',
   none: 'Pas encore d’imports',
@@ -133,6 +160,9 @@ export const transfers: Translations['transfers'] = {
     repeated: (row) => `La ligne ${row} concerne le même client.`,
     ambiguous: 'La ligne a des données de clients différents.',
     dateInvalid: 'La date de naissance doit ressembler à 31.12.2000 ou 2000-12-31.',
+    changed: 'Un tableur a modifié cette valeur. Veuillez la corriger dans le fichier.',
+    quoted: 'Cette valeur est encore entre guillemets.',
+    lost: 'Un caractère de cette valeur a été perdu à l’enregistrement du fichier.',
     consentInvalid: 'Le consentement doit être oui ou non.',
   },
   export: 'Exporter',

@@ -136,6 +136,27 @@ export function lacksIdentity(columns: CustomerImport['columns']): boolean {
   );
 }
 
+/** The encodings that somebody may choose for a file, of those that spreadsheets write. */
+export const UPLOAD_ENCODINGS = [
+  'utf-8',
+  'windows-1252',
+  'windows-1250',
+  'windows-1251',
+  'windows-1253',
+  'windows-1254',
+  'windows-1255',
+  'windows-1256',
+  'windows-1257',
+  'macintosh',
+] as const;
+
+export function listEncodingChoices({ encodings: t }: Texts): Choice[] {
+  return [
+    { value: '', text: t.auto },
+    ...UPLOAD_ENCODINGS.map((name) => ({ value: name, text: t[name] })),
+  ];
+}
+
 /** A file that shows what an import understands. */
 export const SAMPLE_FILE =
   BYTE_ORDER_MARK +

@@ -12,6 +12,7 @@ import type { Translations } from '#translations/en.js';
 import { formatCount } from '#translations/translations.js';
 import type { CustomerImport } from '#imports/customer-import.js';
 import { ChooseImportColumns, DiscardImport } from '#imports/draft-import.commands.js';
+import { FILE_PROBLEM_NAMES, FILE_PROBLEMS } from '#imports/file-formats.js';
 import { CreateImport, StartImport, UndoImport } from '#imports/import.commands.js';
 import type { ImportJson } from '#imports/import.dto.js';
 import { renderRowsAsCsv } from '#imports/import-rows-csv.js';
@@ -28,13 +29,11 @@ import { findNotice } from '#pages/page-query.js';
 import { Pages } from '#pages/pages.service.js';
 import { SubmittedForms } from '#pages/submitted-forms.service.js';
 import { StoreTimes } from '#pages/store-times.service.js';
-import { lacksIdentity, readMapping } from './import-page.js';
+import { lacksIdentity, readMapping, UPLOAD_ENCODINGS } from './import-page.js';
 import { ImportPages } from './import-pages.service.js';
 import { buildTransfersPath, TransferPages } from './transfer-pages.service.js';
 
 const MAX_FILE_BYTES = 20 * 1024 * 1024;
-/** Excel's own files, and everything else that is a ZIP archive; the older ones are OLE containers. */
-const EXCEL = /^(504b0304|d0cf11e0)/;
 
 /** Serves the way of an import: upload, columns, check, start, result, undo. */
 @Controller('app/stores/:account_id/transfers/imports')
@@ -63,10 +62,13 @@ export class ImportPagesController {
     const { transfers: t } = this.pages.localize(request).t;
     const { card_id: card = '' } = form;
     const bytes = findUploadedFile(request, 'file');
-    const problem = findFileProblem(bytes, t);
-    if (!bytes || problem !== '') {
-      const errors = { file: [problem] };
-      await this.transfers.send(request, reply, store, { errors, card, status: 422 });
+    const encoding = UPLOAD_ENCODINGS.find((one) => one === form['encoding']) ?? null;
+    const typed = { card, encoding: encoding ?? '', status: 422 };
+    if (!bytes) {
+      await this.transfers.send(request, reply, store, {
+        ...typed,
+        errors: { file: [t.fileMissing] },
+      });
       return;
     }
     const format = detectFileType(bytes) === 'text/csv' ? ('csv' as const) : ('ndjson' as const);
@@ -77,22 +79,15 @@ export class ImportPagesController {
       const submitted = { userId, action: `import into ${store.id}`, form: { ...form, file } };
       const { id } = await this.forms.executeOnce<ImportJson>(submitted, (keyed) =>
         this.commands.execute(
-          new CreateImport({ ...context, keyed }, { bytes, format }, options, true),
+          new CreateImport({ ...context, keyed }, { bytes, format, encoding }, options, true),
         ),
       );
       const path = `${buildTransfersPath(store)}/imports/${id}?done=uploaded`;
       await this.pages.redirect(reply, path);
     } catch (error) {
       if (!(error instanceof RejectedError)) throw error;
-      const { card_id: ofCard, ...others } = error.errors;
-      const sentences = Object.values(others).flat();
-      const errors: FieldErrors = {
-        ...(ofCard && { card_id: [t.cardClosed] }),
-        ...(sentences.length > 0 && {
-          file: [`${t.fileUnreadable} ${[...sentences, error.resolution ?? ''].join(' ').trim()}`],
-        }),
-      };
-      await this.transfers.send(request, reply, store, { errors, card, status: 422 });
+      const errors = describeUploadErrors(error, t);
+      await this.transfers.send(request, reply, store, { ...typed, errors });
     }
   }
 
@@ -183,7 +178,7 @@ export class ImportPagesController {
   }
 
   @Get(':id/discard')
-  @RequiresOperation('imports.discard')
+  @RequiresOperation('discardImport')
   async askToDiscard(
     @CurrentStore() store: EnteredStore,
     @Param('id') path: string,
@@ -207,7 +202,7 @@ export class ImportPagesController {
 
   @Post(':id/discard')
   @TakesForm()
-  @RequiresOperation('imports.discard')
+  @RequiresOperation('discardImport')
   async discard(
     @CurrentStore() store: EnteredStore,
     @ConsoleContext() context: CommandContext,
@@ -276,8 +271,9 @@ export class ImportPagesController {
     } catch (error) {
       if (!(error instanceof RejectedError)) throw error;
       const current = await this.imports.get(store.id, command.id);
-      const { changedMeanwhile } = this.pages.localize(request).t.transfers;
-      const errors = { base: [changedMeanwhile] };
+      const { changedMeanwhile, notNow } = this.pages.localize(request).t.transfers;
+      const isLimited = error.code === 'limit_reached' || error.code === 'quota_exceeded';
+      const errors = { base: [isLimited ? notNow : changedMeanwhile] };
       await this.page.send(request, reply, store, current, { errors, status: 422 });
       return;
     }
@@ -285,10 +281,21 @@ export class ImportPagesController {
   }
 }
 
-/** Finds what is wrong with a file at first sight; empty: nothing. */
-function findFileProblem(bytes: Buffer | undefined, t: Translations['transfers']): string {
-  if (!bytes) return t.fileMissing;
-  return EXCEL.test(bytes.subarray(0, 4).toString('hex')) ? t.fileExcel : '';
+/** Describes in the language of the page why a file cannot be taken. */
+function describeUploadErrors(
+  { errors: { card_id: card, ...others }, code, resolution = '' }: RejectedError,
+  t: Translations['transfers'],
+): FieldErrors {
+  if (code === 'limit_reached') return { file: [t.tooManyWaiting] };
+  const sentences = Object.values(others).flat();
+  const problem = FILE_PROBLEM_NAMES.find((name) => sentences.includes(FILE_PROBLEMS[name]));
+  const text = problem
+    ? t.fileProblems[problem]
+    : `${t.fileUnreadable} ${[...sentences, resolution].join(' ').trim()}`;
+  return {
+    ...(card && { card_id: [t.cardClosed] }),
+    ...(sentences.length > 0 && { file: [text] }),
+  };
 }
 
 /** Describes in the language of the page why columns cannot be taken. */

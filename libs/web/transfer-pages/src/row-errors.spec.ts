@@ -15,6 +15,14 @@ it('describes the errors of a row in the language of the page', () => {
   );
 });
 
+it.each([
+  ['looks like a spreadsheet has changed it', 'Un tableur a modifié cette valeur'],
+  ['is still in quotation marks', 'entre guillemets'],
+  ['has a character that was lost when the file was written', 'a été perdu'],
+])('describes a value that %s', (message, text) => {
+  expect(describeIn('fr', { phone: [message] })).toContain(text);
+});
+
 it('names the field of a message that has no translation', () => {
   expect(describeIn('fr', { first_name: ['must have 1 to 255 characters'] })).toBe(
     'Prénom: must have 1 to 255 characters.',

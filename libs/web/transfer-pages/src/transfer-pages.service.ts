@@ -2,6 +2,7 @@ import { Injectable } from '@nestjs/common';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { FieldErrors } from '#kernel/errors.js';
 import { Config } from '#configuration/config.js';
+import type { Translations } from '#translations/en.js';
 import { formatCount } from '#translations/translations.js';
 import { CardsService } from '#cards/cards.service.js';
 import { ImportsService } from '#imports/imports.service.js';
@@ -11,7 +12,12 @@ import { Pages } from '#pages/pages.service.js';
 import { SubmittedForms } from '#pages/submitted-forms.service.js';
 import { loadView } from '#pages/view.js';
 import { StoreTimes } from '#pages/store-times.service.js';
-import { describeImportState, type Choice, type ImportLine } from './import-page.js';
+import {
+  describeImportState,
+  listEncodingChoices,
+  type Choice,
+  type ImportLine,
+} from './import-page.js';
 
 const PAGE_SIZE = 20;
 const MAX_CARDS = 500;
@@ -22,6 +28,9 @@ type TransfersView = {
   receipt: string;
   cards: Choice[];
   card: string;
+  encodings: Choice[];
+  /** Empty: as the file itself shows it. */
+  encoding: string;
   lines: ImportLine[];
   older: string | null;
   isFirst: boolean;
@@ -39,6 +48,7 @@ export type TransfersInput = {
   status?: number;
   errors?: FieldErrors;
   card?: string;
+  encoding?: string;
   range?: Partial<TransfersView['range']>;
 };
 
@@ -61,7 +71,15 @@ export class TransferPages {
     request: FastifyRequest,
     reply: FastifyReply,
     store: EnteredStore,
-    { before = null, notice = '', status = 200, errors = {}, card = '', range }: TransfersInput,
+    {
+      before = null,
+      notice = '',
+      status = 200,
+      errors = {},
+      card = '',
+      encoding = '',
+      range,
+    }: TransfersInput,
   ): Promise<void> {
     const localization = this.pages.localize(request);
     const { transfers: t } = localization.t;
@@ -88,6 +106,8 @@ export class TransferPages {
         receipt: this.forms.createReceipt(),
         cards,
         card,
+        encodings: listEncodingChoices(t),
+        encoding,
         lines: entries.map(({ id, state, created_at: at, created, updated, failed }) => ({
           ...describeImportState(state, t),
           path: `${base}/imports/${id}`,
@@ -101,11 +121,7 @@ export class TransferPages {
         notice,
         errors,
         range: { from: '', to: '', kind: 'redemptions', ...range },
-        kinds: (['customers', 'customer_cards', 'redemptions', 'history'] as const).map((kind) => ({
-          value: kind,
-          text: t.kinds[kind],
-          about: t.kindsAbout[kind],
-        })),
+        kinds: listKinds(t),
       },
     });
   }
@@ -128,4 +144,10 @@ export class TransferPages {
 
 export function buildTransfersPath({ id }: EnteredStore): string {
   return `/app/stores/${id}/transfers`;
+}
+
+/** Lists what can be exported. */
+function listKinds(t: Translations['transfers']): TransfersView['kinds'] {
+  const kinds = ['customers', 'customer_cards', 'redemptions', 'history'] as const;
+  return kinds.map((kind) => ({ value: kind, text: t.kinds[kind], about: t.kindsAbout[kind] }));
 }

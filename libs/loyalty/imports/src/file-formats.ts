@@ -1,0 +1,50 @@
+/** What is wrong with a file that is no table of text. Pages have the same words in their language. */
+export const FILE_PROBLEMS = {
+  workbook:
+    'This is an Excel workbook or another archive. In Excel choose “Save as”, then “CSV UTF-8”, and upload that file.',
+  notText: 'This is not a text file. Save the table as CSV, and upload that file.',
+  markup: 'This is a web page or XML, not a table. Save the table as CSV, and upload that file.',
+  blankStart:
+    'The first row of the file is blank. Begin the file with the names of the columns, and upload it again.',
+} as const;
+
+export type FileProblem = keyof typeof FILE_PROBLEMS;
+export const FILE_PROBLEM_NAMES = Object.keys(FILE_PROBLEMS) as FileProblem[];
+
+/** First bytes of Excel's files, of ZIP archives, which newer workbooks are, and of OLE containers, the older ones. */
+const WORKBOOKS = ['504b0304', '504b0506', '504b0708', 'd0cf11e0'];
+/** First bytes of PDF, RTF, gzip, 7z, RAR, bzip2, xz, Zstandard, PNG, JPEG, GIF and TIFF. */
+const BINARIES = [
+  '25504446',
+  '7b5c727466',
+  '1f8b',
+  '377abcaf271c',
+  '526172211a07',
+  '425a68',
+  'fd377a585a',
+  '28b52ffd',
+  '89504e47',
+  'ffd8ff',
+  '47494638',
+  '49492a00',
+  '4d4d002a',
+];
+const LONGEST = 6;
+/** Of the text, for control characters that no table has. */
+const SAMPLE_LENGTH = 1_024;
+const CONTROL = /(?![\t\v\f])\p{Cc}/u;
+const MARKUP = /^\s*<(?:!doctype|html|head|body|table|meta|\?xml)[\s>]/i;
+
+/** Finds what a file is by its first bytes, when that is no text. */
+export function findBinaryProblem(bytes: Uint8Array): FileProblem | undefined {
+  const start = Buffer.from(bytes.subarray(0, LONGEST)).toString('hex');
+  if (WORKBOOKS.some((signature) => start.startsWith(signature))) return 'workbook';
+  return BINARIES.some((signature) => start.startsWith(signature)) ? 'notText' : undefined;
+}
+
+/** Finds what decoded text is, when that is no table. */
+export function findTextProblem(text: string): FileProblem | undefined {
+  const start = text.slice(0, SAMPLE_LENGTH);
+  if (CONTROL.test(start.split(/[\r\n]/, 1)[0] ?? '')) return 'notText';
+  return MARKUP.test(start) ? 'markup' : undefined;
+}

@@ -1,0 +1,64 @@
+import { Injectable } from '@nestjs/common';
+import type { EntityManager } from 'typeorm';
+import { Config } from '#configuration/config.js';
+import { RejectedError } from '#kernel/errors.js';
+import { CapOverrides } from '#event-store/commands/cap-overrides.service.js';
+import { checkCap } from '#event-store/port/caps.js';
+import type { CustomerImport } from './customer-import.js';
+import { importCap, trialCap } from './import.entity.js';
+
+/** Names the quota of rows in `es.cap_overrides`. */
+export const IMPORT_ROWS_PER_DAY = 'import_rows_per_day';
+
+const MAX_UNFINISHED_IMPORTS = 10;
+
+/**
+ * Limits the imports of a store, and their rows in a day. Trials, which wait for a start, have the same limits of their
+ * own: they take nothing from imports that change customers.
+ */
+@Injectable()
+export class ImportLimits {
+  constructor(
+    private readonly overrides: CapOverrides,
+    private readonly config: Config,
+  ) {}
+
+  getMaxRows(accountId: number): Promise<number> {
+    const { importRowsPerDay } = this.config.limits;
+    return this.overrides.getMax(IMPORT_ROWS_PER_DAY, accountId, importRowsPerDay);
+  }
+
+  /**
+   * Asserts in the transaction that creates or starts an import that it is within the limits.
+   * @param isTrial whether it waits for a start
+   * @throws RejectedError
+   */
+  async assertWithin(
+    manager: EntityManager,
+    { id, accountId, rowsTotal }: Pick<CustomerImport, 'id' | 'accountId' | 'rowsTotal'>,
+    { isTrial, maxRows }: { isTrial: boolean; maxRows: number },
+  ): Promise<void> {
+    const query = (text: string, values: unknown[]) => manager.query<unknown>(text, values);
+    const kind = isTrial ? trialCap : importCap;
+    await checkCap(query, { kind, owner: accountId, id, max: MAX_UNFINISHED_IMPORTS });
+    // Under the lock of the cap, so that two files at once do not both get the rest.
+    const [row] = (await query(
+      `select coalesce(sum(rows_total), 0)::int as used from imports
+       where account_id = $1 and created_at > now() - interval '1 day' and id <> $2
+         and (dry_run and started_at is null) = $3`,
+      [accountId, id, isTrial],
+    )) as { used: number }[];
+    const left = Math.max(0, maxRows - (row?.used ?? 0));
+    if (rowsTotal <= left) return;
+    const verb = isTrial ? 'check' : 'import';
+    throw new RejectedError(
+      {
+        base: [
+          `The file has ${rowsTotal} rows, and this store may ${verb} ${left} more today, of ${maxRows} in 24 hours`,
+        ],
+      },
+      'quota_exceeded',
+      'Import the rest tomorrow, or ask whoever runs the service for a larger quota.',
+    );
+  }
+}
