@@ -1,9 +1,14 @@
 import { Command, CommandHandler, type ICommandHandler } from '@nestjs/cqrs';
 import { Pool } from 'pg';
 import type { Actor, CommandContext } from '#kernel/aggregate.js';
-import { TakenError } from '#kernel/errors.js';
-import { takeNextId, withNewId } from '#database/ids.js';
-import { ClaimTakenError, type Claim } from '#event-store/port/event-store.js';
+import { NotFoundError, RejectedError, TakenError } from '#kernel/errors.js';
+import { IdTakenError, takeNextId, withNewId } from '#database/ids.js';
+import {
+  ClaimTakenError,
+  KeyTakenOverError,
+  type Cap,
+  type Claim,
+} from '#event-store/port/event-store.js';
 import { startStream } from '#event-store/commands/command-plan.js';
 import { CommandPipeline } from '#event-store/commands/handle-command.js';
 import { PersonalKeys } from '#event-store/personal-keys/personal-keys.js';
@@ -88,13 +93,30 @@ export class CreateCustomerHandler implements ICommandHandler<CreateCustomer> {
     command: CreateCustomer,
     request: RequestedClaims,
   ): Promise<CreatedCustomerJson> {
-    const { context: requestContext, input, cardId, sendCardLinks, agreed, signup } = command;
-    const { accountId, channel } = requestContext;
-    const context = { ...requestContext, actor: findActor(requestContext, id) };
+    const {
+      context: { accountId },
+      cardId,
+    } = command;
     const cap = await this.quota.findCap(accountId, id);
     const customerCardId =
       cardId === null ? null : await takeNextId(this.pool, customerCardReadModel.table);
     await this.keys.create(id, customerReadModel.table);
+    try {
+      return await this.record(command, { accountId, id, customerCardId }, { cap, request });
+    } catch (error) {
+      if (isRefusal(error)) await this.keys.discard(id);
+      throw error;
+    }
+  }
+
+  private record(
+    command: CreateCustomer,
+    ids: NewCustomerIds,
+    { cap, request }: { cap: Cap | undefined; request: RequestedClaims },
+  ): Promise<CreatedCustomerJson> {
+    const { input, cardId, sendCardLinks, agreed, signup } = command;
+    const { accountId, id, customerCardId } = ids;
+    const context = { ...command.context, actor: findActor(command.context, id) };
     return this.pipeline.handleCommand({
       readModel: customerReadModel,
       id,
@@ -105,14 +127,13 @@ export class CreateCustomerHandler implements ICommandHandler<CreateCustomer> {
         template: cardId === null ? null : await this.templates.get(accountId, cardId),
       }),
       decide: (_state, { region, template }, now) => {
-        const ids = { accountId, id, customerCardId };
         const card = this.enrol(ids, template, now, command.broughtAlong);
         const { marketingConsent, smsConsent, ...personal } = input;
         const events = createCustomer(
           {
             customerId: id,
             accountId,
-            source: findCustomerSource(channel),
+            source: findCustomerSource(context.channel),
             marketingConsent,
             smsConsent,
             sendCardLinks: sendCardLinks && card !== undefined,
@@ -155,6 +176,13 @@ export class CreateCustomerHandler implements ICommandHandler<CreateCustomer> {
     const ids = { id: customerCardId, accountId, customerId: id };
     return createEnrolment(this.keys, ids, template, now, broughtAlong);
   }
+}
+
+/** Tells whether an error says for certain that nothing was written. */
+function isRefusal(error: unknown): boolean {
+  return [RejectedError, NotFoundError, ClaimTakenError, KeyTakenOverError, IdTakenError].some(
+    (type) => error instanceof type,
+  );
 }
 
 export class UpdateCustomer extends Command<CustomerJson> {

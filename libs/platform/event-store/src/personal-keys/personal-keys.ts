@@ -86,7 +86,7 @@ export class PersonalKeys {
   }
 
   /**
-   * Creates a key, before the person's first event. An unused key of a refused command does no harm.
+   * Creates a key, before the person's first event. `discard` deletes it if that is refused.
    * @param table whose sequence the id is from
    * @throws IdTakenError
    */
@@ -96,6 +96,16 @@ export class PersonalKeys {
     const isCreated = await this.creations.insert(subjectId, wrapped);
     if (!isCreated) throw new IdTakenError(table, subjectId);
     this.cache.set(subjectId, { current: key, previous: null, isRenewed: false });
+  }
+
+  /** Deletes a key that was created for somebody of whom nothing was written. Does no harm when it stays. */
+  async discard(subjectId: number): Promise<void> {
+    this.cache.delete(subjectId);
+    await query(this.pool, {
+      name: 'personal_keys_discard',
+      text: 'delete from personal_keys where subject_id = $1',
+      values: [subjectId],
+    }).catch(() => undefined);
   }
 
   /** Adds a key that another instance has created. Keeps an existing one. */
