@@ -36,7 +36,7 @@ export function newImportDispatch(service: LocalService): ImportDispatch {
   const carryOver = new CarryStampsOverHandler(
     get(CommandPipeline),
     get(TemplatesService),
-    eventStore,
+    readModels,
   );
   const bus = get(CommandBus);
   const execute = (command: Command<unknown>) =>

@@ -20,8 +20,6 @@ import { ImportUndoing } from './import-undoing.service.js';
 const CONCURRENCY = 2;
 /** Shorter than a lease, and than the time that a process has to stop. Then it is another store's turn. */
 const TURN_MS = 10_000;
-/** When another import of the store is being worked on. */
-const WAIT_MS = 1_000;
 /** While maintenance mode is on, during which no import changes anything. */
 const MAINTENANCE_WAIT_MS = 5_000;
 
@@ -30,11 +28,6 @@ const MAINTENANCE_WAIT_MS = 5_000;
 export class ImportDispatch {
   private readonly log = new Logger('imports');
   private readonly runner = new JobRunner(this.log);
-  /**
-   * The stores whose imports this process is working on. Two of one store would carry stamps over to the same card at
-   * once, which the card's queue of commands would decide on the same history.
-   */
-  private readonly busyAccounts = new Set<number>();
 
   constructor(
     private readonly queue: ImportQueue,
@@ -69,9 +62,6 @@ export class ImportDispatch {
   }
 
   private async attempt(job: Job<QueuedImport>, signal: AbortSignal): Promise<JobOutcome | void> {
-    const { accountId } = job;
-    if (this.busyAccounts.has(accountId)) return this.queue.endTurn(job, WAIT_MS);
-    this.busyAccounts.add(accountId);
     try {
       return await this.takeTurn(job, signal);
     } catch (error) {
@@ -84,7 +74,6 @@ export class ImportDispatch {
       );
       return { kind: 'failed', error: 'An internal error' };
     } finally {
-      this.busyAccounts.delete(accountId);
       // There may be more to do: the rows after their check, or the next turn.
       this.runner.wake();
     }

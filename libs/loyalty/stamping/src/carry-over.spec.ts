@@ -1,7 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
-import type { RecordedEvent } from '#kernel/aggregate.js';
-import { carryOverAgain, carryOverToNewCard, countCarriedOver } from './carry-over.js';
-import { issue, type CustomerCard, type Template } from './customer-card.js';
+import { carryOverAgain, carryOverToNewCard } from './carry-over.js';
+import { customerCard, issue, type CustomerCard, type Template } from './customer-card.js';
 import type { CustomerCardEvent } from './customer-card.events.js';
 
 const NOW = new Date('2026-03-01T12:00:00Z');
@@ -44,12 +43,21 @@ describe('carryOverToNewCard', () => {
 });
 
 describe('carryOverAgain', () => {
-  const card = { customerId: 2, stampsCount: 4, unlocked: [] } as unknown as CustomerCard;
-  const again = (stamps: number, carriedOver: number) =>
-    carryOverAgain(card, template, { customerId: 2, stamps, reason: 'Import 2', carriedOver });
+  const again = (stamps: number, carriedOverStamps: number, absorbedStamps = 0) =>
+    carryOverAgain(
+      {
+        customerId: 2,
+        stampsCount: 4,
+        unlocked: [],
+        carriedOverStamps,
+      } as unknown as CustomerCard,
+      template,
+      { customerId: 2, stamps, reason: 'Import 2', absorbedStamps },
+    );
 
   it('changes nothing for the same number', () => {
     expect(again(3, 3)).toEqual([]);
+    expect(again(3, 1, 2)).toEqual([]);
   });
 
   it('adds or takes off the difference', () => {
@@ -65,37 +73,38 @@ describe('carryOverAgain', () => {
   });
 });
 
-describe('countCarriedOver', () => {
-  const record = (event: CustomerCardEvent, channel: string) =>
-    ({ ...event, id: 'x', meta: { channel } }) as unknown as RecordedEvent<CustomerCardEvent>;
-  const stamps = (type: 'StampsEarned' | 'StampsRemoved', count: number, channel: string) =>
-    record(
-      {
+describe('the state of a card', () => {
+  it('counts only the stamps that came by imports, less what they took back', () => {
+    const at = NOW.toISOString();
+    const evolve = (state: CustomerCard | undefined, event: CustomerCardEvent, channel: string) =>
+      customerCard.evolve(state, {
+        ...event,
+        id: 'x',
+        meta: {
+          accountId: 1,
+          actor: { type: 'token', id: 1 },
+          channel,
+          requestId: 'x',
+          occurredAt: at,
+          recordedAt: at,
+        },
+      });
+    const change = (type: 'StampsEarned' | 'StampsRemoved', stamps: number) =>
+      ({
         type,
-        data: { stamps: count, source: 'adjustment', silent: false, reverses: null, personal: {} },
-      } as unknown as CustomerCardEvent,
-      channel,
-    );
-
-  it('counts only what came by imports, less what they took back', () => {
-    const events = [
-      ...issued.map((event) => record(event, 'import')),
-      stamps('StampsEarned', 5, 'import'),
-      stamps('StampsEarned', 9, 'api'),
-      stamps('StampsRemoved', 2, 'import'),
-      stamps('StampsRemoved', 1, 'api'),
-    ];
-    expect(countCarriedOver(events)).toEqual({ stamps: 3, absorbedIds: [] });
-  });
-
-  it('names the cards that were merged into it and not out of it again', () => {
-    const absorbed = (fromId: number) =>
-      record({ type: 'CustomerCardAbsorbed', data: { fromId } } as CustomerCardEvent, 'api');
-    const events = [
-      absorbed(8),
-      absorbed(9),
-      record({ type: 'CustomerCardUnmerged', data: { restoredId: 9 } } as CustomerCardEvent, 'api'),
-    ];
-    expect(countCarriedOver(events)).toEqual({ stamps: 0, absorbedIds: [8] });
+        data: { stamps, source: 'adjustment', silent: false, reverses: null, personal: {} },
+      }) as unknown as CustomerCardEvent;
+    let card: CustomerCard | undefined;
+    for (const event of issued) card = evolve(card, event, 'import');
+    expect(card?.carriedOverStamps).toBe(0);
+    for (const [event, channel] of [
+      [change('StampsEarned', 5), 'import'],
+      [change('StampsEarned', 9), 'api'],
+      [change('StampsRemoved', 2), 'import'],
+      [change('StampsRemoved', 1), 'api'],
+    ] as const) {
+      card = evolve(card, event, channel);
+    }
+    expect([card?.carriedOverStamps, card?.stampsCount]).toEqual([3, 13]);
   });
 });

@@ -1,12 +1,14 @@
-import type { EventMeta, RecordedEvent } from '#kernel/aggregate.js';
+import type { EventMeta } from '#kernel/aggregate.js';
 import { adjust } from './corrections.js';
-import { customerCard, isMovedByMerge, type CustomerCard, type Template } from './customer-card.js';
+import {
+  CARRY_OVER_CHANNEL,
+  customerCard,
+  type CustomerCard,
+  type Template,
+} from './customer-card.js';
 import type { CustomerCardEvent } from './customer-card.events.js';
 
 const NO_RECEIPT = { externalRef: null, receiptUse: 0 };
-
-/** The channel of stamps that were collected elsewhere and carried over. */
-export const CARRY_OVER_CHANNEL = 'import';
 
 const CARD_CODE = /^[23456789ABCDEFGHJKLMNPQRSTUVWXYZ]{8}$/;
 
@@ -46,7 +48,7 @@ export function carryOverToNewCard(
 /**
  * Carries stamps over to a card that may have got some that way before: the number is the whole of what the customer
  * brings along, so carrying over the same number again changes nothing.
- * @param carriedOver what the card has got that way so far
+ * @property absorbedStamps what cards that were merged into this one have got that way
  */
 export function carryOverAgain(
   card: CustomerCard | undefined,
@@ -55,32 +57,11 @@ export function carryOverAgain(
     customerId,
     stamps,
     reason,
-    carriedOver,
-  }: CarryOver & { customerId: number; carriedOver: number },
+    absorbedStamps,
+  }: CarryOver & { customerId: number; absorbedStamps: number },
 ): CustomerCardEvent[] {
+  const carriedOver = (card?.carriedOverStamps ?? 0) + absorbedStamps;
   if (stamps === carriedOver) return [];
   const missing = { stamps: stamps - carriedOver, reason, ...NO_RECEIPT };
   return adjust(card, template, { customerId, ...missing });
-}
-
-/**
- * Counts the stamps that events have carried over, less what has been taken back in the same way.
- * @property absorbedIds cards that were merged into this one and have their own
- */
-export function countCarriedOver(events: readonly RecordedEvent<CustomerCardEvent>[]): {
-  stamps: number;
-  absorbedIds: number[];
-} {
-  let stamps = 0;
-  const absorbedIds = new Set<number>();
-  for (const event of events) {
-    if (event.type === 'CustomerCardAbsorbed') absorbedIds.add(event.data.fromId);
-    if (event.type === 'CustomerCardUnmerged') absorbedIds.delete(event.data.restoredId);
-    if (event.type !== 'StampsEarned' && event.type !== 'StampsRemoved') continue;
-    const { data, meta } = event;
-    if (meta.channel !== CARRY_OVER_CHANNEL || data.source !== 'adjustment') continue;
-    if (isMovedByMerge(data)) continue;
-    stamps += event.type === 'StampsEarned' ? data.stamps : -data.stamps;
-  }
-  return { stamps, absorbedIds: [...absorbedIds] };
 }

@@ -54,6 +54,8 @@ export type CustomerCard = {
   stampsCount: number;
   unlocked: UnlockedReward[];
   redeemedRewardIds: number[];
+  /** The stamps that imports have carried over, less what they took back. Without those of absorbed cards. */
+  carriedOverStamps: number;
   /** Stampings by quarter of an hour, newest last, which the card's limits are checked against. */
   stampings: Stamping[];
   issuedAt: string;
@@ -81,6 +83,9 @@ export type Template = StampLimits & {
 /** The attributes of a template that the JSON of a customer card shows. */
 export type ShownTemplate = Pick<Template, 'name' | 'stampsRequired' | 'expiresAt' | 'rewards'>;
 
+/** The channel of stamps that were collected elsewhere and carried over. */
+export const CARRY_OVER_CHANNEL = 'import';
+
 /** The details of stamps that no client gave. */
 export const NO_DETAILS = {
   locationId: null,
@@ -104,7 +109,7 @@ export const customerCard: Aggregate<CustomerCard, CustomerCardEvent> = {
     CustomerCardUnmerged: 'customer_card.unmerged',
     CustomerCardRestored: 'customer_card.restored',
   },
-  projectionVersion: 4,
+  projectionVersion: 5,
   upcasts: customerCardUpcasts,
   evolve(state, event) {
     const updatedAt = event.meta.recordedAt;
@@ -115,25 +120,15 @@ export const customerCard: Aggregate<CustomerCard, CustomerCardEvent> = {
           stampsCount: 0,
           unlocked: [],
           redeemedRewardIds: [],
+          carriedOverStamps: 0,
           stampings: [],
           issuedAt: event.meta.occurredAt,
           updatedAt,
         };
       case 'StampsEarned':
         return { ...withStamps(requireState(state), event), updatedAt };
-      case 'StampsRemoved': {
-        const card = requireState(state);
-        const { stamps, countedAt } = event.data;
-        return {
-          ...card,
-          stampsCount: card.stampsCount - stamps,
-          stampings:
-            countedAt === undefined
-              ? card.stampings
-              : withoutStamping(card.stampings, Date.parse(countedAt), stamps),
-          updatedAt,
-        };
-      }
+      case 'StampsRemoved':
+        return { ...withoutStamps(requireState(state), event), updatedAt };
       case 'RewardUnlocked':
         return { ...unlockReward(requireState(state), event.data), updatedAt };
       case 'RewardRedeemed':
@@ -184,15 +179,37 @@ export const customerCard: Aggregate<CustomerCard, CustomerCardEvent> = {
   },
 };
 
-function withStamps(card: CustomerCard, { data, meta }: RecordedEvent<StampsEarned>): CustomerCard {
+function withStamps(card: CustomerCard, event: RecordedEvent<StampsEarned>): CustomerCard {
+  const { data, meta } = event;
   const { stamps, source } = data;
   return {
     ...(isMovedByMerge(data) ? card : endAdding(card)),
     stampsCount: card.stampsCount + stamps,
+    carriedOverStamps: card.carriedOverStamps + (isCarriedOver(event) ? stamps : 0),
     stampings: isStamping(source)
       ? withStamping(card.stampings, Date.parse(meta.occurredAt), stamps)
       : card.stampings,
   };
+}
+
+function withoutStamps(card: CustomerCard, event: RecordedEvent<StampsRemoved>): CustomerCard {
+  const { stamps, countedAt } = event.data;
+  return {
+    ...card,
+    stampsCount: card.stampsCount - stamps,
+    carriedOverStamps: card.carriedOverStamps - (isCarriedOver(event) ? stamps : 0),
+    stampings:
+      countedAt === undefined
+        ? card.stampings
+        : withoutStamping(card.stampings, Date.parse(countedAt), stamps),
+  };
+}
+
+/** Tells whether an import has carried these stamps over, or taken them back. */
+function isCarriedOver({ data, meta }: RecordedEvent<StampsEarned | StampsRemoved>): boolean {
+  return (
+    meta.channel === CARRY_OVER_CHANNEL && data.source === 'adjustment' && !isMovedByMerge(data)
+  );
 }
 
 /** Tells whether a merge or unmerge wrote it. An adjustment has a reason instead, and its holder is notified. */

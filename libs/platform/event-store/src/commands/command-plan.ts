@@ -40,7 +40,10 @@ export type CommandPlan<S extends { accountId: number }, E extends DomainEvent, 
   context: CommandContext;
   /** Whether the command is decided even when the person was erased. Any other command is refused then. */
   evenErased?: boolean;
-  /** Loads what the decision needs from outside, before it and again before every retry. */
+  /**
+   * Loads what the decision needs from outside, before it and again before every retry. Never from the command's own
+   * stream: what commands before it in its group have decided is only in the state.
+   */
   load?: (loaded: LoadedReadModel<S> | undefined) => Promise<G>;
   /** Decides without side effects. Throws a kernel error to refuse. `now` becomes the recorded time of the events. */
   decide: (state: S | undefined, inputs: G, now: Date) => E[] | Decision<E>;
