@@ -2,6 +2,7 @@ import { parseArgs } from 'node:util';
 import pg from 'pg';
 import { Refusal } from '../scripts/processes.mjs';
 import { StatisticsTable } from '../dist/libs/loyalty/statistics/src/statistics-table.service.js';
+import { StoreRecounts } from '../dist/libs/loyalty/statistics/src/store-recounts.service.js';
 import { StatisticsVerification } from '../dist/libs/loyalty/statistics/src/statistics-verification.service.js';
 import { fillCustomers } from './customers-fill.mjs';
 import { median, ms, spread, table, whole } from './figures.mjs';
@@ -42,7 +43,9 @@ async function measure(stage, { events, rounds }) {
   await fillHistory(stage, url, { ...history, from: 1, to: earlier });
   const pool = new pg.Pool({ connectionString: url });
   const statistics = new StatisticsTable(pool);
-  const recounting = await timed(() => statistics.replace(accountId));
+  const before = process.memoryUsage().rss;
+  const recounting = await timed(() => new StoreRecounts(pool).replace(accountId));
+  const grown = Math.max(0, process.resourceUsage().maxRSS * 1024 - before);
   await stage.query(url, 'update statistics_progress set seq = (select max(seq) from history)');
   await fillHistory(stage, url, { ...history, from: earlier + 1, to: events });
   const counting = await timed(async () => {
@@ -57,7 +60,7 @@ async function measure(stage, { events, rounds }) {
   );
   await pool.end();
   console.log(
-    `counted ${whole(last / (counting / 1000))} events a second, a store anew ${whole(earlier / (recounting / 1000))}; ${whole(hours)} hours take ${whole(bytes / 1024 / 1024)} MiB`,
+    `counted ${whole(last / (counting / 1000))} events a second, a store anew ${whole(earlier / (recounting / 1000))} in ${whole(grown / 1024 / 1024)} MiB; ${whole(hours)} hours take ${whole(bytes / 1024 / 1024)} MiB`,
   );
   const to = new Date().toISOString().slice(0, 10);
   const ago = (days) => new Date(Date.now() - days * 86_400_000).toISOString().slice(0, 10);

@@ -3,6 +3,7 @@ import { randomUUID } from 'node:crypto';
 import { Pool } from 'pg';
 import { CustomerVisits } from '#statistics/customer-visits.service.js';
 import { StatisticsTable } from '#statistics/statistics-table.service.js';
+import { StoreRecounts } from '#statistics/store-recounts.service.js';
 import { StatisticsVerification } from '#statistics/statistics-verification.service.js';
 import { StatisticsService } from '#statistics/statistics.service.js';
 import { startService, type Client, type LocalService } from '../support/services/service.js';
@@ -341,4 +342,178 @@ describe('the statistics', () => {
     await expectCounts(history, 'Europe/Berlin');
     expect((await verification.verify(false)).errors).toEqual([]);
   }, 120_000);
+
+  describe('of a store that is counted anew', () => {
+    /** Counts, and fails for some customers until it is mended. */
+    class FailingVisits extends CustomerVisits {
+      customerIds = new Set<number>();
+
+      override async addAll(...args: Parameters<CustomerVisits['addAll']>): Promise<void> {
+        this.check([...args[0].keys()]);
+        await super.addAll(...args);
+      }
+
+      override async addChanged(...args: Parameters<CustomerVisits['addChanged']>): Promise<void> {
+        this.check(args[0].map(({ customerId }) => customerId));
+        await super.addChanged(...args);
+      }
+
+      private check(customerIds: number[]): void {
+        if (customerIds.some((id) => this.customerIds.has(id)))
+          throw new Error('canceling statement due to statement timeout');
+      }
+    }
+
+    const inLittleMemory = () => new StoreRecounts(pool, new CustomerVisits(pool), 10);
+    const moveTo = (timeZone: string, { store }: RandomHistory) =>
+      pool.query(
+        `with entry as (
+           insert into history (seq, event_id, stream, revision, position, account_id, name, recorded_at, latest_recorded_at,
+             occurred_at, channel, actor)
+           values ($3::bigint, $4::uuid, 'move-' || $4::uuid, 0, lpad($3::bigint::text, 20, '9'), $1, 'account.updated', $5, $5, $5, 'api', 'token:1'))
+         update accounts set state = jsonb_set(state, '{timeZone}', to_jsonb($2::text)) where id = $1`,
+        [store.accountId, timeZone, ++seq, randomUUID(), NOW],
+      );
+    const readStore = async ({ store }: RandomHistory) => {
+      const { rows } = await pool.query<{
+        generation: number;
+        failures: number;
+        is_waiting: boolean;
+      }>(
+        `select generation, recount_failures as failures, recount_at > now() as is_waiting
+         from statistics_stores where account_id = $1`,
+        [store.accountId],
+      );
+      return rows[0];
+    };
+    /** Expects that nothing but what is shown is left. */
+    const expectOneGeneration = async (history: RandomHistory) => {
+      const { rows } = await pool.query<{ generation: number }>(
+        'select distinct generation from statistics_hours where account_id = $1',
+        [history.store.accountId],
+      );
+      expect(rows).toEqual([{ generation: (await readStore(history))?.generation }]);
+      expect((await pool.query('select from statistics_unused')).rowCount).toBe(0);
+    };
+
+    it('are the same in little memory, and while entries come and are undone', async () => {
+      const history = await newHistory(9, 'Europe/Berlin', 450);
+      await history.add(900);
+      await countAll();
+      await moveTo('Asia/Tokyo', history);
+      const { rows } = await pool.query<{ seq: number }>('select max(seq) as seq from history');
+      const { accountId } = history.store;
+      const recount = inLittleMemory().create({
+        accountId,
+        timeZone: 'Asia/Tokyo',
+        upTo: rows[0]?.seq ?? 0,
+      });
+      let pageCount = 0;
+      do {
+        await history.add(20);
+        await table.addNext();
+        pageCount++;
+      } while (await recount.countNext());
+      expect(pageCount).toBeGreaterThan(4);
+      await recount.publish();
+      await history.add(20);
+      await countAll();
+      await expectCounts(history, 'Asia/Tokyo');
+      await expectOneGeneration(history);
+      expect(
+        (await new StatisticsVerification(pool, inLittleMemory()).verify(false)).errors,
+      ).toEqual([]);
+      await expectOneGeneration(history);
+    }, 240_000);
+
+    it('are repaired in little memory', async () => {
+      const history = await newHistory(10, 'Europe/Berlin');
+      await history.add(100);
+      await countAll();
+      await pool.query('update statistics_hours set visits = visits + 1 where account_id = $1', [
+        history.store.accountId,
+      ]);
+      const verification = new StatisticsVerification(pool, inLittleMemory());
+      expect((await verification.verify(true)).errors).not.toEqual([]);
+      expect((await verification.verify(false)).errors).toEqual([]);
+      await countAll();
+      await expectCounts(history, 'Europe/Berlin');
+      await expectOneGeneration(history);
+    }, 120_000);
+
+    it('stay as they are when the process is killed, and what it wrote is removed', async () => {
+      const history = await newHistory(11, 'Europe/Berlin', 450);
+      await history.add(300);
+      await countAll();
+      const { accountId } = history.store;
+      const recount = inLittleMemory().create({ accountId, timeZone: 'Asia/Tokyo', upTo: seq });
+      for (let i = 0; i < 3; i++) expect(await recount.countNext()).toBe(true);
+      const { rowCount } = await pool.query(
+        "update statistics_unused set remove_at = now() where remove_at > now() + interval '9 minutes'",
+      );
+      expect(rowCount).toBe(1);
+      await expectCounts(history, 'Europe/Berlin');
+      await countAll();
+      await expectOneGeneration(history);
+      await expectCounts(history, 'Europe/Berlin');
+      await expect(recount.publish()).rejects.toThrow('the counts were removed meanwhile');
+      await expectCounts(history, 'Europe/Berlin');
+    }, 120_000);
+
+    it('wait longer each time that they cannot be counted, and delay no other store', async () => {
+      const [failing, other] = [
+        await newHistory(12, 'Europe/Berlin'),
+        await newHistory(13, 'Europe/Berlin'),
+      ];
+      for (const history of [failing, other]) await history.add(60);
+      await countAll();
+      const visits = new FailingVisits(pool);
+      const counting = new StatisticsTable(pool, visits);
+      const { rows } = await pool.query<{ id: number }>(
+        'select id from customers where account_id = $1',
+        [failing.store.accountId],
+      );
+      visits.customerIds = new Set(rows.map(({ id }) => id));
+      await moveTo('Asia/Tokyo', failing);
+      await moveTo('Asia/Tokyo', other);
+      for (const failures of [1, 2]) {
+        for (const history of [failing, other]) await history.add(30);
+        await countAll(counting);
+        await expectCounts(other, 'Asia/Tokyo');
+        expect(await readStore(failing)).toMatchObject({ failures, is_waiting: true });
+        await pool.query('update statistics_stores set recount_at = now() where account_id = $1', [
+          failing.store.accountId,
+        ]);
+      }
+      expect((await new StatisticsVerification(pool).verify(false)).errors).toEqual([]);
+      visits.customerIds.clear();
+      await countAll(counting);
+      await expectCounts(failing, 'Asia/Tokyo');
+      expect(await readStore(failing)).toMatchObject({ failures: 0, is_waiting: null });
+      await expectOneGeneration(failing);
+    }, 240_000);
+
+    it('are counted anew when the next entries of a store cannot be counted', async () => {
+      const [failing, other] = [
+        await newHistory(14, 'Europe/Berlin'),
+        await newHistory(15, 'Europe/Berlin'),
+      ];
+      await failing.add(30);
+      await countAll();
+      const visits = new FailingVisits(pool);
+      const counting = new StatisticsTable(pool, visits);
+      visits.customerIds = new Set(failing.entries.map(({ customerId }) => customerId));
+      for (const history of [failing, other, failing, other]) await history.add(20);
+      await countAll(counting);
+      await expectCounts(other, 'Europe/Berlin');
+      expect(await readStore(failing)).toMatchObject({ failures: 1, is_waiting: true });
+      visits.customerIds.clear();
+      await pool.query('update statistics_stores set recount_at = now() where account_id = $1', [
+        failing.store.accountId,
+      ]);
+      await countAll(counting);
+      await expectCounts(failing, 'Europe/Berlin');
+      expect((await new StatisticsVerification(pool).verify(false)).errors).toEqual([]);
+    }, 240_000);
+  });
 });

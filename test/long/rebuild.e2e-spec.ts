@@ -427,8 +427,9 @@ describe('npm run rebuild of the statistics', () => {
       await shop.post(`${path}/stamp`, { stamps: 3 });
       const readHours = () =>
         query<{ stamps: string }>(
-          `select * from statistics_hours where account_id = $1
-           order by card_id, location_id, user_id, day, hour`,
+          `select card_id, location_id, user_id, day, hour, visits, stamps, redemptions, joined, first_of_day, first_of_week,
+             first_of_month, first_of_all
+           from statistics_hours where account_id = $1 order by card_id, location_id, user_id, day, hour`,
           [shop.accountId],
         );
       const before = await eventually(readHours, (rows) =>

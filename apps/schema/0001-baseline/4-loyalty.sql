@@ -362,6 +362,8 @@ create index history_visits on history (customer_id, occurred_at, seq)
 -- What happened in each hour of a store's days, for its statistics. A subscription counts it from the history.
 create table statistics_hours (
   account_id bigint not null,
+  -- that of the store is shown; another one is being counted, or is removed
+  generation bigint not null default 0,
   -- 0: all cards
   card_id bigint not null,
   -- 0: all locations
@@ -381,17 +383,35 @@ create table statistics_hours (
   first_of_week bigint not null,
   first_of_month bigint not null,
   first_of_all bigint not null,
-  primary key (account_id, card_id, location_id, user_id, day, hour)
+  primary key (account_id, generation, card_id, location_id, user_id, day, hour)
 ) with (fillfactor = 70);
-create index statistics_hours_day on statistics_hours (account_id, day);
+create index statistics_hours_day on statistics_hours (account_id, generation, day);
+
+create sequence statistics_generation as bigint;
+
+-- Generations of counts that are not shown. They are removed when that is due; whoever counts one puts it off.
+create table statistics_unused (
+  account_id bigint not null,
+  generation bigint not null,
+  remove_at timestamptz not null,
+  primary key (account_id, generation)
+);
+create index statistics_unused_remove on statistics_unused (remove_at);
 
 -- The time zone by which each store was counted.
 create table statistics_stores (
   account_id bigint primary key,
   time_zone text not null,
   -- the last entry of the history that was counted and is about the store
-  seq bigint not null
+  seq bigint not null,
+  -- the counts that are shown
+  generation bigint not null default 0,
+  -- null: its counts apply. Otherwise it is counted anew then, and entries are not counted until that is done
+  recount_at timestamptz,
+  recount_failures int not null default 0
 );
+create index statistics_stores_recount on statistics_stores (recount_at)
+  where recount_at is not null;
 
 -- The last entry of the history that was counted.
 create table statistics_progress (

@@ -1,34 +1,38 @@
 import { Pool } from 'pg';
-import { COUNTS, type HourCounts } from './visits.js';
-import { StatisticsTable } from './statistics-table.service.js';
+import { renderDigests, type HourDigest } from './hour-rows.js';
+import { removeUnusedHours } from './store-recount.service.js';
+import { StoreRecounts } from './store-recounts.service.js';
 
 /** Limits the output. */
 const MAX_ERRORS = 100;
 
-/** One statement, so that counts and progress are of one moment. */
+/**
+ * One statement, so that counts and progress are of one moment. A digest for each hour, because a large store has very many
+ * cards, locations and users. Entries of a store that waits to be counted anew are not counted.
+ */
 const STORED_COUNTS = `
   select a.id, coalesce(s.time_zone, a.time_zone) as time_zone,
-    greatest(s.seq, (select seq from statistics_progress), -1) as seq,
+    case when s.recount_at is null then greatest(s.seq, (select seq from statistics_progress), -1) else s.seq end as seq,
     coalesce((
-      select jsonb_agg(jsonb_build_array(h.card_id, h.location_id, h.user_id, h.day, h.hour, ${COUNTS.map((name) => `h.${name}`).join(', ')}))
-      from statistics_hours h where h.account_id = a.id
-        and (${COUNTS.map((name) => `h.${name} <> 0`).join(' or ')})), '[]') as hours
+      select jsonb_agg(jsonb_build_object('day', h.day, 'hour', h.hour, 'digest', h.digest)) from (
+        ${renderDigests('statistics_hours x where x.account_id = a.id and x.generation = coalesce(s.generation, 0)')}
+      ) h), '[]') as hours
   from accounts a left join statistics_stores s on s.account_id = a.id
   where a.id > $1 order by a.id limit 1`;
 
-type StoredCounts = { id: number; time_zone: string; seq: number; hours: (number | string)[][] };
+type StoredCounts = { id: number; time_zone: string; seq: number; hours: HourDigest[] };
 
 export type VerifiedStatistics = { stores: number; errors: string[] };
 
 /** Compares the statistics of each store with what the history says, while both change. */
 export class StatisticsVerification {
-  /** @param table counts anew: tests stop it in between */
+  /** @param recounts counts anew: tests stop it in between */
   constructor(
     private readonly pool: Pool,
-    private readonly table = new StatisticsTable(pool),
+    private readonly recounts = new StoreRecounts(pool),
   ) {}
 
-  /** @param repair whether to count stores with differences anew */
+  /** @param repair whether to replace the counts of stores with differences */
   async verify(repair: boolean): Promise<VerifiedStatistics> {
     const verified: VerifiedStatistics = { stores: 0, errors: [] };
     for (let after = 0; ;) {
@@ -37,30 +41,34 @@ export class StatisticsVerification {
       if (!store) return verified;
       after = store.id;
       verified.stores++;
-      const { id, time_zone: timeZone, seq } = store;
-      const errors = findDifferences(store, await this.table.countAll(id, timeZone, seq));
-      if (errors.length > 0 && repair) await this.table.replace(id);
+      const errors = await this.verifyStore(store, repair);
       verified.errors.push(...errors.slice(0, Math.max(0, MAX_ERRORS - verified.errors.length)));
     }
   }
+
+  private async verifyStore(store: StoredCounts, repair: boolean): Promise<string[]> {
+    const { id: accountId, time_zone: timeZone, seq: upTo } = store;
+    const recount = this.recounts.create({ accountId, timeZone, upTo });
+    while (await recount.countNext());
+    const errors = findDifferences(store, await recount.readDigests());
+    if (errors.length > 0 && repair) await recount.publish();
+    else await recount.discard();
+    while (await removeUnusedHours(this.pool));
+    return errors;
+  }
 }
 
-function findDifferences({ id, hours }: StoredCounts, expected: HourCounts): string[] {
-  const toKey = (hour: (number | string)[]) => hour.slice(0, 5).join(' ');
-  const stored = new Map(hours.map((hour) => [toKey(hour), hour.slice(5).join(' ')]));
-  const errors: string[] = [];
-  for (const { hour, counts } of expected.list()) {
-    const key = toKey([hour.cardId, hour.locationId, hour.userId, hour.day, hour.hour]);
-    if (stored.get(key) !== counts.join(' ')) errors.push(describe(id, hour.day, hour.hour));
-    stored.delete(key);
+function findDifferences({ id, hours }: StoredCounts, expected: HourDigest[]): string[] {
+  const toKey = ({ day, hour }: HourDigest) => `${day}, hour ${hour}`;
+  const digests = new Map(hours.map((one) => [toKey(one), one.digest]));
+  const differences = new Set<string>();
+  for (const one of expected) {
+    const key = toKey(one);
+    if (digests.get(key) !== one.digest) differences.add(key);
+    digests.delete(key);
   }
-  for (const key of stored.keys()) {
-    const [, , , day, hour] = key.split(' ');
-    errors.push(describe(id, day, hour));
-  }
-  return errors;
-}
-
-function describe(id: number, day: string | undefined, hour: number | string | undefined): string {
-  return `statistics: account ${id}: ${day}, hour ${hour} is not what the history says`;
+  for (const key of digests.keys()) differences.add(key);
+  return [...differences].map(
+    (hour) => `statistics: account ${id}: ${hour} is not what the history says`,
+  );
 }

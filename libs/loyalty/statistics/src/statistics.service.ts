@@ -25,7 +25,10 @@ const IS_ANY = {
 };
 const IS_ANYWHERE = `${IS_ANY.location_id} and ${IS_ANY.user_id}`;
 
-const DAYS = 'account_id = $1 and day >= $5 and day < $6';
+/** Beside the counts that are shown there may be others, of a store that is counted anew. */
+const IS_SHOWN =
+  'generation = coalesce((select s.generation from statistics_stores s where s.account_id = $1), 0)';
+const DAYS = `account_id = $1 and ${IS_SHOWN} and day >= $5 and day < $6`;
 const RANGE = `${DAYS} and card_id = $2 and location_id = $3 and user_id = $4`;
 
 const SERIES = {

@@ -55,6 +55,14 @@ export class HourCounts {
     }
   }
 
+  get size(): number {
+    return this.byKey.size;
+  }
+
+  clear(): void {
+    this.byKey.clear();
+  }
+
   /** Lists the hours with their counts in the order of `COUNTS`; those with nothing but zeros are left out. */
   list(): { hour: Hour; counts: number[] }[] {
     return [...this.byKey.values()].filter(({ counts }) => counts.some((count) => count !== 0));
