@@ -14,7 +14,7 @@ import { cli } from '../support/services/service.js';
 const service = useSharedService();
 const limited = useService({
   RATE_LIMIT_PER_MINUTE: '8',
-  CORS_ORIGINS: 'https://assistant.example',
+  CORS_ORIGINS: 'https://assistant.example,capacitor://localhost',
   PUBLIC_URL: 'https://cards.example',
 });
 
@@ -192,6 +192,7 @@ describe('the endpoint', () => {
       (await post(store, LIST, origin === undefined ? {} : { origin })).status;
     expect(await statusFrom('https://cards.example')).toBe(200);
     expect(await statusFrom('https://assistant.example')).toBe(200);
+    expect(await statusFrom('capacitor://localhost')).toBe(200);
     expect(await statusFrom(undefined)).toBe(200);
     const preflight = await limited.anonymous.send('OPTIONS', '/mcp', undefined, {
       origin: 'https://assistant.example',
@@ -199,7 +200,7 @@ describe('the endpoint', () => {
       'access-control-request-headers': 'authorization, mcp-protocol-version',
     });
     expect(preflight.headers.get('access-control-allow-headers')).toContain('Mcp-Protocol-Version');
-    for (const origin of ['https://evil.example', 'http://cards.example', 'null']) {
+    for (const origin of ['https://evil.example', 'ionic://localhost', 'null']) {
       expectFailure(await post(store, LIST, { origin }), 403, 'forbidden');
     }
     expectFailure(

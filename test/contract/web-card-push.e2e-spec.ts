@@ -14,6 +14,8 @@ import { startDispatcher } from '../support/services/webhook-dispatcher.js';
 
 const ORIGIN = 'https://cards.example';
 const service = useService({ WEB_PUSH_ALLOW_INSECURE_ENDPOINTS: 'true', PUBLIC_URL: ORIGIN });
+/** Without the setting of tests that lets any server be a push service. */
+const strict = useService({ PUBLIC_URL: ORIGIN, WEB_PUSH_SERVICES: '.push.example' });
 let store: ContractClient;
 let dispatcher: Program;
 let pushes: PushService;
@@ -36,8 +38,9 @@ async function send(
   page: string,
   body: unknown,
   headers: Record<string, string> = {},
+  { baseUrl } = service.running,
 ) {
-  const response = await fetch(`${service.running.baseUrl}${page}/push`, {
+  const response = await fetch(`${baseUrl}${page}/push`, {
     method,
     headers: { origin: ORIGIN, 'content-type': 'application/json', ...headers },
     body: JSON.stringify(body),
@@ -205,6 +208,42 @@ describe('notifications of a web card', () => {
     }
     expect((await send('POST', `/passes/${crypto.randomUUID()}`, subscription)).status).toBe(404);
     expect(await stored(card)).toBe(0);
+  });
+
+  it('WEBCARD-40 So is an `endpoint` that is not that of a push service: those of Google, Mozilla, Apple and Microsoft, on port 443, and those that the operator lists in `WEB_PUSH_SERVICES`', async () => {
+    const { page } = await enrolWithPage(await strict.newStore());
+    const { subscription } = pushes.subscribe('x');
+    const subscribe = async (endpoint: string) => {
+      const { running } = strict;
+      const { status, body } = await send('POST', page, { ...subscription, endpoint }, {}, running);
+      return [endpoint, status, ...Object.keys(body?.errors ?? {})];
+    };
+    for (const endpoint of [
+      'https://fcm.googleapis.com/fcm/send/a:b',
+      'https://FCM.googleapis.com.:443/wp/a',
+      'https://updates.push.services.mozilla.com/wpush/v2/a',
+      'https://web.push.apple.com/a',
+      'https://wns2-par02p.notify.windows.com/w/?token=a',
+      'https://eu.push.example/a',
+    ]) {
+      expect(await subscribe(endpoint)).toEqual([endpoint, 204]);
+    }
+    for (const endpoint of [
+      'https://internal-host/admin?x=1',
+      'https://metadata.google.internal:8080/',
+      'https://example.com/',
+      'https://push.example/',
+      'https://fcm.googleapis.com:8443/',
+      'https://fcm.googleapis.com.evil.example/',
+      'https://evilpush.apple.com.example/',
+      'https://storage.googleapis.com/',
+      'https://8.8.8.8/',
+      'https://localhost/',
+      'http://fcm.googleapis.com/',
+      subscription.endpoint,
+    ]) {
+      expect(await subscribe(endpoint)).toEqual([endpoint, 422, 'endpoint']);
+    }
   });
 
   it('WEBCARD-25 The ten browsers of a card that subscribed last are notified', async () => {

@@ -312,6 +312,23 @@ describe('webhook subscriptions', () => {
     }
   });
 
+  it('HOOK-106 So is a name without a dot, or under a domain of inside networks such as `.internal`, `.local`, `.lan` and `.home.arpa`', async () => {
+    for (const host of [
+      'intranet',
+      'POSTGRES.',
+      'api:3000',
+      'hooks.internal',
+      'metadata.google.internal.',
+      'printer.local',
+      'localhost.localdomain',
+      'router.LAN',
+      'nas.home.arpa',
+      'hooks。internal',
+    ]) {
+      expectRefused(await create({ event: '*', target_url: `https://${host}/` }), 'target_url');
+    }
+  });
+
   it('HOOK-25 So is a name that resolves only to such addresses', async () => {
     await whereNamesLeadTo(['10.0.0.7', '::1'], async () => {
       const target_url = 'https://inside.example/';

@@ -18,7 +18,9 @@ const PROBLEM = 'application/problem+json';
 const UUID7 = /^[\da-f]{8}-[\da-f]{4}-7[\da-f]{3}-[89ab][\da-f]{3}-[\da-f]{12}$/;
 
 const service = useService({ PUBLIC_URL: 'https://cards.example' });
-const scripts = useService({ CORS_ORIGINS: `https://shop.example, ${ORIGIN}` });
+const APP = 'capacitor://localhost';
+const scripts = useService({ CORS_ORIGINS: `https://shop.example, ${ORIGIN}, ${APP}` });
+const anyScripts = useService({ CORS_ORIGINS: '*' });
 const retired = useService({
   CORS_ORIGINS: ORIGIN,
   RATE_LIMIT_PER_MINUTE: '2',
@@ -331,6 +333,56 @@ describe('scripts of other origins', () => {
         'sunset',
       ]),
     );
+  });
+
+  it('HTTP-24 Nothing but `/api` and `/mcp` has CORS headers, also with `CORS_ORIGINS=*`', async () => {
+    for (const { newStore, anonymous } of [scripts, anyScripts]) {
+      const { accountId } = await newStore();
+      for (const path of [
+        '/',
+        '/app',
+        '/app/sign-in',
+        `/app/stores/${accountId}`,
+        `/counter/${accountId}`,
+        '/docs',
+        '/openapi.json',
+        '/health/live',
+        '/join/nowhere',
+        '/nowhere',
+        '/apiary',
+        '/mcp2',
+      ]) {
+        for (const response of [
+          await get(path, { origin: ORIGIN }, anonymous),
+          await preflight(anonymous, ORIGIN, path),
+        ]) {
+          expect([path, corsHeaderNamesOf(response)]).toEqual([path, []]);
+        }
+      }
+      for (const path of ['/api/v1/status', '/api/v1/nothing', '/api/admin/v1/users', '/mcp']) {
+        const { headers } = await get(path, { origin: ORIGIN }, anonymous);
+        expect([path, headers.has('access-control-allow-origin')]).toEqual([path, true]);
+      }
+    }
+  });
+
+  it('HTTP-25 The origin of an app, such as `capacitor://localhost`, can be listed too', async () => {
+    const own = await scripts.newStore();
+    const { status, headers } = await get('/api/v1/accounts', { origin: APP }, own);
+    expect([status, headers.get('access-control-allow-origin')]).toEqual([200, APP]);
+    const allowed = await preflight(scripts.anonymous, APP);
+    expect([allowed.status, allowed.headers.get('access-control-allow-origin')]).toEqual([
+      204,
+      APP,
+    ]);
+    for (const origin of [
+      'capacitor://localhost:80',
+      'ionic://localhost',
+      'Capacitor://localhost',
+    ]) {
+      const refused = await get('/api/v1/accounts', { origin }, own);
+      expect(refused.headers.get('access-control-allow-origin')).toBeNull();
+    }
   });
 
   it('HTTP-23 A preflight succeeds even over the limit and after the sunset date', async () => {

@@ -408,7 +408,18 @@ describe('readConfig', () => {
   it('accepts origins as browsers send them, and no patterns', () => {
     const read = (CORS_ORIGINS: string) =>
       readConfig({ DATABASE_URL, DATA_DIR: createFolder(), CORS_ORIGINS }).corsOrigins;
-    const right = ['https://shop.example', 'http://localhost:5173', 'https://[::1]:8443'];
+    const right = [
+      'https://shop.example',
+      'http://localhost:5173',
+      'https://[::1]:8443',
+      'capacitor://localhost',
+      'ionic://localhost',
+      'tauri://localhost',
+      'app://localhost:8080',
+      'chrome-extension://nmmhkkegccagdldgiimedpiccmgmieda',
+      'moz-extension://0f5a2b2c-7c8f-4b0d-9a1e-0d9c6d1f2a3b',
+      'com.example.till+1://till',
+    ];
     expect(read(right.join(', '))).toEqual(right);
     expect(read('*')).toEqual(['*']);
     for (const wrong of [
@@ -422,9 +433,24 @@ describe('readConfig', () => {
       'https://Shop.example',
       'https://müller.example',
       'https://(a|b).example',
-      'ftp://shop.example',
-      'ws://shop.example',
       'null',
+      'capacitor://',
+      'capacitor:localhost',
+      'capacitor://localhost/',
+      'capacitor://localhost/app',
+      'capacitor://localhost?x',
+      'capacitor://localhost#x',
+      'capacitor://user@localhost',
+      'capacitor://user:secret@localhost',
+      'capacitor://localhost:',
+      'capacitor://localhost:x',
+      'capacitor://*',
+      'Capacitor://localhost',
+      '*://localhost',
+      '1app://localhost',
+      'file:///',
+      'file://',
+      'data:text/html,x',
       'https://shop.example,',
     ]) {
       expect(() => read(wrong)).toThrow(/CORS_ORIGINS: must be/);

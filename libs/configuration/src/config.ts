@@ -28,6 +28,18 @@ abstract class ReadSettings extends PlatformConfig {
   }
 }
 
+/**
+ * The push services of Chrome and browsers like it, of Chrome's test versions, Firefox, Safari and Edge, as names in a
+ * list like NO_PROXY.
+ */
+const PUSH_SERVICES = [
+  'fcm.googleapis.com',
+  'jmt17.google.com',
+  '.push.services.mozilla.com',
+  '.push.apple.com',
+  '.notify.windows.com',
+];
+
 /** The settings as the code uses them, made once at the start. */
 export class Config extends ReadSettings {
   override readonly isProduction = this.env.NODE_ENV === 'production';
@@ -127,10 +139,15 @@ export class Config extends ReadSettings {
     sunsetAt: this.env.API_V1_SUNSET_DATE ?? null,
   };
   readonly webhookAllowInsecureTargets = this.env.WEBHOOK_ALLOW_INSECURE_TARGETS;
-  /** Networks that web push may reach: the public internet only, never those allowed for webhooks. */
+  /** What web push may reach: the push services of browsers, never networks that are allowed for webhooks. */
   readonly webPushRules = {
     webhookAllowInsecureTargets: this.env.WEB_PUSH_ALLOW_INSECURE_ENDPOINTS,
     webhookAllowedCidrs: [] satisfies AddressRange[],
+    outboundProxy: this.outboundProxy,
+    /** Undefined in development, where any server may take the place of one. */
+    onlyNames: this.env.WEB_PUSH_ALLOW_INSECURE_ENDPOINTS
+      ? undefined
+      : [...PUSH_SERVICES, ...this.env.WEB_PUSH_SERVICES],
   };
   /** Whole days, for delivered and failed deliveries and for rendered events. */
   readonly webhookRetentionDays = this.env.WEBHOOK_RETENTION_DAYS;

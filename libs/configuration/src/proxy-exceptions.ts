@@ -1,5 +1,6 @@
 import ipaddr from 'ipaddr.js';
 import { isIP } from 'node:net';
+import { isListableName, isListedName } from './name-lists.js';
 import { isInRanges, parseRanges, Setting, type AddressRange } from './setting-decorators.js';
 
 /** The hosts that are reached without the outgoing proxy. */
@@ -10,8 +11,6 @@ export type ProxyExceptions = {
 };
 
 export const NO_EXCEPTIONS: ProxyExceptions = { names: [], ranges: [] };
-
-const NAME = /^\.?[a-z0-9_-]+(\.[a-z0-9_-]+)*$/;
 
 export function ProxyExceptionList(): PropertyDecorator {
   return Setting(parseProxyExceptions, 'must be names, addresses or ranges, separated by commas');
@@ -24,8 +23,7 @@ export function parseProxyExceptions(text: string): ProxyExceptions | undefined 
     const range = isIP(entry) === 0 ? entry : `${entry}/${isIP(entry) === 4 ? 32 : 128}`;
     const ranges = parseRanges(range);
     if (Array.isArray(ranges)) exceptions.ranges.push(...ranges);
-    // Four numbers are a mistyped address, not a name.
-    else if (NAME.test(entry) && !/^[\d.]+$/.test(entry)) exceptions.names.push(entry);
+    else if (isListableName(entry)) exceptions.names.push(entry);
     else return undefined;
   }
   return exceptions;
@@ -36,8 +34,5 @@ export function isProxyException(host: string, { names, ranges }: ProxyException
   if (ipaddr.isValid(host)) {
     return isInRanges(ipaddr.process(host), ranges);
   }
-  const name = host.toLowerCase().replace(/\.$/, '');
-  return names.some((one) =>
-    one.startsWith('.') ? name.endsWith(one) : name === one || name.endsWith(`.${one}`),
-  );
+  return isListedName(host, names);
 }

@@ -265,12 +265,16 @@ export function parseOrigins(text: string): string[] | undefined {
   return isValid ? origins : undefined;
 }
 
+const ORIGIN = /^([a-z][a-z\d+.-]*):\/\/(\[[\da-f:.]+\]|[\w.-]+)(:\d{1,5})?$/;
+
 /**
- * Tells whether the text is an origin as browsers send it. It is compared as it is, so a pattern would match nothing.
+ * Tells whether the text is an origin as browsers send it (RFC 6454, section 6.1). It is compared as it is, so a pattern
+ * would match nothing. Apps have schemes of their own, of which browsers normalize no host.
  */
 function isOrigin(text: string): boolean {
-  const url = parseAbsoluteUrl(text);
-  return url?.origin === text && /^https?:\/\/(\[[\da-f:.]+\]|[\w.-]+)(:\d+)?$/.test(text);
+  const scheme = ORIGIN.exec(text)?.[1];
+  if (scheme === undefined) return false;
+  return !/^https?$/.test(scheme) || parseAbsoluteUrl(text)?.origin === text;
 }
 
 const DAY = /^\d{4}-\d\d-\d\d/;

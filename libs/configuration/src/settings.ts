@@ -28,6 +28,7 @@ import {
   type MailServer,
   type OutboundProxy,
 } from './setting-decorators.js';
+import { NameList } from './name-lists.js';
 
 const ENVIRONMENTS = ['development', 'test', 'production'] as const;
 const LOG_LEVELS = ['silent', 'fatal', 'error', 'warn', 'info', 'debug'] as const;
@@ -220,9 +221,12 @@ export class Settings {
   WALLET_BUTTONS_DIR?: string;
   @Describe(`
     Whole origins whose browser scripts may call the API, separated by commas, or * for any; no
-    patterns.
+    patterns. Those of apps have a scheme of their own, such as capacitor://localhost.
   `)
-  @Setting(parseOrigins, 'must be * or origins such as https://shop.example, separated by commas')
+  @Setting(
+    parseOrigins,
+    'must be * or origins such as https://shop.example or capacitor://localhost, without a path, separated by commas',
+  )
   CORS_ORIGINS: string[] = [];
   @Describe(`
     Whether browsers use https for all subdomains of PUBLIC_URL's host too, for a year
@@ -259,6 +263,12 @@ export class Settings {
   @Describe(`Hosts outside to reach without the proxy, as in NO_PROXY: mail.example,192.0.2.0/24.`)
   @ProxyExceptionList()
   OUTBOUND_NO_PROXY?: ProxyExceptions;
+  @Describe(`
+    Push services of browsers besides those of Google, Mozilla, Apple and Microsoft, at which web cards
+    may send notifications: push.example,.push.example.
+  `)
+  @NameList()
+  WEB_PUSH_SERVICES: string[] = [];
   @Describe(`Days to retain events, and deliveries once they are delivered or failed.`)
   @WholeNumber(1, 3650)
   WEBHOOK_RETENTION_DAYS = 30;

@@ -74,7 +74,7 @@ export function createGuardedConnector(
     connectTls(withTlsName(options), callback);
   };
   return (options, callback) => {
-    if (isBlockedHost(options.protocol, options.hostname, rules)) {
+    if (isBlockedHost(options, rules)) {
       callback(new BlockedAddressError(), null);
     } else if (proxy === null) connectTo(options, callback);
     else {

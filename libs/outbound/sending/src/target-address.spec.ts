@@ -155,10 +155,6 @@ describe('findTargetUrlError', () => {
     'https://example.com./',
     'https://127.0.0.1.example.com/',
     'https://10.0.0.1.nip.example/',
-    'https://printer.local/',
-    'https://hooks.internal/',
-    'https://intranet/',
-    'https://metadata.google.internal/',
     'https://168.63.129.17/',
     'https://[64:ff9b::808:808]/',
     'https://[64:ff9b::8.8.8.8]/',
@@ -356,9 +352,119 @@ describe('the ranges that the operator allows', () => {
   });
 
   it('do not allow delivery over http', () => {
-    expect(isBlockedHost('http:', '10.1.2.3', rules)).toBe(true);
-    expect(isBlockedHost('https:', '10.1.2.3', rules)).toBe(false);
-    expect(isBlockedHost('http:', 'example.com', DEVELOPMENT)).toBe(false);
+    expect(isBlockedHost(new URL('http://10.1.2.3'), rules)).toBe(true);
+    expect(isBlockedHost(new URL('https://10.1.2.3'), rules)).toBe(false);
+    expect(isBlockedHost(new URL('http://example.com'), DEVELOPMENT)).toBe(false);
+  });
+});
+
+describe('a name that leads nowhere on the public internet', () => {
+  const names = [
+    'intranet',
+    'INTRANET',
+    'intranet.',
+    'postgres:5432',
+    'printer.local',
+    'printer.LOCAL.',
+    'hooks.internal',
+    'metadata.google.internal',
+    'host.docker.internal',
+    'localhost.localdomain',
+    'router.lan',
+    'nas.home',
+    'nas.home.arpa',
+    'wiki.corp',
+    'wiki.intranet',
+    'db.private',
+    'api.default.svc',
+    'api.default.svc.cluster.local',
+    'ｉｎｔｒａｎｅｔ',
+    'hooks。internal',
+    'hooks.ⓘnternal',
+    'hooks%2Einternal',
+  ];
+
+  it.each(names)('is refused: %s', (name) => {
+    expect(strict(`https://${name}/`)).toBe('must be publicly reachable');
+  });
+
+  it.each(names)('is accepted where receivers inside are allowed: %s', (name) => {
+    expect(findTargetUrlError(`https://${name}/`, allowing('10.1.0.0/16'))).toBeUndefined();
+    expect(findTargetUrlError(`http://${name}/`, DEVELOPMENT)).toBeUndefined();
+  });
+
+  it.each(['internal.example', 'local.example', 'intranet.example.com', 'xn--intrnet-cxa.example'])(
+    'is none of %s',
+    (name) => expect(strict(`https://${name}/`)).toBeUndefined(),
+  );
+});
+
+describe('names that the proxy resolves', () => {
+  const resolving = {
+    ...allowing('10.1.0.0/16'),
+    outboundProxy: {
+      host: 'proxy',
+      port: 3128,
+      tls: false,
+      login: null,
+      resolvesNames: true,
+      exceptions: { names: ['hooks.internal', 'shop.example'], ranges: [] },
+    },
+  };
+
+  it.each(['https://example.com/', 'https://example.com:443/x', 'https://example.com./'])(
+    'include %s',
+    (url) => expect(findTargetUrlError(url, resolving)).toBeUndefined(),
+  );
+
+  it.each([
+    'https://internal-host/',
+    'https://metadata.google.internal/',
+    'https://localhost.localdomain/',
+    'https://api:3000/',
+    'https://example.com:8443/',
+    'https://example.com:80/',
+    'https://example.com.:5432/',
+  ])('do not include %s', (url) => {
+    expect(findTargetUrlError(url, resolving)).toBe('must be publicly reachable');
+    expect(isBlockedHost(new URL(url), resolving)).toBe(true);
+  });
+
+  it('are none of its exceptions, which are looked up here', () => {
+    for (const url of ['https://hooks.internal/', 'https://shop.example:8443/']) {
+      expect(findTargetUrlError(url, resolving)).toBeUndefined();
+    }
+  });
+});
+
+describe('rules that name services', () => {
+  const rules = { ...PUBLIC_ONLY, onlyNames: ['fcm.example', '.push.example'] };
+
+  it.each([
+    'https://fcm.example/a?b',
+    'https://FCM.example./a',
+    'https://fcm.example:443/',
+    'https://web.push.example/',
+    'https://a.b.push.example/',
+    'https://ｆcm。example/',
+  ])('allow %s', (url) => expect(findTargetUrlError(url, rules)).toBeUndefined());
+
+  it.each([
+    'https://push.example/',
+    'https://fcm.example:8443/',
+    'https://xfcm.example/',
+    'https://fcm.example.evil.example/',
+    'https://evilpush.example/',
+    'https://example.com/',
+    'https://internal-host/',
+    'https://8.8.8.8/',
+    'https://10.0.0.1/',
+    'https://localhost/',
+  ])('refuse %s', (url) => {
+    expect(findTargetUrlError(url, rules)).toBe(
+      'must be an address of a service that this one sends to',
+    );
+    expect(isBlockedHost(new URL(url), rules)).toBe(true);
   });
 });
 

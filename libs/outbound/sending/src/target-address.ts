@@ -2,20 +2,30 @@ import ipaddr from 'ipaddr.js';
 import { isIP } from 'node:net';
 import { parseAbsoluteUrl } from '#kernel/absolute-url.js';
 import type { Config } from '#configuration/config.js';
+import { isListedName } from '#configuration/name-lists.js';
+import { isProxyException } from '#configuration/proxy-exceptions.js';
 import { isInRanges } from '#configuration/setting-decorators.js';
 
 /** The targets that the operator allows beyond the public internet. They apply to writes and to deliveries. */
-export type TargetRules = Pick<Config, 'webhookAllowInsecureTargets' | 'webhookAllowedCidrs'>;
+export type TargetRules = Pick<
+  Config,
+  'webhookAllowInsecureTargets' | 'webhookAllowedCidrs' | 'outboundProxy'
+> & {
+  /** The only names that may be reached; undefined: any public one. */
+  onlyNames?: readonly string[] | undefined;
+};
 
 export const PUBLIC_ONLY: TargetRules = {
   webhookAllowInsecureTargets: false,
   webhookAllowedCidrs: [],
+  outboundProxy: null,
 };
 
 /** No setting can allow what these rules refuse. */
 export const MOST_PERMISSIVE: TargetRules = {
   webhookAllowInsecureTargets: true,
   webhookAllowedCidrs: ['0.0.0.0/0', '::/0'].map((range) => ipaddr.parseCIDR(range)),
+  outboundProxy: null,
 };
 
 /** Everything but public unicast: the IANA special-purpose registries. */
@@ -104,6 +114,18 @@ export function isLocalName(hostname: string): boolean {
   return /(^|\.)localhost\.?$/i.test(hostname);
 }
 
+/**
+ * Names without a dot, and domains that lead nowhere on the public internet: RFC 6762 and its appendix G, RFC 8375,
+ * ICANN's .internal, and those of containers and routers.
+ */
+const INTERNAL_NAME =
+  /^[^.]+$|\.(local|localdomain|localhost|internal|intranet|private|corp|home|lan|home\.arpa|svc|docker)$/;
+
+/** Tells whether a name can only lead into our own network, which a resolver inside or the proxy may know. */
+function isInternalName(hostname: string): boolean {
+  return INTERNAL_NAME.test(hostname.toLowerCase().replace(/\.+$/, ''));
+}
+
 export const LOCAL_ADDRESSES = ['127.0.0.1', '::1'];
 
 /** Finds the addresses of a host, as far as they are known without a resolver. */
@@ -113,14 +135,37 @@ function findKnownAddresses(hostname: string): string[] | undefined {
   return literal === undefined ? undefined : [literal];
 }
 
+/** The parts of a URL that decide whether it may be reached. The port is empty where it is that of the protocol. */
+type TargetHost = { protocol: string; hostname: string; port: string };
+
 /**
  * Tells whether nothing may be sent to this URL, as far as that is known without a resolver. Once the name is resolved,
  * `isBlockedAddress` decides about the rest.
  */
-export function isBlockedHost(protocol: string, hostname: string, rules: TargetRules): boolean {
+export function isBlockedHost(target: TargetHost, rules: TargetRules): boolean {
+  const { protocol, hostname } = target;
   if (protocol !== 'https:' && !rules.webhookAllowInsecureTargets) return true;
+  if (rules.onlyNames && !(isUsualPort(target) && isListedName(hostname, rules.onlyNames))) {
+    return true;
+  }
   const addresses = findKnownAddresses(hostname);
-  return addresses !== undefined && addresses.every((address) => isBlockedAddress(address, rules));
+  if (addresses) return addresses.every((address) => isBlockedAddress(address, rules));
+  return isBlockedName(target, rules);
+}
+
+/** Nobody here sees the address of a name that the proxy resolves, so no other port may be tried there. */
+function isBlockedName(target: TargetHost, rules: TargetRules): boolean {
+  const { outboundProxy: proxy, webhookAllowInsecureTargets, webhookAllowedCidrs } = rules;
+  const { hostname } = target;
+  if (webhookAllowInsecureTargets) return false;
+  if (proxy?.resolvesNames === true && !isProxyException(hostname, proxy.exceptions)) {
+    return isInternalName(hostname) || !isUsualPort(target);
+  }
+  return webhookAllowedCidrs.length === 0 && isInternalName(hostname);
+}
+
+function isUsualPort({ protocol, port }: TargetHost): boolean {
+  return protocol === 'https:' && (port === '' || port === '443');
 }
 
 /**
@@ -131,19 +176,21 @@ export function findTargetUrlError(text: string, rules: TargetRules): string | u
   if (text.length > MAX_URL_LENGTH) return `must have at most ${MAX_URL_LENGTH} characters`;
   const url = parseAbsoluteUrl(text);
   if (!url) return NOT_A_URL;
-  const { protocol, username, password, hostname, href } = url;
+  const { protocol, username, password, href } = url;
   if (href.length > MAX_URL_LENGTH) return `must have at most ${MAX_URL_LENGTH} characters`;
   if (protocol !== 'https:' && !(rules.webhookAllowInsecureTargets && protocol === 'http:')) {
     return 'must start with https://';
   }
   if (username !== '' || password !== '') return 'must not contain credentials';
-  return isBlockedHost(protocol, hostname, rules) ? NOT_PUBLIC : undefined;
+  if (!isBlockedHost(url, rules)) return undefined;
+  return rules.onlyNames ? NOT_LISTED : NOT_PUBLIC;
 }
 
 const NOT_A_URL =
   'must be a URL such as https://example.com/hooks, without spaces, backslashes and "#"';
 
 export const NOT_PUBLIC = 'must be publicly reachable';
+const NOT_LISTED = 'must be an address of a service that this one sends to';
 
 type IpAddress = ipaddr.IPv4 | ipaddr.IPv6;
 

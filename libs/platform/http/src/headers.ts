@@ -3,9 +3,12 @@ import helmet from 'helmet';
 import { IncomingMessage, ServerResponse, type OutgoingHttpHeaders } from 'node:http';
 import { Socket } from 'node:net';
 import type { PlatformConfig } from '#kernel/platform-config.js';
+import { getRoute } from './path.js';
 
 const COMPRESSION_THRESHOLD_BYTES = 1024;
 const PREFLIGHT_MAX_AGE_SECONDS = 600;
+/** What scripts of other origins may call; they have no use for pages, which go by a cookie. */
+const SCRIPT_ROUTES = /^[/](api|mcp)(?![^/])/;
 const YEAR_SECONDS = 365 * 24 * 60 * 60;
 
 /** Adds security headers and compression to every response. Pages set their own content security policy. */
@@ -123,7 +126,15 @@ async function allowOrigins(server: FastifyInstance, origins: string[]): Promise
   };
   await server.register(cors, {
     // Any other OPTIONS is an ordinary request, which the request guard and `installMethodChecks` handle.
-    delegator: (request, done) => done(null, { ...options, preflight: isPreflight(request) }),
+    delegator: (request, done) => {
+      const { origin } = options;
+      const isForScripts = SCRIPT_ROUTES.test(getRoute(request));
+      done(null, {
+        ...options,
+        origin: isForScripts && origin,
+        preflight: isPreflight(request),
+      });
+    },
   });
 }
 
