@@ -6,6 +6,7 @@ import { Quotas } from '#accounts/quotas.service.js';
 import type { CustomerJson } from '#customers/customer.dto.js';
 import type { ImportJson, ImportRowJson } from '#imports/import.dto.js';
 import { Browser } from '../support/browser/browser.js';
+import { Console } from '../support/browser/console-browser.js';
 import { newPoster, SignupForm } from '../support/browser/signup.js';
 import {
   expectFailure,
@@ -20,7 +21,12 @@ import { cli, startService, type ApiResponse, type Service } from '../support/se
 const PUBLIC_URL = 'https://cards.example';
 const PASSWORD = 'correct horse';
 
-const service = useService({ PUBLIC_URL, MAX_IMPORT_ROWS_PER_STORE_PER_DAY: '400' });
+const service = useService({
+  PUBLIC_URL,
+  MAX_IMPORT_ROWS_PER_STORE_PER_DAY: '400',
+  MAX_STORES_PER_OWNER: '2',
+  TRUST_PROXY_HOPS: '1',
+});
 const stopping = new AbortController();
 /** Another process of the same service. */
 let other: Service;
@@ -45,6 +51,8 @@ async function setQuotas(store: ContractClient, changes: QuotaChanges): Promise<
     (passedMs) => passedMs > 1_100,
   );
 }
+
+const STORE = { name: 'Second', store_name: '', time_zone: 'UTC', locale: 'en', country: '' };
 
 let created = 0;
 
@@ -108,15 +116,77 @@ describe('quotas of customers', () => {
     expectRefused(await createCustomer(store), 'base', 'quota_exceeded');
   });
 
-  it('QUOTA-04 A store that has used up its quota of customers takes no signups: its posters say that they are closed', async () => {
+  it('QUOTA-04 A store that has used up its quota of customers but for a tenth takes no signups: its posters say that they are closed', async () => {
     const store = await service.newStore();
     const poster = await newPoster(store);
     const open = () => SignupForm.open(service.running.baseUrl, PUBLIC_URL, poster);
     const form = await open();
     expect(form.page.status).toBe(200);
-    await setQuotas(store, { customers: 0 });
+    await setQuotas(store, { customers: 3 });
+    const signUp = (i: number) =>
+      form.send(
+        { first_name: 'Ada', email: `ada-${i}@guest.example` },
+        { 'x-forwarded-for': `192.0.${i}.1` },
+      );
+    const statuses = await Promise.all([1, 2, 3, 4].map(signUp)).then((all) =>
+      all.map(({ status }) => status).sort(),
+    );
+    expect(statuses).toEqual([303, 303, 410, 410]);
     expect((await open()).page.status).toBe(410);
-    expect((await form.send({ first_name: 'Ada', email: 'ada@guest.example' })).status).toBe(410);
+    expect((await createCustomer(store)).status).toBe(201);
+    expectFailure(await createCustomer(store), 422, 'quota_exceeded');
+    const full = await service.newStore();
+    const other = await SignupForm.open(service.running.baseUrl, PUBLIC_URL, await newPoster(full));
+    await setQuotas(full, { customers: 0 });
+    expect((await other.send({ first_name: 'Ada', email: 'ada@guest.example' })).status).toBe(410);
+  });
+
+  it('QUOTA-10 From one network, an IPv4 /24 or IPv6 /48, a tenth of the quota can sign up in 24 hours: one more form is 429 with `Retry-After`', async () => {
+    const store = await service.newStore();
+    const poster = await newPoster(store);
+    const form = await SignupForm.open(service.running.baseUrl, PUBLIC_URL, poster);
+    await setQuotas(store, { customers: 20 });
+    const signUp = async (address: string, email: string) => {
+      const sent = await form.send({ first_name: 'Ada', email }, { 'x-forwarded-for': address });
+      return [sent.status, sent.headers.has('retry-after')];
+    };
+    expect(await signUp('198.51.100.1', 'a@guest.example')).toEqual([303, false]);
+    // A form of a customer counts as well: the count would tell that they are one.
+    expect(await signUp('198.51.100.2', 'a@guest.example')).toEqual([303, false]);
+    expect(await signUp('198.51.100.3', 'b@guest.example')).toEqual([429, true]);
+    expect(await signUp('198.51.101.1', 'b@guest.example')).toEqual([303, false]);
+    expect(await signUp('2001:db8:1:2::1', 'c@guest.example')).toEqual([303, false]);
+    expect(await signUp('2001:db8:1:3::1', 'd@guest.example')).toEqual([303, false]);
+    expect(await signUp('2001:db8:1:4::1', 'e@guest.example')).toEqual([429, true]);
+    expect((await createCustomer(store)).status).toBe(201);
+  });
+
+  it("QUOTA-11 A store that its owner creates in the console begins with the smallest of each quota that the owner's stores have of their own", async () => {
+    const { running } = service;
+    const store = await service.newStore();
+    await setQuotas(store, { customers: 1, sms_per_day: 5 });
+    const owner = await Console.of(running, store.email);
+    const created = await owner.submit('/app/new-store', '/app/new-store', STORE);
+    expect(created.status).toBe(303);
+    const accountId = Number(created.location?.split('/').at(-1));
+    const quotas = await running.app.get(Quotas, { strict: false }).list(accountId);
+    const own = quotas.filter(({ isOwn }) => isOwn).map(({ name, max }) => [name, max]);
+    expect(own).toEqual([
+      ['customers', 1],
+      ['sms_per_day', 5],
+    ]);
+  });
+
+  it('QUOTA-12 An owner who has as many stores as `MAX_STORES_PER_OWNER` says cannot create another one: 403', async () => {
+    const store = await service.newStore();
+    const owner = await Console.of(service.running, store.email);
+    expect((await owner.get('/app')).text).toContain('/app/new-store');
+    expect((await owner.submit('/app/new-store', '/app/new-store', STORE)).status).toBe(303);
+    const home = await owner.get('/app');
+    expect([home.status, home.text.includes('/app/new-store')]).toEqual([200, false]);
+    const page = await owner.get('/app/new-store');
+    expect([page.status, page.text]).toEqual([403, expect.stringContaining('Ask whoever runs')]);
+    expect((await owner.submit('/app/account', '/app/new-store', STORE)).status).toBe(403);
   });
 
   it('QUOTA-05 Rows of an import beyond the quota fail with the message under `base`; the others are imported', async () => {

@@ -317,7 +317,7 @@ create table es.cap_counts (
 -- the first. Advisory, so that a wait for it never holds up readers of the log.
 create function es.check_cap(
   p_table text, p_owner_column text, p_owner bigint, p_id bigint, p_max bigint, p_is_counted text, p_is_closed text,
-  p_keeps_count boolean
+  p_keeps_count boolean, p_reserved_share int
 ) returns void
 language plpgsql as $$
 declare
@@ -327,6 +327,7 @@ declare
 begin
   perform pg_advisory_xact_lock(hashtextextended(p_cap, 727012));
   p_max := coalesce((select o.max from es.cap_overrides o where o.cap = p_cap), p_max);
+  if p_reserved_share > 0 then p_max := p_max - ceil(p_max::numeric / p_reserved_share); end if;
   if p_keeps_count then
     update es.cap_counts c set count = c.count + 1
     where c.cap = p_cap and c.count < p_max and c.counted_at > now() - interval '1 hour';

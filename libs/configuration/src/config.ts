@@ -101,6 +101,8 @@ export class Config extends ReadSettings {
     /** E-mails that signup pages ask for. */
     signupMailsPerDay: this.env.SIGNUP_MAILS_PER_STORE_PER_DAY,
   };
+  /** How many stores an owner may have who creates another one in the console. */
+  readonly maxStoresPerOwner = this.env.MAX_STORES_PER_OWNER;
   /** Card links to one address or number in 24 hours, from all stores together; likewise invitations. */
   readonly messagesPerAddressPerDay = this.env.MAX_MESSAGES_PER_ADDRESS_PER_DAY;
   /** Size of the image cache in the database; evicted images are rendered again on demand. */

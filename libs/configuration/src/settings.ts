@@ -173,6 +173,12 @@ export class Settings {
   @WholeNumber(1, 100_000) MAX_POSTERS_PER_STORE = 200;
   @WholeNumber(1, 100_000) MAX_SUBSCRIPTIONS_PER_STORE = 25;
   @WholeNumber(1, 1_000_000) MAX_STRIP_PICTURES_PER_STORE = 1000;
+  @Describe(`
+    Stores that one owner may have before only you can create another one for them; 0: only you
+    create stores.
+  `)
+  @WholeNumber(0, 10_000)
+  MAX_STORES_PER_OWNER = 10;
   @Describe(`Customers of a store, merged and erased ones not counted. Unset: no limit.`)
   @WholeNumber(1, 100_000_000)
   MAX_CUSTOMERS_PER_STORE?: number;

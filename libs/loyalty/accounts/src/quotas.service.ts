@@ -33,6 +33,11 @@ const FIND_USAGE = {
     from accounts a where a.id = $1`,
 };
 
+const FIND_OWNED = {
+  name: 'quotas_owned_stores',
+  text: `select account_id from memberships where user_id = $1 and role = 'owner'`,
+};
+
 const FIND_OVERRIDES = {
   name: 'quotas_overrides',
   text: 'select cap, max from es.cap_overrides where cap = any ($1)',
@@ -117,6 +122,24 @@ export class Quotas {
       };
       await transaction.audit({ accountIds: [accountId], type: 'store.quotas_changed', subject });
     });
+  }
+
+  /**
+   * Gives a new store the smallest of each quota that the owner's stores have of their own: otherwise an owner could have
+   * the usual ones by creating a store.
+   */
+  async inherit(by: AuditedWriter, accountId: number, ownerId: number): Promise<void> {
+    const rows = await query<{ account_id: number }>(this.pool, {
+      ...FIND_OWNED,
+      values: [ownerId],
+    });
+    const smallest = new Map<QuotaName, number>();
+    for (const { account_id: ownedId } of rows) {
+      for (const [name, max] of await this.findOverrides(ownedId)) {
+        smallest.set(name, Math.min(max, smallest.get(name) ?? max));
+      }
+    }
+    if (smallest.size > 0) await this.change(by, accountId, Object.fromEntries(smallest));
   }
 
   private readonly runQuery: RunQuery = (text, values) => query(this.pool, { text, values });

@@ -11,6 +11,9 @@ import { customerCap } from './customer.entity.js';
 /** How long a store counts as full: counting a hundred thousand customers takes some milliseconds. */
 const FULL_FOR_MS = 5_000;
 
+/** One of so many customers is left to staff. */
+const RESERVED_SHARE = 10;
+
 /** The kept count comes first: only a store that may be full is counted. */
 const IS_FULL = {
   name: 'customers_quota_is_full',
@@ -23,7 +26,7 @@ const IS_FULL = {
 /** Limits how many customers a store has, where a setting or its own quota says so (QUOTA-03). */
 @Injectable()
 export class CustomerQuota {
-  /** The quota that was used up, by the store. */
+  /** How many customers a store had at least, by the store. */
   private readonly fullStores = new ExpiringCache<number, { max: number }>({
     max: 10_000,
     ttl: FULL_FOR_MS,
@@ -37,20 +40,32 @@ export class CustomerQuota {
 
   /**
    * Finds the cap to be checked with the commit of a new customer; undefined without a limit.
+   * @param isSignup whether somebody signs up, for whom the reserve is not
    * @throws CapReachedError when the store is known to be full
    */
-  async findCap(accountId: number, id: number): Promise<Cap | undefined> {
-    const max = await this.findMax(accountId);
-    if (max === null) return undefined;
-    if (await this.isFull(accountId)) throw new CapReachedError(customerCap);
-    return { kind: customerCap, owner: accountId, id, max };
+  async findCap(accountId: number, id: number, isSignup: boolean): Promise<Cap | undefined> {
+    const quota = await this.findMax(accountId);
+    if (quota === null) return undefined;
+    const max = isSignup ? withoutReserve(quota) : quota;
+    if (await this.isFull(accountId, max)) throw new CapReachedError(customerCap);
+    const reservedShare = isSignup ? RESERVED_SHARE : 0;
+    return { kind: customerCap, owner: accountId, id, max: quota, reservedShare };
   }
 
-  /** Tells whether the store takes no more customers. */
-  async isFull(accountId: number): Promise<boolean> {
+  /** Tells whether nobody can sign up with the store any more, because of its quota of customers (QUOTA-04). */
+  async isFullForSignups(accountId: number): Promise<boolean> {
     const max = await this.findMax(accountId);
-    if (max === null) return false;
-    if (this.fullStores.get(accountId)?.max === max) return true;
+    return max !== null && this.isFull(accountId, withoutReserve(max));
+  }
+
+  /** Finds how many customers a store may have; null: any number. */
+  findMax(accountId: number): Promise<number | null> {
+    return this.overrides.getMax(customerCap.table, accountId, this.config.limits.customers);
+  }
+
+  private async isFull(accountId: number, max: number): Promise<boolean> {
+    // What is above one number is above a smaller one too.
+    if ((this.fullStores.get(accountId)?.max ?? -1) >= max) return true;
     const [row] = await query<{ is_full: boolean }>(this.pool, {
       ...IS_FULL,
       values: [accountId, renderCapName(customerCap.table, accountId), max],
@@ -58,8 +73,9 @@ export class CustomerQuota {
     if (row?.is_full === true) this.fullStores.set(accountId, { max });
     return row?.is_full === true;
   }
+}
 
-  private findMax(accountId: number): Promise<number | null> {
-    return this.overrides.getMax(customerCap.table, accountId, this.config.limits.customers);
-  }
+/** Leaves a tenth of a quota to staff, so that strangers who sign up never make the till refuse a customer. */
+function withoutReserve(max: number): number {
+  return max - Math.ceil(max / RESERVED_SHARE);
 }

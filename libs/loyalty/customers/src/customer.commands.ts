@@ -94,10 +94,10 @@ export class CreateCustomerHandler implements ICommandHandler<CreateCustomer> {
     request: RequestedClaims,
   ): Promise<CreatedCustomerJson> {
     const {
-      context: { accountId },
+      context: { accountId, channel },
       cardId,
     } = command;
-    const cap = await this.quota.findCap(accountId, id);
+    const cap = await this.quota.findCap(accountId, id, channel === 'poster');
     const customerCardId =
       cardId === null ? null : await takeNextId(this.pool, customerCardReadModel.table);
     await this.keys.create(id, customerReadModel.table);

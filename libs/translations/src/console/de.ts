@@ -89,6 +89,8 @@ export const console: Translations['console'] = {
     title: 'Neues Geschäft',
     create: 'Geschäft anlegen',
     onlyOwners: 'Nur wer schon Inhaber eines Geschäfts ist, kann ein weiteres anlegen.',
+    onlyOperators:
+      'Weitere Geschäfte können Sie nicht selbst anlegen. Bitten Sie den Betreiber dieses Dienstes darum.',
   },
   settings: {
     title: 'Einstellungen',

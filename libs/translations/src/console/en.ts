@@ -89,6 +89,8 @@ export const console = {
     title: 'New store',
     create: 'Create store',
     onlyOwners: 'Only owners of a store can create another one.',
+    onlyOperators:
+      'You cannot create any more stores yourself. Ask whoever runs this service for another one.',
   },
   settings: {
     title: 'Settings',

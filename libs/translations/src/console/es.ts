@@ -92,6 +92,8 @@ export const console: Translations['console'] = {
     title: 'Nuevo negocio',
     create: 'Crear negocio',
     onlyOwners: 'Solo los propietarios de un negocio pueden crear otro.',
+    onlyOperators:
+      'No puede crear más negocios por su cuenta. Pídaselo a quien gestiona este servicio.',
   },
   settings: {
     title: 'Ajustes',

@@ -95,6 +95,7 @@ export const console: Translations['console'] = {
     title: 'Nouveau commerce',
     create: 'Créer le commerce',
     onlyOwners: 'Seuls les propriétaires d’un commerce peuvent en créer un autre.',
+    onlyOperators: 'Pour un autre commerce, adressez-vous à la personne qui gère ce service.',
   },
   settings: {
     title: 'Réglages',
@@ -173,8 +174,7 @@ export const console: Translations['console'] = {
     tooManyMails: (hours, count) =>
       `Cette adresse a reçu trop d’e-mails aujourd’hui. Veuillez réessayer dans ${count === 1 ? 'une heure' : `${hours} heures`}.`,
     askWithdraw: 'Annuler cette invitation ?',
-    askWithdrawText:
-      'Son lien cesse aussitôt de fonctionner. Vous pourrez inviter la personne à nouveau.',
+    askWithdrawText: 'Son lien cesse aussitôt de fonctionner. Vous pourrez la réinviter.',
     withdrawYes: 'Annuler l’invitation',
     keep: 'La garder',
     askLeave: 'Quitter ce commerce ?',

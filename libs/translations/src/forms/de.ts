@@ -99,7 +99,6 @@ export const forms: FormTexts = {
       'Dieses Token wird auch für andere Geschäfte benutzt.',
     'Remove its user from this store, or have the user revoke the token':
       'Bitte die Person aus diesem Geschäft entfernen, oder sie bitten, das Token zu widerrufen.',
-    'You already have {} stores': (max = '') => `Es gibt schon ${max} eigene Geschäfte.`,
     'must be a time zone such as Europe/Berlin': TIME_ZONE,
     'is not a known time zone': TIME_ZONE,
     'must be a language': LANGUAGE,

@@ -100,7 +100,6 @@ const texts = {
     'This token is used for other stores as well': 'This token is used for other stores as well.',
     'Remove its user from this store, or have the user revoke the token':
       'Remove its user from this store, or ask the user to revoke the token.',
-    'You already have {} stores': (max: string) => `You already have ${max} stores.`,
     'must be a time zone such as Europe/Berlin': 'Please choose a time zone.',
     'is not a known time zone': 'Please choose a time zone.',
     'must be a language': 'Please choose a language.',

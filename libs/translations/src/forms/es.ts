@@ -95,7 +95,6 @@ export const forms: FormTexts = {
     'This token is used for other stores as well': 'Este token se usa también para otros negocios.',
     'Remove its user from this store, or have the user revoke the token':
       'Quite a la persona de este negocio o pídale que revoque el token.',
-    'You already have {} stores': (max = '') => `Ya tiene ${max} negocios.`,
     'must be a time zone such as Europe/Berlin': TIME_ZONE,
     'is not a known time zone': TIME_ZONE,
     'must be a language': LANGUAGE,

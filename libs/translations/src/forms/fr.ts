@@ -99,7 +99,6 @@ export const forms: FormTexts = {
     'This token is used for other stores as well': 'Ce jeton sert aussi à d’autres commerces.',
     'Remove its user from this store, or have the user revoke the token':
       'Retirez la personne de ce commerce, ou demandez-lui de révoquer le jeton.',
-    'You already have {} stores': (max = '') => `Vous avez déjà ${max} commerces.`,
     'must be a time zone such as Europe/Berlin': TIME_ZONE,
     'is not a known time zone': TIME_ZONE,
     'must be a language': LANGUAGE,

@@ -1,11 +1,12 @@
 import { Body, Controller, Get, Post, Req, Res } from '@nestjs/common';
 import { CommandBus } from '@nestjs/cqrs';
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import { RejectedError } from '#kernel/errors.js';
+import { Config } from '#configuration/config.js';
 import type { AuditedWriter } from '#event-store/commands/audited-writes.service.js';
 import { TakesForm, type Form } from '#http/form-bodies.js';
 import { Throttle } from '#http/throttle.js';
 import { CreateAccount } from '#accounts/account.commands.js';
+import { Quotas } from '#accounts/quotas.service.js';
 import { Members, type OwnedStores } from '#identity/members.service.js';
 import { loadAsset, type Asset } from '#pages/assets.js';
 import { ConsoleWriter, CurrentUser, type SignedInUser } from '#pages/current-user.js';
@@ -37,9 +38,6 @@ const SCRIPT = loadAsset(import.meta.url, './assets/new-store.js');
 
 const view = loadView<NewStoreView>(import.meta.url, './views/new-store.eta');
 
-/** The most stores that one user can own. */
-const MAX_STORES = 50;
-
 /** Lets owners of a store create another one. */
 @Controller('app/new-store')
 export class NewStoreController {
@@ -47,6 +45,8 @@ export class NewStoreController {
     private readonly bus: CommandBus,
     private readonly members: Members,
     private readonly pages: Pages,
+    private readonly quotas: Quotas,
+    private readonly config: Config,
   ) {}
 
   @Get()
@@ -78,11 +78,10 @@ export class NewStoreController {
     const values = readStoreForm(form);
     let accountId: number;
     try {
-      if ((await this.getOwnedStores(user, request)).count >= MAX_STORES) {
-        throw new RejectedError({ base: [`You already have ${MAX_STORES} stores`] });
-      }
+      await this.getOwnedStores(user, request);
       const attributes = { ...parseStoreSettings(values), personal: false };
       accountId = (await this.bus.execute(new CreateAccount(by, attributes, user.userId))).id;
+      await this.quotas.inherit(by, accountId, user.userId);
     } catch (error) {
       if (error instanceof PageError) throw error;
       const formErrors = toFormErrors(error, this.pages.localize(request));
@@ -91,15 +90,16 @@ export class NewStoreController {
     await this.pages.redirect(reply, `/app/stores/${accountId}`);
   }
 
-  /** Returns the stores that the user owns. @throws PageError if there are none */
+  /** Returns the stores that the user owns. @throws PageError if there are none, or as many as there may be */
   private async getOwnedStores(
     { userId }: SignedInUser,
     request: FastifyRequest,
   ): Promise<OwnedStores> {
     const owned = await this.members.findOwnedStores(userId);
-    if (owned.count > 0) return owned;
+    if (owned.count > 0 && owned.count < this.config.maxStoresPerOwner) return owned;
     const { errors, newStore } = this.pages.localize(request).t.console;
-    throw new PageError(403, errors.forbidden, newStore.onlyOwners);
+    const reason = owned.count === 0 ? newStore.onlyOwners : newStore.onlyOperators;
+    throw new PageError(403, errors.forbidden, reason);
   }
 
   private async send(

@@ -1,5 +1,6 @@
 import { Controller, Get, Req, Res } from '@nestjs/common';
 import type { FastifyReply, FastifyRequest } from 'fastify';
+import { Config } from '#configuration/config.js';
 import { NotFoundError } from '#kernel/errors.js';
 import {
   CurrentUser,
@@ -11,13 +12,17 @@ import { Pages } from '#pages/pages.service.js';
 import { loadView } from '#pages/view.js';
 import { Stores } from './stores.service.js';
 
-const homeView = loadView<{ stores: EnteredStore[] }>(import.meta.url, './views/home.eta');
+const homeView = loadView<{ stores: EnteredStore[]; mayCreateStore: boolean }>(
+  import.meta.url,
+  './views/home.eta',
+);
 
 @Controller('app')
 export class HomeController {
   constructor(
     private readonly stores: Stores,
     private readonly pages: Pages,
+    private readonly config: Config,
   ) {}
 
   @Get()
@@ -27,10 +32,12 @@ export class HomeController {
     @Res() reply: FastifyReply,
   ): Promise<void> {
     const stores = await this.stores.listForUser(userId);
+    const ownedCount = stores.filter(({ role }) => role === 'owner').length;
+    const mayCreateStore = ownedCount > 0 && ownedCount < this.config.maxStoresPerOwner;
     await this.pages.send(request, reply, {
       view: homeView,
       title: this.pages.localize(request).t.console.stores,
-      data: { stores },
+      data: { stores, mayCreateStore },
     });
   }
 

@@ -7,10 +7,9 @@ import { renderDeleteExpired } from '#database/expiring-count.js';
 import { CapOverrides } from '#event-store/commands/cap-overrides.service.js';
 import { getNetworkKey } from '#http/rate-limit.js';
 import type { MessageChannel } from '#messages/card-message.js';
+import { calculateNetworkShare } from './network-share.js';
 import type { Signup } from './signup-form.js';
 
-/** One network may use a tenth of the messages that a store may send in a day. */
-const MIN_NETWORKS = 10;
 /** Longer than message requests wait to be enqueued. */
 const RETENTION = `interval '4 days'`;
 
@@ -83,7 +82,7 @@ export class SignupHolds {
     const { signupMailsPerDay: usual } = this.config.limits;
     const signupMailsPerDay = await this.overrides.getMax('signup_mails_per_day', accountId, usual);
     const network = ['signup mails of a network', accountId, getNetworkKey(ip)];
-    if (!(await this.isWithin(network, calculateShare(signupMailsPerDay)))) return false;
+    if (!(await this.isWithin(network, calculateNetworkShare(signupMailsPerDay)))) return false;
     return this.isWithin(['signup mails', accountId], signupMailsPerDay);
   }
 
@@ -91,15 +90,11 @@ export class SignupHolds {
     const network = ['signup SMS of a network', accountId, getNetworkKey(ip)];
     const { smsPerDay } = this.config.limits;
     const max = await this.overrides.getMax('sms_per_day', accountId, smsPerDay);
-    return this.isWithin(network, calculateShare(max));
+    return this.isWithin(network, calculateNetworkShare(max));
   }
 
   private async isWithin(subject: (string | number)[], limit: number): Promise<boolean> {
     const runQuery: RunQuery = (text, values) => query(this.pool, { text, values });
     return (await this.counts.count(runQuery, subject, limit)) === null;
   }
-}
-
-function calculateShare(limit: number): number {
-  return Math.max(1, Math.floor(limit / MIN_NETWORKS));
 }

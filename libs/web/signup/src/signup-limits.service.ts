@@ -1,8 +1,13 @@
 import { Inject, Injectable } from '@nestjs/common';
 import { getStorageToken, type ThrottlerStorage } from '@nestjs/throttler';
+import { Pool } from 'pg';
 import { Config } from '#configuration/config.js';
+import { query } from '#database/connection.js';
+import { DailyCounts } from '#database/daily-counts.js';
 import { HttpMetrics } from '#http/http-metrics.js';
 import { getAddressKey, getNetworkKey } from '#http/rate-limit.js';
+import { CustomerQuota } from '#customers/customer-quota.service.js';
+import { calculateNetworkShare } from './network-share.js';
 
 const WINDOW_MS = 10 * 60_000;
 
@@ -14,6 +19,9 @@ const WINDOW_MS = 10 * 60_000;
 export class SignupLimits {
   constructor(
     @Inject(getStorageToken()) private readonly storage: ThrottlerStorage,
+    private readonly counts: DailyCounts,
+    private readonly quota: CustomerQuota,
+    private readonly pool: Pool,
     private readonly metrics: HttpMetrics,
     private readonly config: Config,
   ) {}
@@ -38,6 +46,22 @@ export class SignupLimits {
       (await this.count(network, perAddress, 'signup_network')) ??
       (await this.count(`signup poster ${id}`, perPoster, 'signup_poster'))
     );
+  }
+
+  /**
+   * Counts a complete form against the share that its network has of the store's quota of customers in a day. It counts
+   * whether or not somebody has the entered contacts, because the count would tell.
+   */
+  async countStore(accountId: number, ip: string): Promise<number | null> {
+    const max = await this.quota.findMax(accountId);
+    if (max === null) return null;
+    const seconds = await this.counts.count(
+      (text, values) => query(this.pool, { text, values }),
+      ['signups of a network', accountId, getNetworkKey(ip)],
+      calculateNetworkShare(max),
+    );
+    if (seconds !== null) this.metrics.countRateLimited('signup_network');
+    return seconds;
   }
 
   private async count(

@@ -17,6 +17,7 @@ import {
 import { chooseRoute, type Route } from '#messages/card-message.js';
 import { assertOwnSite } from '#pages/own-site.js';
 import { PageError } from '#pages/page-error.js';
+import { CapReachedError } from '#event-store/port/caps.js';
 import { CustomerQuota } from '#customers/customer-quota.service.js';
 import { Pages } from '#pages/pages.service.js';
 import { loadView } from '#pages/view.js';
@@ -89,10 +90,12 @@ export class SignupController {
     if (!signupPoster || !(await this.isFromOwnSite(signupPoster, request, reply))) return;
     const parsed = parseSignup(body, signupPoster, getNow());
     const { values } = parsed;
+    const { poster, store } = signupPoster;
     const busySeconds =
       (await this.limits.countAddress(request.ip)) ??
       ('signup' in parsed
-        ? await this.limits.countPoster(signupPoster.poster.id, request.ip)
+        ? ((await this.limits.countPoster(poster.id, request.ip)) ??
+          (await this.limits.countStore(store.id, request.ip)))
         : null);
     if (busySeconds !== null) {
       reply.status(429).header('retry-after', busySeconds);
@@ -120,8 +123,11 @@ export class SignupController {
       const joined = isSent ? '1' : 'unsent';
       await this.pages.redirect(reply, `/passes/${uuid}?joined=${joined}`);
     } catch (error) {
-      if (!(error instanceof RejectedError) || !('card_id' in error.errors)) throw error;
-      // The poster or its card was closed just now.
+      const isClosed =
+        error instanceof CapReachedError ||
+        (error instanceof RejectedError && 'card_id' in error.errors);
+      // The poster or its card was closed just now, or the last customer has come.
+      if (!isClosed) throw error;
       await this.sendClosed(reply, signupPoster);
     }
   }
@@ -143,7 +149,9 @@ export class SignupController {
     const state = signupPoster ? findAvailability(signupPoster, getNow()) : 'gone';
     // Closed for everybody, so that the page does not reveal who is a customer already.
     const isFull =
-      signupPoster && state === 'open' && (await this.quota.isFull(signupPoster.store.id));
+      signupPoster &&
+      state === 'open' &&
+      (await this.quota.isFullForSignups(signupPoster.store.id));
     if (signupPoster && state === 'open' && !isFull) return signupPoster;
     if (signupPoster && state !== 'gone') {
       await this.sendClosed(reply, signupPoster);

@@ -27,12 +27,12 @@ export function renderCapName(recordKind: string, owner: number): string {
  */
 export async function checkCap(
   query: (text: string, values: unknown[]) => Promise<unknown>,
-  { kind, owner, id, max }: Cap,
+  { kind, owner, id, max, reservedShare = 0 }: Cap,
 ): Promise<void> {
   const { table, ownerColumn, countedCondition = 'true', closedCondition = 'false' } = kind;
   const { keepsCount = false } = kind;
   try {
-    await query('select es.check_cap($1, $2, $3, $4, $5, $6, $7, $8)', [
+    await query('select es.check_cap($1, $2, $3, $4, $5, $6, $7, $8, $9)', [
       table,
       ownerColumn,
       owner,
@@ -41,6 +41,7 @@ export async function checkCap(
       countedCondition,
       closedCondition,
       keepsCount,
+      reservedShare,
     ]);
   } catch (error) {
     if (findDatabaseError(error)?.code === SQLSTATE.capReached) throw new CapReachedError(kind);

@@ -103,6 +103,8 @@ export type Cap = {
   id: number;
   /** The usual maximum; `es.cap_overrides` may have another one for the owner. */
   max: number;
+  /** One of so many records is reserved for others than this one; 0: none is. */
+  reservedShare?: number;
 };
 
 /** The response to a request with an Idempotency-Key, stored with the events that it reports. */
