@@ -32,7 +32,7 @@ export const transfers = {
     'Ten imports are waiting for their start already. Discard those that you do not need, or start them.',
   notNow:
     'Too many imports are running, or too many rows were imported today. Please try again later.',
-  encoding: 'Characters of the file',
+  encoding: 'Character set',
   encodingHint: 'Choose it if letters such as ä or ł look wrong after the upload.',
   encodings: {
     auto: 'Find out from the file',
