@@ -3,6 +3,7 @@ import { request } from 'node:http';
 import type { HistoryEntryJson } from '#history/history-entry.dto.js';
 import type { BatchResultsJson } from '#stamping/batch.dto.js';
 import type { CustomerCardDetailJson } from '#stamping/customer-card.dto.js';
+import { CreateToken, LimitToken } from '#identity/token.commands.js';
 import { StoppableServer } from '../support/database/stoppable-postgres.js';
 import { enrol } from '../support/fixtures/enrolled-customer.js';
 import {
@@ -14,9 +15,11 @@ import {
 } from '../support/http/contract.js';
 import { eventually } from '../support/jest/eventually.js';
 import { SentEvents, sentSoFar } from '../support/services/sent-events.js';
+import { cli, type ApiResponse } from '../support/services/service.js';
 
 const service = useService({ WEBHOOK_ALLOW_INSECURE_TARGETS: 'true' });
 const breaking = useService();
+const few = useService({ RATE_LIMIT_PER_MINUTE: '10', STORE_RATE_LIMIT_PER_MINUTE: '50' });
 let store: ContractClient;
 let sent: SentEvents;
 
@@ -287,14 +290,88 @@ describe('a batch', () => {
     expect(await balance(one)).toBe(100);
   });
 
-  it('BATCH-09 A batch counts as one request towards the limits', async () => {
+  it('BATCH-09 A batch counts towards the limits as one request for every ten operations, rounded up', async () => {
     const own = await service.newStore();
     const one = await enrol(own);
-    const remaining = async (operations: unknown[]) =>
-      Number((await post(operations, own)).headers.get('ratelimit-remaining'));
-    const before = await remaining([stampOn(one)]);
-    const after = await remaining(Array.from({ length: 50 }, () => stampOn(one)));
-    expect(before - after).toBe(1);
+    const list = (count: number) => Array.from({ length: count }, () => stampOn(one));
+    const readLeft = ({ headers }: ApiResponse) => Number(headers.get('ratelimit-remaining'));
+    let left = readLeft(await own.get(own.store));
+    const count = async (response: Promise<ApiResponse>) => {
+      const { headers } = await response;
+      const hits = left - Number(headers.get('ratelimit-remaining'));
+      left -= hits;
+      return hits;
+    };
+    for (const [operations, expected] of [
+      [1, 1],
+      [10, 1],
+      [11, 2],
+      [100, 10],
+      [101, 1],
+      [0, 1],
+    ] as const) {
+      expect(await count(post(list(operations), own))).toBe(expected);
+    }
+    const operations = list(21);
+    const dryRun = own.post(`${own.store}/batch?dry_run=true`, { operations });
+    expect(await count(dryRun)).toBe(3);
+    const key = { 'idempotency-key': 'counted-again' };
+    for (let i = 0; i < 2; i++) expect(await count(post(operations, own, key))).toBe(3);
+    for (const body of [null, [], { operations: 'ten' }]) {
+      expect(await count(own.post(`${own.store}/batch`, body))).toBe(1);
+    }
+  });
+
+  it('BATCH-19 A batch that exceeds what is left of a limit is 429, executes nothing and counts as one request', async () => {
+    const own = await few.newStore();
+    const one = await enrol(own);
+    const operations = Array.from({ length: 100 }, () => stampOn(one));
+    const token = await few.running.execute(new CreateToken(cli, own.email, 'till'));
+    const till = own.as(token.token);
+    const key = { 'idempotency-key': 'too-much' };
+    await post(operations.slice(0, 1), till);
+    const refused = await post(operations, till, key);
+    expectFailure(refused, 429, 'rate_limited');
+    expect(refused.headers.get('ratelimit-remaining')).toBe('8');
+    expect(refused.headers.get('ratelimit-policy')).toBe('10;w=60');
+    expect(Number(refused.headers.get('retry-after'))).toBeGreaterThan(0);
+    expect(await balance(one, own)).toBe(1);
+    // What is left can still be used, with the key too: nothing was stored under it.
+    const { status, headers } = await post(operations.slice(0, 80), till, key);
+    expect([status, headers.get('ratelimit-remaining')]).toEqual([200, '0']);
+    expect(await balance(one, own)).toBe(80);
+  });
+
+  it('BATCH-20 A limit below what a batch counts allows one in a window of its own', async () => {
+    const own = await few.newStore();
+    const one = await enrol(own);
+    const { tokenId, token } = await few.running.execute(
+      new CreateToken(cli, own.email, 'slow till'),
+    );
+    await few.running.execute(new LimitToken(cli, tokenId, 5));
+    const till = own.as(token);
+    const operations = Array.from({ length: 100 }, () => stampOn(one));
+    const { status, headers } = await post(operations, till);
+    expect([status, headers.get('ratelimit-remaining')]).toEqual([200, '0']);
+    expectFailure(await post(operations, till), 429, 'rate_limited');
+  });
+
+  it('BATCH-21 The limit of the store counts a batch in the same way, across tokens', async () => {
+    const own = await few.newStore();
+    const one = await enrol(own);
+    const send = async (operations: object[]) => {
+      const { token } = await few.running.execute(new CreateToken(cli, own.email, nextReceipt()));
+      return post(operations, own.as(token));
+    };
+    const many = Array.from({ length: 100 }, () => stampOn(one));
+    const responses = [];
+    for (let i = 0; i < 6; i++) responses.push(await send(many));
+    const policies = responses.map(({ status, headers }) => [
+      status,
+      headers.get('ratelimit-policy'),
+    ]);
+    for (const policy of policies.slice(0, 4)) expect(policy).toEqual([200, '10;w=60']);
+    expect(policies.at(-1)).toEqual([429, '50;w=60']);
   });
 
   it('BATCH-10 It sends the same webhooks as single requests, and its entries in the history have its request id', async () => {

@@ -1,4 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
+import pg from 'pg';
 import { AddMember } from '#identity/member.commands.js';
 import { CreateToken, LimitToken } from '#identity/token.commands.js';
 import { runAtTime } from '../support/services/clock.js';
@@ -339,5 +340,30 @@ describe('limits', () => {
     expect(answers.map(({ status }) => status)).toEqual([403, 403, 403, 403, 403]);
     const left = await times(4, () => store.get(store.store));
     expect(left.map(({ status }) => status)).toEqual([200, 200, 200, 429]);
+  });
+
+  it('LIMIT-27 Statistics, searches, history and exports of one store are read one after another', async () => {
+    const [store, other] = [await unset.newStore(), await unset.newStore()];
+    const read = () => store.get(`${store.store}/statistics`);
+    const holder = new pg.Client(unset.running.database.ownerUrl);
+    await holder.connect();
+    await holder.query('begin');
+    await holder.query('lock table statistics_hours in access exclusive mode');
+    try {
+      const responses = Array.from({ length: 20 }, read);
+      const waiting = await Promise.race(responses);
+      expectFailure(waiting, 503, 'unavailable');
+      expect(Number(waiting.headers.get('retry-after'))).toBeGreaterThan(0);
+      // None of them holds what other stores, or other requests of the store, need.
+      expect((await other.get(`${other.store}/customers?search=anna`)).status).toBe(200);
+      expect((await store.get(`${store.store}/cards`)).status).toBe(200);
+      await holder.query('rollback');
+      await Promise.all(responses);
+    } finally {
+      await holder.end();
+    }
+    expect(
+      (await Promise.all(Array.from({ length: 20 }, read))).map(({ status }) => status),
+    ).toEqual(Array(20).fill(200));
   });
 });

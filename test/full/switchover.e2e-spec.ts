@@ -4,10 +4,10 @@ import pg from 'pg';
 import { startChecks } from '#database/connection-checks.js';
 import {
   createDatabaseClient,
-  DatabasePool,
   isFailureToConnect,
   StandbyError,
 } from '#database/database-client.js';
+import { DatabasePool } from '#database/database-pool.js';
 import { synchronizeClock } from '#database/server-watch.js';
 import { createTestEnvironment } from '../support/database/database.js';
 import { DatabaseProxy } from '../support/database/database-proxy.js';

@@ -661,7 +661,7 @@ export interface paths {
     put?: never;
     /**
      * Stamp and redeem many times at once
-     * @description For clients that were offline: up to 100 operations, each with its receipt number. Each is decided and committed by itself, as if it were a request of its own, and has its own result. Those on one card are executed in their order. Sent again after a lost response, the batch adds nothing twice.
+     * @description For clients that were offline: up to 100 operations, each with its receipt number. Each is decided and committed by itself, as if it were a request of its own, and has its own result. Those on one card are executed in their order. Sent again after a lost response, the batch adds nothing twice. It counts towards the limits as one request for every ten operations.
      */
     post: operations['executeBatch'];
     delete?: never;

@@ -963,7 +963,8 @@ class AsyncOperations:
         For clients that were offline: up to 100 operations, each with its receipt number.
         Each is decided and committed by itself, as if it were a request of its own, and has
         its own result. Those on one card are executed in their order. Sent again after a lost
-        response, the batch adds nothing twice.
+        response, the batch adds nothing twice. It counts towards the limits as one request
+        for every ten operations.
         """
         return await self._call(
             "POST",

@@ -22,6 +22,7 @@ export class CustomerExportController {
   @Get(':id/export')
   @Endpoint({
     id: 'exportCustomer',
+    readsMuch: true,
     tag: 'Customers',
     summary: 'Export all that is held on a person',
     description:

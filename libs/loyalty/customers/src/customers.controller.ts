@@ -41,6 +41,7 @@ export class CustomersController {
   @Get()
   @Endpoint({
     id: 'listCustomers',
+    readsMuch: true,
     tag: 'Customers',
     summary: 'List or search customers',
     description:

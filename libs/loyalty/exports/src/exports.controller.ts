@@ -49,6 +49,7 @@ export class ExportsController {
   @Get(':file')
   @Endpoint({
     id: 'exportRecords',
+    readsMuch: true,
     tag: TAG,
     summary: 'Export all records of a kind',
     description:

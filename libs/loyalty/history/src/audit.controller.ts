@@ -14,6 +14,7 @@ export class AuditController {
   @Get()
   @Endpoint({
     id: 'listAudit',
+    readsMuch: true,
     tag: 'History',
     summary: 'List what was done to users, tokens and subscriptions',
     description: 'Changes of users, tokens and webhook subscriptions, newest first.',

@@ -43,6 +43,7 @@ export class HistoryController {
   @Get('history')
   @Endpoint({
     id: 'listHistory',
+    readsMuch: true,
     tag: TAG,
     summary: 'List what happened in a store, newest first',
     description: 'Every change, with who made it and through which channel.',
@@ -62,6 +63,7 @@ export class HistoryController {
   @Get('customers/:customer_id/customer_cards/:id/events')
   @Endpoint({
     id: 'listCustomerCardEvents',
+    readsMuch: true,
     tag: TAG,
     summary: 'List what happened on a customer card, newest first',
     description: 'Each entry has the balance after it, and who did it through which channel.',
@@ -90,6 +92,7 @@ export class HistoryController {
   @Get('customers/:customer_id/customer_cards/:id/explain')
   @Endpoint({
     id: 'explainCustomerCard',
+    readsMuch: true,
     tag: TAG,
     summary: 'Explain a balance',
     description:

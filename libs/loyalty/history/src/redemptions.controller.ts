@@ -19,6 +19,7 @@ export class RedemptionsController {
   @Get()
   @Endpoint({
     id: 'listRedemptions',
+    readsMuch: true,
     tag: 'Rewards',
     summary: 'List the redemptions of a store, newest first',
     description:

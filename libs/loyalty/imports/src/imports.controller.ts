@@ -114,6 +114,7 @@ export class ImportsController {
   @Get(':id/rows')
   @Endpoint({
     id: 'listImportRows',
+    readsMuch: true,
     tag: 'Imports',
     summary: 'List the rows of an import',
     description:

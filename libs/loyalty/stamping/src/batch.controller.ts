@@ -3,7 +3,8 @@ import type { FastifyReply } from 'fastify';
 import type { CommandContext } from '#kernel/aggregate.js';
 import { Context } from '#http/caller.js';
 import { Endpoint } from '#http/endpoint.js';
-import { BatchDto, BatchResultsJson } from './batch.dto.js';
+import { CountsElements } from '#http/throttle.js';
+import { BatchDto, BatchResultsJson, MAX_BATCH_OPERATIONS } from './batch.dto.js';
 import { BatchesService } from './batches.service.js';
 import { CardActionQuery } from './customer-card.dto.js';
 
@@ -13,12 +14,13 @@ export class BatchController {
   constructor(private readonly batches: BatchesService) {}
 
   @Post()
+  @CountsElements('operations', MAX_BATCH_OPERATIONS)
   @Endpoint({
     id: 'executeBatch',
     tag: 'Customer cards',
     summary: 'Stamp and redeem many times at once',
     description:
-      'For clients that were offline: up to 100 operations, each with its receipt number. Each is decided and committed by itself, as if it were a request of its own, and has its own result. Those on one card are executed in their order. Sent again after a lost response, the batch adds nothing twice.',
+      'For clients that were offline: up to 100 operations, each with its receipt number. Each is decided and committed by itself, as if it were a request of its own, and has its own result. Those on one card are executed in their order. Sent again after a lost response, the batch adds nothing twice. It counts towards the limits as one request for every ten operations.',
     path: ['account_id'],
     status: 200,
     response: BatchResultsJson,

@@ -11,9 +11,9 @@ import { Dto, FieldsRule } from '#http/dtos.js';
 import { AnyObjectProperty, IntegerProperty, ObjectsProperty } from '#http/response-fields.js';
 import { ActionDetailsDto, MAX_STAMPS } from './customer-card.dto.js';
 
-const MAX_OPERATIONS = 100;
+export const MAX_BATCH_OPERATIONS = 100;
 
-const { schema, validators = [] } = listKind(() => BatchOperationDto, MAX_OPERATIONS, String);
+const { schema, validators = [] } = listKind(() => BatchOperationDto, MAX_BATCH_OPERATIONS, String);
 
 @Dto('BatchOperation', {
   example: {

@@ -2,6 +2,7 @@ import { Injectable } from '@nestjs/common';
 import { CommandBus } from '@nestjs/cqrs';
 import { Config } from '#configuration/config.js';
 import type { CommandContext } from '#kernel/aggregate.js';
+import { FairQueue } from '#kernel/fair-queue.js';
 import {
   InvalidFieldsError,
   NotFoundError,
@@ -21,15 +22,21 @@ import { runInOrder } from './ordered-operations.js';
 
 /** As many as the event store commits together; the rest of a batch waits, so that others have their turn in between. */
 const CONCURRENCY = 64;
+/** A batch keeps the process busy for as long as a hundred requests: one of a store runs at a time, and stores take turns. */
+const TURNS = { concurrency: 4, getMaxRunning: () => 1, maxWaiting: 100, waitMs: 5_000 };
 /** An operation that begins later might not end in time: the response would be there too late for its caller. */
 const BEGIN_WITHIN_MS = 5_000;
 
 /** An operation with the card that it is for, or why there is none. */
 type Target = { input: BatchOperationDto; path: CardPath } | { error: Error };
 
+type ParsedOperation = { input: BatchOperationDto } | { error: Error };
+
 /** Executes many stampings and redemptions, each as if it were a request of its own. */
 @Injectable()
 export class BatchesService {
+  private readonly turns = new FairQueue(TURNS);
+
   constructor(
     private readonly commands: CommandBus,
     private readonly customerCards: CustomerCardsService,
@@ -42,15 +49,27 @@ export class BatchesService {
    * @param source of all of them, where it is not that of each operation
    * @throws UnavailableError when nothing could be executed
    */
-  async execute(
+  execute(
     context: CommandContext,
     operations: unknown[],
     source?: ActionSource,
   ): Promise<BatchResultJson[]> {
     const endsAt = performance.now() + BEGIN_WITHIN_MS;
+    return this.turns.run(context.accountId, () =>
+      this.executeAll(context, operations, endsAt, source),
+    );
+  }
+
+  private async executeAll(
+    context: CommandContext,
+    operations: unknown[],
+    endsAt: number,
+    source: ActionSource | undefined,
+  ): Promise<BatchResultJson[]> {
     const timeZone = await this.findTimeZone(context, operations);
-    const targets = await Promise.all(
-      operations.map((operation) => this.findTarget(context, operation, timeZone)),
+    const targets = await this.findTargets(
+      context,
+      operations.map((operation) => parseOperation(operation, timeZone)),
     );
     const { keyed, ...own } = context;
     const results = await runInOrder(targets, {
@@ -74,28 +93,32 @@ export class BatchesService {
     return hasDates ? this.timeZones.getTimeZone(accountId) : undefined;
   }
 
-  private async findTarget(
+  /** Reads the cards of all operations together: one statement for the codes, and one for the cards. */
+  private async findTargets(
     { accountId }: CommandContext,
-    operation: unknown,
-    timeZone: string | undefined,
-  ): Promise<Target> {
-    try {
-      const input = readOperation(operation, timeZone);
-      const { customer_card_id, code } = input;
-      const match =
-        customer_card_id === null
-          ? await this.customerCards.getPathByCode(accountId, code ?? '')
-          : { id: customer_card_id, decoy: null };
-      if (input.operation === 'redeem') assertConfirmed(match);
-      return { input, path: await this.customerCards.getPath(accountId, match.id) };
-    } catch (error) {
-      const isResult =
-        error instanceof InvalidFieldsError ||
-        error instanceof NotFoundError ||
-        error instanceof RejectedError;
-      if (isResult) return { error };
-      throw error;
-    }
+    operations: ParsedOperation[],
+  ): Promise<Target[]> {
+    const inputs = operations.flatMap((one) => ('input' in one ? [one.input] : []));
+    const codes = inputs.flatMap(({ code }) => (code === null ? [] : [code]));
+    const matches = await this.customerCards.findPathsByCode(accountId, codes);
+    const ids = inputs.flatMap(({ customer_card_id: id }) => (id === null ? [] : [id]));
+    for (const { id } of matches.values()) ids.push(id);
+    const paths = await this.customerCards.findPaths(accountId, ids);
+    return operations.map((operation) => {
+      if ('error' in operation) return operation;
+      const { input } = operation;
+      const { customer_card_id: id, code } = input;
+      const match = id === null ? matches.get(code ?? '') : { id, decoy: null };
+      const path = match && paths.get(match.id);
+      if (!path) return { error: new NotFoundError('Customer card') };
+      try {
+        if (input.operation === 'redeem') assertConfirmed(match);
+        return { input, path };
+      } catch (error) {
+        if (error instanceof RejectedError) return { error };
+        throw error;
+      }
+    });
   }
 
   private async executeOne(
@@ -115,11 +138,17 @@ export class BatchesService {
   }
 }
 
-function readOperation(operation: unknown, timeZone: string | undefined): BatchOperationDto {
+function parseOperation(operation: unknown, timeZone: string | undefined): ParsedOperation {
   if (typeof operation !== 'object' || operation === null || Array.isArray(operation)) {
-    throw new InvalidFieldsError({ base: ['The operation must be a JSON object'] });
+    return { error: new InvalidFieldsError({ base: ['The operation must be a JSON object'] }) };
   }
-  return readFields(BatchOperationDto, operation as Record<string, unknown>, timeZone);
+  try {
+    const fields = operation as Record<string, unknown>;
+    return { input: readFields(BatchOperationDto, fields, timeZone) };
+  } catch (error) {
+    if (error instanceof InvalidFieldsError) return { error };
+    throw error;
+  }
 }
 
 function getKeys(target: Target): string[] {

@@ -23,13 +23,17 @@ import {
 } from './customer-card.dto.js';
 import { TemplatesService } from './templates.service.js';
 
-/** Finds the card that a decoy card leads to (ADR-0051). */
-const OF_DECOY = {
-  name: 'customer_cards_of_decoy_code',
+/** Finds the cards of codes, and those that decoy cards lead to (ADR-0051). */
+const OF_CODES = {
+  name: 'customer_cards_of_codes',
   text: `
-    select customer_card_id as id, customer_id as "customerId",
-      case when confirmed then 'confirmed' else 'unconfirmed' end as decoy
-    from decoy_owners where account_id = $1 and code = $2`,
+    select code, id, customer_id as "customerId", null as decoy
+    from customer_cards where account_id = $1 and code = any ($2)
+    union all
+    select code, customer_card_id, customer_id,
+      case when confirmed then 'confirmed' else 'unconfirmed' end
+    from decoy_owners where account_id = $1 and code = any ($2)
+    order by decoy nulls last`,
 };
 
 /** The card of a code. @property decoy null: the code is the card's own, and not that of a decoy card */
@@ -108,20 +112,29 @@ export class CustomerCardsService {
    * decoy card leads to the card of its customer.
    * @throws NotFoundError
    */
-  async getPathByCode(accountId: number, input: string): Promise<CodeMatch> {
-    const code = normalizeCardCode(input);
-    if (!CODE.test(code)) throw new NotFoundError('Customer card');
-    const values = [accountId, code];
-    const [card] = await query<CardPath>(this.pool, {
-      name: 'customer_cards_of_code',
-      text: `select id, customer_id as "customerId" from customer_cards
-             where account_id = $1 and code = $2`,
-      values,
-    });
-    if (card) return { ...card, decoy: null };
-    const [match] = await query<CodeMatch>(this.pool, { ...OF_DECOY, values });
+  async getPathByCode(accountId: number, code: string): Promise<CodeMatch> {
+    const match = (await this.findPathsByCode(accountId, [code])).get(code);
     if (!match) throw new NotFoundError('Customer card');
     return match;
+  }
+
+  /** Finds the paths of the cards with codes, in one statement. @returns those that exist, by the code as it was sent */
+  async findPathsByCode(accountId: number, inputs: string[]): Promise<Map<string, CodeMatch>> {
+    const codes = new Map(inputs.map((input) => [input, normalizeCardCode(input)]));
+    const valid = [...new Set(codes.values())].filter((code) => CODE.test(code));
+    if (valid.length === 0) return new Map();
+    const values = [accountId, valid];
+    const rows = await query<CodeMatch & { code: string }>(this.pool, { ...OF_CODES, values });
+    // The last row counts, which is that of the card's own code.
+    const matches = new Map(
+      rows.map(({ code, id, customerId, decoy }) => [code, { id, customerId, decoy }]),
+    );
+    return new Map(
+      [...codes].flatMap(([input, code]) => {
+        const match = matches.get(code);
+        return match ? [[input, match]] : [];
+      }),
+    );
   }
 
   /**
@@ -138,6 +151,28 @@ export class CustomerCardsService {
       if (!mergedInto) return { customerId, id };
       id = mergedInto.id;
     }
+  }
+
+  /**
+   * Finds the paths of many cards in one statement, and one more for those that were merged.
+   * @returns those that exist, by id
+   */
+  async findPaths(accountId: number, ids: number[]): Promise<Map<number, CardPath>> {
+    const paths = new Map<number, CardPath>();
+    let pending = ids.map((id) => ({ id, current: id }));
+    while (pending.length > 0) {
+      const current = [...new Set(pending.map((one) => one.current))];
+      const loaded = await this.readModels.loadAll(customerCardReadModel, current);
+      const merged: typeof pending = [];
+      for (const { id, current } of pending) {
+        const state = loaded.get(current)?.state;
+        if (state?.accountId !== accountId) continue;
+        if (state.mergedInto) merged.push({ id, current: state.mergedInto.id });
+        else paths.set(id, { customerId: state.customerId, id: current });
+      }
+      pending = merged;
+    }
+    return paths;
   }
 
   /** Lists the ids of customers' cards, with those that were merged into others. */

@@ -16,6 +16,7 @@ export class StatisticsController {
   @Get()
   @Endpoint({
     id: 'getStatistics',
+    readsMuch: true,
     tag: TAG,
     summary: 'Show how a store is doing',
     description:

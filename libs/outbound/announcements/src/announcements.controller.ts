@@ -94,6 +94,7 @@ export class AnnouncementsController {
   @Post('preview')
   @Endpoint({
     id: 'previewAnnouncement',
+    readsMuch: true,
     tag: 'Messages to customers',
     summary: 'Count whom an announcement would reach',
     description:
@@ -191,6 +192,7 @@ export class AnnouncementsController {
   @Get(':id/recipients')
   @Endpoint({
     id: 'listAnnouncementRecipients',
+    readsMuch: true,
     tag: 'Messages to customers',
     summary: 'List the recipients of an announcement',
     description: 'Its messages by customer, each with its channel and what became of it.',

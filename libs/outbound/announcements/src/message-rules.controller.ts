@@ -147,6 +147,7 @@ export class MessageRulesController {
   @Get(':id/reach')
   @Endpoint({
     id: 'getMessageRuleReach',
+    readsMuch: true,
     tag: 'Messages to customers',
     summary: 'Count whom a rule would have reached',
     description:
@@ -168,6 +169,7 @@ export class MessageRulesController {
   @Get(':id/reach/customers')
   @Endpoint({
     id: 'listMessageRuleReach',
+    readsMuch: true,
     tag: 'Messages to customers',
     summary: 'List whom a rule would have reached',
     description: 'The occasions of the last days, newest first.',
@@ -195,6 +197,7 @@ export class MessageRulesController {
   @Get(':id/recipients')
   @Endpoint({
     id: 'listMessageRuleRecipients',
+    readsMuch: true,
     tag: 'Messages to customers',
     summary: 'List the recipients of a rule',
     description: 'Its messages, newest first, each with its channel and what became of it.',

@@ -33,6 +33,7 @@ export class EventsController {
   @Get()
   @Endpoint({
     id: 'listEvents',
+    readsMuch: true,
     tag: 'Webhook deliveries',
     summary: 'Catch up on the events of a store',
     description:

@@ -41,6 +41,7 @@ export class WebhookDeliveriesController {
   @Get(':subscription_id/deliveries')
   @Endpoint({
     id: 'listWebhookDeliveries',
+    readsMuch: true,
     tag: TAG,
     summary: 'List deliveries',
     description: 'Deliveries that were or will be sent to a subscription, newest first.',

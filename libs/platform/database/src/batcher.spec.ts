@@ -1,5 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import { Batcher, BatchSlots } from './batcher.js';
+import { DatabaseWait, runWithWait } from './database-waits.js';
 
 type Settled = PromiseSettledResult<string>[];
 
@@ -53,6 +54,30 @@ describe('Batcher', () => {
     await nextTurn();
     groups[2]?.resolve(echo([4]));
     expect(await Promise.all(results)).toEqual(['result 1', 'result 2', 'result 3', 'result 4']);
+  });
+
+  it('takes as many items of each owner when not all fit into a batch', async () => {
+    const { batcher, groups } = createBatcher(1, 3);
+    const addFor = (owner: number, item: number) => {
+      const wait = new DatabaseWait();
+      wait.owner = owner;
+      return new Promise<string>((resolve, reject) => {
+        runWithWait(wait, () => void batcher.add(item).then(resolve, reject));
+      });
+    };
+    const results = [11, 12, 13, 14, 15].map((item) => addFor(1, item));
+    results.push(addFor(2, 21), addFor(2, 22), batcher.add(31));
+    for (const items of [
+      [11, 21, 31],
+      [12, 22, 13],
+      [14, 15],
+    ]) {
+      await nextTurn();
+      expect(groups.at(-1)?.items).toEqual(items);
+      groups.at(-1)?.resolve(echo(items));
+      await nextTurn();
+    }
+    expect(await Promise.all(results)).toHaveLength(8);
   });
 
   it('gives each item its own result, and rejects an item that has none', async () => {

@@ -1,5 +1,5 @@
 import { UnavailableError } from '#kernel/errors.js';
-import { addToWait, runWithWait } from './database-waits.js';
+import { addToWait, findWait, runWithWait } from './database-waits.js';
 
 const WATCH_INTERVAL_MS = 250;
 
@@ -19,6 +19,7 @@ export type BatchLimits = {
 
 type WaitingItem<T, R> = {
   item: T;
+  owner: string | number | undefined;
   addedAt: number;
   resolve: (result: R) => void;
   reject: (error: unknown) => void;
@@ -107,7 +108,8 @@ export class Batcher<T, R> {
 
   add(item: T): Promise<R> {
     const result = new Promise<R>((resolve, reject) => {
-      this.waiting.push({ item, addedAt: performance.now(), resolve, reject });
+      const owner = findWait()?.owner;
+      this.waiting.push({ item, owner, addedAt: performance.now(), resolve, reject });
       // A batch belongs to several requests: each counts its wait below.
       runWithWait(undefined, () => {
         this.schedule();
@@ -138,9 +140,25 @@ export class Batcher<T, R> {
     setImmediate(() => {
       this.isScheduled = false;
       while (this.canRun) {
-        void this.runGroup(this.waiting.splice(0, this.groupSize));
+        void this.runGroup(this.takeGroup());
       }
     });
+  }
+
+  /** Takes the next group: of each owner as many items as of the others, when not all fit into it. */
+  private takeGroup(): WaitingItem<T, R>[] {
+    if (this.waiting.length <= this.groupSize) return this.waiting.splice(0);
+    const counts = new Map<string | number | undefined, number>();
+    const ranked = this.waiting.map((waiting) => {
+      const rank = counts.get(waiting.owner) ?? 0;
+      counts.set(waiting.owner, rank + 1);
+      return { waiting, rank };
+    });
+    ranked.sort((a, b) => a.rank - b.rank);
+    const group = ranked.slice(0, this.groupSize).map(({ waiting }) => waiting);
+    const groupItems = new Set(group);
+    this.waiting = this.waiting.filter((waiting) => !groupItems.has(waiting));
+    return group;
   }
 
   private get canRun(): boolean {

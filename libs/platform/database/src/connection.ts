@@ -7,6 +7,7 @@ import {
 import { ConfigError } from '#kernel/config-error.js';
 import { UnavailableError } from '#kernel/errors.js';
 import { isFailureToConnect, type LimitedStatement } from './database-client.js';
+import { duringTransaction } from './database-waits.js';
 import {
   findDatabaseError,
   endsConnection,
@@ -89,7 +90,10 @@ function checkOut(pool: pg.Pool, onError: (error: Error) => void): Promise<pg.Po
   return new Promise((resolve, reject) => {
     pool.connect((cause, client) => {
       if (!client) {
-        reject(new UnavailableError('The database cannot be reached', { cause }));
+        const isOverload = cause instanceof UnavailableError;
+        reject(
+          isOverload ? cause : new UnavailableError('The database cannot be reached', { cause }),
+        );
         return;
       }
       client.on('error', onError);
@@ -111,7 +115,7 @@ export async function inTransaction<R>(
     return await withConnection(pool, async (client) => {
       await client.query('begin');
       try {
-        const result = await work(client);
+        const result = await duringTransaction(() => work(client));
         isCommitting = true;
         await client.query('commit');
         return result;

@@ -3,7 +3,8 @@ import { DataSource } from 'typeorm';
 import type { PostgresDataSourceOptions } from 'typeorm/driver/postgres/PostgresDataSourceOptions.js';
 import type { PlatformConfig } from '#kernel/platform-config.js';
 import { getKeyId, createMasterKey } from '#kernel/keyring.js';
-import { QUERY_TIMEOUT_MS, CONNECTION, DatabasePool } from './database-client.js';
+import { QUERY_TIMEOUT_MS, CONNECTION } from './database-client.js';
+import { DatabasePool } from './database-pool.js';
 import type { SessionSettings } from './session.js';
 
 // Ids, counts and revisions stay far below 2^53; as strings, `revision + 1` would concatenate.

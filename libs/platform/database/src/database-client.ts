@@ -1,6 +1,5 @@
-import { setTimeout as wait } from 'node:timers/promises';
 import pg from 'pg';
-import { addToWait, findWait, runWithWait } from './database-waits.js';
+import { addToWait, findWait } from './database-waits.js';
 import {
   assertUsable,
   FACTS_STATEMENT,
@@ -20,13 +19,10 @@ import {
  * arrives at all.
  */
 export const QUERY_TIMEOUT_MS = 22_000;
-const CONNECT_TIMEOUT_MS = 5_000;
+export const CONNECT_TIMEOUT_MS = 5_000;
 const CLOSE_TIMEOUT_MS = 2_000;
 /** Followed by ten probes one second apart: a host that vanished is noticed within 20 s. */
 const KEEP_ALIVE_DELAY_MS = 10_000;
-/** Interval and time-out of the probes of a pool whose server is silent. */
-const PROBE_INTERVAL_MS = 500;
-const PROBE_TIMEOUT_MS = 1_000;
 
 /** Options of every connection, pooled or not. */
 export const CONNECTION = {
@@ -75,6 +71,12 @@ export type DatabaseClientConfig = pg.ClientConfig & {
 };
 
 const failuresToConnect = new WeakSet<Error>();
+
+/** Marks an error as one of a connection that was not made. */
+export function markFailureToConnect(error: Error): Error {
+  failuresToConnect.add(error);
+  return error;
+}
 
 /** Tells whether no connection was made, for whatever reason: no statement was sent. */
 export function isFailureToConnect(error: unknown): boolean {
@@ -147,8 +149,7 @@ export class DatabaseClient extends pg.Client {
       .connect()
       .then(() => this.open())
       .catch((error: Error) => {
-        failuresToConnect.add(error);
-        throw error;
+        throw markFailureToConnect(error);
       });
     if (!callback) return connection.then(() => this).finally(() => this.off('error', ignore));
     connection
@@ -186,104 +187,6 @@ export class DatabaseClient extends pg.Client {
       if (findDatabaseError(error)?.code !== SQLSTATE.undefinedFunction) throw error;
       assertUsable((await queryFacts(FACTS_STATEMENT)).rows[0], place);
       throw error;
-    }
-  }
-}
-
-/** Message of the driver when a server accepts a connection and then stays silent. */
-const CONNECT_TIMEOUT_MESSAGE = /^Connection terminated due to connection timeout/;
-
-type ConnectResult = Parameters<Parameters<pg.Pool['connect']>[0] & object>;
-
-/**
- * Discards idle connections when one falls silent or leads to a standby: the others most likely do as well. Until a new
- * connection succeeds, no request waits for the server, because its waits would add up to more than its caller allows.
- */
-export class DatabasePool extends pg.Pool {
-  readonly outages: Outages;
-  /** While the server is silent or a standby: the probe in progress, and whether it found a primary. */
-  private probe: Promise<boolean> | undefined;
-  private isStandby = false;
-
-  constructor(private readonly settings: pg.PoolConfig & DatabaseClientConfig) {
-    const outages: Outages = { last: undefined, counts: {} };
-    const defaults = { outages, Client: DatabaseClient };
-    super({ ...settings, ...defaults });
-    this.outages = outages;
-    this.on('release', (error: unknown) => {
-      if (!(error instanceof SilentConnectionError || error instanceof StandbyError)) return;
-      this.discardIdle();
-      void this.waitForServer(error);
-    });
-    const connect = this.connect.bind(this) as (
-      callback: (...result: ConnectResult) => void,
-    ) => void;
-    const connectWhenReachable = (callback: (...result: ConnectResult) => void): void => {
-      const wait = findWait();
-      wait?.start();
-      const onConnect = (...result: ConnectResult) => {
-        const [error] = result;
-        if (error instanceof StandbyError || (error && CONNECT_TIMEOUT_MESSAGE.test(error.message)))
-          void this.waitForServer(error);
-        wait?.end();
-        // The pool calls back in the context of whoever has released the connection.
-        runWithWait(wait, () => callback(...result));
-      };
-      if (!this.probe) return connect(onConnect);
-      void this.probe.then((isThere) => {
-        if (isThere) connect(onConnect);
-        else onConnect(this.createAbsenceError(), undefined, ignore);
-      });
-    };
-    this.connect = ((callback?: (...result: ConnectResult) => void) => {
-      if (callback) return connectWhenReachable(callback);
-      return new Promise((resolve, reject) => {
-        connectWhenReachable((error, client) => (client ? resolve(client) : reject(error)));
-      });
-    }) as typeof this.connect;
-  }
-
-  private async waitForServer(cause: Error): Promise<void> {
-    if (this.probe) return;
-    this.isStandby = cause instanceof StandbyError;
-    for (let isThere = false; !isThere && !this.ending;) {
-      this.probe = this.canReachServer();
-      isThere = await this.probe;
-      if (!isThere) await wait(PROBE_INTERVAL_MS, undefined, { ref: false });
-    }
-    this.probe = undefined;
-  }
-
-  private async canReachServer(): Promise<boolean> {
-    const client = new DatabaseClient({
-      ...this.settings,
-      connectionTimeoutMillis: PROBE_TIMEOUT_MS,
-      query_timeout: PROBE_TIMEOUT_MS,
-    });
-    client.on('error', ignore);
-    try {
-      await client.connect();
-      return true;
-    } catch (error) {
-      this.isStandby = error instanceof StandbyError;
-      // It has said something.
-      return error instanceof pg.DatabaseError;
-    } finally {
-      client.end().catch(ignore);
-    }
-  }
-
-  private createAbsenceError(): Error {
-    const error = this.isStandby
-      ? new StandbyError()
-      : new Error('Connection terminated: the server is silent');
-    failuresToConnect.add(error);
-    return error;
-  }
-
-  private discardIdle(): void {
-    for (let left = this.idleCount; left > 0; left--) {
-      this.connect((_error, client) => client?.release(true));
     }
   }
 }

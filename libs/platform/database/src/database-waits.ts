@@ -1,12 +1,22 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
 
-/** Adds up how long one request waits for the database. Waits at the same time count once. */
+/** How one request uses the database. Adds up how long it waits for it; waits at the same time count once. */
 export class DatabaseWait {
+  /** Whose the request is, once that is known: owners share the connections. */
+  owner: string | number | undefined;
+  /** Whether its statements read much, so that those of all owners take turns. */
+  readsMuch = false;
+  /** Number of its open transactions. What it does meanwhile must not wait for connections that they hold. */
+  transactionCount = 0;
   private runningCount = 0;
   private startedAt = 0;
   private endedMs = 0;
 
-  constructor(private readonly now: () => number = () => performance.now()) {}
+  constructor(
+    private readonly now: () => number = () => performance.now(),
+    /** Tells whether nobody waits for the response any more. */
+    readonly isAbandoned: () => boolean = () => false,
+  ) {}
 
   get milliseconds(): number {
     return this.endedMs + (this.runningCount > 0 ? this.now() - this.startedAt : 0);
@@ -40,4 +50,16 @@ export function addToWait<R>(result: Promise<R>): Promise<R> {
   if (!wait) return result;
   wait.start();
   return result.finally(() => wait.end());
+}
+
+/** Runs work within a transaction: the request that runs at the moment gets further connections first. */
+export async function duringTransaction<R>(work: () => Promise<R>): Promise<R> {
+  const wait = findWait();
+  if (!wait) return work();
+  wait.transactionCount++;
+  try {
+    return await work();
+  } finally {
+    wait.transactionCount--;
+  }
 }

@@ -1,6 +1,7 @@
 import type pg from 'pg';
 import { inTransaction } from './connection.js';
-import type { DatabasePool, LimitedStatement } from './database-client.js';
+import type { LimitedStatement } from './database-client.js';
+import type { DatabasePool } from './database-pool.js';
 import { findDatabaseError, SQLSTATE } from './sqlstate.js';
 
 /** Long enough for a load balancer to notice, short enough to recover soon. */

@@ -2,7 +2,7 @@ import { Injectable } from '@nestjs/common';
 import { Counter, Gauge, Registry } from 'prom-client';
 import { DataSource } from 'typeorm';
 import { getPool } from './data-source.js';
-import type { DatabasePool } from './database-client.js';
+import type { DatabasePool } from './database-pool.js';
 import { MISSING_RESOURCES } from './sqlstate.js';
 
 /** Measures the pool: callers waiting for a connection are the first sign of overload. */
@@ -34,7 +34,7 @@ export class PoolMetrics {
         help: 'Callers waiting for a connection from the pool',
         registers: [],
         collect() {
-          this.set(pool.waitingCount);
+          this.set((pool as DatabasePool).queuedCount);
         },
       }),
     );

@@ -5,7 +5,8 @@ import { Counter, Registry } from 'prom-client';
 import { PlatformConfig } from '#kernel/platform-config.js';
 import { getErrorMessage } from '#kernel/errors.js';
 import { isTransient, query } from './connection.js';
-import { CONNECTION, DatabasePool } from './database-client.js';
+import { CONNECTION } from './database-client.js';
+import { DatabasePool } from './database-pool.js';
 import { createApplicationName, REQUEST_LIMITS } from './data-source.js';
 import { findDatabaseError, SQLSTATE } from './sqlstate.js';
 

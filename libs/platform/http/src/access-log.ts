@@ -19,27 +19,26 @@ type LoggedRequest = AuthenticatedRequest & {
 };
 
 /**
- * Logs one line per request: ids of the caller, and the address, which is the only personal data. Leaves out the
- * query, the token and every part of the path that could be a secret (ADR-0090). Health probes are logged at debug
- * level only.
+ * Follows how each request uses the database, and logs one line per request: ids of the caller, and the address, which
+ * is the only personal data. Leaves out the query, the token and every part of the path that could be a secret (ADR-0090).
+ * Health probes are logged at debug level only.
  */
 export function logAccess(
   server: FastifyInstance,
   { logLevel }: Pick<PlatformConfig, 'logLevel'>,
 ): void {
-  if (!['info', 'debug'].includes(logLevel)) return;
-  const log = new Logger('http');
-
-  server.addHook('onRequest', (plain, _reply, done) => {
+  server.addHook('onRequest', (plain, reply, done) => {
     const request = plain as LoggedRequest;
     request.sentBefore = countSent(request);
-    request.wait = new DatabaseWait();
+    request.wait = new DatabaseWait(undefined, () => reply.raw.closed);
     runWithWait(request.wait, done);
   });
   // Again, since the body is parsed in the context of its connection.
   server.addHook('preValidation', (request, _reply, done) => {
     runWithWait((request as LoggedRequest).wait, done);
   });
+  if (!['info', 'debug'].includes(logLevel)) return;
+  const log = new Logger('http');
   server.addHook('onResponse', (plain, reply, done) => {
     const request = plain as LoggedRequest;
     const { method, requestId, originalUrl, routeOptions } = request;

@@ -92,11 +92,9 @@ describe('RateLimits', () => {
     const limits = new RateLimits(new LocalCounts(), config);
     const countToken = async (tokenId: number, accountId: number) => {
       const caller = { tokenId, perMinute: null };
-      const { scope, limit, remaining, isExceeded } = await limits.countToken(
-        caller,
-        undefined,
+      const { scope, limit, remaining, isExceeded } = await limits.countToken(caller, {
         accountId,
-      );
+      });
       return [scope, limit, remaining, isExceeded];
     };
     expect(await countToken(1, 7)).toEqual(['token', 3, 2, false]);
@@ -107,8 +105,35 @@ describe('RateLimits', () => {
     expect(await countToken(2, 7)).toEqual(['token', 3, 2, false]);
     expect(await countToken(2, 7)).toEqual(['account', 4, 0, true]);
     // Another account has its own limit, even for a token that can access both.
-    expect(await countToken(2, 8)).toEqual(['token', 3, 0, false]);
+    expect(await countToken(2, 8)).toEqual(['token', 3, 1, false]);
     expect(await countToken(3, 8)).toEqual(['token', 3, 2, false]);
+  });
+
+  it('counts the work of a request beyond that of one in every window, or in none', async () => {
+    const config = { rateLimitPerMinute: 20, accountRateLimitPerMinute: 30 } as PlatformConfig;
+    const limits = new RateLimits(new LocalCounts(), config);
+    const count = async (tokenId: number, work: number, perMinute: number | null = null) => {
+      const caller = { tokenId, perMinute };
+      await limits.countToken(caller, { accountId: 7 });
+      const { scope, remaining, isExceeded } = await limits.countToken(caller, {
+        accountId: 7,
+        work,
+      });
+      return [scope, remaining, isExceeded];
+    };
+    expect(await count(1, 2)).toEqual(['token', 18, false]);
+    expect(await count(1, 10)).toEqual(['token', 8, false]);
+    expect(await count(1, 10)).toEqual(['token', 7, true]);
+    expect(await count(1, 7)).toEqual(['token', 0, false]);
+    expect(await count(2, 10)).toEqual(['account', 9, true]);
+    expect(await count(2, 9)).toEqual(['token', 10, false]);
+    // A limit below the work of one request takes a whole window for it.
+    expect(
+      await new RateLimits(new LocalCounts(), config).countToken(
+        { tokenId: 3, perMinute: 4 },
+        { work: 10 },
+      ),
+    ).toMatchObject({ remaining: 1, isExceeded: false });
   });
 });
 
@@ -118,7 +143,7 @@ describe('LocalCounts', () => {
     for (let i = 0; i < 3; i++) await counts.increment('sign-in', 900_000, 2);
     const count = await counts.increment('sign-in', 900_000, 2);
     expect(count).toEqual({
-      totalHits: 4,
+      totalHits: 2,
       timeToExpire: 900,
       isBlocked: true,
       timeToBlockExpire: 900,

@@ -22,6 +22,16 @@ type ScopedWindow = WindowLimit & { scope: string };
 /** The limit of a route that is counted separately from all others. */
 type OwnLimit = { route: string; limit: RouteLimit };
 
+/**
+ * @property accountId counted as well; left out while the caller may not belong to it
+ * @property work what the request costs in all, of which one was counted before its body was read
+ */
+type Options = {
+  own?: OwnLimit | undefined;
+  accountId?: number | undefined;
+  work?: number | undefined;
+};
+
 /** Counts requests against the limits of tokens, accounts and addresses. */
 export class RateLimits {
   constructor(
@@ -29,19 +39,16 @@ export class RateLimits {
     private readonly config: PlatformConfig,
   ) {}
 
-  /**
-   * Counts an API request with a valid token.
-   * @param accountId counted as well; left out while the caller may not belong to it
-   */
+  /** Counts an API request with a valid token. */
   countToken(
     { tokenId, perMinute }: Pick<Caller, 'tokenId' | 'perMinute'>,
-    own?: OwnLimit,
-    accountId?: number,
+    { own, accountId, work }: Options = {},
   ): Promise<Usage> {
     const limit = perMinute ?? this.config.rateLimitPerMinute;
     const window = createWindow('token', String(tokenId), limit, own);
     return this.count(
       accountId === undefined ? [window] : [window, this.createAccountWindow(accountId)],
+      work,
     );
   }
 
@@ -51,17 +58,18 @@ export class RateLimits {
   }
 
   /** Counts an API request without a valid token. */
-  countAddress(ip: string, own?: OwnLimit): Promise<Usage> {
+  countAddress(ip: string, { own }: Options = {}): Promise<Usage> {
     const { rateLimitPerMinute } = this.config;
     return this.count([createWindow('address', getAddressKey(ip), rateLimitPerMinute, own)]);
   }
 
   /** Counts a request outside the API. */
-  countPage(ip: string, own?: OwnLimit): Promise<Usage> {
+  countPage(ip: string, { own, work }: Options = {}): Promise<Usage> {
     const { pageRateLimitPerMinute } = this.config;
-    return this.count([
-      createWindow('page_address', getAddressKey(ip), pageRateLimitPerMinute, own),
-    ]);
+    return this.count(
+      [createWindow('page_address', getAddressKey(ip), pageRateLimitPerMinute, own)],
+      work,
+    );
   }
 
   /** Counts a request to the admin API with a valid token of its own. */
@@ -80,8 +88,13 @@ export class RateLimits {
     return createWindow('account', String(accountId), this.config.accountRateLimitPerMinute);
   }
 
-  private async count(windows: ScopedWindow[]): Promise<Usage> {
-    return toUsage(windows, await this.counts.count(windows));
+  /** Counts a request once, or what its work costs beyond that: with a limit below its work it needs a whole window. */
+  private async count(windows: ScopedWindow[], work?: number): Promise<Usage> {
+    const weighted =
+      work === undefined
+        ? windows
+        : windows.map((window) => ({ ...window, hits: Math.min(work, window.limit) - 1 }));
+    return toUsage(weighted, await this.counts.count(weighted));
   }
 }
 

@@ -14,12 +14,13 @@ import {
   type Caller,
   type AuthenticatedRequest,
 } from './caller.js';
+import { enterAccount, shareDatabase } from './database-share.js';
 import { getOperation } from './endpoint.js';
 import { countFields } from './headers.js';
 import type { HttpMetrics } from './http-metrics.js';
 import { API, findPathId, isAdminRoute, isApiRoute, getRoute } from './path.js';
 import { renderLimitHeaders, RateLimits, type Usage } from './rate-limit.js';
-import { getThrottle } from './throttle.js';
+import { getThrottle, getWork } from './throttle.js';
 import { isUnencrypted, UnencryptedError } from './unencrypted.js';
 import type { Counts } from './throttler-storage.js';
 import {
@@ -35,7 +36,7 @@ const STATUS = `${API}/status`;
  * Decides everything that precedes reading a body, in this order: retired version (VER-09), limit per address for
  * callers without a valid token (LIMIT-12), token (CONV-35), limits of token and account (LIMIT-13), account
  * (CONV-36), role, read-only token (TOKEN-09). A hook and not a guard of Nest: those run after the body was parsed, and unknown routes must carry
- * the headers too.
+ * the headers too. Once the body is parsed, the rest of its work is counted, before anything of it is done (BATCH-09).
  */
 export class RequestGuard {
   private readonly limits: RateLimits;
@@ -64,6 +65,11 @@ export class RequestGuard {
         : this.guardPage(request);
       admission.then(() => done(), done);
     });
+    server.addHook('preValidation', (request, reply, done) => {
+      const work = getWork(request);
+      if (work === 1) return done();
+      this.countWork(request as AuthenticatedRequest, reply, work).then(() => done(), done);
+    });
     server.addHook('onSend', (request, reply, payload, done) => {
       if (reply.hasHeader('ratelimit-limit') || !isApi(request)) return done(null, payload);
       this.countPreflight(request, reply).then(() => done(null, payload), done);
@@ -79,7 +85,22 @@ export class RequestGuard {
   /** Limits requests outside the API per IP address, except on routes with their own limit or none. */
   private async guardPage(request: FastifyRequest): Promise<void> {
     if (getThrottle(request) === false) return;
-    this.assertWithinLimit(await this.limits.countPage(request.ip, getRouteLimit(request)));
+    this.assertWithinLimit(await this.limits.countPage(request.ip, { own: getOwnLimit(request) }));
+  }
+
+  /** Counts the work of a request beyond that of one. A request that exceeds a limit by it has counted once. */
+  private async countWork(
+    request: AuthenticatedRequest,
+    reply: FastifyReply,
+    work: number,
+  ): Promise<void> {
+    const { caller, accountId, ip } = request;
+    const own = getOwnLimit(request);
+    const usage = caller
+      ? await this.limits.countToken(caller, { own, accountId, work })
+      : await this.limits.countPage(ip, { own, work });
+    if (caller) reply.headers(renderLimitHeaders(usage));
+    this.assertWithinLimit(usage);
   }
 
   /** Checks an API request. */
@@ -96,12 +117,15 @@ export class RequestGuard {
     this.assertWithinLimit(usage);
     if (isStatus(request)) return;
     if (!caller) throw new UnauthorizedError();
-    if (account === undefined) return assertMayWrite(request, caller);
+    if (account === undefined) {
+      shareDatabase(request, `user ${caller.principalId}`);
+      return assertMayWrite(request, caller);
+    }
     if (accountId === undefined) throw new NotFoundError(this.authenticator.accountName);
     const refusal = await this.authenticator.findRefusal(caller, accountId, getOperation(request));
     if (refusal === 'not_found') throw new NotFoundError(this.authenticator.accountName);
     if (!isKnown) await this.countForAccount(accountId, reply);
-    request.accountId = accountId;
+    enterAccount(request, accountId);
     if (refusal !== 'forbidden') return assertMayWrite(request, caller);
     request.refusal = 'role';
     throw new ForbiddenError();
@@ -117,10 +141,10 @@ export class RequestGuard {
     caller: Caller | undefined,
     accountId: number | undefined,
   ): Promise<Usage> {
-    const own = getRouteLimit(request);
+    const own = getOwnLimit(request);
     return caller
-      ? this.limits.countToken(caller, own, accountId)
-      : this.limits.countAddress(request.ip, own);
+      ? this.limits.countToken(caller, { own, accountId })
+      : this.limits.countAddress(request.ip, { own });
   }
 
   /** Counts the first request after a change of rights: only now the caller is known to belong to the account. */
@@ -191,7 +215,7 @@ function isForPrograms(request: FastifyRequest): boolean {
   );
 }
 
-function getRouteLimit(request: FastifyRequest) {
+function getOwnLimit(request: FastifyRequest) {
   const limit = getThrottle(request);
   return limit ? { route: getRoute(request), limit } : undefined;
 }

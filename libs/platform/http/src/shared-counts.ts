@@ -16,23 +16,28 @@ const RETRY_INTERVAL_MS = 1_000;
 const PREFIX = 'inkpad:';
 
 /**
- * Counts a request in one window after another, and ends with the first whose limit it exceeds. It is one step for
- * Redis and one round trip, however many windows there are. A window begins with its first request and none prolongs
- * it. KEYS are the windows, ARGV for each its length in milliseconds and its limit. Returns for each counted window
- * its requests and the milliseconds that are left.
+ * Counts a request in all windows, or in none when it exceeds the limit of one. It is one step for Redis and one round
+ * trip, however many windows there are. A window begins with its first request and none prolongs it. KEYS are the
+ * windows, ARGV for each its length in milliseconds, its limit and the hits of the request. Returns 1 when a limit is
+ * exceeded, and for each window up to that one its hits and the milliseconds that are left.
  */
 const COUNT = `
-  local counts = {}
+  local counts = { 0 }
   for i, key in ipairs(KEYS) do
-    local hits = redis.call('incr', key)
-    local left = redis.call('pttl', key)
-    if left < 0 then
-      left = tonumber(ARGV[2 * i - 1])
-      redis.call('pexpire', key, left)
+    local hits = tonumber(redis.call('get', key) or 0)
+    counts[2 * i] = hits
+    counts[2 * i + 1] = redis.call('pttl', key)
+    if hits + tonumber(ARGV[3 * i]) > tonumber(ARGV[3 * i - 1]) then
+      counts[1] = 1
+      return counts
     end
-    counts[2 * i - 1] = hits
-    counts[2 * i] = left
-    if hits > tonumber(ARGV[2 * i]) then break end
+  end
+  for i, key in ipairs(KEYS) do
+    counts[2 * i] = redis.call('incrby', key, ARGV[3 * i])
+    if counts[2 * i + 1] < 0 then
+      counts[2 * i + 1] = tonumber(ARGV[3 * i - 2])
+      redis.call('pexpire', key, counts[2 * i + 1])
+    end
   end
   return counts`;
 
@@ -104,10 +109,13 @@ export class SharedCounts implements Counts, OnApplicationShutdown {
 
   private async countInRedis(windows: readonly WindowLimit[]): Promise<WindowCount[]> {
     try {
-      const results = await withTimeout(REDIS_TIMEOUT_MS, this.run(windows));
+      const [isExceeded, ...counts] = await withTimeout(REDIS_TIMEOUT_MS, this.run(windows));
+      const last = counts.length / 2 - 1;
       return windows
-        .slice(0, results.length / 2)
-        .map(({ limit }, i) => toWindowCount(results[2 * i] ?? 0, results[2 * i + 1] ?? 0, limit));
+        .slice(0, last + 1)
+        .map((_, i) =>
+          toWindowCount(counts[2 * i] ?? 0, counts[2 * i + 1] ?? 0, isExceeded === 1 && i === last),
+        );
     } catch (error) {
       this.fallBack(error);
       return this.local.count(windows);
@@ -119,7 +127,7 @@ export class SharedCounts implements Counts, OnApplicationShutdown {
     return this.redis.countWindows(
       keys.length,
       ...keys,
-      ...windows.flatMap(({ ttl, limit }) => [ttl, limit]),
+      ...windows.flatMap(({ ttl, limit, hits = 1 }) => [ttl, limit, hits]),
     );
   }
 

@@ -4,7 +4,11 @@ import { getRouteConfig, setRouteConfig } from './route-config.js';
 /** @property ttl how long a window is, in milliseconds */
 export type RouteLimit = { limit: number; ttl: number };
 
-type RouteThrottle = { throttle?: RouteLimit | false };
+/** Elements of a list that count as one request. */
+const ELEMENTS_PER_HIT = 10;
+
+type CountWork = (body: unknown) => number;
+type RouteThrottle = { throttle?: RouteLimit | false; countWork?: CountWork };
 
 /**
  * Limits the requests to a method in a window, by default of a minute. Sets the config of Fastify's route, because the
@@ -25,4 +29,23 @@ export function SkipThrottle(): MethodDecorator {
  */
 export function getThrottle(request: FastifyRequest): RouteLimit | false | undefined {
   return getRouteConfig<RouteThrottle>(request).throttle;
+}
+
+/**
+ * Lets a request with a list count as one for every ten of its elements, rounded up (BATCH-09).
+ * @param list the field of the body
+ * @param max of its elements; a longer list is refused without any work
+ */
+export function CountsElements(list: string, max: number): MethodDecorator {
+  const countWork: CountWork = (body) => {
+    const elements = (body as Record<string, unknown> | null | undefined)?.[list];
+    if (!Array.isArray(elements) || elements.length > max) return 1;
+    return Math.max(1, Math.ceil(elements.length / ELEMENTS_PER_HIT));
+  };
+  return setRouteConfig({ countWork });
+}
+
+/** Returns how much a request with a parsed body counts against the limits, at least 1. */
+export function getWork(request: FastifyRequest): number {
+  return getRouteConfig<RouteThrottle>(request).countWork?.(request.body) ?? 1;
 }

@@ -8,15 +8,17 @@ const MAX_KEYS = 100_000;
 
 export type WindowCount = Awaited<ReturnType<ThrottlerStorage['increment']>>;
 
-/** @property ttl how long the window is, in milliseconds */
-export type WindowLimit = { key: string; ttl: number; limit: number };
+/**
+ * @property ttl how long the window is, in milliseconds
+ * @property hits how much a request counts; default: 1
+ */
+export type WindowLimit = { key: string; ttl: number; limit: number; hits?: number };
 
 /** Counts requests. */
 export type Counts = ThrottlerStorage & {
   /**
-   * Counts a request in one window after another, in one step, and ends with the first whose limit it exceeds. So a
-   * request that a token's own limit refuses uses nothing of its account's limit.
-   * @returns one count for each counted window
+   * Counts a request in all windows, in one step. One that exceeds a limit counts in none of them.
+   * @returns one count for each window, or for those up to the first whose limit is exceeded
    */
   count: (windows: readonly WindowLimit[]) => Promise<WindowCount[]>;
   /** Whether counts are shared; undefined where every process counts for itself, as the settings say. */
@@ -24,11 +26,10 @@ export type Counts = ThrottlerStorage & {
 };
 
 /**
- * Renders the count of a fixed window, which begins with its first request. Every request counts, refused ones too,
- * and none prolongs the window. Nothing is blocked beyond it.
+ * Renders the count of a fixed window, which begins with its first request and which no other prolongs. Nothing is
+ * blocked beyond it.
  */
-export function toWindowCount(hits: number, msLeft: number, limit: number): WindowCount {
-  const isBlocked = hits > limit;
+export function toWindowCount(hits: number, msLeft: number, isBlocked: boolean): WindowCount {
   const timeToExpire = Math.max(1, Math.ceil(msLeft / 1000));
   return {
     totalHits: hits,
@@ -50,32 +51,39 @@ export class LocalCounts implements Counts, OnApplicationShutdown {
   }
 
   async count(windows: readonly WindowLimit[]): Promise<WindowCount[]> {
-    const counts: WindowCount[] = [];
-    for (const window of windows) {
-      const count = this.countOne(window);
-      counts.push(count);
-      if (count.isBlocked) break;
+    const now = getNowMs();
+    const current = windows.map((window) => this.getWindow(window, now));
+    const exceeded = windows.findIndex(
+      ({ limit, hits = 1 }, i) => (current[i]?.hits ?? 0) + hits > limit,
+    );
+    if (exceeded >= 0) {
+      return current
+        .slice(0, exceeded + 1)
+        .map(({ hits, endsAt }, i) => toWindowCount(hits, endsAt - now, i === exceeded));
     }
-    return counts;
+    return current.map((window, i) => {
+      window.hits += windows[i]?.hits ?? 1;
+      return toWindowCount(window.hits, window.endsAt - now, false);
+    });
   }
 
   async increment(key: string, ttl: number, limit: number): Promise<WindowCount> {
-    return this.countOne({ key, ttl, limit });
+    const [count] = await this.count([{ key, ttl, limit }]);
+    if (!count) throw new Error('a window was passed and not counted');
+    return count;
   }
 
   onApplicationShutdown(): void {
     this.windows.clear();
   }
 
-  private countOne({ key, ttl, limit }: WindowLimit): WindowCount {
-    const now = getNowMs();
+  private getWindow({ key, ttl }: WindowLimit, now: number): Window {
     let window = this.windows.get(key);
     // One that would last longer than a whole one is from before the clock was set back.
     if (window === undefined || window.endsAt <= now || window.endsAt > now + ttl) {
       window = { hits: 0, endsAt: now + ttl };
       this.windows.set(key, window);
     }
-    window.hits++;
-    return toWindowCount(window.hits, window.endsAt - now, limit);
+    return window;
   }
 }

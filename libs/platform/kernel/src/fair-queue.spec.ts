@@ -1,4 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
+import { AsyncLocalStorage } from 'node:async_hooks';
 import { UnavailableError } from './errors.js';
 import { FairQueue } from './fair-queue.js';
 
@@ -80,7 +81,7 @@ describe('FairQueue', () => {
 
   it('limits the number of running tasks of an owner', async () => {
     const { started, add, end } = createTasks(
-      new FairQueue({ ...QUEUE, concurrency: 2, maxRunning: 1 }),
+      new FairQueue({ ...QUEUE, concurrency: 2, getMaxRunning: () => 1 }),
     );
     const all = [add('a', 'a1'), add('a', 'a2'), add('b', 'b1')];
     expect(started).toEqual(['a1', 'b1']);
@@ -117,5 +118,61 @@ describe('FairQueue', () => {
     const next = queue.run('a', async () => 'done');
     await expect(failingTask).rejects.toThrow('broken');
     expect(await next).toBe('done');
+  });
+
+  it('lets an owner have fewer tasks the fewer may start, and more again as others end', async () => {
+    const { started, add, end } = createTasks(
+      new FairQueue({ ...QUEUE, concurrency: 6, getMaxRunning: (freeCount) => freeCount - 1 }),
+    );
+    const all = [1, 2, 3, 4].map((i) => add('a', `a${i}`));
+    all.push(...[1, 2].map((i) => add('b', `b${i}`)), add('c', 'c1'));
+    expect(started).toEqual(['a1', 'a2', 'a3', 'b1', 'c1']);
+    await end('a1');
+    expect(started.slice(5)).toEqual([]);
+    await end('b1');
+    expect(started.slice(5)).toEqual(['b2']);
+    await end('c1');
+    await end('b2');
+    expect(started.slice(6)).toEqual(['a4']);
+    for (const name of ['a2', 'a3', 'a4']) await end(name);
+    expect(await Promise.all(all)).toHaveLength(7);
+  });
+
+  it('starts work of no owner before that of owners, whatever they have', async () => {
+    const queue = new FairQueue({ ...QUEUE, concurrency: 2, getMaxRunning: () => 1 });
+    const { started, add, end } = createTasks(queue);
+    const releases: (() => void)[] = [];
+    const acquire = (name: string) =>
+      queue.acquire(undefined, (_, release) => {
+        started.push(name);
+        releases.push(release);
+      });
+    const all = [add('a', 'a1')];
+    acquire('u1');
+    all.push(add('b', 'b1'));
+    acquire('u2');
+    expect([started, queue.waitingCount]).toEqual([['a1', 'u1'], 2]);
+    await end('a1');
+    releases[0]?.();
+    expect([started.slice(2), queue.waitingCount]).toEqual([['u2', 'b1'], 0]);
+    releases[1]?.();
+    await end('b1');
+    expect(await Promise.all(all)).toEqual(['a1', 'b1']);
+  });
+
+  it('runs a task that waited in the context of its caller', async () => {
+    const context = new AsyncLocalStorage<string>();
+    const { add, end } = createTasks(new FairQueue(QUEUE));
+    const queue = new FairQueue(QUEUE);
+    const read = (name: string) =>
+      context.run(name, () =>
+        queue.run(name, async () => {
+          await add(name, name);
+          return context.getStore();
+        }),
+      );
+    const all = [read('a'), read('b')];
+    for (const name of ['a', 'b']) await end(name);
+    expect(await Promise.all(all)).toEqual(['a', 'b']);
   });
 });

@@ -1,16 +1,19 @@
+import { AsyncResource } from 'node:async_hooks';
 import { UnavailableError } from './errors.js';
 
 type Options = {
   /** Maximum number of tasks that run at the same time. */
   concurrency: number;
-  /** Maximum number of tasks of one owner that run at the same time. Default: `concurrency`. */
-  maxRunning?: number;
+  /** Maximum number of tasks of one owner that run at the same time, by how many more may start. Default: all. */
+  getMaxRunning?: (freeCount: number) => number;
   /** Maximum number of waiting tasks of one owner. */
   maxWaiting: number;
   waitMs: number;
   now?: () => number;
 };
 
+type Release = () => void;
+type Started = (error: UnavailableError | undefined, release: Release) => void;
 type Waiter = { start: () => void; giveUp: NodeJS.Timeout };
 
 /**
@@ -35,32 +38,85 @@ const TURN_COST_MS = 1;
  */
 export class FairQueue {
   private running = 0;
+  private waiting = 0;
   private virtualTime = 0;
   private readonly owners = new Map<string | number, Owner>();
+  private readonly unowned: Waiter[] = [];
   private readonly now: () => number;
 
   constructor(private readonly options: Options) {
     this.now = options.now ?? (() => performance.now());
   }
 
+  /** Number of tasks that wait. */
+  get waitingCount(): number {
+    return this.waiting;
+  }
+
   /**
    * Runs a task in its owner's turn.
    * @throws UnavailableError when too many tasks of the owner wait, or this one has waited too long
    */
-  async run<R>(key: string | number, work: () => Promise<R>): Promise<R> {
+  run<R>(key: string | number, work: () => Promise<R>): Promise<R> {
+    return new Promise((resolve, reject) => {
+      const execute = async (release: Release) => {
+        try {
+          resolve(await work());
+        } catch (error) {
+          reject(error);
+        } finally {
+          release();
+        }
+      };
+      const start: Started = (error, release) => (error ? reject(error) : void execute(release));
+      // Whoever ends a task starts the next one, which belongs to another request.
+      this.acquire(key, AsyncResource.bind(start));
+    });
+  }
+
+  /**
+   * Starts a task in its owner's turn: at once if possible.
+   * @param key undefined for work of no owner, or of all: it goes first, and only `concurrency` limits it
+   * @param started gets a function that ends the task, or why it was not started
+   */
+  acquire(key: string | number | undefined, started: Started): void {
+    if (key === undefined) return this.acquireUnowned(started);
     const owner = this.getOwner(key);
-    if (this.running < this.options.concurrency && this.mayStart(owner)) this.start(owner);
-    else await this.wait(owner);
-    const startedAt = this.now();
-    try {
-      return await work();
-    } finally {
-      owner.turnMs = this.now() - startedAt;
-      owner.servedUntil += owner.turnMs;
-      owner.running--;
-      this.running--;
-      this.startNext();
+    const startOwned = () => {
+      this.start(owner);
+      const startedAt = this.now();
+      started(undefined, () => this.end(key, owner, startedAt));
+    };
+    const isNext = owner.waiting.length === 0 && this.unowned.length === 0;
+    if (isNext && this.mayStart(owner)) return startOwned();
+    if (owner.waiting.length >= this.options.maxWaiting) {
+      return started(createOverloadError(), ignore);
     }
+    if (owner.waiting.length === 0) owner.arrivedAt = this.virtualTime;
+    this.wait(owner.waiting, startOwned, started);
+  }
+
+  private acquireUnowned(started: Started): void {
+    const start = () => {
+      this.running++;
+      started(undefined, () => {
+        this.running--;
+        this.startWaiting();
+      });
+    };
+    if (this.running < this.options.concurrency) start();
+    else this.wait(this.unowned, start, started);
+  }
+
+  private wait(waiting: Waiter[], start: () => void, started: Started): void {
+    const giveUp = setTimeout(() => {
+      waiting.splice(waiting.indexOf(waiter), 1);
+      this.waiting--;
+      started(createOverloadError(), ignore);
+    }, this.options.waitMs);
+    const waiter = { start, giveUp };
+    waiting.push(waiter);
+    this.waiting++;
   }
 
   private getOwner(key: string | number): Owner {
@@ -78,7 +134,9 @@ export class FairQueue {
   }
 
   private mayStart({ running }: Owner): boolean {
-    return running < (this.options.maxRunning ?? this.options.concurrency);
+    const { concurrency, getMaxRunning } = this.options;
+    const freeCount = concurrency - this.running;
+    return freeCount > 0 && (!getMaxRunning || running < getMaxRunning(freeCount));
   }
 
   private start(owner: Owner): void {
@@ -88,41 +146,45 @@ export class FairQueue {
     this.running++;
   }
 
-  /** Resolves when the task may start. */
-  private wait(owner: Owner): Promise<void> {
-    const { maxWaiting, waitMs } = this.options;
-    if (owner.waiting.length >= maxWaiting) throw createOverloadError();
-    if (owner.waiting.length === 0) owner.arrivedAt = this.virtualTime;
-    return new Promise((resolve, reject) => {
-      const giveUp = setTimeout(() => {
-        owner.waiting = owner.waiting.filter((one) => one !== waiting);
-        reject(createOverloadError());
-      }, waitMs);
-      const waiting = { start: resolve, giveUp };
-      owner.waiting.push(waiting);
-    });
+  private end(key: string | number, owner: Owner, startedAt: number): void {
+    owner.turnMs = this.now() - startedAt;
+    owner.servedUntil += owner.turnMs;
+    owner.running--;
+    this.running--;
+    if (this.isSettled(owner)) this.owners.delete(key);
+    this.startWaiting();
   }
 
-  private startNext(): void {
+  /** Tells whether the owner neither does nor waits for anything, and has had no more than the others. */
+  private isSettled({ running, waiting, servedUntil }: Owner): boolean {
+    return running === 0 && waiting.length === 0 && servedUntil <= this.virtualTime;
+  }
+
+  /** Starts what may start now: more than one task, if the end of one lets its owner have more again. */
+  private startWaiting(): void {
+    for (let next = this.takeNext(); next; next = this.takeNext()) {
+      this.waiting--;
+      clearTimeout(next.giveUp);
+      next.start();
+    }
+    if (this.running > 0) return;
+    // Nobody owes anything for having used what nobody else wanted.
+    this.owners.clear();
+    this.virtualTime = 0;
+  }
+
+  /** Takes the waiting task that would end first if all owners were served at once. */
+  private takeNext(): Waiter | undefined {
+    if (this.waiting === 0 || this.running >= this.options.concurrency) return undefined;
+    const [unowned] = this.unowned.splice(0, 1);
+    if (unowned) return unowned;
     let next: Owner | undefined;
     for (const [key, owner] of this.owners) {
-      if (owner.waiting.length > 0) {
-        if (!this.mayStart(owner)) continue;
-        if (!next || getEndTag(owner) < getEndTag(next)) next = owner;
-      } else if (owner.running === 0 && owner.servedUntil <= this.virtualTime) {
-        this.owners.delete(key);
-      }
+      if (this.isSettled(owner)) this.owners.delete(key);
+      if (owner.waiting.length === 0 || !this.mayStart(owner)) continue;
+      if (!next || getEndTag(owner) < getEndTag(next)) next = owner;
     }
-    const first = next?.waiting.shift();
-    if (next && first) {
-      clearTimeout(first.giveUp);
-      this.start(next);
-      first.start();
-    } else if (this.running === 0) {
-      // Nobody owes anything for having used what nobody else wanted.
-      this.owners.clear();
-      this.virtualTime = 0;
-    }
+    return next?.waiting.shift();
   }
 }
 
@@ -136,4 +198,8 @@ function getEndTag(owner: Owner): number {
 
 function createOverloadError(): UnavailableError {
   return new UnavailableError('Too many requests of this kind are waiting');
+}
+
+function ignore(): void {
+  // A task that was not started has nothing to end.
 }

@@ -4,7 +4,7 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 import { getNow } from '#kernel/clock.js';
 import { TakesForm, type Form } from '#http/form-bodies.js';
 import { parsePathId } from '#http/path.js';
-import { Throttle } from '#http/throttle.js';
+import { CountsElements, Throttle } from '#http/throttle.js';
 import {
   CurrentStore,
   CurrentUser,
@@ -19,7 +19,7 @@ import { Stores } from '#sign-in/stores.service.js';
 import { ConfirmDecoyCard } from '#stamping/decoy-confirmation.commands.js';
 import { createProblemOutcome, type OutcomeView } from './counter-outcome.js';
 import { DECODER_PATHS } from './counter-files.controller.js';
-import { readFormOperation, readId, readOperations } from './counter-operation.js';
+import { MAX_OPERATIONS, readFormOperation, readId, readOperations } from './counter-operation.js';
 import { SHELL_PATHS } from './counter-page.js';
 import { CounterService, createReceipt, type CounterResult } from './counter.service.js';
 import type { CounterVisit } from './counter-visit.js';
@@ -113,6 +113,7 @@ export class CounterController {
   @Post('counter/:account_id/batch')
   @RequiresOperation('executeBatch')
   @Throttle(PER_ADDRESS)
+  @CountsElements('operations', MAX_OPERATIONS)
   async executeBatch(
     @AtCounter() visit: CounterVisit,
     @Body() body: unknown,

@@ -5,6 +5,7 @@ import type { Actor, Channel, KeyedRequest, RequestSource } from '#kernel/aggreg
 import { UnavailableError, UnknownOutcomeError } from '#kernel/errors.js';
 import { AuditEntryRow } from '#database/audit-log.entity.js';
 import { isConnectionLoss, isOutage, isTransient } from '#database/connection.js';
+import { duringTransaction } from '#database/database-waits.js';
 import { StoredResponses } from './stored-responses.js';
 
 const SETTLE_WITHIN_MS = 30_000;
@@ -99,7 +100,7 @@ export class AuditedWrites {
     let isCommitting = false;
     try {
       return await runner.manager.transaction(async (manager) => {
-        const result = await work(manager);
+        const result = await duringTransaction(() => work(manager));
         isCommitting = true;
         return result;
       });

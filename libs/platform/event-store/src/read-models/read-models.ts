@@ -15,7 +15,8 @@ import {
 } from '../port/event-store.js';
 import { Batcher } from '#database/batcher.js';
 import { ReadModelCache } from './read-model-cache.js';
-import { PersonalKeys, type WrappedKey } from '../personal-keys/personal-keys.js';
+import { ReadModelLoader, type ReadModelRow } from './read-model-loader.js';
+import { PersonalKeys } from '../personal-keys/personal-keys.js';
 import type { PersonalKey } from '../personal-keys/personal-parts.js';
 
 /** The read model of an aggregate, and what a load joins from other tables. */
@@ -97,16 +98,6 @@ export type CachedReadModel<S> = {
   precondition: Precondition;
 };
 
-type Row = {
-  id: number;
-  revision: number;
-  hash: Buffer;
-  projection_version: number;
-  state: object;
-  extra_values: ExtraValues;
-  subject_id: number | null;
-} & (WrappedKey | Record<keyof WrappedKey, null>);
-
 export type ReadIds = (statement: {
   name: string;
   text: string;
@@ -123,7 +114,7 @@ export const toStreamName = (aggregate: { name: string }, id: number): string =>
 @Injectable()
 export class ReadModels {
   private readonly log = new Logger('read models');
-  private readonly loaders = new Map<string, Batcher<number, Row | undefined>>();
+  private readonly loaders = new Map<string, ReadModelLoader>();
   private readonly cache = new ReadModelCache<CachedReadModel<{ accountId: number }>>();
   /** Lets commands on cached read models continue together, like those whose read models were loaded together. */
   private readonly turn = new Batcher<undefined, undefined>(Infinity, Infinity, (items) =>
@@ -146,11 +137,42 @@ export class ReadModels {
     fresh = false,
   ): Promise<LoadedReadModel<S> | undefined> {
     const loader = this.getLoader(readModel);
-    let row = await loader.add(id);
+    let row = await loader.read(id);
     if (fresh && this.eventStore.readModelsMayLag && (await this.catchUp(readModel, id, row))) {
-      row = await loader.add(id);
+      row = await loader.read(id);
     }
-    if (!row) return undefined;
+    return row && this.toLoaded(readModel, id, row);
+  }
+
+  /**
+   * Loads many read models in one statement. Where read models may lag, those that are missing are loaded anew.
+   * @returns those that exist, by id
+   */
+  async loadAll<S extends { accountId: number }, E extends DomainEvent>(
+    readModel: ReadModel<S, E>,
+    ids: number[],
+  ): Promise<Map<number, LoadedReadModel<S>>> {
+    const loaded = new Map<number, LoadedReadModel<S>>();
+    if (ids.length === 0) return loaded;
+    for (const [id, row] of await this.getLoader(readModel).readAll(ids)) {
+      const one = await this.toLoaded(readModel, id, row);
+      if (one) loaded.set(id, one);
+    }
+    const missing = this.eventStore.readModelsMayLag ? ids.filter((id) => !loaded.has(id)) : [];
+    await Promise.all(
+      missing.map(async (id) => {
+        const one = await this.load(readModel, id, true);
+        if (one) loaded.set(id, one);
+      }),
+    );
+    return loaded;
+  }
+
+  private async toLoaded<S extends { accountId: number }, E extends DomainEvent>(
+    readModel: ReadModel<S, E>,
+    id: number,
+    row: ReadModelRow,
+  ): Promise<LoadedReadModel<S> | undefined> {
     const { extra_values, subject_id } = row;
     const subject = {
       extraValues: extra_values,
@@ -211,7 +233,7 @@ export class ReadModels {
     subject_id,
     previous_wrapped,
     is_renewed,
-  }: Row): CachedReadModel<unknown>['keys'] | undefined {
+  }: ReadModelRow): CachedReadModel<unknown>['keys'] | undefined {
     if (subject_id === null) return new Map();
     const key =
       previous_wrapped === null && is_renewed === false
@@ -317,7 +339,7 @@ export class ReadModels {
     readModel: ReadModel<{ accountId: number }, DomainEvent>,
     id: number,
   ): Promise<void> {
-    const row = await this.getLoader(readModel).add(id);
+    const row = await this.getLoader(readModel).read(id);
     if (!row) return;
     const stream = toStreamName(readModel.aggregate, id);
     const [event] = await this.eventStore.readEvents([{ stream, revision: row.revision }]);
@@ -349,36 +371,14 @@ export class ReadModels {
 
   private getLoader<S extends { accountId: number }, E extends DomainEvent>(
     readModel: ReadModel<S, E>,
-  ): Batcher<number, Row | undefined> {
+  ): ReadModelLoader {
     const existing = this.loaders.get(readModel.table);
     if (existing) return existing;
-    const { table, extraColumn = () => `'{}'::jsonb`, subjectIdSql = 'null::bigint' } = readModel;
-    // Key by key: as a join, a plan made while there are few keys reads all of them.
-    const text = `
-      select r.id, r.revision, r.hash, r.projection_version, r.state, ${extraColumn('r.id', 'r.account_id')} as extra_values,
-        ${subjectIdSql} as subject_id, k.wrapped, k.previous_wrapped, k.is_renewed
-      from ${table} r left join lateral (
-        select * from personal_keys where subject_id = ${subjectIdSql} offset 0) k on true where`;
-    // PostgreSQL would plan the statement for several ids anew each time, even for a single id.
-    const one = { name: `row_${table}`, text: `${text} r.id = $1` };
-    const several = { name: `rows_${table}`, text: `${text} r.id = any ($1)` };
-    const { readModelSlots } = this.eventStore;
-    const loader = new Batcher<number, Row | undefined>(
-      readModelSlots ?? 2,
-      readModelSlots ? 64 : 32,
-      async (ids) => {
-        const rowsById = new Map<number, Row>();
-        const requestedAt = performance.now();
-        const statement =
-          ids.length === 1 ? { ...one, values: ids } : { ...several, values: [ids] };
-        for (const row of await query<Row>(this.pool, statement)) {
-          rowsById.set(row.id, row);
-          const { subject_id: subjectId } = row;
-          if (subjectId !== null)
-            this.keys.remember(subjectId, row.wrapped === null ? null : row, requestedAt);
-        }
-        return ids.map((id) => ({ status: 'fulfilled', value: rowsById.get(id) }));
-      },
+    const loader = new ReadModelLoader(
+      this.pool,
+      this.keys,
+      readModel,
+      this.eventStore.readModelSlots,
     );
     this.loaders.set(readModel.table, loader);
     return loader;

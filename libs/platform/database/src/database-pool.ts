@@ -1,0 +1,192 @@
+import { setTimeout as wait } from 'node:timers/promises';
+import pg from 'pg';
+import { UnavailableError } from '#kernel/errors.js';
+import { FairQueue } from '#kernel/fair-queue.js';
+import {
+  CONNECT_TIMEOUT_MS,
+  DatabaseClient,
+  markFailureToConnect,
+  SilentConnectionError,
+  StandbyError,
+  type DatabaseClientConfig,
+  type Outages,
+} from './database-client.js';
+import { findWait, runWithWait, type DatabaseWait } from './database-waits.js';
+
+/** Interval and time-out of the probes of a pool whose server is silent. */
+const PROBE_INTERVAL_MS = 500;
+const PROBE_TIMEOUT_MS = 1_000;
+
+/** Message of the driver when a server accepts a connection and then stays silent. */
+const CONNECT_TIMEOUT_MESSAGE = /^Connection terminated due to connection timeout/;
+
+/** Message of the driver when all connections stay in use. */
+const POOL_TIMEOUT_MESSAGE = 'timeout exceeded when trying to connect';
+
+type ConnectResult = Parameters<Parameters<pg.Pool['connect']>[0] & object>;
+
+/**
+ * An owner may have as many connections as it leaves free, less one (Choudhury, Hahne 1998): half of them while it is
+ * alone, fewer beside others, and one is always left for work of no owner.
+ */
+const getMaxConnections = (freeCount: number) => freeCount - 1;
+/** Reads that cost much: one at a time for each owner, and all together less than half of the connections. */
+const LARGE_READS = { share: 0.4, maxWaiting: 100, waitMs: 3_000 };
+
+type Release = () => void;
+
+/**
+ * Shares its connections between the owners of requests by fair queueing (ADR-0134). Discards idle connections when one
+ * falls silent or leads to a standby: the others most likely do as well. Until a new connection succeeds, no request waits
+ * for the server, because its waits would add up to more than its caller allows.
+ */
+export class DatabasePool extends pg.Pool {
+  readonly outages: Outages;
+  private readonly connections: FairQueue;
+  private readonly largeReads: FairQueue;
+  private readonly releases = new WeakMap<pg.PoolClient, Release>();
+  /** While the server is silent or a standby: the probe in progress, and whether it found a primary. */
+  private probe: Promise<boolean> | undefined;
+  private isStandby = false;
+
+  constructor(private readonly settings: pg.PoolConfig & DatabaseClientConfig) {
+    const outages: Outages = { last: undefined, counts: {} };
+    const defaults = { outages, Client: DatabaseClient };
+    super({ ...settings, ...defaults });
+    this.outages = outages;
+    const { max, connectionTimeoutMillis: waitMs = CONNECT_TIMEOUT_MS } = this.options;
+    this.connections = new FairQueue({
+      concurrency: max,
+      ...(max > 1 && { getMaxRunning: getMaxConnections }),
+      maxWaiting: Infinity,
+      waitMs,
+    });
+    this.largeReads = new FairQueue({
+      concurrency: Math.ceil(max * LARGE_READS.share),
+      getMaxRunning: () => 1,
+      ...LARGE_READS,
+    });
+    this.on('release', (error: unknown, client) => {
+      this.releases.get(client)?.();
+      this.releases.delete(client);
+      if (!(error instanceof SilentConnectionError || error instanceof StandbyError)) return;
+      this.discardIdle();
+      void this.waitForServer(error);
+    });
+    const connect = this.connect.bind(this) as (
+      callback: (...result: ConnectResult) => void,
+    ) => void;
+    const connectInTurn = (callback: (...result: ConnectResult) => void): void => {
+      const wait = findWait();
+      wait?.start();
+      let release: Release = ignore;
+      const onConnect = (...result: ConnectResult) => {
+        const [error, client] = result;
+        if (client) this.releases.set(client, release);
+        else release();
+        if (error instanceof StandbyError || (error && CONNECT_TIMEOUT_MESSAGE.test(error.message)))
+          void this.waitForServer(error);
+        wait?.end();
+        // The pool calls back in the context of whoever has released the connection.
+        runWithWait(wait, () => callback(...result));
+      };
+      const fail = (error: Error) => onConnect(error, undefined, ignore);
+      this.whenReachable(fail, () => {
+        this.takeTurn(wait, (error, end) => {
+          release = end;
+          if (error) fail(error);
+          else this.whenReachable(fail, () => connect(onConnect));
+        });
+      });
+    };
+    this.connect = ((callback?: (...result: ConnectResult) => void) => {
+      if (callback) return connectInTurn(callback);
+      return new Promise((resolve, reject) => {
+        connectInTurn((error, client) => (client ? resolve(client) : reject(error)));
+      });
+    }) as typeof this.connect;
+  }
+
+  /** Number of statements that wait for a connection. */
+  get queuedCount(): number {
+    return this.waitingCount + this.connections.waitingCount + this.largeReads.waitingCount;
+  }
+
+  private whenReachable(fail: (error: Error) => void, connect: () => void): void {
+    if (!this.probe) return connect();
+    void this.probe.then((isThere) => (isThere ? connect() : fail(this.createAbsenceError())));
+  }
+
+  /** Waits for a connection that the request may have. What a transaction needs to end is not held up by its owner. */
+  private takeTurn(
+    wait: DatabaseWait | undefined,
+    start: (error: Error | undefined, release: Release) => void,
+  ): void {
+    const { owner, readsMuch, transactionCount } = wait ?? {};
+    const key = transactionCount === 0 ? owner : undefined;
+    const takeConnection = (end: Release) =>
+      this.connections.acquire(key, (error, release) => {
+        const releaseAll = () => {
+          release();
+          end();
+        };
+        start(error && new Error(POOL_TIMEOUT_MESSAGE), releaseAll);
+      });
+    if (key === undefined || !readsMuch) return takeConnection(ignore);
+    this.largeReads.acquire(key, (error, end) => {
+      if (error) start(error, end);
+      else if (wait?.isAbandoned()) start(new UnavailableError('The client has disconnected'), end);
+      else takeConnection(end);
+    });
+  }
+
+  private async waitForServer(cause: Error): Promise<void> {
+    if (this.probe) return;
+    this.isStandby = cause instanceof StandbyError;
+    for (let isThere = false; !isThere && !this.ending;) {
+      this.probe = this.canReachServer();
+      isThere = await this.probe;
+      if (!isThere) await wait(PROBE_INTERVAL_MS, undefined, { ref: false });
+    }
+    this.probe = undefined;
+  }
+
+  private async canReachServer(): Promise<boolean> {
+    const client = new DatabaseClient({
+      ...this.settings,
+      connectionTimeoutMillis: PROBE_TIMEOUT_MS,
+      query_timeout: PROBE_TIMEOUT_MS,
+    });
+    client.on('error', ignore);
+    try {
+      await client.connect();
+      return true;
+    } catch (error) {
+      this.isStandby = error instanceof StandbyError;
+      // It has said something.
+      return error instanceof pg.DatabaseError;
+    } finally {
+      client.end().catch(ignore);
+    }
+  }
+
+  private createAbsenceError(): Error {
+    const error = this.isStandby
+      ? new StandbyError()
+      : new Error('Connection terminated: the server is silent');
+    return markFailureToConnect(error);
+  }
+
+  private discardIdle(): void {
+    // Not in the turn of the owner whose connection it was.
+    runWithWait(undefined, () => {
+      for (let left = this.idleCount; left > 0; left--) {
+        this.connect((_error, client) => client?.release(true));
+      }
+    });
+  }
+}
+
+function ignore(): void {
+  // Whoever waits for the connection gets the first error.
+}

@@ -1,0 +1,153 @@
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { inTransaction, query } from '#database/connection.js';
+import { DatabasePool } from '#database/database-pool.js';
+import { DatabaseWait, runWithWait } from '#database/database-waits.js';
+import { UnavailableError } from '#kernel/errors.js';
+import { createTestDatabase, type TestDatabase } from './support/database/database.js';
+import { eventually } from './support/jest/eventually.js';
+
+const SIZE = 10;
+
+let database: TestDatabase;
+let pool: DatabasePool;
+
+beforeAll(async () => {
+  database = await createTestDatabase();
+  pool = new DatabasePool({
+    connectionString: database.url,
+    max: SIZE,
+    connectionTimeoutMillis: 60_000,
+  });
+  // The server may end idle connections before the pool has.
+  pool.on('error', () => undefined);
+});
+afterAll(async () => {
+  await pool.end();
+  await database.close();
+});
+
+type Use = { readsMuch?: boolean; isAbandoned?: () => boolean };
+
+/** Runs work as a request of a store. */
+function runFor<R>(owner: number, work: () => Promise<R>, use: Use = {}): Promise<R> {
+  const wait = new DatabaseWait(undefined, use.isAbandoned);
+  wait.owner = owner;
+  wait.readsMuch = use.readsMuch ?? false;
+  return new Promise((resolve, reject) => {
+    runWithWait(wait, () => void work().then(resolve, reject));
+  });
+}
+
+/** A statement that runs until `release`. */
+const block = () => query(pool, { text: 'select pg_advisory_xact_lock_shared(7)' });
+const respond = async () => (await query<{ n: number }>(pool, { text: 'select 1 as n' }))[0]?.n;
+
+/** Runs a test while statements of `block` do not end. */
+async function whileBlocked(run: (release: () => Promise<void>) => Promise<void>): Promise<void> {
+  const lock = await pool.connect();
+  await lock.query('select pg_advisory_lock(7)');
+  let isReleased = false;
+  const release = async () => {
+    if (!isReleased) await lock.query('select pg_advisory_unlock(7)');
+    isReleased = true;
+  };
+  try {
+    await run(release);
+  } finally {
+    await release();
+    lock.release();
+  }
+}
+
+const countBlocked = async () => {
+  const { rows } = await database.query<{ n: number }>(
+    `select count(*)::int as n from pg_locks l join pg_database d on d.oid = l.database
+     where l.locktype = 'advisory' and not l.granted and d.datname = current_database()`,
+  );
+  return rows[0]?.n ?? 0;
+};
+
+describe('the connections of a pool', () => {
+  it('gives another store one at once while 50 statements of a store are slow', async () => {
+    await whileBlocked(async (release) => {
+      const slow = Array.from({ length: 50 }, () => runFor(1, block));
+      // One is held by the lock, and of the others the store leaves as many free as it has, and one more.
+      await eventually(countBlocked, (count) => count === 4);
+      expect(await runFor(2, respond)).toBe(1);
+      expect(await respond()).toBe(1);
+      expect(pool.queuedCount).toBe(46);
+      await release();
+      expect(await Promise.all(slow)).toHaveLength(50);
+    });
+    expect(pool.queuedCount).toBe(0);
+  });
+
+  it('leaves one for work of no store, however many stores have slow statements', async () => {
+    await whileBlocked(async (release) => {
+      const slow = Array.from({ length: 40 }, (_, i) => runFor(i % 8, block));
+      await eventually(countBlocked, (count) => count === SIZE - 2);
+      expect(await respond()).toBe(1);
+      await release();
+      expect(await Promise.all(slow)).toHaveLength(40);
+    });
+  });
+
+  it('gives a transaction the further connection that it needs, although its store has its share', async () => {
+    const nested = () => inTransaction(pool, () => respond());
+    const all = Array.from({ length: 50 }, () => runFor(1, nested));
+    expect(await Promise.all(all)).toEqual(all.map(() => 1));
+  });
+
+  it('runs one large read of a store at a time, and those of other stores beside it', async () => {
+    await whileBlocked(async (release) => {
+      const large = { readsMuch: true };
+      const slow = Array.from({ length: 20 }, () => runFor(1, block, large));
+      await eventually(countBlocked, (count) => count === 1);
+      expect(await runFor(2, respond, large)).toBe(1);
+      expect(await runFor(1, respond)).toBe(1);
+      expect(await countBlocked()).toBe(1);
+      await release();
+      expect(await Promise.all(slow)).toHaveLength(20);
+    });
+  });
+
+  it('gives the turn of a request whose client is gone to the next one', async () => {
+    await whileBlocked(async (release) => {
+      const large = { readsMuch: true };
+      const slow = runFor(1, block, large);
+      const abandoned = runFor(1, block, { ...large, isAbandoned: () => true });
+      const next = runFor(1, respond, large);
+      await release();
+      await expect(abandoned).rejects.toThrow(UnavailableError);
+      expect(await next).toBe(1);
+      await slow;
+    });
+  });
+
+  it('ends every wait with an error that says to try again', async () => {
+    const small = new DatabasePool({
+      connectionString: database.url,
+      max: 2,
+      connectionTimeoutMillis: 200,
+    });
+    const first = await small.connect();
+    const second = await small.connect();
+    const select = () => query(small, { text: 'select 1' });
+    const waiting = [runFor(1, select), select(), runFor(2, select, { readsMuch: true })];
+    const outcomes = await Promise.allSettled(waiting);
+    for (const outcome of outcomes) {
+      expect(outcome).toMatchObject({ reason: expect.any(UnavailableError) });
+    }
+    first.release();
+    second.release();
+    expect(await runFor(1, select)).toHaveLength(1);
+    await small.end();
+  });
+
+  it('has a connection for a store again after one broke', async () => {
+    const broken = await runFor(1, () => pool.connect());
+    broken.release(new Error('broken'));
+    const all = Array.from({ length: 30 }, () => runFor(1, respond));
+    expect(await Promise.all(all)).toHaveLength(30);
+  });
+});
