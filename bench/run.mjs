@@ -19,6 +19,8 @@ const benches = {
   statistics: 'how long the statistics of a store with a million events take to read and to count',
   deliveries: 'signed webhook deliveries per second, compared with BullMQ and Graphile Worker',
   fairness: 'what a slow endpoint or a flooding store costs the deliveries of others',
+  neighbours:
+    'what each operation of one store at its limits costs the stamps and lists of another',
   'long-card': 'what a stamp costs on a card with 5,000 stamps, compared with a new one',
   'as-of': 'how long a card with 10,000 stamps takes to be shown as it was',
   rebuild: 'how fast the read models are rebuilt from a history',

@@ -183,8 +183,8 @@ class Stage {
   }
 
   /** Runs one of the repository's scripts to its end. */
-  async script(module, env, from = root) {
-    const { stdout } = await promisify(execFile)(process.execPath, [join(from, module)], {
+  async script(module, env, from = root, args = []) {
+    const { stdout } = await promisify(execFile)(process.execPath, [join(from, module), ...args], {
       cwd: from,
       env: { ...process.env, ...env },
       signal: this.abort.signal,

@@ -97,12 +97,12 @@ async function measure(stage, { events, rounds }) {
 }
 
 /** The stampings of two years as the history has them, at two locations and by day, in the order of the log. */
-async function fillHistory(stage, url, { accountId, cardId, events, from, to }) {
+export async function fillHistory(stage, url, { accountId, cardId, events, from, to }) {
   await stage.query(
     url,
     `insert into history (seq, event_id, stream, revision, position, account_id, name, recorded_at, latest_recorded_at,
        occurred_at, channel, actor, customer_id, customer_card_id, card_id, location_id, stamps, balance, source)
-     select 1000000 + n, gen_random_uuid(), 'bench-' || n, 0, lpad(n::text, 20, '9'), $1,
+     select 1000000 + n, gen_random_uuid(), 'bench-' || n, 0, lpad(n::text, 20, '9') || ':' || lpad(n::text, 20, '0'), $1,
        case when n % 12 = 0 then 'reward.redeemed' else 'stamp.earned' end, at, at, at, 'pos', 'token:1',
        k.customer_id, k.id, $2, 1 + n % 2, case when n % 12 = 0 then -10 else 1 end, 1,
        case when n % 12 = 0 then null else 'pos' end
