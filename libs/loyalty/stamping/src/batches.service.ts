@@ -20,8 +20,8 @@ import { CustomerCardsService } from './customer-cards.service.js';
 import { assertConfirmed } from './decoy-confirmation.commands.js';
 import { runInOrder } from './ordered-operations.js';
 
-/** As many as the event store commits together; the rest of a batch waits, so that others have their turn in between. */
-const CONCURRENCY = 64;
+/** A quarter of what the event store commits together: others wait for the group before theirs. */
+const CONCURRENCY = 16;
 /** A batch keeps the process busy for as long as a hundred requests: one of a store runs at a time, and stores take turns. */
 const TURNS = { concurrency: 4, getMaxRunning: () => 1, maxWaiting: 100, waitMs: 5_000 };
 /** An operation that begins later might not end in time: the response would be there too late for its caller. */

@@ -118,7 +118,7 @@ export class RequestGuard {
     if (isStatus(request)) return;
     if (!caller) throw new UnauthorizedError();
     if (account === undefined) {
-      shareDatabase(request, `user ${caller.principalId}`);
+      shareDatabase(request, `principal ${caller.principalId}`);
       return assertMayWrite(request, caller);
     }
     if (accountId === undefined) throw new NotFoundError(this.authenticator.accountName);
