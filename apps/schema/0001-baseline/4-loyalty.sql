@@ -143,6 +143,9 @@ create index customers_counted on customers (account_id)
   where merged_into is null and erased_at is null;
 create index customers_long on customers (account_id, id)
   where long_search_text is not null;
+-- The customers who are one person with another one.
+create index customers_merged on customers (merged_into)
+  where merged_into is not null;
 create index customers_phone on customers using gin (account_id, phone_digits gin_trgm_ops);
 -- Customers whose phone number is not in E.164 format.
 create index customers_phone_unknown on customers (account_id, id)

@@ -152,6 +152,8 @@ create table message_rules (
   -- Up to where the occasions of the rule were looked for: the last entry of the history, and the time.
   checked_seq bigint not null default 0,
   checked_until timestamptz not null,
+  -- The last occasion of the time checked_until that was looked at; null: all of them were.
+  checked_tie bigint,
   -- null: it is disabled
   next_check_at timestamptz
 ) with (fillfactor = 70);

@@ -1,9 +1,10 @@
 import { Injectable } from '@nestjs/common';
-import { Pool } from 'pg';
+import pg, { Pool } from 'pg';
 import { Config } from '#configuration/config.js';
 import { query } from '#database/connection.js';
 import { FairQueue } from '#kernel/fair-queue.js';
 import { createPropertyConditions } from '#customers/customers.service.js';
+import { renderSurvivorId } from '#customers/same-person.js';
 import { TemplatesService } from '#stamping/templates.service.js';
 import type { Audience } from './announcement.js';
 import {
@@ -28,8 +29,9 @@ const COUNTS = { concurrency: 2, getMaxRunning: () => 1, maxWaiting: 5, waitMs: 
 
 const OF_FEW = {
   name: 'customers_reachability',
-  text: `select c.id, ${renderReachability('few')} from customers c
-         where c.id = any ($1) and c.merged_into is null and c.erased_at is null`,
+  text: `select o.id as original_id, c.id, ${renderReachability('few')}
+         from customers o join customers c on c.id = ${renderSurvivorId('o.id')}
+         where o.id = any ($1) and c.erased_at is null`,
 };
 
 /** Finds the customers whom messages are for, and how they can be reached. */
@@ -88,25 +90,34 @@ export class Audiences {
     limit: number,
   ): Promise<Addressee[]> {
     const { where, values } = createAudienceCondition(accountId, audience);
-    const rows = await query<{ id: number }>(this.pool, {
-      text: `select c.id from customers c where ${where} and c.id > $${values.length + 1}
-             order by c.id limit $${values.length + 2}`,
+    const rows = await query<ReachabilityRow & { id: number }>(this.pool, {
+      text: `select c.id, ${renderReachability('few')}
+             from (select c.* from customers c where ${where} and c.id > $${values.length + 1}
+               order by c.id limit $${values.length + 2}) c
+             order by c.id`,
       values: [...values, after, limit],
     });
-    const people = await this.findReachability(rows.map(({ id }) => id));
-    return rows.flatMap(({ id }) => {
-      const person = people.get(id);
-      return person ? [{ customerId: id, person }] : [];
-    });
+    return rows.map((row) => ({ customerId: row.id, person: toReachability(row) }));
   }
 
-  /** Finds how customers can be reached. Leaves out those who were erased or merged into others. */
-  async findReachability(customerIds: number[]): Promise<Map<number, Reachability>> {
-    const rows = await query<ReachabilityRow & { id: number }>(this.pool, {
-      ...OF_FEW,
-      values: [customerIds],
-    });
-    return new Map(rows.map((row) => [row.id, toReachability(row)]));
+  /**
+   * Finds whom messages to customers are for, and how they can be reached: of somebody who was merged, the customer who goes
+   * on. Leaves out those who were erased.
+   * @param client reads within its transaction, instead of on a connection of its own
+   * @returns by the ids of the parameter
+   */
+  async findAddressees(
+    customerIds: number[],
+    client?: pg.ClientBase,
+  ): Promise<Map<number, Addressee>> {
+    type Row = ReachabilityRow & { original_id: number; id: number };
+    const statement = { ...OF_FEW, values: [customerIds] };
+    const rows = client
+      ? (await client.query<Row>(statement)).rows
+      : await query<Row>(this.pool, statement);
+    return new Map(
+      rows.map((row) => [row.original_id, { customerId: row.id, person: toReachability(row) }]),
+    );
   }
 }
 

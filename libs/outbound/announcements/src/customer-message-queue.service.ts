@@ -122,6 +122,21 @@ export class CustomerMessageQueue extends JobQueue<QueuedMessage> {
   }
 
   /**
+   * Makes the message due at once for the customer who goes on for its recipient, unless that one gets the same: the
+   * announcement, or a message of the rule from about the same time.
+   */
+  async readdress(job: Job<QueuedMessage>, customerId: number): Promise<void> {
+    const text = `update customer_messages m
+      set customer_id = $1, attempts = 0, process = null, due_at = now()
+      where ${LEASED} and state = 'queued' and not exists (
+        select from customer_messages o
+        where o.customer_id = $1 and (o.announcement_id = m.announcement_id
+          or o.rule_id = m.rule_id and o.state in ('queued', 'sent') and o.created_at > m.created_at - interval '1 day'))`;
+    if ((await this.change(job, 'readdress', text, [customerId])) === 1) return;
+    await this.end(job, 'skipped', 'merged');
+  }
+
+  /**
    * Marks that the message is handed over now.
    * @returns false when the lease has ended, and somebody else goes on
    */

@@ -108,10 +108,11 @@ export class CustomerMessageSending {
     if (message.state === 'sent') return this.record(message, context);
     // The process that had it ended in between: it may have arrived.
     if (message.handedOverAt !== null) return this.queue.end(message, 'failed', 'unknown');
-    const person = (await this.audiences.findReachability([message.customerId])).get(
-      message.customerId,
-    );
-    if (!person) return this.queue.end(message, 'skipped', 'erased');
+    const addressees = await this.audiences.findAddressees([message.customerId]);
+    const addressee = addressees.get(message.customerId);
+    if (!addressee) return this.queue.end(message, 'skipped', 'erased');
+    const { customerId, person } = addressee;
+    if (customerId !== message.customerId) return this.queue.readdress(message, customerId);
     if (!context.isStillTrue) return this.queue.end(message, 'skipped', 'past');
     const { quiet } = await this.settings.get(message.accountId);
     const now = getNowMs();
@@ -263,9 +264,11 @@ export class CustomerMessageSending {
     return (to, cut, mayBeSent) => this.smtp.send(uuid, { to, ...mail }, cut, mayBeSent);
   }
 
-  /** Records a message in the history of its customer. Nobody's history has it once they are erased or merged. */
+  /** Records a message in the history of its customer, or of the one who goes on for them. An erased one's has it not. */
   private async record(message: Message, context: MessageContext): Promise<void> {
-    const { uuid, accountId, customerId, channel } = message;
+    const { uuid, accountId, channel } = message;
+    const addressees = await this.audiences.findAddressees([message.customerId]);
+    const { customerId } = addressees.get(message.customerId) ?? message;
     const { announcementId, ruleId, title, text } = context;
     const by = {
       accountId,

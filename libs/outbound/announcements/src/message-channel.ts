@@ -23,7 +23,8 @@ export type UnreachedReason = (typeof UNREACHED_REASONS)[number];
  * - country: the store sends no SMS to the country of the number, or it is a kind of number that gets none
  * - weekly_limit: the customer got as many messages in seven days as the store allows
  * - address_limit: the address or number got as many messages in a day as the service allows
- * - sms_limit: the store sent as many SMS in a day as it may
+ * - email_limit, sms_limit: the store sent as many e-mails or SMS in a day as it may
+ * - merged: the customer was merged into another one, who gets it
  * - past: what the message is about is over, such as a reward that was redeemed meanwhile
  * - refused: by the server of the channel
  * - unknown: a process ended while the message was handed over, and it is not sent a second time
@@ -34,7 +35,9 @@ export const MESSAGE_REASONS = [
   'country',
   'weekly_limit',
   'address_limit',
+  'email_limit',
   'sms_limit',
+  'merged',
   'past',
   'erased',
   'refused',

@@ -51,7 +51,8 @@ const FIND = {
   text: `select coalesce(m.title, a.title) as title, coalesce(m.text, a.text) as text,
            coalesce(a.channels, r.channels) as channels, m.announcement_id, m.rule_id, a.actor,
            coalesce(m.rule_id is null or (${IS_STILL_TRUE}), false) as is_still_true, m.customer_card_id,
-           coalesce((a.audience ->> 'cardId')::bigint, r.card_id) as card_id,
+           coalesce((a.audience ->> 'cardId')::bigint, r.card_id,
+             (select k.card_id from customer_cards k where k.id = m.customer_card_id)) as card_id,
            s.display_name as store, s.locale, s.time_zone, s.state as account
          from customer_messages m
          join accounts s on s.id = m.account_id

@@ -26,7 +26,8 @@ import { messageRuleCap, MessageRulesService, messageRuleTable } from './message
 const MAX_RULES = 20;
 
 /** What happens from now on counts: the last entry of the history, and the time. */
-const START = `checked_seq = coalesce((select max(seq) from history), -1), checked_until = now(), next_check_at = now()`;
+const START = `checked_seq = coalesce((select max(seq) from history), -1), checked_until = now(),
+  checked_tie = null, next_check_at = now()`;
 
 export class CreateMessageRule extends Command<MessageRuleJson> {
   constructor(
@@ -125,7 +126,8 @@ export class UpdateMessageRuleHandler implements ICommandHandler<UpdateMessageRu
       const updatedAt = getNow();
       await manager.query(
         `update message_rules
-         set threshold = $2, card_id = $3, title = $4, text = $5, channels = $6, enabled = $7, updated_at = $8
+         set checked_tie = case when threshold is not distinct from $2 then checked_tie end,
+           threshold = $2, card_id = $3, title = $4, text = $5, channels = $6, enabled = $7, updated_at = $8
          where id = $1`,
         [id, threshold, attributes.cardId, title, text, channels, enabled, updatedAt],
       );

@@ -6,6 +6,7 @@ import { inTransaction, isTransient, query } from '#database/connection.js';
 import { LeaderLock } from '#database/leader-lock.js';
 import { Maintenance } from '#database/maintenance.service.js';
 import { retryUntilAborted } from '#event-store/log/follow-log.js';
+import { renderSamePerson } from '#customers/same-person.js';
 import { StoreRegions } from '#customers/store-regions.service.js';
 import { Audiences } from './audiences.service.js';
 import { insertMessages, type NewMessage } from './customer-message-queue.service.js';
@@ -29,7 +30,12 @@ const WEEK = '7 days';
 /** After an outage, nobody is congratulated later. */
 const MAX_BIRTHDAY_AGE_MS = 2 * 24 * 60 * 60_000;
 
-type CheckedRow = RuleRow & { checked_seq: number; checked_until: Date; checked_at: Date };
+type CheckedRow = RuleRow & {
+  checked_seq: number;
+  checked_until: Date;
+  checked_tie: number | null;
+  checked_at: Date;
+};
 type Occasion = {
   customer_id: number;
   customer_card_id: number | null;
@@ -37,22 +43,26 @@ type Occasion = {
   occasion: string;
   tie: number;
 };
-/** @property reached the entry and the time up to which all occasions are in it */
-type Range = { occasions: Occasion[]; reached: { seq: number; until: Date } };
+/** @property tie the last occasion of the time `until` that was looked at; null: all of them were */
+type Reached = { seq: number; until: Date; tie: number | null };
+/** @property reached up to where all occasions are in it */
+type Range = { occasions: Occasion[]; reached: Reached; isPart: boolean };
+/** What is read before the transaction of a check: it holds a connection, and would wait for a second one. */
+type Surroundings = { timeZone: string; maxPerWeek: number };
 
 const DUE = {
   name: 'message_rules_due',
-  text: `select id from message_rules where next_check_at <= now() order by next_check_at limit ${RULES_AT_ONCE}`,
+  text: `select id, account_id from message_rules where next_check_at <= now() order by next_check_at limit ${RULES_AT_ONCE}`,
 };
 const LOCK = {
   name: 'message_rules_lock',
-  text: `select ${RULE_COLUMNS}, checked_seq, checked_until, now() as checked_at from message_rules
+  text: `select ${RULE_COLUMNS}, checked_seq, checked_until, checked_tie, now() as checked_at from message_rules
          where id = $1 and next_check_at is not null for no key update`,
 };
 const REACH = {
   name: 'message_rules_reach',
-  text: `update message_rules set checked_seq = $2, checked_until = $3,
-           next_check_at = case when $4 then now() else now() + interval '${INTERVAL_SECONDS} seconds' end
+  text: `update message_rules set checked_seq = $2, checked_until = $3, checked_tie = $4,
+           next_check_at = case when $5 then now() else now() + interval '${INTERVAL_SECONDS} seconds' end
          where id = $1 and next_check_at is not null`,
 };
 /** After a fault in the check of one rule, so that the others go on. */
@@ -61,12 +71,15 @@ const POSTPONE = {
   text: `update message_rules set next_check_at = now() + interval '5 minutes'
          where id = $1 and next_check_at is not null`,
 };
-/** Messages that a customer got in seven days, or is about to get. */
+/** Messages that a person got in seven days, or is about to get. */
 const RECENT = {
   name: 'customer_messages_recent',
-  text: `select customer_id, count(*) as count from customer_messages
-         where customer_id = any ($1) and created_at > now() - interval '${WEEK}' and state in ('queued', 'sent')
-         group by customer_id`,
+  text: `select c.id as customer_id, count(*) as count
+         from unnest($1::bigint[]) c (id)
+         cross join lateral (${renderSamePerson('c.id')}) o
+         join customer_messages m on m.customer_id = o.id
+         where m.created_at > now() - interval '${WEEK}' and m.state in ('queued', 'sent')
+         group by c.id`,
 };
 
 /** Looks for the occasions of rules, and enqueues their messages. One process does this at a time. */
@@ -95,11 +108,15 @@ export class RuleChecks {
   }
 
   private async checkDue(signal: AbortSignal): Promise<void> {
-    const due = await query<{ id: number }>(this.pool, { ...DUE, values: [] });
-    for (const { id } of due) {
+    const due = await query<{ id: number; account_id: number }>(this.pool, { ...DUE, values: [] });
+    for (const { id, account_id: accountId } of due) {
       if (signal.aborted) return;
       try {
-        await inTransaction(this.pool, (client) => this.check(client, id));
+        const { timeZone } = await this.regions.get(accountId);
+        const { maxPerWeek } = await this.settings.get(accountId);
+        await inTransaction(this.pool, (client) =>
+          this.check(client, id, { timeZone, maxPerWeek }),
+        );
       } catch (error) {
         if (isTransient(error)) throw error;
         this.log.error(
@@ -111,98 +128,119 @@ export class RuleChecks {
     }
   }
 
-  private async check(client: pg.PoolClient, id: number): Promise<void> {
+  private async check(
+    client: pg.PoolClient,
+    id: number,
+    { timeZone, maxPerWeek }: Surroundings,
+  ): Promise<void> {
     const [row] = (await client.query<CheckedRow>({ ...LOCK, values: [id] })).rows;
     if (!row) return;
     const rule = toMessageRule(row);
-    const { timeZone } = await this.regions.get(rule.accountId);
     const range =
       rule.kind === 'stamps_away'
         ? await this.findEntries(client, rule, row)
         : await this.findTimes(client, rule, row, timeZone);
-    const { occasions, isCut } = cutOccasions(range.occasions);
-    await insertMessages(client, await this.createMessages(client, rule, occasions));
-    const last = occasions.at(-1);
-    const { seq, until } = isCut && last ? { seq: last.tie, until: last.at } : range.reached;
-    await client.query({ ...REACH, values: [id, seq, until, isCut || range.isPart] });
+    const { occasions, reached, isPart } = range;
+    await insertMessages(client, await this.createMessages(client, rule, occasions, maxPerWeek));
+    const { seq, until, tie } = reached;
+    await client.query({ ...REACH, values: [id, seq, until, tie, isPart] });
   }
 
   private async findEntries(
     client: pg.PoolClient,
     rule: MessageRule,
     { checked_seq: after, checked_at: until }: CheckedRow,
-  ): Promise<Range & { isPart: boolean }> {
+  ): Promise<Range> {
     const { rows } = await client.query<{ seq: number | null }>(
       'select max(seq) as seq from history',
     );
     const end = rows[0]?.seq ?? -1;
     const seq = Math.min(end, after + MAX_ENTRIES);
     const isPart = seq < end;
-    if (seq <= after) return { occasions: [], reached: { seq: after, until }, isPart };
+    if (seq <= after) {
+      return { occasions: [], reached: { seq: after, until, tie: null }, isPart };
+    }
     const values = [...toRuleValues(rule), after, seq];
-    const occasions = await this.find(client, rule, 'entries', values);
-    return { occasions, reached: { seq, until }, isPart };
+    const { occasions, cutAt } = await this.find(
+      client,
+      renderOccasions(rule.kind, 'entries'),
+      values,
+    );
+    const reached = { seq: cutAt?.tie ?? seq, until: cutAt?.at ?? until, tie: null };
+    return { occasions, reached, isPart: isPart || cutAt !== undefined };
   }
 
   private async findTimes(
     client: pg.PoolClient,
     rule: MessageRule,
-    { checked_seq: seq, checked_until: from, checked_at: now }: CheckedRow,
+    { checked_seq: seq, checked_until: from, checked_tie: tie, checked_at: now }: CheckedRow,
     timeZone: string,
-  ): Promise<Range & { isPart: boolean }> {
+  ): Promise<Range> {
     const until = new Date(Math.min(now.getTime(), from.getTime() + MAX_DAYS * 86_400_000));
     const isPart = until < now;
-    const values = [...toRuleValues(rule), ...createRangeValues(rule, from, until, timeZone)];
-    const occasions = await this.find(client, rule, 'times', values);
-    return { occasions, reached: { seq, until }, isPart };
+    // Those of the time of the last one are not done yet.
+    const start = tie === null ? from : new Date(from.getTime() - 1);
+    const values = [...toRuleValues(rule), ...createRangeValues(rule, start, until, timeZone)];
+    const { occasions, cutAt } = await (tie === null
+      ? this.find(client, renderOccasions(rule.kind, 'times'), values)
+      : this.find(client, renderOccasions(rule.kind, 'times', 'resumed'), [...values, tie]));
+    const reached = { seq, until: cutAt?.at ?? until, tie: cutAt?.tie ?? null };
+    return { occasions, reached, isPart: isPart || cutAt !== undefined };
   }
 
+  /**
+   * Finds as many occasions as one check may have. All entries of a store that was imported have the same time.
+   * @returns the last one as well where there are more
+   */
   private async find(
     client: pg.PoolClient,
-    { kind }: MessageRule,
-    range: 'entries' | 'times',
+    occasionsText: string,
     values: unknown[],
-  ): Promise<Occasion[]> {
-    const text = `select o.* from (${renderOccasions(kind, range)}) o order by o.at, o.tie`;
-    return (await client.query<Occasion>({ text, values })).rows;
+  ): Promise<{ occasions: Occasion[]; cutAt: Occasion | undefined }> {
+    const text = `select o.* from (${occasionsText}) o order by o.at, o.tie limit ${MAX_OCCASIONS + 1}`;
+    const { rows } = await client.query<Occasion>({ text, values });
+    const occasions = rows.slice(0, MAX_OCCASIONS);
+    return { occasions, cutAt: rows.length > MAX_OCCASIONS ? occasions.at(-1) : undefined };
   }
 
   private async createMessages(
     client: pg.PoolClient,
     rule: MessageRule,
     occasions: Occasion[],
+    maxPerWeek: number,
   ): Promise<NewMessage[]> {
     if (occasions.length === 0) return [];
     const ids = [...new Set(occasions.map((one) => one.customer_id))];
-    const people = await this.audiences.findReachability(ids);
-    const { maxPerWeek } = await this.settings.get(rule.accountId);
+    const addressees = await this.audiences.findAddressees(ids, client);
     const { rows } = await client.query<{ customer_id: number; count: number }>({
       ...RECENT,
       values: [ids],
     });
     const recent = new Map(rows.map((row) => [row.customer_id, row.count]));
     const { accountId, title, text } = rule;
-    return occasions.map((one) => {
-      const person = people.get(one.customer_id);
-      const count = recent.get(one.customer_id) ?? 0;
-      const choice = person && chooseChannel(person, rule.channels, this.audiences.setUp);
-      const reason: MessageReason | null =
-        choice === undefined
-          ? 'erased'
-          : isPast(rule, one)
-            ? 'past'
-            : (choice.reasons[0]?.reason ?? (count >= maxPerWeek ? 'weekly_limit' : null));
-      if (reason === null) recent.set(one.customer_id, count + 1);
-      return {
-        accountId,
-        customerId: one.customer_id,
-        customerCardId: one.customer_card_id,
-        source: { ruleId: rule.id, occasion: one.occasion },
-        content: { title, text },
-        channel: reason === null && choice ? choice.channel : null,
-        reason,
-        dueAt: one.at,
-      };
+    return occasions.flatMap((one) => {
+      const addressee = addressees.get(one.customer_id);
+      // Whoever was erased by then is not told apart from somebody for whom there was no occasion.
+      if (!addressee) return [];
+      const { customerId, person } = addressee;
+      const count = recent.get(customerId) ?? 0;
+      const choice = chooseChannel(person, rule.channels, this.audiences.setUp);
+      const reason: MessageReason | null = isPast(rule, one)
+        ? 'past'
+        : (choice.reasons[0]?.reason ?? (count >= maxPerWeek ? 'weekly_limit' : null));
+      if (reason === null) recent.set(customerId, count + 1);
+      return [
+        {
+          accountId,
+          customerId,
+          customerCardId: one.customer_card_id,
+          source: { ruleId: rule.id, occasion: one.occasion },
+          content: { title, text },
+          channel: reason === null ? choice.channel : null,
+          reason,
+          dueAt: one.at,
+        },
+      ];
     });
   }
 }
@@ -210,12 +248,4 @@ export class RuleChecks {
 /** Tells whether a birthday is over, because nobody looked for it in time. Other occasions are checked when they are sent. */
 function isPast({ kind }: MessageRule, { at }: Occasion): boolean {
   return kind === 'birthday' && at.getTime() + MAX_BIRTHDAY_AGE_MS < getNowMs();
-}
-
-/** Keeps as many occasions as one check may have, and those of the same time as the last. */
-function cutOccasions(all: Occasion[]): { occasions: Occasion[]; isCut: boolean } {
-  const last = all[MAX_OCCASIONS - 1];
-  if (!last) return { occasions: all, isCut: false };
-  const occasions = all.filter(({ at }) => at <= last.at);
-  return { occasions, isCut: occasions.length < all.length };
 }

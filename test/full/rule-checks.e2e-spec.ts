@@ -1,0 +1,124 @@
+import { afterAll, beforeAll, expect, it } from '@jest/globals';
+import { Pool } from 'pg';
+import { Registry } from 'prom-client';
+import { Audiences } from '#announcements/audiences.service.js';
+import { MessageSettingsService } from '#announcements/message-settings.service.js';
+import { RuleChecks } from '#announcements/rule-checks.service.js';
+import { StoreRegions } from '#customers/store-regions.service.js';
+import { LeaderLock } from '#database/leader-lock.js';
+import { Maintenance } from '#database/maintenance.service.js';
+import type { TemplatesService } from '#stamping/templates.service.js';
+import { createTestDatabase, testConfig, type TestDatabase } from '../support/database/database.js';
+import { eventually } from '../support/jest/eventually.js';
+
+const SLOW = 120_000;
+const PEOPLE = 2_500;
+const STORE = 1;
+const MAX_OCCASIONS = 1_000;
+
+let database: TestDatabase;
+let pool: Pool;
+
+/** A store that comes from another instance: everything in its history was recorded at the same time. */
+beforeAll(async () => {
+  database = await createTestDatabase();
+  await database.query(
+    `insert into accounts (id, account_id, revision, hash, projection_version, state)
+     values ($1, $1, 0, '', 1, '{"name": "Shop", "timeZone": "UTC", "locale": "de"}')`,
+    [STORE],
+  );
+  await database.query(
+    `insert into customers (id, account_id, revision, hash, projection_version, state)
+     select n, $2, 0, '', 1, jsonb_build_object('firstName', 'Anna', 'birthday', to_char(now(), '"1990"-MM-DD'),
+       'marketingConsent', true, 'smsConsent', false, 'email', n || '@mail.example', 'phone', null,
+       'createdAt', '2020-01-01T00:00:00.000Z', 'updatedAt', '2020-01-01T00:00:00.000Z', 'searchText', 'anna')
+     from generate_series(1, $1) n`,
+    [PEOPLE, STORE],
+  );
+  await database.query(
+    `insert into customer_cards (id, account_id, revision, hash, projection_version, state)
+     select n, $2, 0, '', 1, jsonb_build_object('customerId', n, 'cardId', 1, 'code', n::text, 'uuid', gen_random_uuid(),
+       'stampsCount', 8, 'updatedAt', '2026-01-01T00:00:00.000Z')
+     from generate_series(1, $1) n`,
+    [PEOPLE, STORE],
+  );
+  await database.query(
+    `insert into cards (id, account_id, revision, hash, projection_version, state)
+     values (1, $1, 0, '', 1, '{"name": "Coffee", "stampsRequired": 9}')`,
+    [STORE],
+  );
+  await database.query(
+    `insert into history
+     select n - 1, gen_random_uuid(), 'customer_card-' || n, 0, lpad(n::text, 20, '0'), $2::int, 'stamp.earned',
+       at, at, at, 'api', 'token:1', n, n, 1, null, null, 1, 8, null
+     from generate_series(1, $1) n, (select date_trunc('ms', now() - interval '30 hours') as at) t`,
+    [PEOPLE, STORE],
+  );
+  await database.query('analyze');
+  // A check that needed a second connection for its transaction would wait for itself.
+  pool = new Pool({ connectionString: database.url, max: 1 });
+}, SLOW);
+afterAll(async () => {
+  await pool.end();
+  await database.close();
+});
+
+it.each<[kind: string, threshold: number | null]>([
+  ['inactive', 1],
+  ['birthday', null],
+  ['stamps_away', 1],
+])(
+  'a rule about %s reaches everybody of an imported store once, no more than a check may have at a time',
+  async (kind, threshold) => {
+    await database.query('delete from customer_messages');
+    const [rule] = (
+      await database.query<{ id: number }>(
+        `insert into message_rules (id, account_id, kind, threshold, title, text, channels, enabled, created_at,
+           updated_at, checked_seq, checked_until, next_check_at)
+         values (nextval('message_rules_id'), $1, $2, $3, 'Hello', 'Come by', '{email}', true, now(), now(), -1,
+           date_trunc('day', now()) - interval '1 day', now()) returning id`,
+        [STORE, kind, threshold],
+      )
+    ).rows;
+    const config = testConfig(database.url, {
+      SMTP_URL: 'smtp://127.0.0.1:1',
+      MAIL_FROM: 'a@b.example',
+    });
+    const templates = {} as unknown as TemplatesService;
+    const checks = new RuleChecks(
+      pool,
+      new Audiences(pool, templates, config),
+      new MessageSettingsService(pool),
+      new StoreRegions(pool),
+      new Maintenance(pool, new Registry()),
+      new LeaderLock(config),
+    );
+    const stopping = new AbortController();
+    const running = checks.run(stopping.signal);
+    const find = async () =>
+      (
+        await database.query<{
+          customers: number;
+          messages: number;
+          largest: number;
+          checked_seq: number;
+        }>(
+          `select count(distinct customer_id)::int as customers, count(*)::int as messages,
+             (select max(n)::int from (select count(*) as n from customer_messages group by created_at) t) as largest,
+             (select checked_seq from message_rules where id = $1) as checked_seq
+           from customer_messages where rule_id = $1`,
+          [rule?.id],
+        )
+      ).rows[0];
+    try {
+      const result = await eventually(find, (one) => (one?.customers ?? 0) >= PEOPLE);
+      expect(result).toMatchObject({ customers: PEOPLE, messages: PEOPLE, largest: MAX_OCCASIONS });
+      expect(result?.checked_seq).toBe(kind === 'stamps_away' ? PEOPLE - 1 : -1);
+    } finally {
+      stopping.abort();
+      await running;
+      await database.query('update message_rules set enabled = false, next_check_at = null');
+    }
+  },
+  SLOW,
+);
