@@ -146,8 +146,8 @@ describe('retention by settings', () => {
 
   it('deletes the rows of an import after IMPORT_RETENTION_DAYS', async () => {
     await service.database.query(
-      `insert into imports (id, account_id, state, dry_run, format, encoding, columns, rows_total, actor, created_at, updated_at)
-       values (900001, 1, 'done', false, 'csv', 'utf-8', '[]', 1, '{}', now() - interval '8 days', now())`,
+      `insert into imports (id, uuid, account_id, state, dry_run, format, encoding, columns, rows_total, actor, created_at, updated_at)
+       values (900001, gen_random_uuid(), 1, 'done', false, 'csv', 'utf-8', '[]', 1, '{}', now() - interval '8 days', now())`,
     );
     const lock = service.app.get(LeaderLock, { strict: false });
     const deleteOldest = (days: string) =>
