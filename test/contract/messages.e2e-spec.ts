@@ -32,12 +32,13 @@ beforeAll(async () => {
   follower = follow();
 });
 
-const follow = () =>
+const follow = (settings: NodeJS.ProcessEnv = {}) =>
   new MessageFollower(service.running, {
     SMTP_URL: mails.url,
     MAIL_FROM: 'Inkpad <inkpad@shop.example>',
     MAX_MESSAGES_PER_ADDRESS_PER_DAY: '3',
     ...provider.settings,
+    ...settings,
   });
 
 async function add(customer: object, more: object = { send_card_links: true }) {
@@ -216,6 +217,40 @@ describe('card links', () => {
     expect(rows).toEqual([
       { channel: 'email', reason },
       { channel: 'sms', reason },
+    ]);
+  });
+
+  it('MSG-10 A store sends `MAX_SMS_PER_STORE_PER_DAY` SMS and `MAX_MAILS_PER_STORE_PER_DAY` e-mails to its customers in 24 hours, however many are on their way at once', async () => {
+    await follower.stop();
+    const other = await service.newStore({ locale: 'fr-FR' });
+    const { body } = await other.post<{ id: number }>(`${other.store}/cards`, {
+      card: { name: 'Coffee' },
+    });
+    const limits = { MAX_SMS_PER_STORE_PER_DAY: '3', MAX_MAILS_PER_STORE_PER_DAY: '2' };
+    for (let i = 10; i < 18; i++) {
+      for (const customer of [{ email: `many${i}@mail.example` }, { phone: `+336123457${i}` }]) {
+        const added = await other.post(`${other.store}/customers`, {
+          customer: { first_name: 'Ann', ...customer },
+          card_id: body.id,
+          send_card_links: true,
+        });
+        expect(added.status).toBe(201);
+      }
+    }
+    const own = follow(limits);
+    await own.waitUntilSettled();
+    await own.stop();
+    follower = follow();
+    expect(mails.received.filter(({ to }) => to.startsWith('many'))).toHaveLength(2);
+    expect(provider.received.filter(({ to }) => to.startsWith('+336123457'))).toHaveLength(3);
+    const { rows } = await service.running.database.query<{ reason: string; count: number }>(
+      `select reason, count(*)::int as count from card_messages where account_id = $1 and state = 'held'
+       group by reason order by reason`,
+      [other.accountId],
+    );
+    expect(rows).toEqual([
+      { reason: 'the store has sent too many SMS', count: 5 },
+      { reason: 'the store has sent too many e-mails', count: 6 },
     ]);
   });
 

@@ -50,8 +50,8 @@ create table card_messages (
   -- the provider's number for why not
   arrival_code int,
   held_channels text[] not null default '{}',
-  -- the channel that the message has been counted for, against the limit of the address
-  counted_channel text,
+  -- since when it has a place among the messages of a day, from before it is handed over
+  counted_at timestamptz,
   phone_missing boolean not null default false,
   -- the process that holds the lease, until it ends
   process int,
@@ -65,9 +65,9 @@ create index card_messages_finished on card_messages (finished_at)
   where finished_at is not null;
 create index card_messages_process on card_messages (process)
   where process is not null and due_at is not null;
--- For the cap.
-create index card_messages_sms on card_messages (account_id, finished_at)
-  where channel = 'sms' and state = 'sent';
+-- For the limits of a day.
+create index card_messages_counted on card_messages (account_id, channel, counted_at)
+  where counted_at is not null;
 create index card_messages_unissued on card_messages (customer_id)
   where customer_card_id is null;
 
@@ -194,6 +194,8 @@ create table customer_messages (
   refused_channels text[] not null default '{}',
   -- Set before it is handed over to a server that would send it twice.
   handed_over_at timestamptz,
+  -- since when it has a place among the messages of a day, from before it is handed over
+  counted_at timestamptz,
   created_at timestamptz not null default now(),
   finished_at timestamptz,
   attempts int not null default 0,
@@ -224,9 +226,9 @@ create index customer_messages_process on customer_messages (process)
 -- For the clean-up. Messages of rules go by the index customer_messages_rule_recent.
 create index customer_messages_finished on customer_messages (finished_at)
   where announcement_id is not null and due_at is null;
--- For the cap.
-create index customer_messages_sms on customer_messages (account_id, finished_at)
-  where channel = 'sms' and state = 'sent';
+-- For the limits of a day.
+create index customer_messages_counted on customer_messages (account_id, channel, counted_at)
+  where counted_at is not null;
 
 -- Cards whose holders want no messages.
 create table message_stops (

@@ -98,6 +98,7 @@ export class Config extends ReadSettings {
     customers: this.env.MAX_CUSTOMERS_PER_STORE ?? null,
     importRowsPerDay: this.env.MAX_IMPORT_ROWS_PER_STORE_PER_DAY,
     smsPerDay: this.env.MAX_SMS_PER_STORE_PER_DAY,
+    mailsPerDay: this.env.MAX_MAILS_PER_STORE_PER_DAY,
     /** E-mails that signup pages ask for. */
     signupMailsPerDay: this.env.SIGNUP_MAILS_PER_STORE_PER_DAY,
   };

@@ -300,6 +300,12 @@ export class Settings {
   @Describe(`SMS that a store may send in 24 hours; further ones are held.`)
   @WholeNumber(1, 1_000_000)
   MAX_SMS_PER_STORE_PER_DAY = 500;
+  @Describe(`
+    E-mails that a store may send to its customers in 24 hours; further card links are held, and
+    other messages go by the next channel.
+  `)
+  @WholeNumber(1, 1_000_000)
+  MAX_MAILS_PER_STORE_PER_DAY = 10_000;
   @Describe(
     `E-mails that the signup pages of a store may ask for in 24 hours; further ones are held.`,
   )

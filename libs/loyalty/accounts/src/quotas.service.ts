@@ -7,6 +7,7 @@ import { query } from '#database/connection.js';
 import { DailyCounts, type RunQuery } from '#database/daily-counts.js';
 import { AuditedWrites, type AuditedWriter } from '#event-store/commands/audited-writes.service.js';
 import { renderCapName } from '#event-store/port/caps.js';
+import { renderMessageCount } from './message-counts.js';
 import { QUOTA_NAMES, QUOTAS, type QuotaChanges, type QuotaName } from './quotas.js';
 
 /**
@@ -27,9 +28,8 @@ const FIND_USAGE = {
       (select coalesce(sum(r.rows_total), 0) from imports r
         where r.account_id = a.id and r.created_at > now() - interval '1 day'
           and (not r.dry_run or r.started_at is not null))::bigint as import_rows_per_day,
-      (select count(*) from card_messages r
-        where r.account_id = a.id and r.channel = 'sms' and r.state = 'sent'
-          and r.finished_at > now() - interval '1 day') as sms_per_day
+      ${renderMessageCount('$1', `'sms'`)} as sms_per_day,
+      ${renderMessageCount('$1', `'email'`)} as mails_per_day
     from accounts a where a.id = $1`,
 };
 
@@ -172,6 +172,7 @@ export class Quotas {
       webhook_subscriptions: limits.webhookSubscriptions,
       import_rows_per_day: limits.importRowsPerDay,
       sms_per_day: limits.smsPerDay,
+      mails_per_day: limits.mailsPerDay,
       signup_mails_per_day: limits.signupMailsPerDay,
     };
   }

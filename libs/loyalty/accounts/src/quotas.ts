@@ -11,6 +11,7 @@ export const QUOTAS = {
   webhook_subscriptions: 'Webhooks',
   import_rows_per_day: 'Imported rows in 24 hours',
   sms_per_day: 'Text messages in 24 hours',
+  mails_per_day: 'E-mails to customers in 24 hours',
   signup_mails_per_day: 'E-mails from signup pages in 24 hours',
 } as const;
 

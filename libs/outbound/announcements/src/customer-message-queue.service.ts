@@ -114,7 +114,7 @@ export class CustomerMessageQueue extends JobQueue<QueuedMessage> {
     refusal: MessageReason | null,
   ): Promise<void> {
     const text = `update customer_messages
-      set channel = $1, attempts = 0, handed_over_at = null, process = null, due_at = now(),
+      set channel = $1, attempts = 0, handed_over_at = null, counted_at = null, process = null, due_at = now(),
         reason = coalesce($2, reason),
         refused_channels = case when $2::text is null then refused_channels else refused_channels || channel end
       where ${LEASED}`;
@@ -153,7 +153,7 @@ export class CustomerMessageQueue extends JobQueue<QueuedMessage> {
   ): Promise<boolean> {
     const text = `update customer_messages
       set state = 'sent', finished_at = now(), due_at = now(), attempts = 0, process = null, reason = null,
-        customer_card_id = $1
+        customer_card_id = $1, counted_at = case when counted_at is not null then now() end
       where ${LEASED}`;
     return (await this.change(job, 'mark_sent', text, [customerCardId], by)) === 1;
   }
@@ -163,13 +163,15 @@ export class CustomerMessageQueue extends JobQueue<QueuedMessage> {
     await this.change(job, 'record', `update customer_messages set due_at = null where ${LEASED}`);
   }
 
-  /** Gives a message its outcome when it was not sent. */
+  /** Gives a message its outcome when it was not sent. One that may have arrived keeps its place among those of a day. */
   async end(
     job: Job<QueuedMessage>,
     state: 'failed' | 'skipped',
     reason: MessageReason,
   ): Promise<void> {
-    const text = `update customer_messages set state = $1, reason = $2, due_at = null, finished_at = now()
+    const text = `update customer_messages
+      set state = $1, reason = $2, due_at = null, finished_at = now(),
+        counted_at = case when $2 = 'unknown' then counted_at end
       where ${LEASED} and state = 'queued'`;
     await this.change(job, 'end', text, [state, reason]);
   }

@@ -6,7 +6,7 @@ import { NotFoundError, RejectedError } from '#kernel/errors.js';
 import { Config } from '#configuration/config.js';
 import { Batcher } from '#database/batcher.js';
 import { inTransaction } from '#database/connection.js';
-import { DailyCounts, type RunQuery } from '#database/daily-counts.js';
+import { DailyCounts } from '#database/daily-counts.js';
 import type { Job, JobOutcome } from '#database/job-queue.js';
 import type { JobHandler } from '#database/job-runner.js';
 import { Maintenance } from '#database/maintenance.service.js';
@@ -15,13 +15,18 @@ import { KnownErasures } from '#event-store/personal-keys/known-erasures.js';
 import { RecordMessage } from '#customers/customer-messages.commands.js';
 import { CardMessageContents } from '#messages/card-message-contents.service.js';
 import { CardMessagePictures } from '#messages/card-message-pictures.service.js';
-import { CardMessages } from '#messages/card-messages.service.js';
+import type { MessageChannel } from '#messages/card-message.js';
+import {
+  findLimits,
+  giveBackPlace,
+  reservePlace,
+  type LimitedMessage,
+} from '#messages/message-limits.service.js';
 import type { MailOutcome } from '#messages/mail.js';
 import type { SmsOutcome } from '#messages/sms-response.js';
 import { judgeSmsNumber } from '#messages/sms-destination.js';
 import { SmsClient } from '#messages/sms.client.js';
 import { SmtpClient } from '#messages/smtp.client.js';
-import { findMailboxKey } from '#kernel/email-address.js';
 import { PassMessageWriter } from '#passes/pass-messages.service.js';
 import { Audiences } from './audiences.service.js';
 import { CustomerMessageQueue, type QueuedMessage } from './customer-message-queue.service.js';
@@ -43,6 +48,11 @@ const GIVE_UP_MS = 2 * 24 * 60 * 60_000;
 const MAINTENANCE_WAIT_MS = 5_000;
 /** After a message went out of date before it was sent, because its recipient may have been erased. */
 const REWRITE_DELAY_MS = 1_000;
+
+const STORE_LIMIT: Record<MessageChannel, MessageReason> = {
+  email: 'email_limit',
+  sms: 'sms_limit',
+};
 
 type Message = Job<QueuedMessage>;
 type HolderContext = { context: MessageContext; card: HolderCard };
@@ -78,7 +88,6 @@ export class CustomerMessageSending {
     private readonly pictures: CardMessagePictures,
     private readonly smtp: SmtpClient,
     private readonly sms: SmsClient,
-    private readonly cardMessages: CardMessages,
     private readonly counts: DailyCounts,
     private readonly overrides: CapOverrides,
     private readonly maintenance: Maintenance,
@@ -175,19 +184,27 @@ export class CustomerMessageSending {
     holder: HolderContext,
     { readAt, cut, channels }: { readAt: number; cut: AbortSignal; channels: HolderChannel[] },
   ): Promise<JobOutcome | void> {
-    const to = await this.findAddress(message, holder);
+    const to = findAddress(message, holder);
     if ('kind' in to) return this.refuse(message, to.reason, channels);
     const render = await this.prepare(message, holder);
     if (!render) return this.queue.end(message, 'skipped', 'erased');
+    const limited: LimitedMessage = { ...message, table: 'customer_messages', ...to };
+    const limits = await findLimits(this.overrides, this.config, message.accountId, to.channel);
+    const reachedLimit = await reservePlace(this.pool, this.counts, limited, limits);
+    if (reachedLimit !== null) {
+      const reason = reachedLimit === 'store' ? STORE_LIMIT[to.channel] : 'address_limit';
+      return this.refuse(message, reason, channels);
+    }
     if (!(await this.queue.handOver(message))) return;
     const read = { subjectId: message.customerId, readAt };
     const outcome = await this.erasures.send(
       read,
       () => performance.now(),
-      ({ erased, mayBeSent }) => render(to.address, AbortSignal.any([cut, erased]), mayBeSent),
+      ({ erased, mayBeSent }) => render(to.to, AbortSignal.any([cut, erased]), mayBeSent),
     );
+    if (outcome?.kind === 'failed') return outcome;
+    if (outcome?.kind !== 'sent') await giveBackPlace(this.pool, this.counts, limited);
     if (!outcome) return this.queue.moveTo(message, new Date(getNowMs() + REWRITE_DELAY_MS));
-    if (outcome.kind === 'failed') return outcome;
     if (outcome.kind === 'refused') {
       this.log.warn(`message ${message.id} was refused (${message.channel}: ${outcome.error})`);
       return this.refuse(message, 'refused', channels);
@@ -208,40 +225,6 @@ export class CustomerMessageSending {
 
   private giveUp(message: Message, reason: MessageReason): Promise<void> {
     return this.queue.end(message, reason === 'refused' ? 'failed' : 'skipped', reason);
-  }
-
-  /** Finds where a message goes, unless a limit is reached. */
-  private async findAddress(
-    message: Message,
-    { context, card }: HolderContext,
-  ): Promise<{ address: string } | Refusal> {
-    const { channel, accountId } = message;
-    const address = channel === 'email' ? card.email : card.phone;
-    if (address === null)
-      return { kind: 'refused', reason: channel === 'email' ? 'no_email' : 'no_phone' };
-    if (channel === 'sms') {
-      if (judgeSmsNumber(address, context.smsCountries).kind !== 'allowed') {
-        return { kind: 'refused', reason: 'country' };
-      }
-      const max = await this.overrides.getMax(
-        'sms_per_day',
-        accountId,
-        this.config.limits.smsPerDay,
-      );
-      if ((await this.cardMessages.countSentSms(accountId, max)) >= max) {
-        return { kind: 'refused', reason: 'sms_limit' };
-      }
-    }
-    if (message.attempts === 1) {
-      const recipient = channel === 'email' ? findMailboxKey(address) : address;
-      const run: RunQuery = async (text, values) => (await this.pool.query(text, values)).rows;
-      const subject = ['messages to', recipient];
-      const max = this.config.messagesPerAddressPerDay;
-      if ((await this.counts.count(run, subject, max)) !== null) {
-        return { kind: 'refused', reason: 'address_limit' };
-      }
-    }
-    return { address };
   }
 
   /**
@@ -284,4 +267,21 @@ export class CustomerMessageSending {
     }
     await this.queue.markRecorded(message);
   }
+}
+
+/** Finds where a message goes. */
+function findAddress(
+  { channel }: Message,
+  { context, card }: HolderContext,
+): { channel: MessageChannel; to: string } | Refusal {
+  if (channel === 'email') {
+    return card.email === null ? refuse('no_email') : { channel, to: card.email };
+  }
+  if (card.phone === null) return refuse('no_phone');
+  const isAllowed = judgeSmsNumber(card.phone, context.smsCountries).kind === 'allowed';
+  return isAllowed ? { channel: 'sms', to: card.phone } : refuse('country');
+}
+
+function refuse(reason: MessageReason): Refusal {
+  return { kind: 'refused', reason };
 }

@@ -15,6 +15,7 @@ import {
 import { CardMessagePictures } from './card-message-pictures.service.js';
 import { CardMessageContents, type FoundContent } from './card-message-contents.service.js';
 import { CardMessages, type QueuedMessage } from './card-messages.service.js';
+import { findLimits } from './message-limits.service.js';
 import { MessageMetrics } from './message-metrics.service.js';
 import type { SmsOutcome } from './sms-response.js';
 import { SmsClient } from './sms.client.js';
@@ -28,6 +29,11 @@ const REWRITE_DELAY_MS = 1_000;
 
 const SHARE_USED_UP =
   'too many people signed up from the same network today, or at this store in all';
+const STORE_LIMIT: Record<MessageChannel, string> = {
+  email: 'the store has sent too many e-mails',
+  sms: 'the store has sent too many SMS',
+};
+const ADDRESS_LIMIT = 'too many messages went to this address today';
 const PHONE_MISSING = 'no phone number was entered when signing up';
 
 /** Sends card links to customers. Each message is looked up, addressed and rendered when it is sent. */
@@ -80,11 +86,12 @@ export class CardMessageSending {
     if (channel === 'sms' && message.phoneMissing) {
       return this.messages.record(message, 'held', { reason: PHONE_MISSING });
     }
-    if (channel === 'sms' && (await this.hasSentTooMany(message.accountId))) {
-      return this.messages.record(message, 'held', { reason: 'the store has sent too many SMS' });
+    const limits = await findLimits(this.overrides, this.config, message.accountId, channel);
+    const reachedLimit = await this.messages.reserve(message, route, limits);
+    if (reachedLimit !== null) {
+      const reason = reachedLimit === 'store' ? STORE_LIMIT[channel] : ADDRESS_LIMIT;
+      return this.messages.record(message, 'held', { reason });
     }
-    const { messagesPerAddressPerDay } = this.config;
-    if (!(await this.messages.countForAddress(message, route, messagesPerAddressPerDay))) return;
     const pictures =
       channel === 'email' ? await this.pictures.drawIfPossible(content.pictured) : null;
     const read = { subjectId: content.customerId, readAt };
@@ -96,9 +103,11 @@ export class CardMessageSending {
       }),
     );
     if (!outcome) {
+      await this.messages.giveBack(message, route);
       return this.messages.postpone(message, REWRITE_DELAY_MS, 'it is being sent again');
     }
     this.metrics.countAttempt(`card_${channel}`, outcome.kind);
+    if (outcome.kind === 'refused') await this.messages.giveBack(message, route);
     if (outcome.kind === 'refused' && channel === 'email') {
       const other = this.routeTo(content, true);
       if (other.kind === 'send') return this.messages.redirect(message, other.channel, true);
@@ -111,12 +120,6 @@ export class CardMessageSending {
     this.log.debug(`message ${message.id} was sent`);
     const providerId = 'providerId' in outcome ? outcome.providerId : null;
     return this.messages.record(message, 'sent', { providerId });
-  }
-
-  private async hasSentTooMany(accountId: number): Promise<boolean> {
-    const { smsPerDay } = this.config.limits;
-    const max = await this.overrides.getMax('sms_per_day', accountId, smsPerDay);
-    return (await this.messages.countSentSms(accountId, max)) >= max;
   }
 
   private routeTo({ contact, smsCountries }: FoundContent, mailRefused: boolean): Route {

@@ -1,12 +1,12 @@
 import { Injectable } from '@nestjs/common';
 import pg, { Pool } from 'pg';
-import { findMailboxKey } from '#kernel/email-address.js';
 import { inTransaction } from '#database/connection.js';
-import { DailyCounts, type RunQuery } from '#database/daily-counts.js';
+import { DailyCounts } from '#database/daily-counts.js';
 import { JobQueue, LEASED, type Job, type JobOutcome, type JobTable } from '#database/job-queue.js';
 import { ProcessSession } from '#database/process-session.js';
 import { MOVE_CHECKPOINT, toMoveArguments, OvertakenError } from '#event-store/port/checkpoint.js';
 import type { Position, StoredEvent } from '#event-store/port/event-store.js';
+import type { MessageTable } from '#accounts/message-counts.js';
 import { SAME_REQUEST_MS } from '#customers/card-links.js';
 import {
   MESSAGE_REQUEST_TTL_MS,
@@ -17,6 +17,12 @@ import {
   type MessageRequest,
 } from './card-message.js';
 import { MAIL_RETRIES } from './mail.js';
+import {
+  giveBackPlace,
+  reservePlace,
+  type MessageLimits,
+  type ReachedLimit,
+} from './message-limits.service.js';
 
 export const CARD_MESSAGES = 'card messages';
 
@@ -75,7 +81,7 @@ export type QueuedMessage = {
   enqueuedAt: Date;
 };
 
-const TABLE: JobTable<QueuedMessage> = {
+const TABLE: JobTable<QueuedMessage> & { name: MessageTable } = {
   name: 'card_messages',
   key: ['id'],
   partition: ['channel'],
@@ -149,43 +155,22 @@ export class CardMessages extends JobQueue<QueuedMessage> {
     });
   }
 
-  /** Counts the SMS that a store has sent in the last 24 hours, to holders of its cards as well, up to `limit`. */
-  async countSentSms(accountId: number, limit: number): Promise<number> {
-    const { rows } = await this.pool.query<{ count: number }>({
-      name: 'card_messages_sms_sent',
-      text: `select count(*) as count from (
-               select from card_messages
-               where account_id = $1 and channel = 'sms' and state = 'sent' and finished_at > now() - interval '1 day'
-               union all
-               select from customer_messages
-               where account_id = $1 and channel = 'sms' and state = 'sent' and finished_at > now() - interval '1 day'
-               limit $2) m`,
-      values: [accountId, limit],
-    });
-    return Number(rows[0]?.count ?? 0);
-  }
-
-  /**
-   * Counts the message for its recipient, once for each channel. Holds it when the recipient got too many today.
-   * @returns whether it may be sent
-   */
-  async countForAddress(
+  /** Reserves the place of a message among those of a day. @returns the limit that has been reached */
+  reserve(
     message: Job<QueuedMessage>,
     { channel, to }: { channel: MessageChannel; to: string },
-    limit: number,
-  ): Promise<boolean> {
-    return inTransaction(this.pool, async (client) => {
-      const text = `update card_messages set counted_channel = $1
-                    where ${LEASED} and counted_channel is distinct from $1`;
-      if ((await this.change(message, 'count', text, [channel], client)) === 0) return true;
-      const recipient = channel === 'email' ? findMailboxKey(to) : to;
-      const query: RunQuery = async (text, values) => (await client.query({ text, values })).rows;
-      const seconds = await this.counts.count(query, ['card links to', recipient], limit);
-      if (seconds === null) return true;
-      const reason = 'too many messages went to this address today';
-      await this.record({ ...message, channel }, 'held', { reason }, client);
-      return false;
-    });
+    limits: MessageLimits,
+  ): Promise<ReachedLimit | null> {
+    const limited = { ...message, table: TABLE.name, channel, to };
+    return reservePlace(this.pool, this.counts, limited, limits);
+  }
+
+  /** Gives the place back when nothing was handed over. */
+  giveBack(
+    message: Job<QueuedMessage>,
+    { channel, to }: { channel: MessageChannel; to: string },
+  ): Promise<void> {
+    return giveBackPlace(this.pool, this.counts, { ...message, table: TABLE.name, channel, to });
   }
 
   /** Makes the message due at once through another channel. */
@@ -194,7 +179,8 @@ export class CardMessages extends JobQueue<QueuedMessage> {
     channel: MessageChannel,
     mailRefused: boolean,
   ): Promise<void> {
-    const text = `update card_messages set channel = $1, mail_refused = $2, due_at = now() where ${LEASED}`;
+    const text = `update card_messages set channel = $1, mail_refused = $2, counted_at = null, due_at = now()
+      where ${LEASED}`;
     await this.change(message, 'redirect', text, [channel, mailRefused]);
   }
 
@@ -208,13 +194,13 @@ export class CardMessages extends JobQueue<QueuedMessage> {
     message: Job<QueuedMessage>,
     state: Exclude<CardMessageState, 'queued'>,
     { reason = null, providerId = null }: { reason?: string | null; providerId?: string | null },
-    by?: pg.PoolClient,
   ): Promise<void> {
     const text = `
       update card_messages
-      set state = $1, due_at = null, finished_at = now(), reason = $2, provider_id = $3, channel = $4
+      set state = $1, due_at = null, finished_at = now(), reason = $2, provider_id = $3, channel = $4,
+        counted_at = case when $1 = 'sent' then now() end
       where ${LEASED}`;
     const values = [state, reason, providerId, message.channel];
-    await this.change(message, 'finish', text, values, by);
+    await this.change(message, 'finish', text, values);
   }
 }

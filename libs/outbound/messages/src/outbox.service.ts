@@ -61,7 +61,7 @@ const SEND = `
   update card_messages
   set state = 'queued', due_at = now(), enqueued_at = now(), attempts = 0, finished_at = null, reason = null,
     mail_refused = false, channel = $3, provider_id = null, arrival = null, arrival_code = null,
-    held_channels = '{}', phone_missing = false, counted_channel = null
+    held_channels = '{}', phone_missing = false, counted_at = null
   where id = $1 and account_id = $2
     and (state in ('held', 'failed', 'dropped') or state = 'sent' and arrival = 'undelivered')`;
 

@@ -9,6 +9,10 @@ const FIND = `
     select count, greatest(1, ceil(extract(epoch from until - now())))::int as seconds
     from daily_counts where key = $1 and until > now()`;
 
+const GIVE_BACK = `
+    update daily_counts set count = count - 1 where key = $1 and until > now() and count > 0
+    returning count, 1 as seconds`;
+
 type Row = { count: number; seconds: number };
 
 /** Runs a query, on its own or as a part of the caller's transaction. */
@@ -24,7 +28,7 @@ export class DailyCounts {
   constructor(private readonly keys: MasterKeys) {}
 
   /**
-   * Counts one event.
+   * Counts one event, unless the limit has been reached.
    * @param subject what is counted, beginning with a word for its kind
    * @returns null while it is within the limit, else the seconds until the day ends
    */
@@ -36,7 +40,14 @@ export class DailyCounts {
     const key = fingerprint(this.keys.getDataKey('daily counts'), ...subject);
     const [row] = await query(COUNT, [key]);
     if (!row) throw new Error('counting returned nothing');
-    return row.count > limit ? row.seconds : null;
+    if (row.count <= limit) return null;
+    await query(GIVE_BACK, [key]);
+    return row.seconds;
+  }
+
+  /** Takes back one event of today. */
+  async giveBack(query: RunQuery, subject: readonly (string | number)[]): Promise<void> {
+    await query(GIVE_BACK, [fingerprint(this.keys.getDataKey('daily counts'), ...subject)]);
   }
 
   /** Reads how often something was counted today. */

@@ -136,6 +136,7 @@ export const console: Translations['console'] = {
       webhook_subscriptions: 'Webhooks',
       import_rows_per_day: 'Importierte Zeilen in 24 Stunden',
       sms_per_day: 'SMS in 24 Stunden',
+      mails_per_day: 'E-Mails an Kunden in 24 Stunden',
       signup_mails_per_day: 'E-Mails aus Anmeldungen in 24 Stunden',
     },
   },

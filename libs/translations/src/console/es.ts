@@ -139,6 +139,7 @@ export const console: Translations['console'] = {
       webhook_subscriptions: 'Webhooks',
       import_rows_per_day: 'Filas importadas en 24 horas',
       sms_per_day: 'SMS en 24 horas',
+      mails_per_day: 'Correos a clientes en 24 horas',
       signup_mails_per_day: 'Correos de registro en 24 horas',
     },
   },

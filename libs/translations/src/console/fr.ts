@@ -141,6 +141,7 @@ export const console: Translations['console'] = {
       webhook_subscriptions: 'Webhooks',
       import_rows_per_day: 'Lignes importées en 24 heures',
       sms_per_day: 'SMS en 24 heures',
+      mails_per_day: 'E-mails aux clients en 24 heures',
       signup_mails_per_day: 'E-mails d’inscription en 24 heures',
     },
   },
@@ -205,8 +206,7 @@ export const console: Translations['console'] = {
     title: (store) => `Invitation à ${store}`,
     text: (inviter, email) => `${inviter} invite ${email} dans ce commerce.`,
     accept: 'Accepter',
-    otherAddress:
-      'Vous êtes connecté avec une autre adresse. Déconnectez-vous, puis ouvrez ce lien à nouveau.',
+    otherAddress: 'Vous êtes connecté avec une autre adresse. Déconnectez-vous et rouvrez ce lien.',
     hasAccount: 'Vous avez déjà un compte.',
     signIn: 'Se connecter pour accepter',
     name: 'Votre nom',

@@ -1,0 +1,119 @@
+import type pg from 'pg';
+import type { Config } from '#configuration/config.js';
+import { findMailboxKey } from '#kernel/email-address.js';
+import { inTransaction } from '#database/connection.js';
+import type { DailyCounts, RunQuery } from '#database/daily-counts.js';
+import type { CapOverrides } from '#event-store/commands/cap-overrides.service.js';
+import { renderMessageCount, type MessageTable } from '#accounts/message-counts.js';
+import type { MessageChannel } from './card-message.js';
+
+/** A message that is about to be handed over. @property to the e-mail address or phone number */
+export type LimitedMessage = {
+  table: MessageTable;
+  id: string | number;
+  accountId: number;
+  channel: MessageChannel;
+  to: string;
+};
+
+/** How many messages a day a store may send by the channel, and how many may go to the address. */
+export type MessageLimits = { store: number; address: number };
+/** The limit that has been reached. */
+export type ReachedLimit = keyof MessageLimits;
+
+/** Of two messages that take the last place at the same time, one waits for the other. With the store and channel. */
+const LOCK = 727_096;
+
+/** Which messages count together for one address. */
+const SUBJECTS: Record<MessageTable, string> = {
+  card_messages: 'card links to',
+  customer_messages: 'messages to',
+};
+
+const IS_COUNTED = `b.counted_at is not null and b.counted_at > now() - interval '1 day'`;
+
+/** Gives a message a place, or renews the one that it has, unless the others of the store have all. */
+const renderReserve = (table: MessageTable) => `
+  with before as (select b.id, ${IS_COUNTED} as counted from ${table} b where b.id = $1)
+  update ${table} m set counted_at = now() from before
+  where m.id = before.id and m.state = 'queued'
+    and ${renderMessageCount('$2', '$3')} - before.counted::int < $4
+  returning before.counted as "wasCounted"`;
+
+/** Finds the limits of a store's messages by a channel. */
+export async function findLimits(
+  overrides: CapOverrides,
+  { limits, messagesPerAddressPerDay }: Pick<Config, 'limits' | 'messagesPerAddressPerDay'>,
+  accountId: number,
+  channel: MessageChannel,
+): Promise<MessageLimits> {
+  const store = await (channel === 'email'
+    ? overrides.getMax('mails_per_day', accountId, limits.mailsPerDay)
+    : overrides.getMax('sms_per_day', accountId, limits.smsPerDay));
+  return { store, address: messagesPerAddressPerDay };
+}
+
+/**
+ * Reserves the place of a message among those of a day before it is handed over: whoever looks only at what was sent sends
+ * too much whenever two are on their way. The place is the message's own, so that attempts, other processes and the death of
+ * one neither lose nor double it.
+ * @returns the limit that has been reached; null: it may be sent
+ */
+export function reservePlace(
+  pool: pg.Pool,
+  counts: DailyCounts,
+  { table, id, accountId, channel, to }: LimitedMessage,
+  limits: MessageLimits,
+): Promise<ReachedLimit | null> {
+  return inTransaction(pool, async (client) => {
+    await client.query('select pg_advisory_xact_lock(hashtextextended($1, $2))', [
+      `${channel} of ${accountId}`,
+      LOCK,
+    ]);
+    const { rows } = await client.query<{ wasCounted: boolean }>({
+      name: `${table}_reserve`,
+      text: renderReserve(table),
+      values: [id, accountId, channel, limits.store],
+    });
+    if (!rows[0]) return 'store';
+    if (rows[0].wasCounted) return null;
+    const subject = createSubject(table, channel, to);
+    if ((await counts.count(createRun(client), subject, limits.address)) === null) return null;
+    await removePlace(client, table, id);
+    return 'address';
+  });
+}
+
+/** Gives the place of a message back when nothing was handed over. */
+export async function giveBackPlace(
+  pool: pg.Pool,
+  counts: DailyCounts,
+  { table, id, channel, to }: LimitedMessage,
+): Promise<void> {
+  await inTransaction(pool, async (client) => {
+    if (!(await removePlace(client, table, id))) return;
+    await counts.giveBack(createRun(client), createSubject(table, channel, to));
+  });
+}
+
+async function removePlace(
+  client: pg.ClientBase,
+  table: MessageTable,
+  id: string | number,
+): Promise<boolean> {
+  const { rowCount } = await client.query({
+    name: `${table}_give_back`,
+    text: `update ${table} set counted_at = null where id = $1 and counted_at is not null`,
+    values: [id],
+  });
+  return rowCount === 1;
+}
+
+const createRun =
+  (client: pg.ClientBase): RunQuery =>
+  async (text, values) =>
+    (await client.query({ text, values })).rows;
+
+function createSubject(table: MessageTable, channel: MessageChannel, to: string): string[] {
+  return [SUBJECTS[table], channel === 'email' ? findMailboxKey(to) : to];
+}

@@ -1,0 +1,222 @@
+import { afterAll, beforeAll, expect, it } from '@jest/globals';
+import { Quotas } from '#accounts/quotas.service.js';
+import type { AnnouncementJson } from '#announcements/announcement.dto.js';
+import type { CardJson } from '#cards/card.dto.js';
+import { DailyCounts } from '#database/daily-counts.js';
+import { MailServer } from '../support/emulators/mail-server.js';
+import { SmsProvider } from '../support/emulators/sms/sms-provider.js';
+import { eventually } from '../support/jest/eventually.js';
+import type { Program } from '../support/services/program.js';
+import { startService, type Client, type LocalService } from '../support/services/service.js';
+import { startDispatcher } from '../support/services/webhook-dispatcher.js';
+
+const SLOW = 180_000;
+const MAX_SMS = 5;
+const MAX_MAILS = 7;
+
+let mails: MailServer;
+let provider: SmsProvider;
+let service: LocalService;
+let dispatchers: Program[];
+let people = 0;
+
+/** Two dispatchers, each of which sends four e-mails and four SMS at a time. */
+beforeAll(async () => {
+  [mails, provider] = await Promise.all([MailServer.start(), SmsProvider.start()]);
+  service = await startService({
+    ...provider.settings,
+    PUBLIC_URL: 'https://cards.example',
+    SMTP_URL: mails.url,
+    MAIL_FROM: 'Inkpad <inkpad@shop.example>',
+    MAX_SMS_PER_STORE_PER_DAY: String(MAX_SMS),
+    MAX_MAILS_PER_STORE_PER_DAY: String(MAX_MAILS),
+  });
+  dispatchers = await Promise.all([startDispatcher(service), startDispatcher(service)]);
+}, SLOW);
+afterAll(async () => {
+  await service.stop();
+  await Promise.all([mails.goAway(), provider.stop()]);
+}, SLOW);
+
+type Shop = { store: Client; cardId: number };
+type Contact = { email?: string; phone?: string };
+
+async function openShop(): Promise<Shop> {
+  const store = await service.newStore({ locale: 'en-DE' });
+  const { body } = await store.post<CardJson>(`${store.store}/cards`, { card: { name: 'Coffee' } });
+  const quiet = { quiet_from: null, quiet_to: null };
+  expect((await store.send('PATCH', `${store.store}/message_settings`, quiet)).status).toBe(200);
+  return { store, cardId: body.id };
+}
+
+const createEmail = (): Contact => ({ email: `p${++people}@people.example` });
+const createPhone = (): Contact => ({ phone: `+4915112346${String(++people).padStart(3, '0')}` });
+
+async function addHolder({ store, cardId }: Shop, contact: Contact, more: object = {}) {
+  const customer = { first_name: 'Anna', marketing_consent: true, sms_consent: true, ...contact };
+  const { status } = await store.post(`${store.store}/customers`, {
+    customer,
+    card_id: cardId,
+    ...more,
+  });
+  expect(status).toBe(201);
+  return contact;
+}
+
+const addHolders = (shop: Shop, contacts: Contact[], more: object = {}) =>
+  Promise.all(contacts.map((contact) => addHolder(shop, contact, more)));
+
+async function announce({ store }: Shop, channels: string[]): Promise<AnnouncementJson> {
+  const path = `${store.store}/announcements`;
+  const draft = { title: 'Closed', text: 'We are back on Tuesday.', channels };
+  const { id } = (await store.post<AnnouncementJson>(path, draft)).body;
+  expect((await store.post(`${path}/${id}/send`, {})).status).toBe(200);
+  return eventually(
+    async () => (await store.get<AnnouncementJson>(`${path}/${id}`)).body,
+    ({ state }) => state === 'sent',
+  );
+}
+
+async function listReasons({ store }: Shop, { id }: AnnouncementJson): Promise<(string | null)[]> {
+  const path = `${store.store}/announcements/${id}/recipients?limit=100`;
+  const { body } = await store.get<{ reason: string | null }[]>(path);
+  return body.map(({ reason }) => reason);
+}
+
+const countReceived = (contacts: Contact[]) =>
+  contacts.filter(
+    ({ email, phone }) =>
+      mails.received.some(({ to }) => to === email) ||
+      provider.received.some(({ to }) => to === phone),
+  ).length;
+
+async function readUsage({ store }: Shop): Promise<Record<string, number>> {
+  const quotas = await service.app.get(Quotas, { strict: false }).list(store.accountId);
+  return Object.fromEntries(quotas.map(({ name, used }) => [name, used]));
+}
+
+const waitForLinks = ({ store }: Shop, count: number) =>
+  eventually(
+    async () =>
+      (
+        await service.database.query<{ state: string }>(
+          `select state from card_messages where account_id = $1 and state <> 'queued'`,
+          [store.accountId],
+        )
+      ).rows,
+    ({ length }) => length === count,
+  );
+
+it(
+  'a store sends no more than its limits although several processes send at once, and shows what it counts',
+  async () => {
+    const shop = await openShop();
+    const contacts = [
+      ...Array.from({ length: 12 }, createPhone),
+      ...Array.from({ length: 12 }, createEmail),
+    ];
+    await addHolders(shop, contacts);
+    const announcement = await announce(shop, ['sms', 'email']);
+    expect(announcement.counts).toMatchObject({ sent: MAX_SMS + MAX_MAILS, failed: 0 });
+    expect(countReceived(contacts)).toBe(MAX_SMS + MAX_MAILS);
+    const reasons = await listReasons(shop, announcement);
+    expect(reasons.filter((reason) => reason === 'sms_limit')).toHaveLength(12 - MAX_SMS);
+    expect(reasons.filter((reason) => reason === 'email_limit')).toHaveLength(12 - MAX_MAILS);
+    expect(await readUsage(shop)).toMatchObject({ sms_per_day: MAX_SMS, mails_per_day: MAX_MAILS });
+
+    // Links count with them, whichever come first.
+    const late = [createPhone(), createEmail()];
+    await addHolders(shop, late, { send_card_links: true });
+    expect((await waitForLinks(shop, 2)).map(({ state }) => state)).toEqual(['held', 'held']);
+    expect(countReceived(late)).toBe(0);
+  },
+  SLOW,
+);
+
+it(
+  'card links share the limits, and a message beyond one goes by the next channel',
+  async () => {
+    const shop = await openShop();
+    const linked = Array.from({ length: 10 }, createPhone);
+    await addHolders(shop, linked, { send_card_links: true });
+    const links = await waitForLinks(shop, 10);
+    expect(links.filter(({ state }) => state === 'sent')).toHaveLength(MAX_SMS);
+    expect(countReceived(linked)).toBe(MAX_SMS);
+    expect(await readUsage(shop)).toMatchObject({ sms_per_day: MAX_SMS, mails_per_day: 0 });
+    const both = await openBoth(shop);
+    const announcement = await announce(shop, ['sms', 'email']);
+    expect(announcement.counts.sent_by).toMatchObject({ sms: 0, email: 2 });
+    expect(countReceived(both)).toBe(2);
+    expect(await readUsage(shop)).toMatchObject({ sms_per_day: MAX_SMS, mails_per_day: 2 });
+  },
+  SLOW,
+);
+
+const openBoth = (shop: Shop) =>
+  addHolders(
+    shop,
+    [1, 2].map(() => ({ ...createPhone(), ...createEmail() })),
+  );
+
+it(
+  'what a server refuses gives its place back, to the store and to the address',
+  async () => {
+    const shop = await openShop();
+    const refused = Array.from({ length: 8 }, createPhone);
+    for (const { phone = '' } of refused) provider.refused.set(phone, 21211);
+    await addHolders(shop, refused);
+    const unknown = Array.from({ length: 9 }, createEmail);
+    for (const { email = '' } of unknown) mails.refuse(email);
+    await addHolders(shop, unknown);
+    const { counts } = await announce(shop, ['sms', 'email']);
+    expect(counts.sent).toBe(0);
+    expect(await readUsage(shop)).toMatchObject({ sms_per_day: 0, mails_per_day: 0 });
+    const reached = [createPhone(), createEmail()];
+    await addHolders(shop, reached, { send_card_links: true });
+    await waitForLinks(shop, 2);
+    expect(countReceived(reached)).toBe(2);
+    const { rows } = await service.database.query<{ total: number }>(
+      `select coalesce(sum(count), 0)::int as total from daily_counts where count > 1`,
+    );
+    expect(rows[0]?.total).toBe(0);
+  },
+  SLOW,
+);
+
+it(
+  'attempts that fail count once, also for a process that is killed meanwhile',
+  async () => {
+    const shop = await openShop();
+    provider.outage = { status: 503, code: 20503 };
+    const contacts = Array.from({ length: 12 }, createPhone);
+    await addHolders(shop, contacts, { send_card_links: true });
+    const { requests } = provider;
+    await eventually(
+      () => provider.requests,
+      (count) => count >= requests + MAX_SMS + 2,
+    );
+    for (const dispatcher of dispatchers.splice(0)) await dispatcher.kill('SIGKILL');
+    provider.outage = null;
+    dispatchers = [await startDispatcher(service), await startDispatcher(service)];
+    await service.database.query(`update card_messages set due_at = now() where state = 'queued'`);
+    const links = await waitForLinks(shop, 12);
+    expect(links.filter(({ state }) => state === 'sent')).toHaveLength(MAX_SMS);
+    expect(countReceived(contacts)).toBe(MAX_SMS);
+    expect(await readUsage(shop)).toMatchObject({ sms_per_day: MAX_SMS });
+  },
+  SLOW,
+);
+
+it('a counter of a day counts no more than its limit, and takes back what did not happen', async () => {
+  const counts = service.app.get(DailyCounts, { strict: false });
+  const run = async (text: string, values: unknown[]) =>
+    (await service.database.query<{ count: number; seconds: number }>(text, values)).rows;
+  const subject = ['test', 'once'];
+  const results = await Promise.all([1, 2, 3, 4].map(() => counts.count(run, subject, 2)));
+  expect(results.filter((seconds) => seconds === null)).toHaveLength(2);
+  expect(await counts.get(run, subject)).toBe(2);
+  await counts.giveBack(run, subject);
+  expect(await counts.count(run, subject, 2)).toBeNull();
+  for (const _ of [1, 2, 3, 4]) await counts.giveBack(run, subject);
+  expect(await counts.get(run, subject)).toBe(0);
+});
