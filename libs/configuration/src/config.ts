@@ -6,6 +6,7 @@ import { domainToASCII } from 'node:url';
 import { readAppleCredentials, type AppleSettings } from './apple-credentials.js';
 import { describeFileError } from '#kernel/file-errors.js';
 import { findGeocoderErrors, readGeocoder } from './geocoder-settings.js';
+import { PUSH_SERVICES } from './name-lists.js';
 import { createKeyFile } from '#kernel/key-file.js';
 import { NO_EXCEPTIONS } from './proxy-exceptions.js';
 import { readSecretFiles } from './secret-files.js';
@@ -27,18 +28,6 @@ abstract class ReadSettings extends PlatformConfig {
     super();
   }
 }
-
-/**
- * The push services of Chrome and browsers like it, of Chrome's test versions, Firefox, Safari and Edge, as names in a
- * list like NO_PROXY.
- */
-const PUSH_SERVICES = [
-  'fcm.googleapis.com',
-  'jmt17.google.com',
-  '.push.services.mozilla.com',
-  '.push.apple.com',
-  '.notify.windows.com',
-];
 
 /** The settings as the code uses them, made once at the start. */
 export class Config extends ReadSettings {

@@ -27,3 +27,15 @@ export function isListedName(hostname: string, names: readonly string[]): boolea
     one.startsWith('.') ? name.endsWith(one) : name === one || name.endsWith(`.${one}`),
   );
 }
+
+/**
+ * The push services of Chrome and browsers like it, of Chrome's test versions, Firefox, Safari and Edge, as names in a
+ * list like NO_PROXY.
+ */
+export const PUSH_SERVICES = [
+  'fcm.googleapis.com',
+  'jmt17.google.com',
+  '.push.services.mozilla.com',
+  '.push.apple.com',
+  '.notify.windows.com',
+];

@@ -182,9 +182,7 @@ export class Settings {
   @Describe(`Customers of a store, merged and erased ones not counted. Unset: no limit.`)
   @WholeNumber(1, 100_000_000)
   MAX_CUSTOMERS_PER_STORE?: number;
-  @Describe(
-    `Rows of files that a store may import in 24 hours, whatever becomes of them. As many again may be checked only, and wait for a start.`,
-  )
+  @Describe(`Rows of files that a store may import in 24 hours; as many again may be checked only.`)
   @WholeNumber(1, 100_000_000)
   MAX_IMPORT_ROWS_PER_STORE_PER_DAY = 500_000;
   @Describe(
