@@ -125,7 +125,7 @@ describe('RateLimits', () => {
     expect(await count(1, 10)).toEqual(['token', 8, false]);
     expect(await count(1, 10)).toEqual(['token', 7, true]);
     expect(await count(1, 7)).toEqual(['token', 0, false]);
-    expect(await count(2, 10)).toEqual(['account', 9, true]);
+    expect(await count(2, 11)).toEqual(['account', 9, true]);
     expect(await count(2, 9)).toEqual(['token', 10, false]);
     // A limit below the work of one request takes a whole window for it.
     expect(
