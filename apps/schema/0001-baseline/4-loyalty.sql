@@ -153,8 +153,6 @@ create index customers_phone_unknown on customers (account_id, id)
 create index customers_references on customers using gin (account_id, (state -> 'externalReferences') jsonb_path_ops);
 create index customers_search on customers using gin (account_id, search_text gin_trgm_ops);
 create index customers_searched on customers (account_id, id) include (search_text, phone_digits);
-create index customers_merged on customers (merged_into)
-  where merged_into is not null;
 create index customers_updated on customers (account_id, updated_at, id)
   where merged_into is null and erased_at is null;
 
