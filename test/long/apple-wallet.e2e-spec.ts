@@ -361,7 +361,7 @@ describe('a phone with Apple Wallet passes', () => {
       const certificate = new AppleCertificate(config, new Registry());
       pushes = new ApplePushes(certificate, service.app.get(AppleDevices, { strict: false }), registry, config); // prettier-ignore
       const one = await enrolWithPhone();
-      const [pushTarget] = await pushes.findTargets([one.id]);
+      const [pushTarget] = await pushes.findTargets([one.id], service.app.get(pg.Pool));
       target = pushTarget?.target ?? '';
     });
 

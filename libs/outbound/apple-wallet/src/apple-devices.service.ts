@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { Injectable } from '@nestjs/common';
 import pg, { Pool } from 'pg';
 import { validate as isUuid } from 'uuid';
-import { query, inTransaction } from '#database/connection.js';
+import { query, inTransaction, type Queryable } from '#database/connection.js';
 import type { CustomerCard } from '#stamping/customer-card.js';
 import { PASS_HOLDERS } from '#passes/pass-holders.js';
 import type { UpdateRequest } from '#passes/pass-sender.js';
@@ -222,8 +222,8 @@ export class AppleDevices {
   }
 
   /** Finds the devices to push to, each once however many of its passes have changed. */
-  async findTargets(customerCardIds: number[]): Promise<UpdateRequest[]> {
-    const rows = await query<{ device_id: number; account_id: number }>(this.pool, {
+  async findTargets(customerCardIds: number[], by: Queryable): Promise<UpdateRequest[]> {
+    const rows = await query<{ device_id: number; account_id: number }>(by, {
       name: 'apple_targets',
       text: `select device_id, min(account_id) as account_id from apple_registrations
              where customer_card_id = any ($1) group by device_id`,

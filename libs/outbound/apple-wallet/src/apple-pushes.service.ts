@@ -1,3 +1,4 @@
+import type { Queryable } from '#database/connection.js';
 import { Injectable, Logger, type OnModuleDestroy } from '@nestjs/common';
 import { Gauge, Registry } from 'prom-client';
 import type { AppleCredentials } from '#configuration/apple-credentials.js';
@@ -58,8 +59,8 @@ export class ApplePushes extends PassSender implements OnModuleDestroy {
   }
 
   /** Finds targets also while the certificate has expired: their updates wait for its renewal. */
-  findTargets(customerCardIds: number[]): Promise<UpdateRequest[]> {
-    return this.devices.findTargets(customerCardIds);
+  findTargets(customerCardIds: number[], by: Queryable): Promise<UpdateRequest[]> {
+    return this.devices.findTargets(customerCardIds, by);
   }
 
   async send({ target }: PassUpdate, signal: AbortSignal): Promise<JobOutcome> {

@@ -73,7 +73,11 @@ export class GoogleCallbacks {
     if (eventType === 'del') return this.passes.markRemoved(card.id, 'google');
     await this.passes.markInstalled(card.id, card.accountId, 'google');
     // Google may have inserted an outdated object from an old link.
-    await this.updates.request(this.pool, await this.objects.findObjectTargets([card.id]), 0);
+    await this.updates.request(
+      this.pool,
+      await this.objects.findObjectTargets([card.id], this.pool),
+      0,
+    );
   }
 
   private async isRecorded({ nonce }: Callback): Promise<boolean> {

@@ -1,3 +1,4 @@
+import type { Queryable } from '#database/connection.js';
 import { Injectable } from '@nestjs/common';
 import { Config } from '#configuration/config.js';
 import type { JobOutcome } from '#database/job-queue.js';
@@ -34,8 +35,8 @@ export class GoogleClassSender extends PassSender {
     return [];
   }
 
-  override findSharedTargets(scope: CardScope): Promise<UpdateRequest[]> {
-    return this.objects.findClassTargets(scope);
+  override findSharedTargets(scope: CardScope, by: Queryable): Promise<UpdateRequest[]> {
+    return this.objects.findClassTargets(scope, by);
   }
 
   async send({ target, attempts }: PassUpdate, signal: AbortSignal): Promise<JobOutcome> {

@@ -1,3 +1,4 @@
+import type { Queryable } from '#database/connection.js';
 import { Injectable } from '@nestjs/common';
 import { Config } from '#configuration/config.js';
 import type { JobOutcome } from '#database/job-queue.js';
@@ -26,8 +27,8 @@ export class GoogleObjectSender extends PassSender {
     this.enabled = google !== null;
   }
 
-  findTargets(customerCardIds: number[]): Promise<UpdateRequest[]> {
-    return this.objects.findObjectTargets(customerCardIds);
+  findTargets(customerCardIds: number[], by: Queryable): Promise<UpdateRequest[]> {
+    return this.objects.findObjectTargets(customerCardIds, by);
   }
 
   async send({ target, attempts }: PassUpdate, signal: AbortSignal): Promise<JobOutcome> {

@@ -1,6 +1,6 @@
 import { Injectable } from '@nestjs/common';
 import { Pool } from 'pg';
-import { query } from '#database/connection.js';
+import { query, type Queryable } from '#database/connection.js';
 import { ProcessSession } from '#database/process-session.js';
 import type { CardScope, UpdateRequest } from '#passes/pass-sender.js';
 import type { CustomerCard } from '#stamping/customer-card.js';
@@ -45,8 +45,8 @@ export class GoogleObjects {
   }
 
   /** Finds those of these customer cards that are registered at Google. */
-  async findObjectTargets(customerCardIds: number[]): Promise<UpdateRequest[]> {
-    const rows = await query<{ id: number; account_id: number }>(this.pool, {
+  async findObjectTargets(customerCardIds: number[], by: Queryable): Promise<UpdateRequest[]> {
+    const rows = await query<{ id: number; account_id: number }>(by, {
       name: 'google_objects_targets',
       text: `select customer_card_id as id, account_id from google_objects
              where customer_card_id = any ($1)`,
@@ -60,8 +60,11 @@ export class GoogleObjects {
   }
 
   /** Finds the class of this card, or all classes of the store, as far as they are registered at Google. */
-  async findClassTargets({ accountId, cardId }: CardScope): Promise<UpdateRequest[]> {
-    const rows = await query<{ card_id: number }>(this.pool, {
+  async findClassTargets(
+    { accountId, cardId }: CardScope,
+    by: Queryable,
+  ): Promise<UpdateRequest[]> {
+    const rows = await query<{ card_id: number }>(by, {
       name: 'google_classes_targets',
       text: `select card_id from google_classes
              where account_id = $1 and ($2::bigint is null or card_id = $2)`,

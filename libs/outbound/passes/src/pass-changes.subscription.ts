@@ -2,7 +2,7 @@ import { Injectable, Logger } from '@nestjs/common';
 import { Pool } from 'pg';
 import { pause } from '#kernel/pause.js';
 import { LeaderLock } from '#database/leader-lock.js';
-import { readCheckpoint } from '#event-store/port/checkpoint.js';
+import { OvertakenError, readCheckpoint } from '#event-store/port/checkpoint.js';
 import { EventStore, type Position, type StoredEvent } from '#event-store/port/event-store.js';
 import { EventTypes } from '#event-store/port/event-types.js';
 import { followLog, retryUntilAborted } from '#event-store/log/follow-log.js';
@@ -50,9 +50,13 @@ export class PassChanges {
 
   private async refresh(signal: AbortSignal): Promise<void> {
     await retryUntilAborted(this.log, signal, async (succeeded) => {
-      const more = await this.table.refresh();
-      succeeded();
-      if (!more) await pause(IDLE_MS, signal);
+      try {
+        const more = await this.table.refresh();
+        succeeded();
+        if (!more) await pause(IDLE_MS, signal);
+      } catch (error) {
+        if (!(error instanceof OvertakenError)) throw error;
+      }
     });
   }
 }

@@ -78,8 +78,8 @@ export class PassMessageWriter {
         .filter(({ message }) => message.place === place)
         .map(({ customerCardId }) => customerCardId);
       const senders = this.senders.filter(({ channel }) => CHANNELS[place].includes(channel));
-      const targets = await Promise.all(senders.map((sender) => sender.findTargets(ofPlace)));
-      await this.updates.request(client, targets.flat(), 1);
+      for (const sender of senders)
+        await this.updates.request(client, await sender.findTargets(ofPlace, client), 1);
     }
   }
 }

@@ -1,3 +1,4 @@
+import type { Queryable } from '#database/connection.js';
 import type { JobOutcome } from '#database/job-queue.js';
 
 /** The way in which changes reach a pass on a device. */
@@ -29,10 +30,10 @@ export abstract class PassSender {
   abstract readonly concurrency: number;
 
   /** Finds where passes are installed on this channel. Leaves out unknown cards and those without devices. */
-  abstract findTargets(customerCardIds: number[]): Promise<UpdateRequest[]>;
+  abstract findTargets(customerCardIds: number[], by: Queryable): Promise<UpdateRequest[]>;
 
   /** Finds targets that many passes share, which are updated once for all of them. */
-  findSharedTargets(_scope: CardScope): Promise<UpdateRequest[]> {
+  findSharedTargets(_scope: CardScope, _by: Queryable): Promise<UpdateRequest[]> {
     return Promise.resolve([]);
   }
 

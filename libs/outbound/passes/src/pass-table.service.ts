@@ -17,7 +17,7 @@ import { PassContents } from './pass-contents.service.js';
 import { PASS_HOLDERS } from './pass-holders.js';
 import { writeNotice } from './notice-text.js';
 import { applyToNotice, UNCHANGED, type BalanceChange, type WrittenNotice } from './pass-notice.js';
-import { PASS_SENDERS, type PassSender, type UpdateRequest } from './pass-sender.js';
+import { PASS_SENDERS, type PassSender } from './pass-sender.js';
 import { isEmptyScope, findScope, type PassScope } from './pass-scope.js';
 import { PassUpdates } from './pass-updates.service.js';
 
@@ -63,7 +63,8 @@ const CHANGE = {
   text: `
     with changes as (
       select x.*, nextval('pass_tags') as tag
-      from unnest($1::bigint[], $2::text[], $3::boolean[], $4::jsonb[]) as x (id, hash, balance, notice)
+      from unnest($1::bigint[], $2::text[], $3::text[], $4::boolean[], $5::jsonb[])
+        as x (id, before, hash, balance, notice)
     )
     update passes p set
       content_hash = c.hash,
@@ -72,7 +73,7 @@ const CHANGE = {
       balance_tag = case when c.balance then c.tag else p.balance_tag end,
       notice_tag = case when c.notice is null then p.notice_tag else c.tag end,
       notice = coalesce(c.notice, p.notice)
-    from changes c where p.customer_card_id = c.id`,
+    from changes c where p.customer_card_id = c.id and p.content_hash is not distinct from c.before`,
 };
 
 const REFRESH = {
@@ -90,7 +91,14 @@ const REFRESH = {
 
 const NEXT_REFRESH = {
   name: 'pass_refreshes_next',
-  text: 'select account_id, card_id, last_customer_card_id from pass_refreshes order by last_run_at limit 1 for update',
+  text: 'select account_id, card_id, last_customer_card_id, xmin::text as version from pass_refreshes order by last_run_at limit 1',
+};
+
+/** Locks a refresh, unless its row has changed: another process has gone on with it, or it has begun anew. */
+const LOCK_REFRESH = {
+  name: 'pass_refreshes_lock',
+  text: `select from pass_refreshes
+         where account_id = $1 and card_id = $2 and xmin::text = $3 for update`,
 };
 
 const NEXT_PASSES = {
@@ -109,12 +117,24 @@ const NEXT_PASSES_OF_CARD = {
 
 type OpenedRow = { customer_card_id: number; content_hash: string | null };
 type FollowerRow = { follower_id: number; customer_card_id: number };
-type RefreshRow = { account_id: number; card_id: number; last_customer_card_id: number };
-type Change = { id: number; hash: string; changed: boolean; notice: WrittenNotice | null };
+type RefreshRow = {
+  account_id: number;
+  card_id: number;
+  last_customer_card_id: number;
+  version: string;
+};
+type Change = {
+  id: number;
+  before: string | null;
+  hash: string;
+  changed: boolean;
+  notice: WrittenNotice | null;
+};
 
 /**
- * Compares what passes show with what they showed before, and requests the updates. Holds the lock of the checkpoint's
- * row meanwhile, so that two processes that both believe to lead never compare the same pass at once.
+ * Compares what passes show with what they showed before, and requests the updates. Compares before the transaction, which
+ * must not wait for a second connection. It holds the lock of the checkpoint's row, and writes nothing if another process
+ * that believes to lead has changed one of these passes meanwhile.
  */
 @Injectable()
 export class PassTable {
@@ -141,11 +161,12 @@ export class PassTable {
     }
     const balances = await this.readBalances(scope);
     await this.waitForReadModels(scope, events);
+    const { rows } = await this.pool.query<OpenedRow>(createOpenedQuery(scope));
+    const changes = await this.compare(rows, balances);
     await inTransaction(this.pool, async (client) => {
       const moved = await client.query(move);
       if (moved.rowCount !== 1) throw new OvertakenError();
-      const { rows } = await client.query<OpenedRow>(createOpenedQuery(scope));
-      await this.compare(client, rows, balances, 0);
+      await this.write(client, changes, 0);
       await client.query({
         ...REFRESH,
         values: [[...scope.cards], [...scope.rewards], [...scope.accounts]],
@@ -177,26 +198,36 @@ export class PassTable {
     return { ...scope, customerCards };
   }
 
-  /** Processes a part of one refresh; the stores take turns. @returns whether there was one */
+  /**
+   * Processes a part of one refresh; the stores take turns.
+   * @returns whether there was one
+   * @throws OvertakenError when one of the passes has changed meanwhile
+   */
   async refresh(): Promise<boolean> {
-    return inTransaction(this.pool, async (client) => {
+    const [next] = (await this.pool.query<RefreshRow>(NEXT_REFRESH)).rows;
+    if (!next) return false;
+    const { account_id: accountId, card_id: cardId, last_customer_card_id: after } = next;
+    const { rows } = await this.pool.query<OpenedRow>(
+      cardId === 0
+        ? { ...NEXT_PASSES, values: [accountId, after] }
+        : { ...NEXT_PASSES_OF_CARD, values: [cardId, after] },
+    );
+    const changes = await this.compare(rows, new Map());
+    await inTransaction(this.pool, async (client) => {
       await client.query('select from es.checkpoints where subscription = $1 for update', [
         PASS_CHANGES,
       ]);
-      const [next] = (await client.query<RefreshRow>(NEXT_REFRESH)).rows;
-      if (!next) return false;
-      const { account_id: accountId, card_id: cardId, last_customer_card_id } = next;
-      if (last_customer_card_id === 0) {
+      const { rowCount } = await client.query({
+        ...LOCK_REFRESH,
+        values: [accountId, cardId, next.version],
+      });
+      if (rowCount !== 1) return;
+      if (after === 0) {
         const scope = { accountId, cardId: cardId === 0 ? null : cardId };
-        const shared = await Promise.all(this.senders.map((each) => each.findSharedTargets(scope)));
-        await this.updates.request(client, shared.flat(), 1);
+        for (const sender of this.senders)
+          await this.updates.request(client, await sender.findSharedTargets(scope, client), 1);
       }
-      const { rows } = await client.query<OpenedRow>(
-        cardId === 0
-          ? { ...NEXT_PASSES, values: [accountId, last_customer_card_id] }
-          : { ...NEXT_PASSES_OF_CARD, values: [cardId, last_customer_card_id] },
-      );
-      await this.compare(client, rows, new Map(), 1);
+      await this.write(client, changes, 1);
       const last = rows.at(-1);
       await client.query(
         last && rows.length === BATCH_SIZE
@@ -212,51 +243,45 @@ export class PassTable {
               values: [accountId, cardId],
             },
       );
-      return true;
     });
+    return true;
   }
 
   private async compare(
-    client: pg.PoolClient,
     opened: OpenedRow[],
     balances: Map<number, BalanceChange>,
-    priority: 0 | 1,
-  ): Promise<void> {
-    if (opened.length === 0) return;
+  ): Promise<Change[]> {
+    if (opened.length === 0) return [];
     const contents = await this.contents.load(opened.map((row) => row.customer_card_id));
-    const changes = opened.flatMap(({ customer_card_id: id, content_hash: before }): Change[] => {
+    return opened.flatMap(({ customer_card_id: id, content_hash: before }): Change[] => {
       const content = contents.get(id);
       if (!content) return [];
       const hash = hashContent(content);
       const { changed, notice } = balances.get(id) ?? UNCHANGED;
       // An earlier comparison may have read a row ahead of the log: its notice is still due.
       if (hash === before && !changed && notice === null) return [];
-      return [
-        { id, hash, changed, notice: notice && { ...notice, ...writeNotice(notice, content) } },
-      ];
+      const written = notice && { ...notice, ...writeNotice(notice, content) };
+      return [{ id, before, hash, changed, notice: written }];
     });
+  }
+
+  /** @throws OvertakenError when one of the passes has changed since it was compared */
+  private async write(client: pg.PoolClient, changes: Change[], priority: 0 | 1): Promise<void> {
     if (changes.length === 0) return;
-    await client.query({
+    const { rowCount } = await client.query({
       ...CHANGE,
       values: [
         changes.map(({ id }) => id),
+        changes.map(({ before }) => before),
         changes.map(({ hash }) => hash),
         changes.map(({ changed }) => changed),
         changes.map(({ notice }) => notice && JSON.stringify(notice)),
       ],
     });
-    await this.updates.request(
-      client,
-      await this.findTargets(changes.map(({ id }) => id)),
-      priority,
-    );
-  }
-
-  private async findTargets(customerCardIds: number[]): Promise<UpdateRequest[]> {
-    const each = await Promise.all(
-      this.senders.map((sender) => sender.findTargets(customerCardIds)),
-    );
-    return each.flat();
+    if (rowCount !== changes.length) throw new OvertakenError();
+    const ids = changes.map(({ id }) => id);
+    for (const sender of this.senders)
+      await this.updates.request(client, await sender.findTargets(ids, client), priority);
   }
 
   private async readBalances({ customerCards }: PassScope): Promise<Map<number, BalanceChange>> {

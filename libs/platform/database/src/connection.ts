@@ -7,6 +7,7 @@ import {
 import { ConfigError } from '#kernel/config-error.js';
 import { UnavailableError } from '#kernel/errors.js';
 import { isFailureToConnect, type LimitedStatement } from './database-client.js';
+import { DatabasePool, SecondConnectionError } from './database-pool.js';
 import { duringTransaction } from './database-waits.js';
 import {
   findDatabaseError,
@@ -25,6 +26,9 @@ export async function assertResponding(pool: pg.Pool, withinMs: number): Promise
   await pool.query(statement);
 }
 
+/** The pool, or the connection of a transaction, which must not wait for a second one. */
+export type Queryable = pg.Pool | pg.ClientBase;
+
 type Statement = { name?: string; text: string; values?: unknown[] };
 
 /**
@@ -33,11 +37,12 @@ type Statement = { name?: string; text: string; values?: unknown[] };
  * @throws UnavailableError
  */
 export async function query<R extends pg.QueryResultRow>(
-  pool: pg.Pool,
+  by: Queryable,
   statement: Statement,
 ): Promise<R[]> {
   try {
-    return await withConnection(pool, async (client) => (await client.query<R>(statement)).rows);
+    if (!(by instanceof pg.Pool)) return (await by.query<R>(statement)).rows;
+    return await withConnection(by, async (client) => (await client.query<R>(statement)).rows);
   } catch (cause) {
     if (!isConnectionLoss(cause)) throw cause;
     throw new UnavailableError('The database cannot be reached', { cause });
@@ -82,6 +87,11 @@ export async function withConnection<R>(
   }
 }
 
+/** Runs the work of a transaction on a connection of the pool. Outside of production, it is then refused a second one. */
+export function runInside<R>(pool: pg.Pool, work: () => Promise<R>): Promise<R> {
+  return duringTransaction(() => (pool instanceof DatabasePool ? pool.runInside(work) : work()));
+}
+
 /**
  * Checks out a connection. Uses a callback, so that the listener is attached before anything else runs: a server may
  * accept a connection and end it in the same packet, and after a promise resolves it would be too late.
@@ -90,9 +100,10 @@ function checkOut(pool: pg.Pool, onError: (error: Error) => void): Promise<pg.Po
   return new Promise((resolve, reject) => {
     pool.connect((cause, client) => {
       if (!client) {
-        const isOverload = cause instanceof UnavailableError;
+        const isItself =
+          cause instanceof UnavailableError || cause instanceof SecondConnectionError;
         reject(
-          isOverload ? cause : new UnavailableError('The database cannot be reached', { cause }),
+          isItself ? cause : new UnavailableError('The database cannot be reached', { cause }),
         );
         return;
       }
@@ -115,7 +126,7 @@ export async function inTransaction<R>(
     return await withConnection(pool, async (client) => {
       await client.query('begin');
       try {
-        const result = await duringTransaction(() => work(client));
+        const result = await runInside(pool, () => work(client));
         isCommitting = true;
         await client.query('commit');
         return result;

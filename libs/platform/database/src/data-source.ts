@@ -57,7 +57,12 @@ export function createDataSourceOptions(
     applicationName: createApplicationName(config, application),
     poolSize: config.databasePool,
     driver: { Pool: DatabasePool },
-    extra: { ...CONNECTION, ...limits, idleTimeoutMillis: 60_000 },
+    extra: {
+      ...CONNECTION,
+      ...limits,
+      idleTimeoutMillis: 60_000,
+      refusesSecond: !config.isProduction,
+    },
   };
 }
 

@@ -63,10 +63,13 @@ export type Outages = {
 /**
  * @property session settings of the session besides the pinned ones
  * @property acceptsStandby for a connection that only reads what may be old
+ * @property refusesSecond whether a transaction is refused a second connection of the pool: everywhere but in production,
+ *   where it may have to wait, but most often gets it
  */
 export type DatabaseClientConfig = pg.ClientConfig & {
   session?: SessionSettings;
   acceptsStandby?: boolean;
+  refusesSecond?: boolean;
   outages?: Outages;
 };
 

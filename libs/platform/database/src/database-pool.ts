@@ -1,3 +1,4 @@
+import { AsyncLocalStorage } from 'node:async_hooks';
 import { setTimeout as wait } from 'node:timers/promises';
 import pg from 'pg';
 import { UnavailableError } from '#kernel/errors.js';
@@ -36,6 +37,16 @@ const LARGE_READS = { share: 0.4, maxWaiting: 100, waitMs: 3_000 };
 type Release = () => void;
 
 /**
+ * Reports that a transaction requested a second connection. When as many do that at once as the pool has connections, each
+ * waits for the others.
+ */
+export class SecondConnectionError extends Error {
+  constructor() {
+    super('inside a transaction: run the query on its connection, or before it');
+  }
+}
+
+/**
  * Shares its connections between the owners of requests by fair queueing (ADR-0134). Discards idle connections when one
  * falls silent or leads to a standby: the others most likely do as well. Until a new connection succeeds, no request waits
  * for the server, because its waits would add up to more than its caller allows.
@@ -48,12 +59,15 @@ export class DatabasePool extends pg.Pool {
   /** While the server is silent or a standby: the probe in progress, and whether it found a primary. */
   private probe: Promise<boolean> | undefined;
   private isStandby = false;
+  /** The transaction whose work runs at the moment; undefined when nobody checks that. */
+  private readonly transactions: AsyncLocalStorage<{ isOpen: boolean }> | undefined;
 
   constructor(private readonly settings: pg.PoolConfig & DatabaseClientConfig) {
     const outages: Outages = { last: undefined, counts: {} };
     const defaults = { outages, Client: DatabaseClient };
     super({ ...settings, ...defaults });
     this.outages = outages;
+    if (settings.refusesSecond) this.transactions = new AsyncLocalStorage();
     const { max, connectionTimeoutMillis: waitMs = CONNECT_TIMEOUT_MS } = this.options;
     this.connections = new FairQueue({
       concurrency: max,
@@ -112,6 +126,17 @@ export class DatabasePool extends pg.Pool {
     return this.waitingCount + this.connections.waitingCount + this.largeReads.waitingCount;
   }
 
+  /** Runs the work of a transaction. */
+  async runInside<R>(work: () => Promise<R>): Promise<R> {
+    if (!this.transactions) return work();
+    const transaction = { isOpen: true };
+    try {
+      return await this.transactions.run(transaction, work);
+    } finally {
+      transaction.isOpen = false;
+    }
+  }
+
   private whenReachable(fail: (error: Error) => void, connect: () => void): void {
     if (!this.probe) return connect();
     void this.probe.then((isThere) => (isThere ? connect() : fail(this.createAbsenceError())));
@@ -122,6 +147,10 @@ export class DatabasePool extends pg.Pool {
     wait: DatabaseWait | undefined,
     start: (error: Error | undefined, release: Release) => void,
   ): void {
+    if (this.transactions?.getStore()?.isOpen) {
+      process.nextTick(start, new SecondConnectionError(), ignore);
+      return;
+    }
     const { owner, readsMuch, transactionCount } = wait ?? {};
     const key = transactionCount === 0 ? owner : undefined;
     const takeConnection = (end: Release) =>

@@ -1,6 +1,6 @@
 import { Injectable } from '@nestjs/common';
 import pg, { Pool } from 'pg';
-import { query, inTransaction } from '#database/connection.js';
+import { query, inTransaction, type Queryable } from '#database/connection.js';
 import { PersonalKeys } from '#event-store/personal-keys/personal-keys.js';
 import type { CustomerCard } from '#stamping/customer-card.js';
 import { PASS_HOLDERS } from '#passes/pass-holders.js';
@@ -141,8 +141,8 @@ export class WebPushSubscriptions {
     });
   }
 
-  async findTargets(customerCardIds: number[]): Promise<UpdateRequest[]> {
-    const rows = await query<{ id: number; account_id: number }>(this.pool, {
+  async findTargets(customerCardIds: number[], by: Queryable): Promise<UpdateRequest[]> {
+    const rows = await query<{ id: number; account_id: number }>(by, {
       name: 'web_push_targets',
       text: 'select id, account_id from web_push_subscriptions where customer_card_id = any ($1)',
       values: [customerCardIds],

@@ -1,3 +1,4 @@
+import type { Queryable } from '#database/connection.js';
 import { Injectable } from '@nestjs/common';
 import { randomBytes } from 'node:crypto';
 import { Config } from '#configuration/config.js';
@@ -44,8 +45,8 @@ export class WebPushes extends PassSender {
     super();
   }
 
-  findTargets(customerCardIds: number[]): Promise<UpdateRequest[]> {
-    return this.subscriptions.findTargets(customerCardIds);
+  findTargets(customerCardIds: number[], by: Queryable): Promise<UpdateRequest[]> {
+    return this.subscriptions.findTargets(customerCardIds, by);
   }
 
   async send({ target }: PassUpdate): Promise<JobOutcome> {

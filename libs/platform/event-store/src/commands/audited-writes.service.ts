@@ -4,8 +4,8 @@ import { DataSource, type EntityManager } from 'typeorm';
 import type { Actor, Channel, KeyedRequest, RequestSource } from '#kernel/aggregate.js';
 import { UnavailableError, UnknownOutcomeError } from '#kernel/errors.js';
 import { AuditEntryRow } from '#database/audit-log.entity.js';
-import { isConnectionLoss, isOutage, isTransient } from '#database/connection.js';
-import { duringTransaction } from '#database/database-waits.js';
+import { isConnectionLoss, isOutage, isTransient, runInside } from '#database/connection.js';
+import { getPool } from '#database/data-source.js';
 import { StoredResponses } from './stored-responses.js';
 
 const SETTLE_WITHIN_MS = 30_000;
@@ -100,7 +100,7 @@ export class AuditedWrites {
     let isCommitting = false;
     try {
       return await runner.manager.transaction(async (manager) => {
-        const result = await duringTransaction(() => work(manager));
+        const result = await runInside(getPool(this.source), () => work(manager));
         isCommitting = true;
         return result;
       });
