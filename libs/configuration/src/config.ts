@@ -254,7 +254,6 @@ export function readConfig(environment: NodeJS.ProcessEnv, scope?: SettingsScope
 
 /** With a dot, and neither an address nor a literal of one. */
 const FULL_NAME = /^(?:[a-z0-9-]{1,63}\.)+(?!\d+$)[a-z0-9-]{1,63}$/;
-
 /**
  * Finds the name for EHLO (RFC 5321, section 4.1.1.1). That of a container has no dot, and mail servers such as Google's relay
  * refuse it, as they refuse the literal of an address.

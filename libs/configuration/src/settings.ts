@@ -299,8 +299,7 @@ export class Settings {
   @WholeNumber(1, 1_000_000)
   MAX_SMS_PER_STORE_PER_DAY = 500;
   @Describe(`
-    E-mails that a store may send to its customers in 24 hours; further card links are held, and
-    other messages go by the next channel.
+    E-mails that a store may send to its customers in 24 hours; further ones as for SMS.
   `)
   @WholeNumber(1, 1_000_000)
   MAX_MAILS_PER_STORE_PER_DAY = 10_000;
