@@ -1,7 +1,9 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { Registry } from 'prom-client';
 import { inTransaction, query } from '#database/connection.js';
 import { DatabasePool } from '#database/database-pool.js';
 import { DatabaseWait, runWithWait } from '#database/database-waits.js';
+import { Maintenance } from '#database/maintenance.service.js';
 import { UnavailableError } from '#kernel/errors.js';
 import { createTestDatabase, type TestDatabase } from './support/database/database.js';
 import { eventually } from './support/jest/eventually.js';
@@ -97,6 +99,21 @@ describe('the connections of a pool', () => {
     const all = Array.from({ length: 50 }, () => runFor(1, nested));
     expect(await Promise.all(all)).toEqual(all.map(() => 1));
   });
+
+  it.each([{ readsMuch: false }, { readsMuch: true }])(
+    'reads at once what all stores wait for, although a store with slow statements was first: %j',
+    async (use) => {
+      const maintenance = new Maintenance(pool, new Registry());
+      await whileBlocked(async (release) => {
+        const slow = Array.from({ length: 20 }, () => runFor(1, block, use));
+        await eventually(countBlocked, (count) => count === (use.readsMuch ? 1 : 4));
+        const requests = [1, 2].map((owner) => runFor(owner, () => maintenance.find(), use));
+        expect(await Promise.all(requests)).toEqual([undefined, undefined]);
+        await release();
+        await Promise.all(slow);
+      });
+    },
+  );
 
   it('runs one large read of a store at a time, and those of other stores beside it', async () => {
     await whileBlocked(async (release) => {

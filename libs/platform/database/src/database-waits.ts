@@ -34,9 +34,8 @@ export class DatabaseWait {
 const waits = new AsyncLocalStorage<DatabaseWait | undefined>();
 
 /** Runs work, and adds what it waits for the database to a request's wait. @param wait undefined: to none */
-export function runWithWait(wait: DatabaseWait | undefined, work: () => void): void {
-  if (waits.getStore() === wait) work();
-  else waits.run(wait, work);
+export function runWithWait<R>(wait: DatabaseWait | undefined, work: () => R): R {
+  return waits.getStore() === wait ? work() : waits.run(wait, work);
 }
 
 /** Finds the wait of the request that runs at the moment; undefined outside of requests, and if nobody logs them. */

@@ -3,6 +3,7 @@ import { Pool } from 'pg';
 import { Gauge, Registry } from 'prom-client';
 import { getErrorMessage } from '#kernel/errors.js';
 import { query } from './connection.js';
+import { addToWait, runWithWait } from './database-waits.js';
 
 /** How long a process goes by what it has read. */
 const CURRENT_FOR_MS = 1_000;
@@ -53,9 +54,15 @@ export class Maintenance {
    */
   async find(): Promise<MaintenanceRow | undefined> {
     if (performance.now() - this.readAt >= CURRENT_FOR_MS) {
-      await (this.pending ??= this.read().finally(() => (this.pending = undefined)));
+      await addToWait((this.pending ??= this.readForAll()));
     }
     return this.current;
+  }
+
+  /** Reads as work of no owner: in the line of one store, requests of all others would wait behind its requests. */
+  private readForAll(): Promise<void> {
+    const read = runWithWait(undefined, () => this.read());
+    return read.finally(() => (this.pending = undefined));
   }
 
   private async read(): Promise<void> {
