@@ -3,7 +3,7 @@ import { parseArgs } from 'node:util';
 import pg from 'pg';
 import sharp from 'sharp';
 import { Refusal, sleep } from '../scripts/processes.mjs';
-import { StatisticsTable } from '../dist/libs/loyalty/statistics/src/statistics-table.service.js';
+import { StoreRecounts } from '../dist/libs/loyalty/statistics/src/store-recounts.service.js';
 import { fillCustomers } from './customers-fill.mjs';
 import { quantile, ratio, table, whole } from './figures.mjs';
 import { enrolMany, openStore, setUpInkpad, startApi } from './inkpad.mjs';
@@ -155,8 +155,13 @@ async function measureNeighbour({ port, neighbour }, seconds) {
       },
       ...(body && { body: JSON.stringify(body) }),
     });
-    await response.arrayBuffer();
-    if (!response.ok) throw new Error(`${method} ${path} of the neighbour: ${response.status}`);
+    const text = await response.text();
+    if (!response.ok) {
+      const ms = whole(performance.now() - start);
+      throw new Error(
+        `${method} ${path} of the neighbour: ${response.status} after ${ms} ms ${text}`,
+      );
+    }
     return performance.now() - start;
   };
   const loop = async (perSecond, act) => {
@@ -195,7 +200,7 @@ async function open(stage, { customers, events }) {
   await fillCustomers({ url, accountId, cardId, count: customers });
   await fillHistory(stage, url, { accountId, cardId, events, from: 1, to: events });
   const pool = new pg.Pool({ connectionString: url });
-  await new StatisticsTable(pool).replace(accountId);
+  await new StoreRecounts(pool).replace(accountId);
   await pool.query('vacuum analyze statistics_hours');
   await pool.end();
   ids.codes = (
