@@ -2,7 +2,7 @@ import { afterAll, beforeAll, expect, it } from '@jest/globals';
 import { CommandPipeline } from '#event-store/commands/handle-command.js';
 import { ReadModels } from '#event-store/read-models/read-models.js';
 import { CarryStampsOver, CarryStampsOverHandler } from '#stamping/carry-over.commands.js';
-import { CARRY_OVER_CHANNEL } from '#stamping/customer-card.js';
+import { IMPORT_CHANNEL } from '#stamping/customer-card.js';
 import { TemplatesService } from '#stamping/templates.service.js';
 import { enrol } from './support/fixtures/enrolled-customer.js';
 import { startService, type Client, type LocalService } from './support/services/service.js';
@@ -30,7 +30,7 @@ function carryOver({ customer, customerCard }: Enrolment, stamps: number): Promi
   const context = {
     accountId: store.accountId,
     actor: { type: 'system', id: 0 },
-    channel: CARRY_OVER_CHANNEL,
+    channel: IMPORT_CHANNEL,
     requestId: 'test',
   };
   const path = { customerId: customer.id, id: customerCard.id };

@@ -296,7 +296,7 @@ describe('limits', () => {
     expect([next.status, next.headers.get('ratelimit-limit')]).toEqual([200, '5']);
   });
 
-  it("LIMIT-23 A request that a token's own limit refuses does not count for the store", async () => {
+  it("LIMIT-23 A request that a token's own limit refuses does not count for the store, nor one that the store's limit refuses for the token", async () => {
     const store = await few.newStore();
     const [one = '', other = ''] = await tokensOf(store, 2);
     await times(20, () => store.as(one).get(store.store));

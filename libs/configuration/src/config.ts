@@ -136,7 +136,7 @@ export class Config extends ReadSettings {
     webhookAllowInsecureTargets: this.env.WEB_PUSH_ALLOW_INSECURE_ENDPOINTS,
     webhookAllowedCidrs: [] satisfies AddressRange[],
     outboundProxy: this.outboundProxy,
-    /** Undefined in development, where any server may take the place of one. */
+    /** Undefined with WEB_PUSH_ALLOW_INSECURE_ENDPOINTS, which lets any server take the place of one. */
     onlyNames: this.env.WEB_PUSH_ALLOW_INSECURE_ENDPOINTS
       ? undefined
       : [...PUSH_SERVICES, ...this.env.WEB_PUSH_SERVICES],
@@ -157,7 +157,7 @@ export class Config extends ReadSettings {
     this.env.MAIL_FROM === undefined
       ? null
       : { from: this.env.MAIL_FROM, server: this.env.SMTP_URL ?? null };
-  /** By which this client introduces itself to the mail server; undefined: the name of the machine. */
+  /** Names this client to the mail server (EHLO); undefined: by the name of the machine. */
   readonly ehloName =
     this.env.SMTP_EHLO_NAME ?? findEhloName(this.publicUrl, this.env.MAIL_FROM ?? '');
   /** Contact of security researchers as a URL; null if there is none. */
@@ -255,8 +255,8 @@ export function readConfig(environment: NodeJS.ProcessEnv, scope?: SettingsScope
 /** With a dot, and neither an address nor a literal of one. */
 const FULL_NAME = /^(?:[a-z0-9-]{1,63}\.)+(?!\d+$)[a-z0-9-]{1,63}$/;
 /**
- * Finds the name for EHLO (RFC 5321, section 4.1.1.1). That of a container has no dot, and mail servers such as Google's relay
- * refuse it, as they refuse the literal of an address.
+ * Finds the name for EHLO (RFC 5321, section 4.1.1.1). That of a container has no dot, and mail servers such as
+ * Google's relay refuse it, as they refuse the literal of an address.
  */
 function findEhloName(publicUrl: string, mailFrom: string): string | undefined {
   const domain = domainToASCII(/@([^\s@>]+)>?$/.exec(mailFrom)?.[1] ?? '');

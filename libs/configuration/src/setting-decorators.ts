@@ -268,7 +268,7 @@ export function parseOrigins(text: string): string[] | undefined {
 const ORIGIN = /^([a-z][a-z\d+.-]*):\/\/(\[[\da-f:.]+\]|[\w.-]+)(:\d{1,5})?$/;
 
 /**
- * Tells whether the text is an origin as browsers send it (RFC 6454, section 6.1). It is compared as it is, so a pattern
+ * Tells whether the text is an origin as browsers send it (RFC 6454, section 6.2). It is compared as it is, so a pattern
  * would match nothing. Apps have schemes of their own, of which browsers normalize no host.
  */
 function isOrigin(text: string): boolean {

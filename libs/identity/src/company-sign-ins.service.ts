@@ -24,7 +24,10 @@ export type CompanyPerson = {
 export type CompanyOutcome =
   /** @property hasEndedAccess what somebody had left in the account was ended */
   | { kind: 'in'; signedIn: NewSession; hasEndedAccess: boolean }
-  /** The user needs a second factor, which the company has not asked for. @property session with which the code has to come */
+  /**
+   * The user needs a second factor, which the company has not asked for.
+   * @property session with which the code has to come
+   */
   | { kind: 'code'; session: string }
   /** Nobody has the address here. */
   | { kind: 'unknown' }

@@ -104,7 +104,7 @@ export class CreateCustomerHandler implements ICommandHandler<CreateCustomer> {
     try {
       return await this.record(command, { accountId, id, customerCardId }, { cap, request });
     } catch (error) {
-      if (isRefusal(error)) await this.keys.discard(id);
+      if (hasWrittenNothing(error)) await this.keys.discard(id);
       throw error;
     }
   }
@@ -179,7 +179,7 @@ export class CreateCustomerHandler implements ICommandHandler<CreateCustomer> {
 }
 
 /** Tells whether an error says for certain that nothing was written. */
-function isRefusal(error: unknown): boolean {
+function hasWrittenNothing(error: unknown): boolean {
   return [RejectedError, NotFoundError, ClaimTakenError, KeyTakenOverError, IdTakenError].some(
     (type) => error instanceof type,
   );

@@ -7,7 +7,7 @@ import { EventStore, type StoredEvent } from '#event-store/port/event-store.js';
 import { toStreamName } from '#event-store/read-models/read-models.js';
 import { CarryStampsOver } from '#stamping/carry-over.commands.js';
 import type { BroughtAlong } from '#stamping/carry-over.js';
-import { CARRY_OVER_CHANNEL, customerCard } from '#stamping/customer-card.js';
+import { IMPORT_CHANNEL, customerCard } from '#stamping/customer-card.js';
 import { EnrolCustomer } from '#stamping/customer-card.commands.js';
 import type { CustomerCardJson } from '#stamping/customer-card.dto.js';
 import { CustomerCardsService } from '#stamping/customer-cards.service.js';
@@ -113,7 +113,7 @@ export class ImportApplying {
   ): Promise<Applied | { errors: FieldErrors }> {
     const { accountId, cardId, actor } = running;
     const ids = createRowIds(running, row);
-    const context = { accountId, actor, channel: CARRY_OVER_CHANNEL, ...ids };
+    const context = { accountId, actor, channel: IMPORT_CHANNEL, ...ids };
     for (let match = firstMatch, cards = firstCards, tries = 1; ; tries++) {
       const errors = findRowErrors(entry, match, region);
       if (errors) return { errors };

@@ -7,7 +7,7 @@ import { toRecorded } from '#event-store/port/codec.js';
 import { EventStore, type StoredEvent } from '#event-store/port/event-store.js';
 import { ReadModels, toStreamName } from '#event-store/read-models/read-models.js';
 import { ReverseCardEvent } from '#stamping/corrections.commands.js';
-import { CARRY_OVER_CHANNEL, customerCard } from '#stamping/customer-card.js';
+import { IMPORT_CHANNEL, customerCard } from '#stamping/customer-card.js';
 import type { CustomerCardEvent } from '#stamping/customer-card.events.js';
 import { CustomerCardsService } from '#stamping/customer-cards.service.js';
 import { UpdateCustomer } from '#customers/customer.commands.js';
@@ -88,7 +88,7 @@ export class ImportUndoing {
     const context = {
       accountId,
       actor,
-      channel: CARRY_OVER_CHANNEL,
+      channel: IMPORT_CHANNEL,
       causationId: `${causationId}-undo`,
       requestId: `${requestId}-undo`,
     };

@@ -32,7 +32,7 @@ export function findEncoding(label: string): string | undefined {
 }
 
 /**
- * Decodes a text file in the encoding that its media type declares (RFC 7111, section 2). Without one it is that of the
+ * Decodes a text file in the encoding that its media type declares (RFC 7111, section 5.1). Without one it is that of the
  * byte order mark, UTF-16 if every other byte is zero, UTF-8 if it is that, and else Windows-1252, which spreadsheets
  * write in Western Europe and America. UTF-8 with a few wrong bytes is damaged, not another encoding.
  * @param declared null: nothing

@@ -22,8 +22,8 @@ import { runInOrder } from './ordered-operations.js';
 
 /** A quarter of what the event store commits together: others wait for the group before theirs. */
 const CONCURRENCY = 16;
-/** A batch keeps the process busy for as long as a hundred requests: one of a store runs at a time, and stores take turns. */
-const TURNS = { concurrency: 4, getMaxRunning: () => 1, maxWaiting: 100, waitMs: 5_000 };
+/** A batch keeps the process busy for as long as a hundred requests, so each store runs one at a time. */
+const SLOTS = { concurrency: 4, getMaxRunning: () => 1, maxWaiting: 100, waitMs: 5_000 };
 /** An operation that begins later might not end in time: the response would be there too late for its caller. */
 const BEGIN_WITHIN_MS = 5_000;
 
@@ -35,7 +35,7 @@ type ParsedOperation = { input: BatchOperationDto } | { error: Error };
 /** Executes many stampings and redemptions, each as if it were a request of its own. */
 @Injectable()
 export class BatchesService {
-  private readonly turns = new FairQueue(TURNS);
+  private readonly slots = new FairQueue(SLOTS);
 
   constructor(
     private readonly commands: CommandBus,
@@ -55,7 +55,7 @@ export class BatchesService {
     source?: ActionSource,
   ): Promise<BatchResultJson[]> {
     const endsAt = performance.now() + BEGIN_WITHIN_MS;
-    return this.turns.run(context.accountId, () =>
+    return this.slots.run(context.accountId, () =>
       this.executeAll(context, operations, endsAt, source),
     );
   }

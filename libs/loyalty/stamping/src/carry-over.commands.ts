@@ -56,7 +56,7 @@ export class CarryStampsOverHandler implements ICommandHandler<CarryStampsOver> 
     let sum = 0;
     for (const { fromId } of card?.absorptions ?? []) {
       const absorbed = (await this.readModels.load(customerCardReadModel, fromId, true))?.state;
-      sum += (absorbed?.carriedOverStamps ?? 0) + (await this.countAbsorbed(absorbed));
+      sum += (absorbed?.importedStamps ?? 0) + (await this.countAbsorbed(absorbed));
     }
     return sum;
   }

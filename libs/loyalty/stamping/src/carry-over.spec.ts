@@ -43,13 +43,13 @@ describe('carryOverToNewCard', () => {
 });
 
 describe('carryOverAgain', () => {
-  const again = (stamps: number, carriedOverStamps: number, absorbedStamps = 0) =>
+  const again = (stamps: number, importedStamps: number, absorbedStamps = 0) =>
     carryOverAgain(
       {
         customerId: 2,
         stampsCount: 4,
         unlocked: [],
-        carriedOverStamps,
+        importedStamps,
       } as unknown as CustomerCard,
       template,
       { customerId: 2, stamps, reason: 'Import 2', absorbedStamps },
@@ -96,7 +96,7 @@ describe('the state of a card', () => {
       }) as unknown as CustomerCardEvent;
     let card: CustomerCard | undefined;
     for (const event of issued) card = evolve(card, event, 'import');
-    expect(card?.carriedOverStamps).toBe(0);
+    expect(card?.importedStamps).toBe(0);
     for (const [event, channel] of [
       [change('StampsEarned', 5), 'import'],
       [change('StampsEarned', 9), 'api'],
@@ -105,6 +105,6 @@ describe('the state of a card', () => {
     ] as const) {
       card = evolve(card, event, channel);
     }
-    expect([card?.carriedOverStamps, card?.stampsCount]).toEqual([3, 13]);
+    expect([card?.importedStamps, card?.stampsCount]).toEqual([3, 13]);
   });
 });

@@ -1,11 +1,6 @@
 import type { EventMeta } from '#kernel/aggregate.js';
 import { adjust } from './corrections.js';
-import {
-  CARRY_OVER_CHANNEL,
-  customerCard,
-  type CustomerCard,
-  type Template,
-} from './customer-card.js';
+import { IMPORT_CHANNEL, customerCard, type CustomerCard, type Template } from './customer-card.js';
 import type { CustomerCardEvent } from './customer-card.events.js';
 
 const NO_RECEIPT = { externalRef: null, receiptUse: 0 };
@@ -35,7 +30,7 @@ export function carryOverToNewCard(
   const meta: EventMeta = {
     accountId: 0,
     actor: { type: 'system', id: 0 },
-    channel: CARRY_OVER_CHANNEL,
+    channel: IMPORT_CHANNEL,
     requestId: '',
     occurredAt: at,
     recordedAt: at,
@@ -60,7 +55,7 @@ export function carryOverAgain(
     absorbedStamps,
   }: CarryOver & { customerId: number; absorbedStamps: number },
 ): CustomerCardEvent[] {
-  const carriedOver = (card?.carriedOverStamps ?? 0) + absorbedStamps;
+  const carriedOver = (card?.importedStamps ?? 0) + absorbedStamps;
   if (stamps === carriedOver) return [];
   const missing = { stamps: stamps - carriedOver, reason, ...NO_RECEIPT };
   return adjust(card, template, { customerId, ...missing });

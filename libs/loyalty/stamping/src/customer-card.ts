@@ -54,8 +54,8 @@ export type CustomerCard = {
   stampsCount: number;
   unlocked: UnlockedReward[];
   redeemedRewardIds: number[];
-  /** The stamps that imports have carried over, less what they took back. Without those of absorbed cards. */
-  carriedOverStamps: number;
+  /** The imported stamps, less what imports took back. Without those of absorbed cards. */
+  importedStamps: number;
   /** Stampings by quarter of an hour, newest last, which the card's limits are checked against. */
   stampings: Stamping[];
   issuedAt: string;
@@ -83,8 +83,8 @@ export type Template = StampLimits & {
 /** The attributes of a template that the JSON of a customer card shows. */
 export type ShownTemplate = Pick<Template, 'name' | 'stampsRequired' | 'expiresAt' | 'rewards'>;
 
-/** The channel of stamps that were collected elsewhere and carried over. */
-export const CARRY_OVER_CHANNEL = 'import';
+/** The channel of imported stamps. */
+export const IMPORT_CHANNEL = 'import';
 
 /** The details of stamps that no client gave. */
 export const NO_DETAILS = {
@@ -120,7 +120,7 @@ export const customerCard: Aggregate<CustomerCard, CustomerCardEvent> = {
           stampsCount: 0,
           unlocked: [],
           redeemedRewardIds: [],
-          carriedOverStamps: 0,
+          importedStamps: 0,
           stampings: [],
           issuedAt: event.meta.occurredAt,
           updatedAt,
@@ -185,7 +185,7 @@ function withStamps(card: CustomerCard, event: RecordedEvent<StampsEarned>): Cus
   return {
     ...(isMovedByMerge(data) ? card : endAdding(card)),
     stampsCount: card.stampsCount + stamps,
-    carriedOverStamps: card.carriedOverStamps + (isCarriedOver(event) ? stamps : 0),
+    importedStamps: card.importedStamps + (isImported(event) ? stamps : 0),
     stampings: isStamping(source)
       ? withStamping(card.stampings, Date.parse(meta.occurredAt), stamps)
       : card.stampings,
@@ -197,7 +197,7 @@ function withoutStamps(card: CustomerCard, event: RecordedEvent<StampsRemoved>):
   return {
     ...card,
     stampsCount: card.stampsCount - stamps,
-    carriedOverStamps: card.carriedOverStamps - (isCarriedOver(event) ? stamps : 0),
+    importedStamps: card.importedStamps - (isImported(event) ? stamps : 0),
     stampings:
       countedAt === undefined
         ? card.stampings
@@ -206,10 +206,8 @@ function withoutStamps(card: CustomerCard, event: RecordedEvent<StampsRemoved>):
 }
 
 /** Tells whether an import has carried these stamps over, or taken them back. */
-function isCarriedOver({ data, meta }: RecordedEvent<StampsEarned | StampsRemoved>): boolean {
-  return (
-    meta.channel === CARRY_OVER_CHANNEL && data.source === 'adjustment' && !isMovedByMerge(data)
-  );
+function isImported({ data, meta }: RecordedEvent<StampsEarned | StampsRemoved>): boolean {
+  return meta.channel === IMPORT_CHANNEL && data.source === 'adjustment' && !isMovedByMerge(data);
 }
 
 /** Tells whether a merge or unmerge wrote it. An adjustment has a reason instead, and its holder is notified. */

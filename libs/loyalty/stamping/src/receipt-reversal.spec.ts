@@ -33,7 +33,7 @@ const createCard = (stampsCount: number): CustomerCard => ({
   stampsCount,
   unlocked: [],
   redeemedRewardIds: [],
-  carriedOverStamps: 0,
+  importedStamps: 0,
   stampings: [],
   issuedAt: AT,
   updatedAt: AT,

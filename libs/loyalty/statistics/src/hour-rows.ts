@@ -13,14 +13,14 @@ const COLUMNS: Record<string, string> = {
 
 const NAMES = Object.keys(COLUMNS).join(', ');
 
-/** An SQL relation of hours, which `toHourParameters` creates. @param first the number of its first parameter */
+/** Renders an SQL relation of hours, whose parameters `toHourParameters` creates. @param first the number of its first parameter */
 export function renderHours(first: number): string {
   const columns = Object.values(COLUMNS).map((type, i) => `$${first + i}::${type}[]`);
   return `unnest(${columns.join(', ')}) as x (${NAMES})`;
 }
 
 /**
- * SQL that adds hours to what was counted.
+ * Renders SQL that adds hours to what was counted.
  * @param generation an SQL expression over `x`, the hour
  * @param condition on which they are added
  */
@@ -32,7 +32,7 @@ export function renderAddition(first: number, generation: string, condition = 't
 }
 
 /**
- * SQL for a digest of the counts of each hour. Those with nothing but zeros are left out.
+ * Renders SQL for a digest of the counts of each hour. Those with nothing but zeros are left out.
  * @param from a relation of hours `x`, with a condition
  */
 export function renderDigests(from: string): string {

@@ -210,7 +210,7 @@ export class StoreRecount {
   }
 }
 
-/** Thrown when counts were removed before they were complete: whoever made them was away for too long. */
+/** Reports that counts were removed before they were complete: whoever made them was away for too long. */
 class RemovedCountsError extends Error {
   constructor() {
     super('the counts were removed meanwhile');

@@ -1,9 +1,9 @@
-import type { Queryable } from '#database/connection.js';
 import { Injectable, Logger, type OnModuleDestroy } from '@nestjs/common';
 import { Gauge, Registry } from 'prom-client';
 import type { AppleCredentials } from '#configuration/apple-credentials.js';
 import { Config } from '#configuration/config.js';
 import { getErrorMessage } from '#kernel/errors.js';
+import type { Queryable } from '#database/connection.js';
 import type { JobOutcome } from '#database/job-queue.js';
 import { OutboundTunnels } from '#sending/outbound-tunnels.client.js';
 import { PassSender, type PassUpdate, type UpdateRequest } from '#passes/pass-sender.js';

@@ -12,7 +12,7 @@ import {
   endsSubscription,
   getExcerptContext,
   FAILING_SECONDS,
-  setLastDelivery,
+  renderLastDelivery,
   type FollowUp,
 } from '#subscriptions/webhook-delivery.js';
 import type { Delivery } from './delivery.js';
@@ -64,7 +64,7 @@ const FINISH_MANUAL = {
       union all select attempts_count from finished
     ), subscriptions as (
       update webhook_subscriptions s set
-        ${setLastDelivery({ at: '$5::timestamptz', status: '$7::int', error: '$9' })},
+        ${renderLastDelivery({ at: '$5::timestamptz', status: '$7::int', error: '$9' })},
         healthy_at = case when $4::boolean then greatest(s.healthy_at, $6) else s.healthy_at end,
         failing_since = case when $4::boolean and s.failing_since <= $6 then null else s.failing_since end
       where s.id = $2 and exists (select from counted)

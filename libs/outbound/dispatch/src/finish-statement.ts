@@ -1,5 +1,5 @@
 import { getError, getHttpStatus, wasTried, type AttemptResult } from '#sending/outcome.js';
-import { setLastDelivery, type FollowUp } from '#subscriptions/webhook-delivery.js';
+import { renderLastDelivery, type FollowUp } from '#subscriptions/webhook-delivery.js';
 import type { Delivery } from './delivery.js';
 
 /**
@@ -91,7 +91,7 @@ export const FINISH = {
           case when s.failing_since > x.succeeded_at or x.succeeded_at is null then s.failing_since end,
           (select min(f) from unnest(x.failed_at) f
            where f > coalesce(greatest(s.healthy_at, x.succeeded_at), '-infinity'))),
-        ${setLastDelivery({ at: 'l.at', status: 'l.code', error: 'l.error' })}
+        ${renderLastDelivery({ at: 'l.at', status: 'l.code', error: 'l.error' })}
       from changes x join r l on l.n = x.latest
       where s.id = x.subscription_id
     )

@@ -1,6 +1,6 @@
-import type { Queryable } from '#database/connection.js';
 import { Injectable } from '@nestjs/common';
 import { Config } from '#configuration/config.js';
+import type { Queryable } from '#database/connection.js';
 import type { JobOutcome } from '#database/job-queue.js';
 import {
   PassSender,

@@ -56,7 +56,7 @@ const CARD: CustomerCard = {
   stampsCount: 11,
   unlocked: [],
   redeemedRewardIds: [],
-  carriedOverStamps: 0,
+  importedStamps: 0,
   stampings: [],
   issuedAt: META.occurredAt,
   updatedAt: META.recordedAt,

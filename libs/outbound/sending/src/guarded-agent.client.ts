@@ -227,7 +227,7 @@ const TLS_CODE =
   /^(ERR_SSL_|ERR_TLS_|ERR_OSSL_|CERT_|CRL_|UNABLE_TO_|ERROR_IN_|INVALID_|PATH_LENGTH_|HOSTNAME_MISMATCH|EPROTO)/;
 
 /** Describes an error in plain words, because the library's own messages name addresses. */
-export function toFailure(error: unknown): Failure {
+export function toRequestFailure(error: unknown): Failure {
   const [cause, text] = describeError(error);
   return { kind: 'failed', cause, error: text };
 }

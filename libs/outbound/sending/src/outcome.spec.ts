@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import { DeadlineError } from './deadlines.client.js';
-import { InvalidResponseError, toFailure } from './guarded-agent.client.js';
+import { InvalidResponseError, toRequestFailure } from './guarded-agent.client.js';
 import { UnresolvedNameError } from './name-lookup.client.js';
 import { getResultLabel, type FailureCause, type Outcome } from './outcome.js';
 
@@ -33,7 +33,7 @@ describe('getResultLabel', () => {
   ])('labels %j as %s', (outcome, label) => expect(getResultLabel(outcome)).toBe(label));
 });
 
-describe('toFailure', () => {
+describe('toRequestFailure', () => {
   const withCode = (code: string) => Object.assign(new Error('any words'), { code });
   it.each<[unknown, FailureCause]>([
     [new DeadlineError(), 'timeout'],
@@ -53,6 +53,6 @@ describe('toFailure', () => {
     [new Error('TLS timed out, and the signing secret could not be resolved'), 'connection'],
     ['no error at all', 'connection'],
   ])('names the cause of %p by its class or code, whatever it says: %s', (error, cause) => {
-    expect(toFailure(error)).toMatchObject({ kind: 'failed', cause });
+    expect(toRequestFailure(error)).toMatchObject({ kind: 'failed', cause });
   });
 });

@@ -11,7 +11,11 @@ import {
   type WebhookRequest,
 } from './http-response.js';
 import { Deadlines } from './deadlines.client.js';
-import { BlockedAddressError, createGuardedConnector, toFailure } from './guarded-agent.client.js';
+import {
+  BlockedAddressError,
+  createGuardedConnector,
+  toRequestFailure,
+} from './guarded-agent.client.js';
 import { HttpConnections } from './http-connections.client.js';
 import { NameLookup } from './name-lookup.client.js';
 import { hideValuesIn, type CustomHeaders } from './webhook-headers.js';
@@ -69,7 +73,7 @@ export class WebhookClient implements OnApplicationShutdown {
     } catch (error) {
       if (error instanceof OutdatedError) throw error;
       if (error instanceof BlockedAddressError) return toResult({ kind: 'blocked' });
-      return toResult(toFailure(error));
+      return toResult(toRequestFailure(error));
     }
   }
 

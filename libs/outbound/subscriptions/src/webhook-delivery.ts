@@ -122,10 +122,10 @@ export function getGiveUpBefore(now: Date, timeScale: number): Date {
 }
 
 /**
- * SQL over `s`, a subscription: stores the result of an attempt, unless a later one is stored already. The results of
+ * Renders SQL over `s`, a subscription, that stores the result of an attempt unless a later one is stored. The results of
  * several dispatchers, and those of tests, come in any order.
  */
-export function setLastDelivery(to: Record<'at' | 'status' | 'error', string>): string {
+export function renderLastDelivery(to: Record<'at' | 'status' | 'error', string>): string {
   const columns = ['status', 'error', 'at'] as const;
   return columns
     .map((name) => {

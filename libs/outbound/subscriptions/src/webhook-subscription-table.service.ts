@@ -11,7 +11,7 @@ import {
   toSubscription,
   WebhookSubscriptionRow,
 } from './webhook-subscription.entity.js';
-import { setLastDelivery } from './webhook-delivery.js';
+import { renderLastDelivery } from './webhook-delivery.js';
 import { EVERY_EVENT, type WebhookSubscription } from './webhook-subscription.js';
 
 /** Stores subscriptions. Every method that changes one is called inside an AuditedWrites transaction. */
@@ -182,7 +182,7 @@ export class WebhookSubscriptionTable {
   ): Promise<void> {
     await this.subscriptions.query(
       `update webhook_subscriptions s
-       set ${setLastDelivery({ at: '$2::timestamptz', status: '$3::int', error: '$4' })} where s.id = $1`,
+       set ${renderLastDelivery({ at: '$2::timestamptz', status: '$3::int', error: '$4' })} where s.id = $1`,
       [id, at, status, error],
     );
   }

@@ -59,7 +59,7 @@ export class Maintenance {
     return this.current;
   }
 
-  /** Reads as work of no owner: in the line of one store, requests of all others would wait behind its requests. */
+  /** Reads as work of no owner: in the queue of one, the requests of all others would wait behind that one. */
   private readForAll(): Promise<void> {
     const read = runWithWait(undefined, () => this.read());
     return read.finally(() => (this.pending = undefined));

@@ -17,7 +17,7 @@ export function isUnencrypted(
   return protocols[Math.max(0, protocols.length - hops)]?.trim().toLowerCase() === 'http';
 }
 
-/** Reports a request in clear. It is not redirected: its client would go on sending the token so, and nobody would notice. */
+/** Reports a request in clear. A redirect would let its client go on sending the token so, and nobody would notice. */
 export class UnencryptedError extends ForbiddenError {
   constructor(publicUrl: string) {
     super(

@@ -40,7 +40,7 @@ export type RequestSource = { requestId: string; ipAddress?: string };
 /**
  * Identifies the actor, the account and the channel. The caller has been granted access to `accountId`.
  * @property requestId for logs and people: the caller may choose it, so it never tells which events belong together
- * @property causationId what the service carries out with several commands, such as an import's row (ADR-0136)
+ * @property causationId identifies what the service carries out with several commands (ADR-0136)
  */
 type Origin = {
   accountId: number;

@@ -284,7 +284,10 @@ export class StoreUsersController {
     await this.redirectWithNotice(reply, store, 'removed');
   }
 
-  /** Asks before owners give up their own role, and for the password before more rights. @returns false when it has sent a page */
+  /**
+   * Asks before owners give up their own role, and for the password before more rights.
+   * @returns false when it has sent a page
+   */
   private async confirmRole(
     form: Form,
     user: SignedInUser,

@@ -6,7 +6,7 @@ import type { Outcome } from '#sending/outcome.js';
 import {
   BlockedAddressError,
   createGuardedConnector,
-  toFailure,
+  toRequestFailure,
 } from '#sending/guarded-agent.client.js';
 import { USER_AGENT } from '#sending/user-agent.js';
 import { HttpConnections } from '#sending/http-connections.client.js';
@@ -39,7 +39,7 @@ export class WebPushClient implements OnApplicationShutdown {
       return { kind: 'responded', status, retryAfter };
     } catch (error) {
       if (error instanceof BlockedAddressError) return { kind: 'blocked' };
-      return toFailure(error);
+      return toRequestFailure(error);
     }
   }
 

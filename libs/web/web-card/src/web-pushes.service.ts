@@ -1,4 +1,3 @@
-import type { Queryable } from '#database/connection.js';
 import { Injectable } from '@nestjs/common';
 import { randomBytes } from 'node:crypto';
 import { Config } from '#configuration/config.js';
@@ -9,6 +8,7 @@ import { KnownErasures } from '#event-store/personal-keys/known-erasures.js';
 import type { PassContent } from '#passes/pass-content.js';
 import { PassContents } from '#passes/pass-contents.service.js';
 import { PassMessages, type TaggedMessage } from '#passes/pass-messages.service.js';
+import type { Queryable } from '#database/connection.js';
 import type { JobOutcome } from '#database/job-queue.js';
 import { PassSender, type PassUpdate, type UpdateRequest } from '#passes/pass-sender.js';
 import { Passes } from '#passes/passes.service.js';

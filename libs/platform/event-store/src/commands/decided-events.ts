@@ -29,8 +29,8 @@ export function getDecisionTime(states: Iterable<object | undefined>): Date {
 }
 
 /**
- * Creates the metadata of a command's events. Names each field, so that nothing else of the context, such as an IP address, gets
- * into the history.
+ * Creates the metadata of a command's events. Names each field, so that nothing else of the context, such as an IP
+ * address, gets into the history.
  */
 export function createMeta(
   { accountId, actor, channel, requestId, causationId }: CommandContext,
