@@ -5,9 +5,9 @@ const ISO = /^(\d{4})-(\d{1,2})-(\d{1,2})(?:[T ]00:00(?::00(?:\.0+)?)?Z?)?$/;
 const DOTTED = /^(\d{1,2})\.\s?(\d{1,2})\.\s?(\d{4})$/;
 const SLASHED = /^(\d{1,2})\/(\d{1,2})\/(\d{4})$/;
 
-type Cell = { row: number; text: string };
+export type DateCell = { row: number; text: string };
 
-export type DateOrderResult =
+type DateOrderResult =
   | { order: DateOrder | null; error?: never }
   | { order?: never; error: string };
 
@@ -15,8 +15,8 @@ export type DateOrderResult =
  * Finds the order of day and month in a column of dates. Every date of the column counts: 13/01/2000 shows that the day
  * comes first. Without one that shows it, 03/04/2000 is refused instead of guessed.
  */
-export function findDateOrder(cells: Iterable<Cell>): DateOrderResult {
-  const rows: Record<DateOrder | 'either', Cell | undefined> = {
+export function findDateOrder(cells: Iterable<DateCell>): DateOrderResult {
+  const rows: Record<DateOrder | 'either', DateCell | undefined> = {
     dmy: undefined,
     mdy: undefined,
     either: undefined,

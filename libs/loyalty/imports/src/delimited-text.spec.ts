@@ -2,13 +2,42 @@ import { describe, expect, it } from '@jest/globals';
 import { DelimitedText, MAX_ROW_LENGTH, readCellText } from './delimited-text.js';
 
 function read(text: string, separator: ',' | ';' | '\t' = ','): string[][] {
-  const table = new DelimitedText(text, separator);
+  const table = new DelimitedText([text], separator);
   const rows: string[][] = [];
   for (let next; (next = table.next(9)) !== undefined;) rows.push(next.cells);
   return rows;
 }
 
 describe('DelimitedText', () => {
+  it('reads the same rows, however the text is divided', () => {
+    const text = 'a,"b\n""c""" \r\n\r\n1,2\rx" y,"z"';
+    for (const parts of [[...text], ['', text, ''], [text.slice(0, 7), text.slice(7)]]) {
+      const table = new DelimitedText(parts, ',');
+      expect(Array.from({ length: 5 }, () => table.next(9)?.cells)).toEqual([
+        ['a', 'b\n"c"'],
+        [''],
+        ['1', '2'],
+        ['x" y', 'z'],
+        undefined,
+      ]);
+    }
+  });
+
+  it('holds no more of the text than a few rows of the maximum length', () => {
+    const row = 'x'.repeat(999);
+    let length = 0;
+    function* readParts() {
+      for (; length < 20 * MAX_ROW_LENGTH; length += 1_000) yield `${row}\n`;
+    }
+    const table = new DelimitedText(readParts(), ',');
+    expect(table.next(9)?.cells).toEqual([row]);
+    expect(length).toBeLessThan(4 * MAX_ROW_LENGTH);
+    const others = new Set<string | undefined>();
+    for (let next; (next = table.next(9)) !== undefined;) others.add(next.cells[0]);
+    expect([...others]).toEqual([row]);
+    expect(table.row).toBe(length / 1_000);
+  });
+
   it.each([
     ['a,b\n1,2', 'LF'],
     ['a,b\r\n1,2\r\n', 'CRLF'],
@@ -58,7 +87,7 @@ describe('DelimitedText', () => {
   });
 
   it('counts rows as spreadsheets do', () => {
-    const table = new DelimitedText('a\n"1\n2"\n\n3', ',');
+    const table = new DelimitedText(['a\n"1\n2"\n\n3'], ',');
     const rows = [table.next(1), table.next(1), table.next(1), table.next(1), table.next(1)];
     expect(rows.map((next) => next && [next.row, ...next.cells])).toEqual([
       [1, 'a'],
@@ -70,7 +99,7 @@ describe('DelimitedText', () => {
   });
 
   it('leaves cells out after some number of them, and tells whether they have text', () => {
-    const table = new DelimitedText(`a,b${','.repeat(100_000)}\na,b, ,c\n`, ',');
+    const table = new DelimitedText([`a,b${','.repeat(100_000)}\na,b, ,c\n`], ',');
     expect(table.next(2)).toEqual({ row: 1, cells: ['a', 'b'], hasMore: false });
     expect(table.next(2)).toEqual({ row: 2, cells: ['a', 'b'], hasMore: true });
   });

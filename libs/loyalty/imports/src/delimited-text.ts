@@ -4,6 +4,8 @@ import type { Separator } from './text-encoding.js';
 
 /** Of one row in characters. Parsing one holds the event loop for some milliseconds. */
 export const MAX_ROW_LENGTH = 1024 * 1024;
+/** Of text that shows whether the next row is too long, with the line end after it. */
+const MIN_AHEAD = MAX_ROW_LENGTH + 16;
 
 const QUOTE = '"';
 const LINE_FEED = 10;
@@ -23,14 +25,16 @@ export type DelimitedRow = { row: number; cells: string[]; hasMore: boolean };
 export class DelimitedText {
   /** The number of the latest row. */
   row = 0;
+  private text = '';
+  private isComplete = false;
   private at = 0;
   private rowStart = 0;
+  private readonly parts: Iterator<string>;
   private readonly separatorCode: number;
 
-  constructor(
-    private readonly text: string,
-    separator: Separator,
-  ) {
+  /** @param parts the text, of which no more than a few rows of the maximum length are held */
+  constructor(parts: Iterable<string>, separator: Separator) {
+    this.parts = parts[Symbol.iterator]();
     this.separatorCode = separator.charCodeAt(0);
   }
 
@@ -40,6 +44,7 @@ export class DelimitedText {
    * @throws InvalidFieldsError for a row that is too long, or has a quotation mark that is not closed
    */
   next(maxCells: number): DelimitedRow | undefined {
+    this.readAhead();
     if (this.at >= this.text.length) return undefined;
     this.row++;
     this.rowStart = this.at;
@@ -56,6 +61,24 @@ export class DelimitedText {
     // The line feed of CRLF, or one alone.
     if (this.text.charCodeAt(this.at) === LINE_FEED) this.at++;
     return { row: this.row, cells, hasMore };
+  }
+
+  /** Reads so much text that it has the next row, or shows that the row is too long. */
+  private readAhead(): void {
+    if (this.isComplete || this.text.length - this.at >= MIN_AHEAD) return;
+    const parts = [this.text.slice(this.at)];
+    // As much again, so that what is left is not copied for each part.
+    for (let length = 0; length < MIN_AHEAD;) {
+      const { value, done } = this.parts.next();
+      if (done) {
+        this.isComplete = true;
+        break;
+      }
+      parts.push(value);
+      length += value.length;
+    }
+    this.text = parts.join('');
+    this.at = 0;
   }
 
   private readCell(): string {

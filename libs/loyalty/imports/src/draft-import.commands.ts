@@ -10,7 +10,7 @@ import { assertOpenForEnrolment } from '#stamping/customer-card.js';
 import { TemplatesService } from '#stamping/templates.service.js';
 import type { DateOrder } from './birthdays.js';
 import { assertWaiting, type CustomerImport } from './customer-import.js';
-import { chooseDateOrder, getColumns } from './import.commands.js';
+import { chooseDateOrder, getColumns, listDateCells } from './import.commands.js';
 import { toImportJson, type ImportJson } from './import.dto.js';
 import { ImportRecord } from './import.entity.js';
 import { listFieldsOfCards, resolveColumns, type MappingRequest } from './import-columns.js';
@@ -65,7 +65,8 @@ export class ChooseImportColumnsHandler implements ICommandHandler<ChooseImportC
       throw new InvalidFieldsError({ card_id: [message] });
     }
     const dateOrder =
-      choices.dateOrder ?? chooseDateOrder({ rows: await this.rows.listCells(id) }, columns);
+      choices.dateOrder ??
+      chooseDateOrder(listDateCells(await this.rows.listCells(id), columns), columns);
     const changed = await this.writes.write(context, async (transaction) => {
       const current = await this.imports.lock(transaction.manager, accountId, id);
       if (transaction.isRepeated && current.state === 'checking') return toImportJson(current);

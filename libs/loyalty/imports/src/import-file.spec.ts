@@ -151,6 +151,13 @@ describe('readFile of any bytes', () => {
 });
 
 describe('readFile of NDJSON', () => {
+  it('reads lines across the parts that it decodes at once', async () => {
+    const text = Array.from({ length: 20_000 }, (_, i) => `{"a":${i},"b":"ü${i}"}\n`).join('');
+    const { rows } = await read(text, 'ndjson');
+    expect(rows).toHaveLength(20_000);
+    expect(rows.every(({ row, cells: [a, b] }, i) => row === i + 1 && b === `ü${a}`)).toBe(true);
+  });
+
   it('takes the keys of all lines for headers', async () => {
     const { headers, rows } = await read('{"a":1,"b":true}\n\n{"b":null,"c":"x"}\r\n', 'ndjson');
     expect(headers).toEqual(['a', 'b', 'c']);

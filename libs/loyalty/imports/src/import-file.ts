@@ -9,7 +9,13 @@ import {
   type FileProblem,
 } from './file-formats.js';
 import { Pace } from './pace.js';
-import { decodeText, findSeparator, type DecodedText, type Separator } from './text-encoding.js';
+import {
+  decodeText,
+  findSeparator,
+  MAX_COUNTED,
+  type DecodedText,
+  type Separator,
+} from './text-encoding.js';
 
 export const MAX_IMPORT_ROWS = 50_000;
 /** Blank ones included. */
@@ -31,13 +37,16 @@ export type FileRow = { row: number; cells: string[] };
 /** @property separator null: not CSV */
 export type ImportFile = {
   headers: string[];
-  rows: FileRow[];
+  rowsTotal: number;
   encoding: string;
   separator: Separator | null;
 };
 
+type TakeRow = (row: FileRow) => void;
+type Table = Pick<ImportFile, 'headers' | 'rowsTotal'>;
+
 /**
- * Reads a file, and lets other work of the process come between its rows.
+ * Reads a file with all of its rows.
  * @param declared its encoding; null: nobody has said it
  * @throws InvalidFieldsError for what cannot be read; it names the row
  */
@@ -45,6 +54,27 @@ export async function readFile(
   bytes: Uint8Array,
   format: ImportFormat,
   declared: string | null,
+): Promise<ImportFile & { rows: FileRow[] }> {
+  const rows: FileRow[] = [];
+  const file = await scanFile(bytes, format, declared, (row) => rows.push(row));
+  const pace = new Pace();
+  for (const { cells } of rows) {
+    if (pace.isDue()) await pace.giveWay();
+    while (cells.length < file.headers.length) cells.push('');
+  }
+  return { ...file, rows };
+}
+
+/**
+ * Reads a file without holding its rows or its text, and lets other work of the process come between its rows.
+ * @param takeRow gets each row, whose last cells may be missing
+ * @throws InvalidFieldsError as `readFile` does
+ */
+export async function scanFile(
+  bytes: Uint8Array,
+  format: ImportFormat,
+  declared: string | null,
+  takeRow: TakeRow,
 ): Promise<ImportFile> {
   assertNoProblem(findBinaryProblem(bytes));
   const decoded = await decodeText(bytes, declared);
@@ -53,39 +83,52 @@ export async function readFile(
       `The file begins with the mark of another encoding than ${declared}, which it was sent as`,
     );
   }
-  const { text, encoding } = decoded;
-  assertNoProblem(findTextProblem(text));
+  const { encoding, readParts } = decoded;
+  const beginning = [...sliceParts(readParts(), 0, MAX_COUNTED)].join('');
+  assertNoProblem(findTextProblem(beginning));
   if (format === 'ndjson') {
-    assertUndamaged(decoded, countLines);
-    return { ...(await readNdjson(text)), encoding, separator: null };
+    assertUndamaged(decoded, (end) => countLines(sliceParts(readParts(), 0, end)));
+    return { ...(await readNdjson(readParts(), takeRow)), encoding, separator: null };
   }
-  const { separator, rest } = findSeparator(text);
-  assertUndamaged(decoded, (before) => countRows(findSeparator(before).rest, separator));
-  return { ...(await readCsv(rest, separator)), encoding, separator };
+  const { separator, start } = findSeparator(beginning);
+  const readTable = (end?: number) => sliceParts(readParts(), start, end);
+  assertUndamaged(decoded, (end) => countRows(readTable(end), separator));
+  return { ...(await readCsv(readTable, separator, takeRow)), encoding, separator };
+}
+
+/** Reads the characters of a text between two places, as `slice` does. */
+function* sliceParts(parts: Iterable<string>, start: number, end = Infinity): Generator<string> {
+  let at = 0;
+  for (const part of parts) {
+    if (at >= end) return;
+    yield part.slice(Math.max(0, start - at), end - at);
+    at += part.length;
+  }
 }
 
 function assertNoProblem(problem: FileProblem | undefined): void {
   if (problem !== undefined) throw createFileError(FILE_PROBLEMS[problem]);
 }
 
-/** @param countRowsOf counts the rows of the text before the damage, the damaged one included */
+/** @param countRowsTo counts the rows of the text before the damage, the damaged one included */
 function assertUndamaged(
-  { text, encoding, damagedAt }: DecodedText,
-  countRowsOf: (before: string) => number,
+  { encoding, damagedAt }: DecodedText,
+  countRowsTo: (end: number) => number,
 ): void {
   if (damagedAt === null) return;
-  const row = countRowsOf(text.slice(0, damagedAt));
   throw createFileError(
-    `Row ${row} has a character that is not in the encoding ${encoding}, unlike the others: save the file as UTF-8, or send it with the charset that it has`,
+    `Row ${countRowsTo(damagedAt)} has a character that is not in the encoding ${encoding}, unlike the others: save the file as UTF-8, or send it with the charset that it has`,
   );
 }
 
-function countLines(before: string): number {
-  return before.split('\n').length;
+function countLines(parts: Iterable<string>): number {
+  let count = 1;
+  for (const part of parts) count += part.split('\n').length - 1;
+  return count;
 }
 
-function countRows(before: string, separator: Separator): number {
-  const table = new DelimitedText(`${before}-`, separator);
+function countRows(parts: Iterable<string>, separator: Separator): number {
+  const table = new DelimitedText(appendPart(parts, '-'), separator);
   try {
     while (table.next(0));
   } catch {
@@ -94,19 +137,27 @@ function countRows(before: string, separator: Separator): number {
   return table.row;
 }
 
+function* appendPart(parts: Iterable<string>, last: string): Generator<string> {
+  yield* parts;
+  yield last;
+}
+
 async function readCsv(
-  text: string,
+  readTable: () => Iterable<string>,
   separator: Separator,
-): Promise<Pick<ImportFile, 'headers' | 'rows'>> {
-  const table = new DelimitedText(text, separator);
+  takeRow: TakeRow,
+): Promise<Table> {
+  const table = new DelimitedText(readTable(), separator);
   const { cells: names, hasMore } = table.next(MAX_COLUMNS) ?? { cells: [], hasMore: false };
   if (hasMore) throw createTooManyColumnsError();
   const headers = names.map((name) => toHeader(readCellText(name)));
   while (headers.at(-1) === '') headers.pop();
-  if (headers.length === 0 && text.trim() !== '') assertNoProblem('blankStart');
+  if (headers.length === 0) {
+    for (const part of readTable()) if (part.trim() !== '') assertNoProblem('blankStart');
+  }
   assertHeaders(headers);
   const pace = new Pace();
-  const rows: FileRow[] = [];
+  let rowsTotal = 0;
   for (let next; (next = table.next(headers.length)) !== undefined;) {
     const { row } = next;
     if (row > MAX_FILE_ROWS) throw createTooManyRowsError();
@@ -114,47 +165,52 @@ async function readCsv(
     if (pace.isDue()) await pace.giveWay();
     const cells = next.cells.map((cell) => normalizeText(readCellText(cell)));
     if (cells.every((cell) => cell === '')) continue;
-    while (cells.length < headers.length) cells.push('');
-    rows.push({ row, cells });
-    assertRowCount(rows.length);
+    takeRow({ row, cells });
+    assertRowCount(++rowsTotal);
   }
-  return { headers, rows };
+  return { headers, rowsTotal };
 }
 
-async function readNdjson(text: string): Promise<Pick<ImportFile, 'headers' | 'rows'>> {
+async function readNdjson(parts: Iterable<string>, takeRow: TakeRow): Promise<Table> {
   const indexes = new Map<string, number>();
-  const rows: FileRow[] = [];
   const pace = new Pace();
-  for (let at = 0, row = 1; at < text.length; row++) {
-    const lineEnd = text.indexOf('\n', at);
-    const end = lineEnd < 0 ? text.length : lineEnd;
+  let row = 0;
+  let rowsTotal = 0;
+  for (const line of splitLines(parts)) {
+    row++;
     if (row > MAX_FILE_ROWS) throw createTooManyRowsError();
-    if (end - at > MAX_ROW_LENGTH) {
+    if (line.length > MAX_ROW_LENGTH) {
       throw createFileError(
         `Row ${row} cannot be read: it has more than ${MAX_ROW_LENGTH} characters`,
       );
     }
     if (pace.isDue()) await pace.giveWay();
-    const line = text.slice(at, end);
-    at = end + 1;
     if (line.trim() === '') continue;
-    const cells: string[] = [];
+    const values = new Map<number, string>();
     for (const [name, value] of Object.entries(parseLine(line, row))) {
       const header = toHeader(name);
       if (!indexes.has(header)) indexes.set(header, indexes.size);
       if (indexes.size > MAX_COLUMNS) throw createTooManyColumnsError();
-      cells[indexes.get(header) ?? 0] = normalizeText(renderValue(value, name, row));
+      values.set(indexes.get(header) ?? 0, normalizeText(renderValue(value, name, row)));
     }
-    rows.push({ row, cells });
-    assertRowCount(rows.length);
+    takeRow({ row, cells: Array.from({ length: indexes.size }, (_, i) => values.get(i) ?? '') });
+    assertRowCount(++rowsTotal);
   }
   const headers = [...indexes.keys()];
   assertHeaders(headers);
-  for (const { cells } of rows) {
-    if (pace.isDue()) await pace.giveWay();
-    for (const i of headers.keys()) cells[i] ??= '';
+  return { headers, rowsTotal };
+}
+
+/** Splits text at line feeds. Of a line that is too long it returns only the beginning, and nothing after. */
+function* splitLines(parts: Iterable<string>): Generator<string> {
+  let rest = '';
+  for (const part of parts) {
+    const lines = (rest + part).split('\n');
+    rest = lines.pop() ?? '';
+    yield* lines;
+    if (rest.length > MAX_ROW_LENGTH) break;
   }
-  return { headers, rows };
+  if (rest !== '') yield rest;
 }
 
 function parseLine(line: string, row: number): object {

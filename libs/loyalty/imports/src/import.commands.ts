@@ -16,7 +16,7 @@ import {
 } from '#event-store/commands/audited-writes.service.js';
 import { assertOpenForEnrolment } from '#stamping/customer-card.js';
 import { TemplatesService } from '#stamping/templates.service.js';
-import { findDateOrder, type DateOrder, type DateOrderResult } from './birthdays.js';
+import { findDateOrder, type DateCell, type DateOrder } from './birthdays.js';
 import { startImport, undoImport, type CustomerImport } from './customer-import.js';
 import { toImportJson, type ImportJson, type ImportQuery } from './import.dto.js';
 import { ImportRecord, importTable } from './import.entity.js';
@@ -29,13 +29,13 @@ import {
   type MappingRequest,
 } from './import-columns.js';
 import { createFileError } from './file-error.js';
-import { readFile, type ImportFile, type ImportFormat } from './import-file.js';
+import { scanFile, type FileRow, type ImportFile, type ImportFormat } from './import-file.js';
 import { ImportLimits } from './import-limits.service.js';
 import { ImportQueue } from './import-queue.service.js';
 import { ImportRows } from './import-rows.service.js';
 import { ImportsService } from './imports.service.js';
 
-/** Stores share the one file that is read at a time: the rows of a large one take several times its size. */
+/** Stores share the one file that is read at a time, which takes a core. */
 const READING = { concurrency: 1, maxWaiting: 7, waitMs: 60_000 };
 
 /** Longer than any date. */
@@ -76,8 +76,10 @@ export class CreateImportHandler implements ICommandHandler<CreateImport> {
       assertOpenForEnrolment(await this.templates.get(context.accountId, cardId), getNow());
     }
     const { bytes, format, encoding } = upload;
-    const file = await this.reading.run(context.accountId, () => readFile(bytes, format, encoding));
-    if (file.rows.length === 0) throw createFileError('The file has no rows after its header');
+    const scan = (takeRow: (row: FileRow) => void) =>
+      this.reading.run(context.accountId, () => scanFile(bytes, format, encoding, takeRow));
+    const file = await scan(() => undefined);
+    if (file.rowsTotal === 0) throw createFileError('The file has no rows after its header');
     const columns = isDraft
       ? getColumns(suggestColumns(file.headers, cardId !== null))
       : chooseColumns(file, options.mapping ?? {});
@@ -86,8 +88,14 @@ export class CreateImportHandler implements ICommandHandler<CreateImport> {
       const message = `is required, because the file has ${fieldsOfCards.join(' and ')}`;
       throw new InvalidFieldsError({ card_id: [message] });
     }
+    const dates: DateCell[] = [];
+    const birthdayAt = findBirthdayColumn(columns);
+    if (options.date_order === null && birthdayAt >= 0) {
+      await scan((row) => dates.push(toDateCell(row, birthdayAt)));
+    }
     const dateOrder =
-      options.date_order ?? (isDraft ? findOrder(file, columns) : chooseDateOrder(file, columns));
+      options.date_order ??
+      (isDraft ? (findDateOrder(dates).order ?? null) : chooseDateOrder(dates, columns));
     const compressed = await compress(bytes, { level: 1 });
     const inserted = await withNewId(this.pool, importTable.table, (id) => {
       const now = getNow();
@@ -103,7 +111,7 @@ export class CreateImportHandler implements ICommandHandler<CreateImport> {
         separator: file.separator,
         columns,
         dateOrder,
-        rowsTotal: file.rows.length,
+        rowsTotal: file.rowsTotal,
         counts: { done: 0, created: 0, updated: 0, unchanged: 0, failed: 0, undone: 0, refused: 0 },
         error: null,
         actor: context.actor,
@@ -162,8 +170,6 @@ export class CreateImportHandler implements ICommandHandler<CreateImport> {
   }
 }
 
-type Rows = Pick<ImportFile, 'rows'>;
-
 function chooseColumns({ headers }: ImportFile, mapping: MappingRequest): ImportColumn[] {
   return getColumns(resolveColumns(headers, mapping));
 }
@@ -174,27 +180,26 @@ export function getColumns({ columns, errors }: ColumnsResult): ImportColumn[] {
   return columns;
 }
 
-/** Finds the order of day and month, or null where the dates do not show it. */
-function findOrder(file: Rows, columns: ImportColumn[]): DateOrder | null {
-  return readDateOrder(file, columns).order ?? null;
+/** @returns -1 when there is none */
+function findBirthdayColumn(columns: ImportColumn[]): number {
+  return columns.findIndex(({ field }) => field === 'birthday');
 }
 
-function readDateOrder({ rows }: Rows, columns: ImportColumn[]): DateOrderResult {
-  const at = columns.findIndex(({ field }) => field === 'birthday');
-  if (at < 0) return { order: null };
-  return findDateOrder(
-    rows.map(({ row, cells }) => ({
-      row,
-      text: normalizeNumber((cells[at] ?? '').slice(0, MAX_DATE_LENGTH)),
-    })),
-  );
+function toDateCell({ row, cells }: FileRow, at: number): DateCell {
+  return { row, text: normalizeNumber((cells[at] ?? '').slice(0, MAX_DATE_LENGTH)) };
+}
+
+/** Lists the birthdays of rows, as far as the order of their day and month shows in them. */
+export function listDateCells(rows: FileRow[], columns: ImportColumn[]): DateCell[] {
+  const at = findBirthdayColumn(columns);
+  return at < 0 ? [] : rows.map((row) => toDateCell(row, at));
 }
 
 /** @throws InvalidFieldsError where the dates do not show their order */
-export function chooseDateOrder(file: Rows, columns: ImportColumn[]): DateOrder | null {
-  const { order, error } = readDateOrder(file, columns);
+export function chooseDateOrder(dates: DateCell[], columns: ImportColumn[]): DateOrder | null {
+  const { order, error } = findDateOrder(dates);
   if (error !== undefined) {
-    const name = columns.find(({ field }) => field === 'birthday')?.name ?? '';
+    const name = columns[findBirthdayColumn(columns)]?.name ?? '';
     throw new InvalidFieldsError({ birthday: [`in the column ${name} ${error}`] });
   }
   return order;

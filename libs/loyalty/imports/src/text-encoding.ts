@@ -16,11 +16,16 @@ const CHUNK_BYTES = 64 * 1024;
 export const REPLACEMENT = '\uFFFD';
 
 /**
- * A text file.
+ * A text file, decoded as it is read, since its text may take twice as much memory as its bytes.
  * @property encoding its name in the Encoding Standard, in lower case
  * @property damagedAt where in the text the first bytes are that are not of the encoding; null: nowhere
+ * @property readParts reads the text from its beginning
  */
-export type DecodedText = { text: string; encoding: string; damagedAt: number | null };
+export type DecodedText = {
+  encoding: string;
+  damagedAt: number | null;
+  readParts: () => Iterable<string>;
+};
 
 /** Finds an encoding by one of its labels (Encoding Standard, section 4.2). */
 export function findEncoding(label: string): string | undefined {
@@ -47,7 +52,7 @@ export async function decodeText(
   const encoding = marked ?? declared ?? findWideEncoding(bytes);
   if (encoding !== undefined) return decode(bytes, encoding);
   const decoded = await decode(bytes, 'utf-8');
-  if (decoded.damagedAt === null || (await isMostlyMultiByte(decoded.text))) return decoded;
+  if (decoded.damagedAt === null || (await isMostlyMultiByte(decoded))) return decoded;
   return decode(bytes, 'windows-1252');
 }
 
@@ -56,35 +61,41 @@ function canHaveMark(encoding: string, marked: string): boolean {
   return encoding === marked || (encoding.startsWith('utf-16') && marked.startsWith('utf-16'));
 }
 
-/** Decodes the whole file, and once more with replacements when some of it is not of the encoding. */
+/** Checks the whole file, and finds the damage when some of it is not of the encoding. */
 async function decode(bytes: Uint8Array, encoding: string): Promise<DecodedText> {
-  if (encoding === 'windows-1252') {
-    const text = await decodeParts(bytes, decodeWindows1252);
-    return { text, encoding, damagedAt: null };
-  }
-  const strict = new TextDecoder(encoding, { fatal: true });
+  const readParts = () => decodeParts(bytes, encoding, false);
+  return { encoding, damagedAt: await findDamage(bytes, encoding), readParts };
+}
+
+async function findDamage(bytes: Uint8Array, encoding: string): Promise<number | null> {
+  if (encoding === 'windows-1252') return null;
+  const pace = new Pace();
+  const strict = decodeParts(bytes, encoding, true);
   try {
-    const text = await decodeParts(bytes, (part, stream) => strict.decode(part, { stream }));
-    return { text, encoding, damagedAt: null };
+    while (!strict.next().done) if (pace.isDue()) await pace.giveWay();
+    return null;
   } catch {
-    const lenient = new TextDecoder(encoding);
-    const text = await decodeParts(bytes, (part, stream) => lenient.decode(part, { stream }));
-    return { text, encoding, damagedAt: Math.max(0, text.indexOf(REPLACEMENT)) };
+    let length = 0;
+    for (const part of decodeParts(bytes, encoding, false)) {
+      const at = part.indexOf(REPLACEMENT);
+      if (at >= 0) return length + at;
+      length += part.length;
+      if (pace.isDue()) await pace.giveWay();
+    }
+    return 0;
   }
 }
 
-async function decodeParts(
-  bytes: Uint8Array,
-  decodePart: (part: Uint8Array, isMore: boolean) => string,
-): Promise<string> {
-  const pace = new Pace();
-  const texts: string[] = [];
+/** @param isStrict whether bytes that are not of the encoding throw */
+function* decodeParts(bytes: Uint8Array, encoding: string, isStrict: boolean): Generator<string> {
+  const decoder = new TextDecoder(encoding, { fatal: isStrict });
   for (let at = 0; at < bytes.length; at += CHUNK_BYTES) {
     const end = at + CHUNK_BYTES;
-    texts.push(decodePart(bytes.subarray(at, end), end < bytes.length));
-    if (pace.isDue()) await pace.giveWay();
+    const part = bytes.subarray(at, end);
+    yield encoding === 'windows-1252'
+      ? decodeWindows1252(part)
+      : decoder.decode(part, { stream: end < bytes.length });
   }
-  return texts.join('');
 }
 
 /** What Windows-1252 has from 0x80 to 0x9f, where Latin-1 has control characters. */
@@ -102,11 +113,10 @@ function decodeWindows1252(bytes: Uint8Array): string {
  * Tells whether at least half of what is not ASCII was read as UTF-8. Letters of other encodings are hardly ever that by
  * accident.
  */
-async function isMostlyMultiByte(text: string): Promise<boolean> {
+async function isMostlyMultiByte({ readParts }: DecodedText): Promise<boolean> {
   const pace = new Pace();
   let difference = 0;
-  for (let at = 0; at < text.length; at += CHUNK_BYTES) {
-    const part = text.slice(at, at + CHUNK_BYTES);
+  for (const part of readParts()) {
     const replaced = part.split(REPLACEMENT).length - 1;
     difference += part.replaceAll(/[\0-\x7f\uFFFD]/g, '').length - replaced;
     if (pace.isDue()) await pace.giveWay();
@@ -126,12 +136,15 @@ function findWideEncoding(bytes: Uint8Array): string | undefined {
 
 const SEPARATOR_LINE = /^"?sep=([,;\t])"?(?:\r\n|\n|\r)/i;
 /** Of the header, in which the separators are counted. */
-const MAX_COUNTED = 64 * 1024;
+export const MAX_COUNTED = 64 * 1024;
 
-/** Finds the separator of a CSV file: the one that its header has most of, outside of quotes. */
-export function findSeparator(text: string): { separator: Separator; rest: string } {
+/**
+ * Finds the separator of a CSV file: the one that its header has most of, outside of quotes.
+ * @returns also the place where the table begins
+ */
+export function findSeparator(text: string): { separator: Separator; start: number } {
   const named = SEPARATOR_LINE.exec(text);
-  if (named) return { separator: named[1] as Separator, rest: text.slice(named[0].length) };
+  if (named) return { separator: named[1] as Separator, start: named[0].length };
   const counts = { ',': 0, ';': 0, '\t': 0 };
   let isQuoted = false;
   let isCellStart = true;
@@ -148,5 +161,5 @@ export function findSeparator(text: string): { separator: Separator; rest: strin
     }
   }
   const [separator = ','] = SEPARATORS.toSorted((a, b) => counts[b] - counts[a]);
-  return { separator, rest: text };
+  return { separator, start: 0 };
 }
