@@ -113,6 +113,23 @@ describe('two apis that share a Redis', () => {
     );
   });
 
+  it('count a batch of 30 operations as three requests, or as one when it does not fit', async () => {
+    const store = await service.newStore();
+    const create = (api: number) =>
+      new Client(apis[api]?.baseUrl ?? '', store.accountId, store.token);
+    const operation = { operation: 'stamp', customer_card_id: 999_999, stamps: 1 };
+    const body = { operations: Array.from({ length: 30 }, () => operation) };
+    const statuses = await whileShared(async () => {
+      const responses = [];
+      for (let i = 0; i < 7; i++) {
+        responses.push(await create(i % 2).post(`${store.store}/batch`, body));
+      }
+      for (let i = 0; i < 2; i++) responses.push(await create(i % 2).get(store.store));
+      return responses.map(({ status }) => status);
+    });
+    expect(statuses).toEqual([...Array(6).fill(200), 429, 200, 429]);
+  });
+
   it.each([
     ['killed', () => redis.kill(), () => redis.begin()],
     ['hung', async () => redis.hang(), async () => redis.goOn()],
