@@ -85,6 +85,7 @@ async function measure(stage, plan) {
     ],
   ];
   const slow = [];
+  const broken = [];
   await measureNeighbour(bench, 4);
   for (const operation of plan.operations) {
     const tries = [];
@@ -94,6 +95,7 @@ async function measure(stage, plan) {
       Math.floor((tries.length - 1) / 2)
     ];
     if (isSlow(best.ratios)) slow.push(operation.id);
+    if (tries.some(({ statuses }) => hasFault(statuses))) broken.push(operation.id);
     rows.push([operation.id, ...best.ratios.map(ratio), renderStatuses(best.statuses)]);
     console.error(rows.at(-1).join('  '));
   }
@@ -102,16 +104,20 @@ async function measure(stage, plan) {
   );
   for (const id of slow)
     console.log(`FAIL: beside ${id} the neighbour takes more than ${MAX_RATIO} times as long`);
-  if (slow.length === 0) {
-    console.log(`PASS: beside each operation p50 and p95 stay within ${MAX_RATIO} times`);
-  }
-  return slow.length === 0 ? 0 : 1;
+  for (const id of broken) console.log(`FAIL: ${id} has responses that are faults`);
+  if (slow.length + broken.length > 0) return 1;
+  console.log(`PASS: beside each operation p50 and p95 stay within ${MAX_RATIO} times`);
+  return 0;
 }
 
 /** Only p50 and p95 count: a single slow response may have any cause. */
 const selectJudged = ([stamp50, stamp95, , list50, list95]) => [stamp50, stamp95, list50, list95];
 const worst = (ratios) => Math.max(...selectJudged(ratios));
 const isSlow = (ratios) => worst(ratios) > MAX_RATIO;
+
+/** A store at its limits may get 503, but no other error of the service, and no end of its connection. */
+const hasFault = (statuses) =>
+  Object.keys(statuses).some((status) => status === 'cut' || /^5(?!03)/.test(status));
 
 const renderStatuses = (statuses) =>
   Object.entries(statuses)
@@ -197,12 +203,16 @@ async function open(stage, { customers, events }) {
   console.error(`writing ${whole(customers)} customers and ${whole(events)} events …`);
   const real = (await enrolMany(enrol, REAL_CUSTOMERS)).map((path) => path.split('/'));
   const ids = await openRecords(call, { accountId, cardId, real });
+  await followRecords(stage, service);
   await fillCustomers({ url, accountId, cardId, count: customers });
   await fillHistory(stage, url, { accountId, cardId, events, from: 1, to: events });
+  await fillEvents(stage, url, accountId);
   const pool = new pg.Pool({ connectionString: url });
   await new StoreRecounts(pool).replace(accountId);
+  await pool.query('update statistics_progress set seq = (select max(seq) from history)');
   await pool.query('vacuum analyze statistics_hours');
   await pool.end();
+  startDispatcher(stage, service);
   ids.codes = (
     await stage.query(url, 'select code from customer_cards where customer_id = any ($1)', [
       ids.customers,
@@ -240,6 +250,46 @@ async function open(stage, { customers, events }) {
   };
 }
 
+/**
+ * Starts what adds to the history and the statistics, as in production. Its check at the start would report each of the
+ * customers that have no events.
+ */
+const startDispatcher = (stage, { env }) =>
+  stage.start('dist/apps/dispatcher/src/main.js', { env: { ...env, LOG_LEVEL: 'fatal' } });
+
+/** Lets a dispatcher add what is recorded so far, and stops it: the bench adds entries of its own then. */
+async function followRecords(stage, service) {
+  const child = startDispatcher(stage, service);
+  const countMissing = async () => {
+    const [{ missing }] = await stage.query(
+      service.url,
+      'select (select count(*) from es.events)::int - (select count(*) from history)::int as missing',
+    );
+    return missing;
+  };
+  while ((await countMissing()) > 0) await sleep(200);
+  await stage.stop(child);
+}
+
+/** Stores the events of the entries that `fillHistory` writes: copies of a stamping and a redemption of the store. */
+async function fillEvents(stage, url, accountId) {
+  await stage.query(
+    url,
+    `insert into es.events (tx, pos, stream_id, revision, event_id, type, schema_version, account_id, data, meta, hash,
+       recorded_at)
+     select '3', h.seq, h.stream, h.revision, h.event_id, e.type, e.schema_version, e.account_id, e.data, e.meta, e.hash,
+       h.recorded_at
+     from history h
+     join (
+       select distinct on (type) * from es.events
+       where account_id = $1 and type in ('StampsEarned', 'RewardRedeemed')
+     ) e on e.type = case h.name when 'reward.redeemed' then 'RewardRedeemed' else 'StampsEarned' end
+     where h.stream like 'bench-%'`,
+    [accountId],
+  );
+  await stage.query(url, 'analyze es.events');
+}
+
 function createCaller(port, token) {
   return async (method, path, body, type = 'application/json') => {
     const response = await fetch(`http://127.0.0.1:${port}/api/v1${path}`, {
@@ -264,6 +314,7 @@ async function openRecords(call, { accountId, cardId, real }) {
   const [event] = await call('GET', `${longPath}/events?limit=1`);
   const post = async (path, body, type) => (await call('POST', `${store}${path}`, body, type)).id;
   const rewards = await call('GET', `${store}/rewards`);
+  await call('POST', `${longPath}/redeem`, { reward_id: rewards[0].id });
   return {
     account_id: accountId,
     cards: cardId,
