@@ -161,22 +161,6 @@ describe('quotas of customers', () => {
     expect((await createCustomer(store)).status).toBe(201);
   });
 
-  it("QUOTA-11 A store that its owner creates in the console begins with the smallest of each quota that the owner's stores have of their own", async () => {
-    const { running } = service;
-    const store = await service.newStore();
-    await setQuotas(store, { customers: 1, sms_per_day: 5 });
-    const owner = await Console.of(running, store.email);
-    const created = await owner.submit('/app/new-store', '/app/new-store', STORE);
-    expect(created.status).toBe(303);
-    const accountId = Number(created.location?.split('/').at(-1));
-    const quotas = await running.app.get(Quotas, { strict: false }).list(accountId);
-    const own = quotas.filter(({ isOwn }) => isOwn).map(({ name, max }) => [name, max]);
-    expect(own).toEqual([
-      ['customers', 1],
-      ['sms_per_day', 5],
-    ]);
-  });
-
   it('QUOTA-12 An owner who has as many stores as `MAX_STORES_PER_OWNER` says cannot create another one: 403', async () => {
     const store = await service.newStore();
     const owner = await Console.of(service.running, store.email);

@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, expect, it } from '@jest/globals';
+import { CreateAccount } from '#accounts/account.commands.js';
 import { Quotas } from '#accounts/quotas.service.js';
 import type { AnnouncementJson } from '#announcements/announcement.dto.js';
 import type { CardJson } from '#cards/card.dto.js';
@@ -7,7 +8,7 @@ import { MailServer } from '../support/emulators/mail-server.js';
 import { SmsProvider } from '../support/emulators/sms/sms-provider.js';
 import { eventually } from '../support/jest/eventually.js';
 import type { Program } from '../support/services/program.js';
-import { startService, type Client, type LocalService } from '../support/services/service.js';
+import { cli, Client, startService, type LocalService } from '../support/services/service.js';
 import { startDispatcher } from '../support/services/webhook-dispatcher.js';
 
 const SLOW = 180_000;
@@ -42,7 +43,24 @@ type Shop = { store: Client; cardId: number };
 type Contact = { email?: string; phone?: string };
 
 async function openShop(): Promise<Shop> {
-  const store = await service.newStore({ locale: 'en-DE' });
+  return openStore(await service.newStore({ locale: 'en-DE' }));
+}
+
+/** Opens another store of the same owner, as the console does. */
+async function openSecondShop({ store }: Shop): Promise<Shop> {
+  const { rows } = await service.database.query<{ user_id: string }>(
+    'select user_id from memberships where account_id = $1',
+    [store.accountId],
+  );
+  const attributes = { name: 'Second', storeName: null, personal: false };
+  const place = { timeZone: 'UTC', locale: 'en-DE', country: 'DE' };
+  const { id } = await service.execute(
+    new CreateAccount(cli, { ...attributes, ...place }, Number(rows[0]?.user_id), true),
+  );
+  return openStore(new Client(store.baseUrl, id, store.token));
+}
+
+async function openStore(store: Client): Promise<Shop> {
   const { body } = await store.post<CardJson>(`${store.store}/cards`, { card: { name: 'Coffee' } });
   const quiet = { quiet_from: null, quiet_to: null };
   expect((await store.send('PATCH', `${store.store}/message_settings`, quiet)).status).toBe(200);
@@ -129,6 +147,27 @@ it(
     await addHolders(shop, late, { send_card_links: true });
     expect((await waitForLinks(shop, 2)).map(({ state }) => state)).toEqual(['held', 'held']);
     expect(countReceived(late)).toBe(0);
+  },
+  SLOW,
+);
+
+it(
+  'stores that their owner created in the console share the limits of one store, whichever sends',
+  async () => {
+    const first = await openShop();
+    const shops = [first, await openSecondShop(first)];
+    const contacts = await Promise.all(
+      shops.map((shop) =>
+        addHolders(shop, [
+          ...Array.from({ length: 6 }, createPhone),
+          ...Array.from({ length: 8 }, createEmail),
+        ]),
+      ),
+    );
+    await Promise.all(shops.map((shop) => announce(shop, ['sms', 'email'])));
+    expect(countReceived(contacts.flat())).toBe(MAX_SMS + MAX_MAILS);
+    const used = { sms_per_day: MAX_SMS, mails_per_day: MAX_MAILS };
+    for (const shop of shops) expect(await readUsage(shop)).toMatchObject(used);
   },
   SLOW,
 );

@@ -305,6 +305,14 @@ create table es.cap_overrides (
   max bigint not null check (max >= 0)
 );
 
+-- Owners that share caps with another one, which shares with nobody itself: together they may have what that one may. Whoever
+-- has its own maximum of a cap does not share that.
+create table es.cap_sharing (
+  owner bigint primary key,
+  shared_with bigint not null check (shared_with <> owner)
+);
+create index cap_sharing_shared_with on es.cap_sharing (shared_with);
+
 -- Where there are too many records to count them for each new one: how many there were, and each new one since. Records that
 -- were removed since are included, so there may be fewer.
 create table es.cap_counts (
@@ -314,10 +322,11 @@ create table es.cap_counts (
 ) with (fillfactor = 50);
 
 -- Counts under a lock that is held until the transaction ends: of two that come at once for the last place, the second sees
--- the first. Advisory, so that a wait for it never holds up readers of the log.
+-- the first. Advisory, so that a wait for it never holds up readers of the log. The cap is called after p_owner; the records of
+-- all p_owners count.
 create function es.check_cap(
-  p_table text, p_owner_column text, p_owner bigint, p_id bigint, p_max bigint, p_is_counted text, p_is_closed text,
-  p_keeps_count boolean, p_reserved_share int
+  p_table text, p_owner_column text, p_owner bigint, p_owners bigint[], p_id bigint, p_max bigint,
+  p_is_counted text, p_is_closed text, p_keeps_count boolean, p_reserved_share int
 ) returns void
 language plpgsql as $$
 declare
@@ -336,13 +345,13 @@ begin
   execute format(
     'select (
        select count(*) from (
-         select r.id from %I r where r.%I = $1 and %s
+         select r.id from %I r where r.%I = any ($4) and %s
          union
          select i.cap_id from es.intents i where i.cap = $2
        ) held where held.id <> $3
      ), $3 <> 0 and (%s or exists (select from es.intents i where i.cap = $2 and i.cap_id = 0))',
     p_table, p_owner_column, p_is_counted, p_is_closed
-  ) into record_count, is_closed using p_owner, p_cap, p_id;
+  ) into record_count, is_closed using p_owner, p_cap, p_id, p_owners;
   if record_count >= p_max or is_closed then
     raise exception 'no more % of %', p_table, p_owner using errcode = 'IP005';
   end if;

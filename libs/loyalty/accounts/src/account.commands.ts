@@ -16,6 +16,7 @@ import type { AccountJson } from './account.dto.js';
 import { accountReadModel } from './account.entity.js';
 import type { AccountEvent, AccountSettings } from './account.events.js';
 import { AccountsService } from './accounts.service.js';
+import { shareQuotas } from './quota-sharing.js';
 
 export class CreateAccount extends Command<AccountJson> {
   constructor(
@@ -23,6 +24,8 @@ export class CreateAccount extends Command<AccountJson> {
     readonly attributes: NewAccount,
     /** The user who owns it from the beginning. Null: nobody yet. */
     readonly ownerId: number | null = null,
+    /** Whether it shares quotas with the owner's other stores. */
+    readonly sharesQuotas = false,
   ) {
     super();
   }
@@ -36,7 +39,12 @@ export class CreateAccountHandler implements ICommandHandler<CreateAccount> {
     private readonly accounts: AccountsService,
   ) {}
 
-  async execute({ context, attributes, ownerId }: CreateAccount): Promise<AccountJson> {
+  async execute({
+    context,
+    attributes,
+    ownerId,
+    sharesQuotas,
+  }: CreateAccount): Promise<AccountJson> {
     const { personal } = attributes;
     return withNewId(this.pool, accountReadModel.table, (id) => {
       const ownContext = { ...context, accountId: id };
@@ -48,7 +56,10 @@ export class CreateAccountHandler implements ICommandHandler<CreateAccount> {
         decide: () => ({
           events: createAccount(id, attributes),
           ...(ownerId !== null && {
-            sideEffects: [grantInitialOwner({ userId: ownerId, personal }, ownContext)],
+            sideEffects: [
+              ...(sharesQuotas ? [shareQuotas(id, ownerId)] : []),
+              grantInitialOwner({ userId: ownerId, personal }, ownContext),
+            ],
           }),
         }),
         respond: ({ state }) =>

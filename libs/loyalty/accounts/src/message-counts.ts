@@ -3,14 +3,14 @@ const TABLES = ['card_messages', 'customer_messages'] as const;
 export type MessageTable = (typeof TABLES)[number];
 
 /**
- * Renders how many messages of a store have a place among those of 24 hours by one channel: those that were sent, and those
+ * Renders how many messages of some stores have a place among those of 24 hours by one channel: those that were sent, and those
  * that are being sent. What limits them and what shows them count the same.
- * @param account an SQL expression @param channel an SQL expression
+ * @param accounts an SQL expression of their ids @param channel an SQL expression
  */
-export function renderMessageCount(account: string, channel: string): string {
+export function renderMessageCount(accounts: string, channel: string): string {
   const queries = TABLES.map(
     (table) => `select from ${table} r
-        where r.account_id = ${account} and r.channel = ${channel} and r.counted_at > now() - interval '1 day'`,
+        where r.account_id = any (${accounts}) and r.channel = ${channel} and r.counted_at > now() - interval '1 day'`,
   );
   return `(select count(*) from (${queries.join(' union all ')}) counted)`;
 }

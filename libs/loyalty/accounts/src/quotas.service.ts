@@ -5,31 +5,39 @@ import { findChanges } from '#kernel/changes.js';
 import { NotFoundError } from '#kernel/errors.js';
 import { query } from '#database/connection.js';
 import { DailyCounts, type RunQuery } from '#database/daily-counts.js';
+import { CapOverrides, type CapShare } from '#event-store/commands/cap-overrides.service.js';
 import { AuditedWrites, type AuditedWriter } from '#event-store/commands/audited-writes.service.js';
 import { renderCapName } from '#event-store/port/caps.js';
 import { renderMessageCount } from './message-counts.js';
-import { QUOTA_NAMES, QUOTAS, type QuotaChanges, type QuotaName } from './quotas.js';
+import {
+  isSharedQuota,
+  QUOTA_NAMES,
+  QUOTAS,
+  type QuotaChanges,
+  type QuotaName,
+  type SharedQuotaName,
+} from './quotas.js';
 
 /**
  * Reads everything but the e-mails of signup pages, whose counter has a keyed hash. Each count goes by an index of the
- * store; that of the customers is the longest.
+ * store; that of the customers is the longest. What is shared counts for all stores that share it.
  */
 const FIND_USAGE = {
   name: 'quotas_usage',
   text: `
     select
       (select count(*) from customers r
-        where r.account_id = a.id and r.merged_into is null and r.erased_at is null) as customers,
+        where r.account_id = any ($2) and r.merged_into is null and r.erased_at is null) as customers,
       (select count(*) from cards r where r.account_id = a.id) as cards,
       (select count(*) from locations r where r.account_id = a.id and r.deleted_at is null) as locations,
       (select count(*) from posters r where r.account_id = a.id and r.deleted_at is null) as posters,
       (select count(*) from pictures r where r.account_id = a.id) as pictures,
       (select count(*) from webhook_subscriptions r where r.account_id = a.id) as webhook_subscriptions,
       (select coalesce(sum(r.rows_total), 0) from imports r
-        where r.account_id = a.id and r.created_at > now() - interval '1 day'
+        where r.account_id = any ($3) and r.created_at > now() - interval '1 day'
           and (not r.dry_run or r.started_at is not null))::bigint as import_rows_per_day,
-      ${renderMessageCount('$1', `'sms'`)} as sms_per_day,
-      ${renderMessageCount('$1', `'email'`)} as mails_per_day
+      ${renderMessageCount('$4', `'sms'`)} as sms_per_day,
+      ${renderMessageCount('$5', `'email'`)} as mails_per_day
     from accounts a where a.id = $1`,
 };
 
@@ -43,13 +51,19 @@ const FIND_OVERRIDES = {
   text: 'select cap, max from es.cap_overrides where cap = any ($1)',
 };
 
-/** @property max null: no limit @property isOwn whether it is the store's own instead of the usual one */
+/**
+ * @property used by all stores that share it
+ * @property max null: no limit
+ * @property isOwn whether it is the store's own instead of the usual one
+ * @property isShared whether other stores share it
+ */
 export type Quota = {
   name: QuotaName;
   label: string;
   used: number;
   max: number | null;
   isOwn: boolean;
+  isShared: boolean;
 };
 
 type Usage = Record<Exclude<QuotaName, 'signup_mails_per_day'>, number>;
@@ -61,26 +75,39 @@ export class Quotas {
     private readonly pool: Pool,
     private readonly writes: AuditedWrites,
     private readonly counts: DailyCounts,
+    private readonly caps: CapOverrides,
     private readonly config: Config,
   ) {}
 
   /** Lists the quotas of a store with their usage. @throws NotFoundError */
   async list(accountId: number): Promise<Quota[]> {
-    const [[usage], overrides, mails] = await Promise.all([
-      query<Usage>(this.pool, { ...FIND_USAGE, values: [accountId] }),
+    const [shares, overrides] = await Promise.all([
+      this.findShares(accountId),
       this.findOverrides(accountId),
-      this.counts.get(this.runQuery, ['signup mails', accountId]),
+    ]);
+    const owners = [
+      shares.customers.owners,
+      shares.import_rows_per_day.owners,
+      shares.sms_per_day.owners,
+      shares.mails_per_day.owners,
+    ];
+    const [[usage], mails] = await Promise.all([
+      query<Usage>(this.pool, { ...FIND_USAGE, values: [accountId, ...owners] }),
+      this.counts.get(this.runQuery, ['signup mails', shares.signup_mails_per_day.owner]),
     ]);
     if (!usage) throw new NotFoundError('Store');
     const usual = this.getUsual();
     return QUOTA_NAMES.map((name) => {
       const own = overrides.get(name);
+      const share = isSharedQuota(name) ? shares[name] : undefined;
+      const set = share ? share.max : own;
       return {
         name,
         label: QUOTAS[name],
         used: name === 'signup_mails_per_day' ? mails : usage[name],
-        max: own ?? usual[name],
+        max: set ?? usual[name],
         isOwn: own !== undefined,
+        isShared: share !== undefined && share.owners.length > 1,
       };
     });
   }
@@ -101,7 +128,11 @@ export class Quotas {
         const cap = renderCapName(name, accountId);
         const max = changes[name];
         // Counted anew from now on: without a quota, new records were not counted.
-        await manager.query('delete from es.cap_counts where cap = $1', [cap]);
+        await manager.query(
+          `delete from es.cap_counts where cap = $1
+             or cap = (select $2 || ' ' || s.shared_with from es.cap_sharing s where s.owner = $3)`,
+          [cap, name, accountId],
+        );
         if (max === null) await manager.query('delete from es.cap_overrides where cap = $1', [cap]);
         else {
           await manager.query(
@@ -125,8 +156,8 @@ export class Quotas {
   }
 
   /**
-   * Gives a new store the smallest of each quota that the owner's stores have of their own: otherwise an owner could have
-   * the usual ones by creating a store.
+   * Gives a new store the smallest of each quota that it does not share and the owner's stores have of their own: otherwise
+   * an owner could have the usual ones by creating a store.
    */
   async inherit(by: AuditedWriter, accountId: number, ownerId: number): Promise<void> {
     const rows = await query<{ account_id: number }>(this.pool, {
@@ -136,13 +167,31 @@ export class Quotas {
     const smallest = new Map<QuotaName, number>();
     for (const { account_id: ownedId } of rows) {
       for (const [name, max] of await this.findOverrides(ownedId)) {
-        smallest.set(name, Math.min(max, smallest.get(name) ?? max));
+        if (!isSharedQuota(name)) smallest.set(name, Math.min(max, smallest.get(name) ?? max));
       }
     }
     if (smallest.size > 0) await this.change(by, accountId, Object.fromEntries(smallest));
   }
 
   private readonly runQuery: RunQuery = (text, values) => query(this.pool, { text, values });
+
+  private async findShares(accountId: number): Promise<Record<SharedQuotaName, CapShare>> {
+    const find = (name: SharedQuotaName) => this.caps.findShare(name, accountId);
+    const [customers, importRows, sms, mails, signupMails] = await Promise.all([
+      find('customers'),
+      find('import_rows_per_day'),
+      find('sms_per_day'),
+      find('mails_per_day'),
+      find('signup_mails_per_day'),
+    ]);
+    return {
+      customers,
+      import_rows_per_day: importRows,
+      sms_per_day: sms,
+      mails_per_day: mails,
+      signup_mails_per_day: signupMails,
+    };
+  }
 
   private async findOverrides(
     accountId: number,

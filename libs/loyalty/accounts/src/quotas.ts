@@ -17,6 +17,21 @@ export const QUOTAS = {
 
 export type QuotaName = keyof typeof QUOTAS;
 
+/** Lists what a store shares that its owner created in the console (ADR-0133). */
+export const SHARED_QUOTAS = [
+  'customers',
+  'import_rows_per_day',
+  'sms_per_day',
+  'mails_per_day',
+  'signup_mails_per_day',
+] as const satisfies QuotaName[];
+
+export type SharedQuotaName = (typeof SHARED_QUOTAS)[number];
+
+export function isSharedQuota(name: QuotaName): name is SharedQuotaName {
+  return SHARED_QUOTAS.some((shared) => shared === name);
+}
+
 export const QUOTA_NAMES = Object.keys(QUOTAS) as QuotaName[];
 
 /** New quotas of a store by their names; null: the usual one again. */

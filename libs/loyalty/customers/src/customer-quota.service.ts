@@ -3,7 +3,7 @@ import { Pool } from 'pg';
 import { Config } from '#configuration/config.js';
 import { ExpiringCache } from '#kernel/expiring-cache.js';
 import { query } from '#database/connection.js';
-import { CapOverrides } from '#event-store/commands/cap-overrides.service.js';
+import { CapOverrides, type CapShare } from '#event-store/commands/cap-overrides.service.js';
 import { CapReachedError, renderCapName } from '#event-store/port/caps.js';
 import type { Cap } from '#event-store/port/event-store.js';
 import { customerCap } from './customer.entity.js';
@@ -19,14 +19,14 @@ const IS_FULL = {
   name: 'customers_quota_is_full',
   text: `select case when (select c.count from es.cap_counts c where c.cap = $2) < $3 then false
            else (select count(*) from customers
-                 where account_id = $1 and merged_into is null and erased_at is null) >= $3
+                 where account_id = any ($1) and merged_into is null and erased_at is null) >= $3
          end as is_full`,
 };
 
 /** Limits how many customers a store has, where a setting or its own quota says so (QUOTA-03). */
 @Injectable()
 export class CustomerQuota {
-  /** How many customers a store had at least, by the store. */
+  /** How many customers stores that share a quota had at least, by the store whose quota it is. */
   private readonly fullStores = new ExpiringCache<number, { max: number }>({
     max: 10_000,
     ttl: FULL_FOR_MS,
@@ -44,33 +44,37 @@ export class CustomerQuota {
    * @throws CapReachedError when the store is known to be full
    */
   async findCap(accountId: number, id: number, isSignup: boolean): Promise<Cap | undefined> {
-    const quota = await this.findMax(accountId);
+    const { owner, owners, max: quota } = await this.findShare(accountId);
     if (quota === null) return undefined;
     const max = isSignup ? withoutReserve(quota) : quota;
-    if (await this.isFull(accountId, max)) throw new CapReachedError(customerCap);
+    if (await this.isFull(owner, owners, max)) throw new CapReachedError(customerCap);
     const reservedShare = isSignup ? RESERVED_SHARE : 0;
-    return { kind: customerCap, owner: accountId, id, max: quota, reservedShare };
+    return { kind: customerCap, owner, owners, id, max: quota, reservedShare };
   }
 
   /** Tells whether nobody can sign up with the store any more, because of its quota of customers (QUOTA-04). */
   async isFullForSignups(accountId: number): Promise<boolean> {
-    const max = await this.findMax(accountId);
-    return max !== null && this.isFull(accountId, withoutReserve(max));
+    const { owner, owners, max } = await this.findShare(accountId);
+    return max !== null && this.isFull(owner, owners, withoutReserve(max));
   }
 
-  /** Finds how many customers a store may have; null: any number. */
-  findMax(accountId: number): Promise<number | null> {
-    return this.overrides.getMax(customerCap.table, accountId, this.config.limits.customers);
+  /** Finds how many customers a store may have, with those that share the quota; null: any number. */
+  findShare(accountId: number): Promise<CapShare> {
+    return this.overrides.getShare<number | null>(
+      customerCap.table,
+      accountId,
+      this.config.limits.customers,
+    );
   }
 
-  private async isFull(accountId: number, max: number): Promise<boolean> {
+  private async isFull(owner: number, owners: number[], max: number): Promise<boolean> {
     // What is above one number is above a smaller one too.
-    if ((this.fullStores.get(accountId)?.max ?? -1) >= max) return true;
+    if ((this.fullStores.get(owner)?.max ?? -1) >= max) return true;
     const [row] = await query<{ is_full: boolean }>(this.pool, {
       ...IS_FULL,
-      values: [accountId, renderCapName(customerCap.table, accountId), max],
+      values: [owners, renderCapName(customerCap.table, owner), max],
     });
-    if (row?.is_full === true) this.fullStores.set(accountId, { max });
+    if (row?.is_full === true) this.fullStores.set(owner, { max });
     return row?.is_full === true;
   }
 }

@@ -2,7 +2,7 @@ import { Injectable } from '@nestjs/common';
 import type { EntityManager } from 'typeorm';
 import { Config } from '#configuration/config.js';
 import { RejectedError } from '#kernel/errors.js';
-import { CapOverrides } from '#event-store/commands/cap-overrides.service.js';
+import { CapOverrides, type CapShare } from '#event-store/commands/cap-overrides.service.js';
 import { checkCap } from '#event-store/port/caps.js';
 import type { CustomerImport } from './customer-import.js';
 import { importCap, trialCap } from './import.entity.js';
@@ -11,6 +11,9 @@ import { importCap, trialCap } from './import.entity.js';
 export const IMPORT_ROWS_PER_DAY = 'import_rows_per_day';
 
 const MAX_UNFINISHED_IMPORTS = 10;
+
+/** Of two files that take the last rows at the same time, one waits for the other. With the store whose limit it is. */
+const LOCK = 727_133;
 
 /**
  * Limits the imports of a store, and their rows in a day. Trials, which wait for a start, have the same limits of their
@@ -23,9 +26,10 @@ export class ImportLimits {
     private readonly config: Config,
   ) {}
 
-  getMaxRows(accountId: number): Promise<number> {
+  /** Finds how many rows a store may import in a day, with those that share the limit. */
+  findMaxRows(accountId: number): Promise<CapShare<number>> {
     const { importRowsPerDay } = this.config.limits;
-    return this.overrides.getMax(IMPORT_ROWS_PER_DAY, accountId, importRowsPerDay);
+    return this.overrides.getShare(IMPORT_ROWS_PER_DAY, accountId, importRowsPerDay);
   }
 
   /**
@@ -36,25 +40,26 @@ export class ImportLimits {
   async assertWithin(
     manager: EntityManager,
     { id, accountId, rowsTotal }: Pick<CustomerImport, 'id' | 'accountId' | 'rowsTotal'>,
-    { isTrial, maxRows }: { isTrial: boolean; maxRows: number },
+    { isTrial, maxRows }: { isTrial: boolean; maxRows: CapShare<number> },
   ): Promise<void> {
     const query = (text: string, values: unknown[]) => manager.query<unknown>(text, values);
     const kind = isTrial ? trialCap : importCap;
     await checkCap(query, { kind, owner: accountId, id, max: MAX_UNFINISHED_IMPORTS });
-    // Under the lock of the cap, so that two files at once do not both get the rest.
+    const { owner, owners, max } = maxRows;
+    await query('select pg_advisory_xact_lock(hashtextextended($1, $2))', [String(owner), LOCK]);
     const [row] = (await query(
       `select coalesce(sum(rows_total), 0)::int as used from imports
-       where account_id = $1 and created_at > now() - interval '1 day' and id <> $2
+       where account_id = any ($1) and created_at > now() - interval '1 day' and id <> $2
          and (dry_run and started_at is null) = $3`,
-      [accountId, id, isTrial],
+      [owners, id, isTrial],
     )) as { used: number }[];
-    const left = Math.max(0, maxRows - (row?.used ?? 0));
+    const left = Math.max(0, max - (row?.used ?? 0));
     if (rowsTotal <= left) return;
     const verb = isTrial ? 'check' : 'import';
     throw new RejectedError(
       {
         base: [
-          `The file has ${rowsTotal} rows, and this store may ${verb} ${left} more today, of ${maxRows} in 24 hours`,
+          `The file has ${rowsTotal} rows, and this store may ${verb} ${left} more today, of ${max} in 24 hours`,
         ],
       },
       'quota_exceeded',

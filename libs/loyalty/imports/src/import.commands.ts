@@ -133,7 +133,7 @@ export class CreateImportHandler implements ICommandHandler<CreateImport> {
     context: CommandContext,
   ): Promise<ImportJson> {
     const { id, accountId } = created;
-    const maxRows = await this.limits.getMaxRows(accountId);
+    const maxRows = await this.limits.findMaxRows(accountId);
     return this.writes.write(context, async (transaction) => {
       const { manager } = transaction;
       await this.limits.assertWithin(manager, created, { isTrial: created.dryRun, maxRows });
@@ -269,7 +269,7 @@ export class StartImportHandler implements ICommandHandler<StartImport> {
 
   /** Rows that failed in the check are done; the others are counted again as they are applied. */
   async execute({ context, id }: StartImport): Promise<ImportJson> {
-    const maxRows = await this.limits.getMaxRows(context.accountId);
+    const maxRows = await this.limits.findMaxRows(context.accountId);
     return this.changes.change(context, id, {
       type: 'import.started',
       decide: startImport,

@@ -3,7 +3,7 @@ import type { Config } from '#configuration/config.js';
 import { findMailboxKey } from '#kernel/email-address.js';
 import { inTransaction } from '#database/connection.js';
 import type { DailyCounts, RunQuery } from '#database/daily-counts.js';
-import type { CapOverrides } from '#event-store/commands/cap-overrides.service.js';
+import type { CapOverrides, CapShare } from '#event-store/commands/cap-overrides.service.js';
 import { renderMessageCount, type MessageTable } from '#accounts/message-counts.js';
 import type { MessageChannel } from './card-message.js';
 
@@ -11,17 +11,16 @@ import type { MessageChannel } from './card-message.js';
 export type LimitedMessage = {
   table: MessageTable;
   id: string | number;
-  accountId: number;
   channel: MessageChannel;
   to: string;
 };
 
-/** How many messages a day a store may send by the channel, and how many may go to the address. */
-export type MessageLimits = { store: number; address: number };
+/** How many messages a day a store may send by the channel, with those that share it, and how many may go to the address. */
+export type MessageLimits = { store: CapShare<number>; address: number };
 /** The limit that has been reached. */
 export type ReachedLimit = keyof MessageLimits;
 
-/** Of two messages that take the last place at the same time, one waits for the other. With the store and channel. */
+/** Of two messages that take the last place at the same time, one waits for the other. With the channel and the store whose limit it is. */
 const LOCK = 727_096;
 
 /** Which messages count together for one address. */
@@ -32,7 +31,7 @@ const SUBJECTS: Record<MessageTable, string> = {
 
 const IS_COUNTED = `b.counted_at is not null and b.counted_at > now() - interval '1 day'`;
 
-/** Gives a message a place, or renews the one that it has, unless the others of the store have all. */
+/** Gives a message a place, or renews the one that it has, unless the others of the stores that share the limit have all. */
 const renderReserve = (table: MessageTable) => `
   with before as (select b.id, ${IS_COUNTED} as counted from ${table} b where b.id = $1)
   update ${table} m set counted_at = now() from before
@@ -48,8 +47,8 @@ export async function findLimits(
   channel: MessageChannel,
 ): Promise<MessageLimits> {
   const store = await (channel === 'email'
-    ? overrides.getMax('mails_per_day', accountId, limits.mailsPerDay)
-    : overrides.getMax('sms_per_day', accountId, limits.smsPerDay));
+    ? overrides.getShare('mails_per_day', accountId, limits.mailsPerDay)
+    : overrides.getShare('sms_per_day', accountId, limits.smsPerDay));
   return { store, address: messagesPerAddressPerDay };
 }
 
@@ -62,23 +61,23 @@ export async function findLimits(
 export function reservePlace(
   pool: pg.Pool,
   counts: DailyCounts,
-  { table, id, accountId, channel, to }: LimitedMessage,
-  limits: MessageLimits,
+  { table, id, channel, to }: LimitedMessage,
+  { store, address }: MessageLimits,
 ): Promise<ReachedLimit | null> {
   return inTransaction(pool, async (client) => {
     await client.query('select pg_advisory_xact_lock(hashtextextended($1, $2))', [
-      `${channel} of ${accountId}`,
+      `${channel} of ${store.owner}`,
       LOCK,
     ]);
     const { rows } = await client.query<{ wasCounted: boolean }>({
       name: `${table}_reserve`,
       text: renderReserve(table),
-      values: [id, accountId, channel, limits.store],
+      values: [id, store.owners, channel, store.max],
     });
     if (!rows[0]) return 'store';
     if (rows[0].wasCounted) return null;
     const subject = createSubject(table, channel, to);
-    if ((await counts.count(createRun(client), subject, limits.address)) === null) return null;
+    if ((await counts.count(createRun(client), subject, address)) === null) return null;
     await removePlace(client, table, id);
     return 'address';
   });

@@ -122,6 +122,8 @@ export const console: Translations['console'] = {
     privacyUrl: 'Link zur Datenschutzerklärung',
     quotas: 'Grenzen',
     quotasAbout: 'Was der Betreiber dieses Dienstes dem Geschäft erlaubt.',
+    quotasShared:
+      'Kunden, importierte Zeilen und Nachrichten zählen mit Ihren anderen Geschäften zusammen.',
     quota: 'Was',
     used: 'Benutzt',
     max: 'Grenze',

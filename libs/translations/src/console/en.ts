@@ -122,6 +122,7 @@ export const console = {
     privacyUrl: 'Link to your privacy policy',
     quotas: 'Quotas',
     quotasAbout: 'What the operator of this service allows this store.',
+    quotasShared: 'Customers, imported rows and messages count together with your other stores.',
     quota: 'What',
     used: 'Used',
     max: 'At most',

@@ -125,6 +125,8 @@ export const console: Translations['console'] = {
     privacyUrl: 'Enlace a su política de privacidad',
     quotas: 'Límites',
     quotasAbout: 'Lo que el operador de este servicio permite a este negocio.',
+    quotasShared:
+      'Los clientes, las filas importadas y los mensajes se cuentan con sus otros negocios.',
     quota: 'Qué',
     used: 'Usado',
     max: 'Límite',

@@ -127,6 +127,7 @@ export const console: Translations['console'] = {
     privacyUrl: 'Lien vers votre politique de confidentialité',
     quotas: 'Limites',
     quotasAbout: 'Ce que l’exploitant de ce service accorde à ce commerce.',
+    quotasShared: 'Clients, lignes importées et messages comptent avec vos autres commerces.',
     quota: 'Quoi',
     used: 'Utilisé',
     max: 'Limite',
@@ -196,8 +197,7 @@ export const console: Translations['console'] = {
   },
   invitationLink: {
     title: 'Transmettre ce lien',
-    notice:
-      'Ce service n’envoie pas d’e-mails : transmettez le lien vous-même. Il n’est affiché qu’une fois.',
+    notice: 'Ce service n’envoie pas d’e-mails : transmettez ce lien, affiché une seule fois.',
     text: (email, days) =>
       `Envoyez-le à ${email} par un moyen que personne d’autre ne peut lire. Il fonctionne une fois, pendant ${days} jours.`,
     done: 'Terminé',

@@ -80,7 +80,7 @@ export class NewStoreController {
     try {
       await this.getOwnedStores(user, request);
       const attributes = { ...parseStoreSettings(values), personal: false };
-      accountId = (await this.bus.execute(new CreateAccount(by, attributes, user.userId))).id;
+      accountId = (await this.bus.execute(new CreateAccount(by, attributes, user.userId, true))).id;
       await this.quotas.inherit(by, accountId, user.userId);
     } catch (error) {
       if (error instanceof PageError) throw error;

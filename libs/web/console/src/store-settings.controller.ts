@@ -50,7 +50,7 @@ type SettingsView = {
   countries: Option[];
   smsHint: string;
   /** Empty for others than owners. */
-  quotas: { label: string; used: string; max: string; isUsedUp: boolean }[];
+  quotas: { label: string; used: string; max: string; isUsedUp: boolean; isShared: boolean }[];
   formErrors: FormErrors;
   done: string;
 };
@@ -176,12 +176,13 @@ export class StoreSettingsController {
 }
 
 function toQuotaView(
-  { name, used, max }: Quota,
+  { name, used, max, isShared }: Quota,
   { t: { console: texts }, locale }: Localization,
 ): SettingsView['quotas'][number] {
   const numbers = new Intl.NumberFormat(locale);
   return {
     label: texts.settings.quotaNames[name],
+    isShared,
     used: numbers.format(used),
     max: max === null ? texts.settings.unlimited : numbers.format(max),
     isUsedUp: max !== null && used >= max,

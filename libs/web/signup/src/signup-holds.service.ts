@@ -80,16 +80,16 @@ export class SignupHolds {
 
   private async countMail({ accountId, ip }: Visit): Promise<boolean> {
     const { signupMailsPerDay: usual } = this.config.limits;
-    const signupMailsPerDay = await this.overrides.getMax('signup_mails_per_day', accountId, usual);
-    const network = ['signup mails of a network', accountId, getNetworkKey(ip)];
-    if (!(await this.isWithin(network, calculateNetworkShare(signupMailsPerDay)))) return false;
-    return this.isWithin(['signup mails', accountId], signupMailsPerDay);
+    const { owner, max } = await this.overrides.getShare('signup_mails_per_day', accountId, usual);
+    const network = ['signup mails of a network', owner, getNetworkKey(ip)];
+    if (!(await this.isWithin(network, calculateNetworkShare(max)))) return false;
+    return this.isWithin(['signup mails', owner], max);
   }
 
   private async countSms({ accountId, ip }: Visit): Promise<boolean> {
-    const network = ['signup SMS of a network', accountId, getNetworkKey(ip)];
     const { smsPerDay } = this.config.limits;
-    const max = await this.overrides.getMax('sms_per_day', accountId, smsPerDay);
+    const { owner, max } = await this.overrides.getShare('sms_per_day', accountId, smsPerDay);
+    const network = ['signup SMS of a network', owner, getNetworkKey(ip)];
     return this.isWithin(network, calculateNetworkShare(max));
   }
 

@@ -53,11 +53,11 @@ export class SignupLimits {
    * whether or not somebody has the entered contacts, because the count would tell.
    */
   async countStore(accountId: number, ip: string): Promise<number | null> {
-    const max = await this.quota.findMax(accountId);
+    const { owner, max } = await this.quota.findShare(accountId);
     if (max === null) return null;
     const seconds = await this.counts.count(
       (text, values) => query(this.pool, { text, values }),
-      ['signups of a network', accountId, getNetworkKey(ip)],
+      ['signups of a network', owner, getNetworkKey(ip)],
       calculateNetworkShare(max),
     );
     if (seconds !== null) this.metrics.countRateLimited('signup_network');

@@ -27,15 +27,16 @@ export function renderCapName(recordKind: string, owner: number): string {
  */
 export async function checkCap(
   query: (text: string, values: unknown[]) => Promise<unknown>,
-  { kind, owner, id, max, reservedShare = 0 }: Cap,
+  { kind, owner, owners = [owner], id, max, reservedShare = 0 }: Cap,
 ): Promise<void> {
   const { table, ownerColumn, countedCondition = 'true', closedCondition = 'false' } = kind;
   const { keepsCount = false } = kind;
   try {
-    await query('select es.check_cap($1, $2, $3, $4, $5, $6, $7, $8, $9)', [
+    await query('select es.check_cap($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)', [
       table,
       ownerColumn,
       owner,
+      owners,
       id,
       max,
       countedCondition,

@@ -99,6 +99,8 @@ export type CapKind = {
 export type Cap = {
   kind: CapKind;
   owner: number;
+  /** All whose records count, where several share the cap of the owner; by default the owner. */
+  owners?: number[];
   /** The id of the new record. 0: the commit closes the owner, and no new record may be created meanwhile. */
   id: number;
   /** The usual maximum; `es.cap_overrides` may have another one for the owner. */
