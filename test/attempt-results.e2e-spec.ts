@@ -356,6 +356,24 @@ describe('delivery attempts', () => {
     },
   );
 
+  it.each([
+    ['a 410, then a success', 410, null, 1, true],
+    ['a blocked address, then a success', 'blocked', null, 1, true],
+    ['a success, then a 410', 410, null, -1, false],
+  ] as const)(
+    'recorded in one group end a subscription only if no later one is a success: %s',
+    async (_what, status, failingSince, successMs, isLeft) => {
+      const [id, first, second] = await createDeliveries(failingSince, 2);
+      const successAt = new Date(AT.getTime() + successMs);
+      await Promise.all([
+        results.record(createResult(first, status, failingSince)),
+        results.record(createResult(second, 200, failingSince, successAt)),
+      ]);
+      const left = await query('select from webhook_subscriptions where id = $1 and enabled', id);
+      expect(left).toHaveLength(isLeft ? 1 : 0);
+    },
+  );
+
   it('are recorded even when the database rejects another one of their group', async () => {
     const [, ...deliveries] = await createDeliveries(null, 9);
     const rejectedDelivery = deliveries[6];

@@ -469,7 +469,8 @@ create table imports (
 ) with (fillfactor = 70);
 create index imports_account on imports (account_id, id);
 -- For the quota of rows in a day.
-create index imports_created on imports (account_id, created_at) include (rows_total, dry_run, started_at);
+create index imports_counted on imports (account_id, coalesce(started_at, created_at))
+  include (rows_total, dry_run, started_at);
 create index imports_due on imports (account_id, due_at)
   where due_at is not null;
 create index imports_process on imports (process)

@@ -34,7 +34,7 @@ const FIND_USAGE = {
       (select count(*) from pictures r where r.account_id = a.id) as pictures,
       (select count(*) from webhook_subscriptions r where r.account_id = a.id) as webhook_subscriptions,
       (select coalesce(sum(r.rows_total), 0) from imports r
-        where r.account_id = any ($3) and r.created_at > now() - interval '1 day'
+        where r.account_id = any ($3) and coalesce(r.started_at, r.created_at) > now() - interval '1 day'
           and (not r.dry_run or r.started_at is not null))::bigint as import_rows_per_day,
       ${renderMessageCount('$4', `'sms'`)} as sms_per_day,
       ${renderMessageCount('$5', `'email'`)} as mails_per_day

@@ -49,7 +49,7 @@ export class ImportLimits {
     await query('select pg_advisory_xact_lock(hashtextextended($1, $2))', [String(owner), LOCK]);
     const [row] = (await query(
       `select coalesce(sum(rows_total), 0)::int as used from imports
-       where account_id = any ($1) and created_at > now() - interval '1 day' and id <> $2
+       where account_id = any ($1) and coalesce(started_at, created_at) > now() - interval '1 day' and id <> $2
          and (dry_run and started_at is null) = $3`,
       [owners, id, isTrial],
     )) as { used: number }[];

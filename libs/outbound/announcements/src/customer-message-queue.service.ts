@@ -127,7 +127,7 @@ export class CustomerMessageQueue extends JobQueue<QueuedMessage> {
    */
   async readdress(job: Job<QueuedMessage>, customerId: number): Promise<void> {
     const text = `update customer_messages m
-      set customer_id = $1, attempts = 0, process = null, due_at = now()
+      set customer_id = $1, attempts = 0, counted_at = null, process = null, due_at = now()
       where ${LEASED} and state = 'queued' and not exists (
         select from customer_messages o
         where o.customer_id = $1 and (o.announcement_id = m.announcement_id

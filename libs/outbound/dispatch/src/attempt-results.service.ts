@@ -278,13 +278,24 @@ async function keepUnlessOutdated(
     [ending.map(({ delivery }) => delivery.subscriptionId)],
   );
   const subscriptions = new Map(rows.map((row) => [row.id, row]));
+  // Successes of the same group are written after this.
+  const successes = new Map<number, number>();
+  for (const { delivery, attempted, next } of results) {
+    if (next.delivery.status !== 'delivered') continue;
+    const at = Math.max(successes.get(delivery.subscriptionId) ?? 0, +getEndedAt(attempted));
+    successes.set(delivery.subscriptionId, at);
+  }
   return results.map((result) => {
     const { delivery, attempted, next } = result;
     const subscription = subscriptions.get(delivery.subscriptionId);
     if (!isEnd(next) || attempted.url === null || !subscription) return result;
     const endedAt = getEndedAt(attempted);
     const isMoved = attempted.url !== subscription.target_url;
-    const isHealthySince = subscription.healthy_at !== null && subscription.healthy_at >= endedAt;
+    const healthyAt = Math.max(
+      +(subscription.healthy_at ?? 0),
+      successes.get(subscription.id) ?? 0,
+    );
+    const isHealthySince = healthyAt >= +endedAt;
     if (!isMoved && !isHealthySince) return result;
     const retry: FollowUp = {
       delivery: { status: 'pending', nextAttemptAt: endedAt },

@@ -83,7 +83,7 @@ export function reservePlace(
   });
 }
 
-/** Gives the place of a message back when nothing was handed over. */
+/** Gives the place of a message back when nothing was handed over, unless another process has sent it since. */
 export async function giveBackPlace(
   pool: pg.Pool,
   counts: DailyCounts,
@@ -102,7 +102,7 @@ async function removePlace(
 ): Promise<boolean> {
   const { rowCount } = await client.query({
     name: `${table}_give_back`,
-    text: `update ${table} set counted_at = null where id = $1 and counted_at is not null`,
+    text: `update ${table} set counted_at = null where id = $1 and counted_at is not null and state = 'queued'`,
     values: [id],
   });
   return rowCount === 1;

@@ -25,6 +25,8 @@ export function reserveLargeBodies(server: FastifyInstance): void {
     if (bodyLimit <= API_BODY_LIMIT || !hasBody(request)) return done();
     const bytes = Number(request.headers['content-length'] ?? bodyLimit);
     if (bytes > bodyLimit) return done(new errorCodes.FST_ERR_CTP_BODY_TOO_LARGE());
+    // Its end is past when the client goes while the guards wait: nothing would release what is reserved now.
+    if (reply.raw.closed || reply.raw.destroyed) return done(createClosedError());
     const release = room.reserve((request as AuthenticatedRequest).accountId, bytes);
     if (typeof release === 'string') {
       return done(new UnavailableError(release, { retryAfterSeconds: RETRY_AFTER_SECONDS }));
@@ -49,6 +51,7 @@ export function reserveLargeBodies(server: FastifyInstance): void {
 export function readLargeBody(request: FastifyRequest, body: Readable): Promise<Buffer> {
   const reservation = reservations.get(request);
   if (!reservation) throw new Error('no memory is reserved for this body');
+  if (body.destroyed) throw createClosedError();
   const buffer = Buffer.allocUnsafeSlow(reservation.bytes);
   let length = 0;
   return new Promise((resolve, reject) => {
@@ -62,6 +65,10 @@ export function readLargeBody(request: FastifyRequest, body: Readable): Promise<
     });
     body.once('end', () => resolve(buffer.subarray(0, length)));
     body.once('error', reject);
-    body.once('close', () => reject(new Error('The connection was closed')));
+    body.once('close', () => reject(createClosedError()));
   });
+}
+
+function createClosedError(): UnavailableError {
+  return new UnavailableError('The connection was closed');
 }

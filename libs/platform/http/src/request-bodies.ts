@@ -61,12 +61,13 @@ export function hasBody({ method, headers }: FastifyRequest): boolean {
   return coding !== undefined || (length !== undefined && Number(length) > 0);
 }
 
-/** Waits until the body has a byte or ends. One that has ended already is never `readable`. */
+/** Waits until the body has a byte, ends or breaks off. One that has ended already is never `readable`. */
 async function waitForBody(body: Readable): Promise<void> {
+  if (body.destroyed) return;
   const done = new AbortController();
   const { signal } = done;
   try {
-    await Promise.race([once(body, 'readable', { signal }), once(body, 'end', { signal })]);
+    await Promise.race(['readable', 'end', 'close'].map((event) => once(body, event, { signal })));
   } finally {
     done.abort();
   }

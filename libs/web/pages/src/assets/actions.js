@@ -56,6 +56,8 @@ for (const form of forms) {
   form.addEventListener('submit', (event) => {
     if (form.dataset.sent) event.preventDefault();
     form.dataset.sent = 'yes';
+    // The page stays when its user stops the request: without this its form would be dead.
+    setTimeout(() => delete form.dataset.sent, 5000);
   });
 }
 // Also when the browser goes back to the page.
