@@ -1,4 +1,5 @@
 import { Command, InvalidArgumentError, Option } from 'commander';
+import { EnvHttpProxyAgent, fetch } from 'undici';
 import { LRUCache } from 'lru-cache';
 import { once } from 'node:events';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
@@ -155,6 +156,8 @@ async function subscribe(target_url: string): Promise<Subscription> {
   const { base_url, api_token, account_id } = findService();
   console.error(`service: ${base_url}, store ${account_id}`);
   const path = `/api/v1/accounts/${account_id}/webhook_subscriptions`;
+  // A service of this machine is reached directly, whatever the environment says.
+  const proxy = options.url === undefined ? {} : { dispatcher: new EnvHttpProxyAgent() };
   const call = async (method: string, rest: string, body?: object) => {
     const response = await fetch(base_url + path + rest, {
       method,
@@ -163,6 +166,7 @@ async function subscribe(target_url: string): Promise<Subscription> {
         ...(body && { 'content-type': 'application/json' }),
       },
       ...(body && { body: JSON.stringify(body) }),
+      ...proxy,
     }).catch((cause: unknown) => {
       throw new Error(`${method} ${path}${rest} got no response from ${base_url}`, { cause });
     });

@@ -25,6 +25,7 @@ export type ClientOptions = {
   timeoutSeconds?: number;
   /** A Retry-After longer than this is not waited for. Default 60. */
   maxWaitSeconds?: number;
+  /** Sends the requests, such as that of undici with the dispatcher of a proxy. */
   fetch?: WebFetch;
 };
 

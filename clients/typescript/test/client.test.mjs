@@ -2,7 +2,9 @@ import assert from 'node:assert/strict';
 import { createHmac, generateKeyPairSync, sign } from 'node:crypto';
 import { createServer } from 'node:http';
 import { createRequire } from 'node:module';
+import { connect } from 'node:net';
 import { after, beforeEach, test } from 'node:test';
+import { fetch as fetchWith, ProxyAgent } from 'undici';
 import { createClient, InkpadError, InsufficientStampsError, TimedOutError } from '@inkpad/client';
 import {
   verify,
@@ -65,6 +67,40 @@ test('keeps the path of the base URL', async () => {
     requests.map(({ url }) => url),
     ['/loyalty/api/v1/accounts/1/cards/7', '/loyalty/api/v1/accounts/1/cards/7'],
   );
+});
+
+test('reaches the service through the proxy of its fetch, which gets no token', async (t) => {
+  const tunnels = [];
+  const proxy = createServer();
+  proxy.on('connect', ({ url, headers }, socket) => {
+    tunnels.push({ url, headers });
+    const target = connect(server.address().port, '127.0.0.1', () => {
+      socket.write('HTTP/1.1 200 OK\r\n\r\n');
+      target.pipe(socket).pipe(target);
+    });
+    for (const one of [socket, target]) one.on('error', () => target.destroy());
+  });
+  await new Promise((listening) => proxy.listen(0, '127.0.0.1', listening));
+  const dispatcher = new ProxyAgent({
+    uri: `http://ann:secret@127.0.0.1:${proxy.address().port}`,
+    proxyTunnel: true,
+  });
+  t.after(async () => {
+    await dispatcher.destroy();
+    proxy.close().closeAllConnections();
+  });
+  answers = [{ json: { id: 7 } }];
+  const behind = client({
+    baseUrl: 'http://cards.example',
+    fetch: (url, init) => fetchWith(url, { ...init, dispatcher }),
+  });
+  assert.deepEqual(await behind.getCard({ path }), { id: 7 });
+  const [{ url, headers }] = tunnels;
+  assert.equal(url, 'cards.example:80');
+  assert.equal(headers['proxy-authorization'], `Basic ${btoa('ann:secret')}`);
+  assert.equal(headers.authorization, undefined);
+  assert.equal(requests[0].headers.authorization, 'Bearer ink_token');
+  assert.equal(requests[0].headers['proxy-authorization'], undefined);
 });
 
 test('refuses a base URL or a token that cannot be right', () => {
