@@ -73,7 +73,13 @@ async function sendBatch(browser: Browser, operations: object[], headers: object
   return { status: response.status, results };
 }
 
-type CounterResult = { status: number; html: string; name: string; event_id: string | null };
+type CounterResult = {
+  status: number;
+  html: string;
+  name: string;
+  event_id: string | null;
+  is_unattended?: true;
+};
 
 describe('the counter', () => {
   it('is where staff land after signing in, and others do not', async () => {
@@ -140,6 +146,53 @@ describe('the counter', () => {
     expect(stampings).toMatchObject([
       { channel: 'staff', actor: { type: 'user', id: staff.userId, name: 'Jonas' } },
     ]);
+  });
+
+  it('books what was done with a session only if the user was signed in with it then', async () => {
+    const staff = await member('staff', 'Mira');
+    const colleague = await member('staff', 'Ben');
+    const browser = await signIn(staff.email);
+    const readSession = async (one: Browser) => {
+      const { text } = await one.get(counter('/state'));
+      return JSON.parse(text) as { user_id: number; session_id: number };
+    };
+    const former = await readSession(browser);
+    expect(former.user_id).toBe(staff.userId);
+    const others = await readSession(await signIn(colleague.email));
+    const before = `now() - interval '3 minutes'`;
+    await service.database.query(
+      `update sessions set created_at = now() - interval '10 minutes', expires_at = ${before} where id = $1`,
+      [former.session_id],
+    );
+    const back = await signIn(staff.email);
+    const present = await readSession(back);
+    const { customerCard } = await enrol(store);
+    await service.database.query(
+      `update sessions set created_at = now() - interval '2 minutes' where id = $1`,
+      [present.session_id],
+    );
+    const book = async (sessionId: number, minutesAgo: number, more: object = {}) => {
+      const { results } = await sendBatch(back, [
+        {
+          operation: 'redeem',
+          code: customerCard.code,
+          reward_id: 999_999,
+          external_ref: `counter-${randomUUID()}`,
+          session_id: sessionId,
+          occurred_at: new Date(Date.now() - minutesAgo * 60_000).toISOString(),
+          ...more,
+        },
+      ]);
+      return results[0]?.is_unattended ?? false;
+    };
+    expect(await book(present.session_id, 1)).toBe(false);
+    expect(await book(present.session_id, 5)).toBe(true);
+    expect(await book(former.session_id, 5)).toBe(false);
+    expect(await book(former.session_id, 1)).toBe(true);
+    expect(await book(former.session_id, 11)).toBe(true);
+    expect(await book(others.session_id, 0)).toBe(true);
+    expect(await book(2 ** 40, 1)).toBe(true);
+    expect(await book(former.session_id, 1, { is_confirmed: true })).toBe(false);
   });
 
   it('asks before a second stamp within two minutes, by whom the first was', async () => {

@@ -151,6 +151,35 @@ create table sessions (
 );
 create index sessions_user on sessions (user_id);
 
+-- When a session ends by itself. That of a counter outlasts the days on which a shop is closed.
+create function session_ends_at(s sessions) returns timestamptz language sql stable parallel safe as $$
+select least(s.expires_at, s.seen_at
+  + case when s.counter_account_id is null then interval '12 hours' else interval '4 days' end)
+$$;
+
+-- Until when somebody was signed in with a session: what a phone has collected at the counter by then is theirs (ADR-0139).
+create table ended_sessions (
+  session_id bigint not null,
+  user_id bigint not null references users (id),
+  created_at timestamptz not null,
+  ended_at timestamptz not null,
+  primary key (session_id, user_id, created_at)
+);
+create index ended_sessions_user on ended_sessions (user_id, ended_at);
+
+create function record_ended_session() returns trigger language plpgsql as $$
+begin
+  insert into ended_sessions (session_id, user_id, created_at, ended_at)
+    values (old.id, old.user_id, old.created_at, least(now(), session_ends_at(old)))
+    on conflict do nothing;
+  return null;
+end
+$$;
+create trigger sessions_end after delete on sessions
+  for each row when (not old.awaits_code) execute function record_ended_session();
+create trigger sessions_change_hands after update of user_id on sessions
+  for each row when (old.user_id <> new.user_id) execute function record_ended_session();
+
 -- PINs with which members take over the counter of a store.
 create table counter_pins (
   user_id bigint primary key references users (id),

@@ -16,9 +16,10 @@ const MAX_LISTED = 50;
 /** For so long after a company has said who somebody is, no password is asked for: its people may have none. */
 const COMPANY_MINUTES = 10;
 
-/** Matches sessions that have not expired. That of a counter outlasts the days on which a shop is closed. */
-const ACTIVE = `s.expires_at > now() and s.seen_at > now()
-  - case when s.counter_account_id is null then interval '12 hours' else interval '4 days' end`;
+/** Matches sessions that have not expired. */
+const ACTIVE = 'session_ends_at(s) > now()';
+/** Entries of a counter that wait longer have to be confirmed. */
+const ENDED_DAYS = 30;
 
 /** Matches users of a store that requires a second factor. */
 const IN_STORE_WITH_CODES = `exists (select from memberships m
@@ -46,6 +47,20 @@ const FIND = {
     from session`,
 };
 
+const FIND_PRESENT = {
+  name: 'sessions_find_present',
+  text: `
+    select exists (
+        select from sessions s
+        where s.id = m.session_id and s.user_id = $1 and m.at between s.created_at and session_ends_at(s)
+          and (s.id = $4 or session_ends_at(s) <= now())
+      ) or exists (
+        select from ended_sessions e
+        where e.session_id = m.session_id and e.user_id = $1 and m.at between e.created_at and e.ended_at
+      ) as "isPresent"
+    from unnest($2::bigint[], $3::timestamptz[]) with ordinality m (session_id, at, number) order by m.number`,
+};
+
 /** A user who is signed in with a browser. */
 export type SignedInUser = {
   userId: number;
@@ -62,6 +77,9 @@ export type SignedInUser = {
   /** What the user has to do before anything else: set their own password, or set up the codes. */
   task: 'password' | 'second_factor' | null;
 };
+
+/** Something that was done with a session, by the browser's account of it. */
+export type SessionMoment = { sessionId: number; at: string };
 
 /** A session in the user's list. @property browser null: unknown */
 export type ListedSession = {
@@ -156,6 +174,10 @@ export class Sessions {
     const token = randomBytes(TOKEN_BYTES).toString('base64url');
     const browser = parseBrowser(userAgent);
     await manager.query(`delete from sessions s where user_id = $1 and not (${ACTIVE})`, [userId]);
+    await manager.query(
+      `delete from ended_sessions where user_id = $1 and ended_at < now() - make_interval(days => ${ENDED_DAYS})`,
+      [userId],
+    );
     await manager.query(
       `insert into sessions
          (user_id, sha256, awaits_code, by_company, has_second_factor, browser, system,
@@ -256,6 +278,21 @@ export class Sessions {
       [sessionId, userId],
     );
     return count > 0;
+  }
+
+  /**
+   * Tells for each moment whether the user was signed in with the session, which may have ended or changed hands since. It
+   * does not count if another session of theirs goes on: the browser has lost its cookie, nobody knows when.
+   */
+  async findPresent(
+    { userId, sessionId }: Pick<SignedInUser, 'userId' | 'sessionId'>,
+    moments: readonly SessionMoment[],
+  ): Promise<boolean[]> {
+    const rows = await query<{ isPresent: boolean }>(this.pool, {
+      ...FIND_PRESENT,
+      values: [userId, moments.map((one) => one.sessionId), moments.map(({ at }) => at), sessionId],
+    });
+    return rows.map(({ isPresent }) => isPresent);
   }
 
   /** Lists the user's sessions, the current one first, then those that were used last. */

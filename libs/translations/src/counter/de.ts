@@ -8,8 +8,16 @@ export const counter: typeof en = {
   scanner: {
     aim: 'QR-Code der Karte vor die Kamera halten.',
     starting: 'Die Kamera startet …',
-    noCamera:
-      'Die Kamera ist aus. Bitte für diese Seite erlauben oder den Code der Karte eintippen.',
+    cameraDenied:
+      'Der Browser lässt diese Seite nicht an die Kamera. Bitte in den Einstellungen des Browsers für diese Seite erlauben und noch einmal versuchen. Oder den Code der Karte eintippen.',
+    noCamera: 'Keine Kamera gefunden. Bitte eine anschließen oder den Code der Karte eintippen.',
+    cameraBusy:
+      'Eine andere App benutzt die Kamera. Bitte schließen und noch einmal versuchen oder den Code der Karte eintippen.',
+    cameraLost:
+      'Die Kamera ist ausgegangen. Bitte noch einmal versuchen oder den Code der Karte eintippen.',
+    cameraFailed:
+      'Die Kamera geht gerade nicht. Bitte noch einmal versuchen oder den Code der Karte eintippen.',
+    retry: 'Noch einmal versuchen',
     light: 'Licht',
     code: 'Code der Karte',
     stamp: 'Stempeln',
@@ -25,6 +33,12 @@ export const counter: typeof en = {
     saved: 'Gemerkt',
     savedWhy: 'Keine Verbindung. Wird gesendet, sobald es wieder eine gibt.',
     others: (text) => `${text} wartend auf eine andere Person`,
+    unattendedCount: (text) => `${text} zu bestätigen`,
+    unattended: 'Gescannt, als niemand angemeldet war',
+    unattendedWhy:
+      'Bitte nur zählen, was Sie selbst gescannt haben. Es wird dann unter Ihrem Namen gebucht.',
+    confirm: 'Unter meinem Namen zählen',
+    discard: 'Verwerfen',
     refused: 'Das konnte nicht gezählt werden',
     dismiss: 'Verstanden',
     again: 'Gerade erst gestempelt. Noch einen?',

@@ -7,7 +7,14 @@ export const counter = {
   scanner: {
     aim: 'Hold the QR code of the card in front of the camera.',
     starting: 'The camera is starting …',
-    noCamera: 'The camera is off. Allow it for this page, or type the code of the card.',
+    cameraDenied:
+      'The browser keeps this page from using the camera. Allow it in the browser’s settings for this page, then try again. Or type the code of the card.',
+    noCamera: 'No camera was found. Connect one, or type the code of the card.',
+    cameraBusy:
+      'Another app is using the camera. Close it and try again, or type the code of the card.',
+    cameraLost: 'The camera has stopped. Try again, or type the code of the card.',
+    cameraFailed: 'The camera does not work right now. Try again, or type the code of the card.',
+    retry: 'Try again',
     light: 'Light',
     code: 'Code of the card',
     stamp: 'Stamp',
@@ -23,6 +30,11 @@ export const counter = {
     saved: 'Saved',
     savedWhy: 'No connection. It is sent as soon as there is one.',
     others: (text: string) => `${text} waiting for somebody else’s turn`,
+    unattendedCount: (text: string) => `${text} to be confirmed`,
+    unattended: 'Scanned while nobody was signed in',
+    unattendedWhy: 'Count only what you scanned yourself. It is then booked in your name.',
+    confirm: 'Count in my name',
+    discard: 'Discard',
     refused: 'This could not be counted',
     dismiss: 'OK',
     again: 'Stamped just now. Add another?',

@@ -8,8 +8,15 @@ export const counter: typeof en = {
   scanner: {
     aim: 'Ponga el código QR de la tarjeta delante de la cámara.',
     starting: 'La cámara se está iniciando…',
-    noCamera:
-      'La cámara está apagada. Permítala para esta página o escriba el código de la tarjeta.',
+    cameraDenied:
+      'El navegador no permite que esta página use la cámara. Permítalo para esta página en los ajustes del navegador e inténtelo de nuevo. O escriba el código de la tarjeta.',
+    noCamera: 'No se encontró ninguna cámara. Conecte una o escriba el código de la tarjeta.',
+    cameraBusy:
+      'Otra aplicación está usando la cámara. Ciérrela e inténtelo de nuevo, o escriba el código de la tarjeta.',
+    cameraLost: 'La cámara se ha detenido. Inténtelo de nuevo o escriba el código de la tarjeta.',
+    cameraFailed:
+      'La cámara no funciona ahora mismo. Inténtelo de nuevo o escriba el código de la tarjeta.',
+    retry: 'Intentar de nuevo',
     light: 'Luz',
     code: 'Código de la tarjeta',
     stamp: 'Sellar',
@@ -25,6 +32,11 @@ export const counter: typeof en = {
     saved: 'Guardado',
     savedWhy: 'Sin conexión. Se enviará en cuanto vuelva.',
     others: (text) => `${text} en espera de otra persona`,
+    unattendedCount: (text) => `${text} por confirmar`,
+    unattended: 'Escaneado sin que nadie hubiera iniciado sesión',
+    unattendedWhy: 'Cuente solo lo que usted mismo escaneó. Se registrará a su nombre.',
+    confirm: 'Contar a mi nombre',
+    discard: 'Descartar',
     refused: 'Esto no se pudo contar',
     dismiss: 'Entendido',
     again: 'Sellado hace un momento. ¿Añadir otro?',

@@ -8,8 +8,15 @@ export const counter: typeof en = {
   scanner: {
     aim: 'Placez le QR code de la carte devant la caméra.',
     starting: 'La caméra démarre…',
-    noCamera:
-      'La caméra est désactivée. Autorisez-la pour cette page ou saisissez le code de la carte.',
+    cameraDenied:
+      'Le navigateur interdit la caméra à cette page. Autorisez-la pour cette page dans les réglages du navigateur, puis réessayez. Ou saisissez le code de la carte.',
+    noCamera: 'Aucune caméra trouvée. Branchez-en une ou saisissez le code de la carte.',
+    cameraBusy:
+      'Une autre application utilise la caméra. Fermez-la et réessayez, ou saisissez le code de la carte.',
+    cameraLost: 'La caméra s’est arrêtée. Réessayez ou saisissez le code de la carte.',
+    cameraFailed:
+      'La caméra ne fonctionne pas pour le moment. Réessayez ou saisissez le code de la carte.',
+    retry: 'Réessayer',
     light: 'Lampe',
     code: 'Code de la carte',
     stamp: 'Tamponner',
@@ -25,6 +32,12 @@ export const counter: typeof en = {
     saved: 'Enregistré',
     savedWhy: 'Pas de connexion. L’envoi se fera dès son retour.',
     others: (text) => `${text} en attente d’une autre personne`,
+    unattendedCount: (text) => `${text} à confirmer`,
+    unattended: 'Scanné sans que personne soit connecté',
+    unattendedWhy:
+      'Ne comptez que ce que vous avez scanné vous-même. Ce sera enregistré à votre nom.',
+    confirm: 'Compter à mon nom',
+    discard: 'Supprimer',
     refused: 'Ceci n’a pas pu être compté',
     dismiss: 'Compris',
     again: 'Tamponné à l’instant. En ajouter un autre ?',

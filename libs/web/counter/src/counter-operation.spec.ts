@@ -26,10 +26,18 @@ describe('the operations of a request', () => {
   it.each([
     ['an hour ahead', '2026-11-26T14:00:00Z', '2026-11-26T13:50:00Z', '2026-11-26T12:50:00.000Z'],
     ['a day behind', '2026-11-25T13:00:00Z', '2026-11-25T12:50:00Z', '2026-11-26T12:50:00.000Z'],
+    ['right', '2026-11-26T12:59:55Z', '2026-11-26T12:50:00Z', '2026-11-26T12:50:00.000Z'],
     ['set back since', '2026-11-26T13:00:00Z', '2026-11-26T13:30:00Z', '2026-11-26T13:00:00.000Z'],
   ])('have the right time from a phone whose clock is %s', (_, sent_at, occurred_at, at) => {
     const operations = [{ ...stamp, occurred_at }];
     expect(readOperations({ operations, sent_at }, NOW)?.[0]?.occurred_at).toBe(at);
+  });
+
+  it('may say with which session they were made, and that somebody has confirmed them', () => {
+    const input = { ...stamp, session_id: 7, is_confirmed: true };
+    const [read] =
+      readOperations({ operations: [input, { ...input, session_id: '7' }] }, NOW) ?? [];
+    expect(read).toEqual({ ...input, asks: false });
   });
 
   it('are of now where the two times are further apart than a time can be', () => {

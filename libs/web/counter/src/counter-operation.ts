@@ -2,10 +2,14 @@ import { parseId } from '#pages/page-query.js';
 
 /** Limits what one request may bring; the rest follows in the next. */
 export const MAX_OPERATIONS = 50;
+/** As long as the script waits: a clock that is no further behind is right, and the request was under way. */
+const MAX_TRAVEL_MS = 10_000;
 
 /**
- * An operation as the script sends it: those of a batch of the API, which checks them further. @property asks whether to
- * ask first when the card was stamped a moment ago
+ * An operation as the script sends it: those of a batch of the API, which checks them further.
+ * @property asks whether to ask first when the card was stamped a moment ago
+ * @property session_id with which the user was signed in on the phone
+ * @property is_confirmed whether the user has said that it is theirs, though nobody was signed in
  */
 export type CounterOperation = {
   operation: string;
@@ -15,7 +19,9 @@ export type CounterOperation = {
   reward_id?: number;
   external_ref: string;
   occurred_at?: string;
+  session_id?: number;
   asks: boolean;
+  is_confirmed?: true;
 };
 
 /**
@@ -27,7 +33,8 @@ export function readOperations(body: unknown, now: Date): CounterOperation[] | u
   const { operations, sent_at } = (body ?? {}) as { operations?: unknown; sent_at?: unknown };
   if (!Array.isArray(operations) || operations.length > MAX_OPERATIONS) return undefined;
   const sentAt = typeof sent_at === 'string' ? Date.parse(sent_at) : NaN;
-  const aheadMs = Number.isNaN(sentAt) ? 0 : sentAt - now.getTime();
+  const differenceMs = Number.isNaN(sentAt) ? 0 : sentAt - now.getTime();
+  const aheadMs = differenceMs < 0 && differenceMs > -MAX_TRAVEL_MS ? 0 : differenceMs;
   const read = operations.map((operation) => readOperation(operation, { now, aheadMs }));
   return read.every((operation) => operation !== undefined) ? read : undefined;
 }
@@ -41,9 +48,12 @@ function readOperation(
   const { operation, external_ref, code } = input;
   if (typeof operation !== 'string' || typeof external_ref !== 'string') return undefined;
   const occurred_at = correctTime(input['occurred_at'], clock);
-  const [customer_card_id, stamps, reward_id] = ['customer_card_id', 'stamps', 'reward_id'].map(
-    (name) => (Number.isSafeInteger(input[name]) ? Number(input[name]) : undefined),
-  );
+  const [customer_card_id, stamps, reward_id, session_id] = [
+    'customer_card_id',
+    'stamps',
+    'reward_id',
+    'session_id',
+  ].map((name) => (Number.isSafeInteger(input[name]) ? Number(input[name]) : undefined));
   return {
     operation,
     external_ref,
@@ -53,6 +63,8 @@ function readOperation(
     ...(customer_card_id !== undefined && { customer_card_id }),
     ...(stamps !== undefined && { stamps }),
     ...(reward_id !== undefined && { reward_id }),
+    ...(session_id !== undefined && { session_id }),
+    ...(input['is_confirmed'] === true && { is_confirmed: true }),
   };
 }
 

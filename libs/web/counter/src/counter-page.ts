@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { readTextFile } from '#kernel/templates.js';
-import { loadAsset, STYLE, type Asset } from '#pages/assets.js';
+import { FORGET_PERSON, loadAsset, STYLE, type Asset } from '#pages/assets.js';
 import {
   hashStyle,
   renderBody,
@@ -42,13 +42,16 @@ export type CounterPage<D extends object> = {
 const layout = loadView<Layout>(import.meta.url, './views/layout.eta');
 const CSS = loadAsset(import.meta.url, './assets/counter.css');
 const SCRIPTS: readonly Asset[] = [
+  FORGET_PERSON,
   loadAsset(import.meta.url, './assets/counter-queue.js'),
   loadAsset(import.meta.url, './assets/counter-camera.js'),
+  loadAsset(import.meta.url, './assets/counter-view.js'),
   loadAsset(import.meta.url, './assets/counter-screen.js'),
   loadAsset(import.meta.url, './assets/counter.js'),
 ];
 /** Runs on a path of the counter, so it is no asset. */
-export const WORKER_SCRIPT = readTextFile(import.meta.url, './assets/worker.js');
+export const WORKER_SCRIPT =
+  FORGET_PERSON.text + readTextFile(import.meta.url, './assets/worker.js');
 
 /** The files without which a page does not work offline. */
 export const SHELL_PATHS = [STYLE, CSS, ...SCRIPTS].map(({ path }) => path);

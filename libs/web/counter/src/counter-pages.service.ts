@@ -27,6 +27,7 @@ export const AtCounter = createParamDecorator(
       },
       user: {
         id: signedIn.userId,
+        sessionId: signedIn.sessionId,
         csrf: signedIn.csrfToken,
         isManager: isAllowed(store.role, 'reverseCardEvent.any'),
       },
@@ -47,19 +48,24 @@ export class CounterPages {
     this.root = getRootPath(config);
   }
 
-  /** Sends a page to whoever is signed in, in the language of the browser. */
+  /**
+   * Sends a page to whoever is signed in, in the language of the browser.
+   * @param isForAnybody leaves out who that is: browsers keep the page
+   */
   async send<D extends object>(
     request: FastifyRequest,
     reply: FastifyReply,
     page: CounterPage<D>,
+    isForAnybody = false,
   ): Promise<void> {
     const { signedIn, store } = request as ConsoleRequest;
     const frame = {
       ...createPlainFrame(this.root, negotiateLanguage(request, LANGUAGE_CODES)),
-      ...(signedIn && {
-        csrf: signedIn.csrfToken,
-        user: { name: signedIn.name, email: signedIn.email },
-      }),
+      ...(signedIn &&
+        !isForAnybody && {
+          csrf: signedIn.csrfToken,
+          user: { name: signedIn.name, email: signedIn.email },
+        }),
       ...(store && { store }),
     };
     await sendRenderedPage(reply, renderCounterPage(page, frame));

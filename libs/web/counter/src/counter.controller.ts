@@ -20,10 +20,11 @@ import { ConfirmDecoyCard } from '#stamping/decoy-confirmation.commands.js';
 import { createProblemOutcome, type OutcomeView } from './counter-outcome.js';
 import { DECODER_PATHS } from './counter-files.controller.js';
 import { MAX_OPERATIONS, readFormOperation, readId, readOperations } from './counter-operation.js';
-import { SHELL_PATHS } from './counter-page.js';
+import { SHELL_PATHS, type CounterPage } from './counter-page.js';
 import { CounterService, createReceipt, type CounterResult } from './counter.service.js';
 import type { CounterVisit } from './counter-visit.js';
 import { RecentActions, type RecentLine } from './recent-actions.service.js';
+import { createScannerTexts } from './scanner-texts.js';
 import { AtCounter, CounterPages, isScript } from './counter-pages.service.js';
 
 type ScannerView = {
@@ -101,12 +102,31 @@ export class CounterController {
     await this.sendScanner(request, reply, { visit, store, user }, { problem: '', code: '' });
   }
 
-  /** Says who is signed in, for a page that was loaded without a connection. */
+  /** Sends the page that browsers keep for when there is no connection: without a name, an id or a token (ADR-0139). */
+  @Get('counter/:account_id/offline')
+  @RequiresOperation('counter.use')
+  @Throttle(PER_ADDRESS)
+  async showOffline(
+    @AtCounter() visit: CounterVisit,
+    @CurrentStore() store: EnteredStore,
+    @Req() request: FastifyRequest,
+    @Res() reply: FastifyReply,
+  ): Promise<void> {
+    const nobody = { visit, store, user: null };
+    await this.sendScanner(request, reply, nobody, { problem: '', code: '' });
+  }
+
+  /** Says who is signed in, for a page that was loaded earlier or without a connection. */
   @Get('counter/:account_id/state')
   @RequiresOperation('counter.use')
   @Throttle(PER_ADDRESS)
-  async showState(@AtCounter() { user }: CounterVisit, @Res() reply: FastifyReply): Promise<void> {
-    await reply.header('cache-control', 'no-store').send({ user_id: user.id, csrf: user.csrf });
+  async showState(
+    @CurrentUser() { userId, sessionId, csrfToken }: SignedInUser,
+    @Res() reply: FastifyReply,
+  ): Promise<void> {
+    await reply
+      .header('cache-control', 'no-store')
+      .send({ user_id: userId, session_id: sessionId, csrf: csrfToken });
   }
 
   /** Executes what the script of the scanner has collected, each operation once by its receipt number. */
@@ -330,13 +350,12 @@ export class CounterController {
   private async sendScanner(
     request: FastifyRequest,
     reply: FastifyReply,
-    { visit, store, user }: { visit: CounterVisit; store: EnteredStore; user: SignedInUser },
+    { visit, store, user }: { visit: CounterVisit; store: EnteredStore; user: SignedInUser | null },
     { problem, code }: { problem: string; code: string },
   ): Promise<void> {
     const { path, localization } = visit;
     const { t, locale } = localization;
-    const { scanner, waiting, outcome, problems } = t.counter;
-    await this.counterPages.send(request, reply, {
+    const page: CounterPage<ScannerView> = {
       title: `${t.counter.title} · ${store.name}`,
       view: scannerView,
       look: 'scanner',
@@ -344,13 +363,14 @@ export class CounterController {
         store: store.name,
         storeId: store.id,
         path,
-        hasConsole: user.counterAccountId === null,
+        hasConsole: user !== null && user.counterAccountId === null,
         receipt: createReceipt(),
         code,
         problem,
       },
       config: {
         path: this.counterPages.root + path,
+        offline: `${this.counterPages.root}${path}/offline`,
         worker: `${this.counterPages.root}/counter/worker.js`,
         scope: `${this.counterPages.root}/counter`,
         shell: SHELL_PATHS.map((one) => this.counterPages.root + one),
@@ -359,29 +379,13 @@ export class CounterController {
           wasm: this.counterPages.root + DECODER_PATHS.wasm,
         },
         accountId: store.id,
-        userId: user.userId,
-        csrf: user.csrfToken,
+        // Nobody, on the page that browsers keep.
+        session: user && { user_id: user.userId, session_id: user.sessionId },
+        csrf: user?.csrfToken ?? '',
         locale,
-        texts: {
-          aim: scanner.aim,
-          noCamera: scanner.noCamera,
-          noCard: scanner.noCard,
-          waiting: waiting.count('{n}'),
-          others: waiting.others('{n}'),
-          saved: waiting.saved,
-          savedWhy: waiting.savedWhy,
-          again: waiting.again,
-          addAnother: outcome.addAnother,
-          no: outcome.no,
-          next: scanner.next,
-          refused: waiting.refused,
-          dismiss: waiting.dismiss,
-          signIn: waiting.signIn,
-          signInLink: waiting.signInLink,
-          busy: waiting.busy,
-          unavailable: problems.unavailable,
-        },
+        texts: createScannerTexts(t.counter),
       },
-    });
+    };
+    await this.counterPages.send(request, reply, page, user === null);
   }
 }

@@ -4,6 +4,7 @@ import { CommandBus } from '@nestjs/cqrs';
 import { toString as renderQrCode } from 'qrcode';
 import { Config } from '#configuration/config.js';
 import { ForbiddenError, NotFoundError, RejectedError } from '#kernel/errors.js';
+import { Sessions } from '#identity/sessions.service.js';
 import { CardsService } from '#cards/cards.service.js';
 import { pickReadableColor } from '#pages/colors.js';
 import { getRootPath, type Colors } from '#pages/page.js';
@@ -52,6 +53,8 @@ export type CounterResult = {
   is_redemption: boolean;
   /** Whether the code is that of a second card that nobody has confirmed. */
   is_second: boolean;
+  /** Set where the user was not signed in on the phone at the time: somebody has to confirm it. */
+  is_unattended?: true;
 };
 
 type OutcomeExtras = Pick<OutcomeInput, 'headline' | 'eventId' | 'secondCode' | 'recent' | 'qr'>;
@@ -80,6 +83,7 @@ export class CounterService {
     private readonly templates: TemplatesService,
     private readonly cards: CardsService,
     private readonly recentActions: RecentActions,
+    private readonly sessions: Sessions,
     private readonly config: Config,
   ) {
     this.root = getRootPath(config);
@@ -88,11 +92,18 @@ export class CounterService {
   /** Executes operations in one batch, except those that ask first. Results are in the order of the operations. */
   async execute(visit: CounterVisit, operations: CounterOperation[]): Promise<CounterResult[]> {
     const { context } = visit;
+    const unattended = await this.findUnattended(visit, operations);
     const questions = await Promise.all(
-      operations.map((operation) => this.findQuestion(visit, operation)),
+      operations.map((operation) =>
+        unattended.has(operation)
+          ? createUnattendedResult(operation)
+          : this.findQuestion(visit, operation),
+      ),
     );
     const due = operations.filter((_, i) => questions[i] === undefined);
-    const inputs = due.map(({ asks: _asks, ...input }) => input);
+    const inputs = due.map(
+      ({ asks: _asks, is_confirmed: _is, session_id: _id, ...input }) => input,
+    );
     const done = inputs.length === 0 ? [] : await this.batches.execute(context, inputs, 'app_scan');
     return Promise.all(
       operations.map((operation, i) => {
@@ -185,6 +196,24 @@ export class CounterService {
     return `data:image/svg+xml;base64,${Buffer.from(svg).toString('base64')}`;
   }
 
+  /** Finds what was done on the phone while the user was not signed in: after the session had ended, unknown to the phone. */
+  private async findUnattended(
+    { user }: CounterVisit,
+    operations: readonly CounterOperation[],
+  ): Promise<ReadonlySet<CounterOperation>> {
+    const claims = operations.flatMap((operation) => {
+      const { session_id: sessionId, occurred_at: at, is_confirmed } = operation;
+      if (sessionId === undefined || at === undefined || is_confirmed) return [];
+      return [{ operation, sessionId, at }];
+    });
+    if (claims.length === 0) return new Set();
+    const present = await this.sessions.findPresent(
+      { userId: user.id, sessionId: user.sessionId },
+      claims,
+    );
+    return new Set(claims.filter((_, i) => !present[i]).map(({ operation }) => operation));
+  }
+
   private async findQuestion(
     visit: CounterVisit,
     operation: CounterOperation,
@@ -275,6 +304,22 @@ export class CounterService {
   private createFrame({ user, localization: { locale } }: CounterVisit): PageFrame {
     return { ...createPlainFrame(this.root, locale), csrf: user.csrf };
   }
+}
+
+function createUnattendedResult({ external_ref }: CounterOperation): CounterResult {
+  return {
+    external_ref,
+    status: 409,
+    event_id: null,
+    name: '',
+    ...NO_PROBLEM,
+    colors: null,
+    html: '',
+    customer_card_id: null,
+    is_redemption: false,
+    is_second: false,
+    is_unattended: true,
+  };
 }
 
 /** Creates a receipt number, which makes a form count once however often it is sent. */

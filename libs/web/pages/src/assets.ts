@@ -51,3 +51,5 @@ export function findAsset(file: string): { asset: Asset; isCurrent: boolean } | 
 export const STYLE = loadAsset(import.meta.url, './assets/inkpad.css');
 export const ICON = loadAsset(import.meta.url, './assets/icon.svg');
 export const ACTIONS = loadAsset(import.meta.url, './assets/actions.js');
+/** For every page that somebody without a session sees on the way to the console or the counter. */
+export const FORGET_PERSON = loadAsset(import.meta.url, './assets/forget-person.js');

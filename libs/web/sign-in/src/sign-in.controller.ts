@@ -19,6 +19,7 @@ import {
 import type { AuditedWriter } from '#event-store/commands/audited-writes.service.js';
 import { MailOutbox } from '#messages/mail-outbox.service.js';
 import type { Localization } from '#translations/translations.js';
+import { FORGET_PERSON, loadAsset } from '#pages/assets.js';
 import { parseReturnPath, toReturnQuery } from '#pages/own-site.js';
 import { Pages } from '#pages/pages.service.js';
 import { loadView } from '#pages/view.js';
@@ -42,6 +43,8 @@ const codeView = loadView<{ failure: string; returnTo: string }>(
   import.meta.url,
   './views/code.eta',
 );
+
+const SCRIPTS = [FORGET_PERSON, loadAsset(import.meta.url, './assets/sign-in.js')];
 
 /** Per IP address, which a whole shop may share. */
 const PER_ADDRESS = 30;
@@ -174,6 +177,7 @@ export class SignInController {
       view: signInView,
       title: this.pages.localize(request).t.signIn.signIn.title,
       data: { ...data, hasCompanySignIn: this.config.oidc !== null },
+      scripts: SCRIPTS,
       status: reply.statusCode,
       width: 'narrow',
     });

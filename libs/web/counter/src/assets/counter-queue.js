@@ -9,15 +9,20 @@ globalThis.CounterQueue = class {
   constructor(accountId) {
     this.accountId = accountId;
     this.database = new Promise((resolve, reject) => {
-      const request = indexedDB.open('inkpad-counter', 1);
+      const request = indexedDB.open('inkpad-counter', 2);
       request.addEventListener('upgradeneeded', () => {
-        const waiting = request.result.createObjectStore('waiting', { keyPath: 'external_ref' });
-        waiting.createIndex('account', 'account_id');
-        const refused = request.result.createObjectStore('refused', { keyPath: 'external_ref' });
-        refused.createIndex('account', 'account_id');
+        const { result: database } = request;
+        const names = ['waiting', 'refused'];
+        for (const name of names.filter((one) => !database.objectStoreNames.contains(one))) {
+          const store = database.createObjectStore(name, { keyPath: 'external_ref' });
+          store.createIndex('account', 'account_id');
+        }
+        database.createObjectStore('session');
       });
       request.addEventListener('success', () => resolve(request.result));
       request.addEventListener('error', () => reject(request.error));
+      // A tab of an earlier version is open.
+      request.addEventListener('blocked', () => reject(new Error('the database is in use')));
     });
   }
 
@@ -62,9 +67,13 @@ globalThis.CounterQueue = class {
     return this.list('refused');
   }
 
-  /** Deletes the refusals of every store. */
-  forgetRefused() {
-    return this.run('refused', 'readwrite', (store) => store.clear());
+  /** Finds out with which session somebody is signed in, as far as this browser knows, and who that is. */
+  readSession() {
+    return this.run('session', 'readonly', (store) => store.get('present'));
+  }
+
+  writeSession(session) {
+    return this.run('session', 'readwrite', (store) => store.put(session, 'present'));
   }
 
   dismiss(externalRef) {

@@ -4,9 +4,15 @@ const UNDO_MS = 10000;
 
 /** Shows outcomes over the whole screen, and what waits or was refused. */
 globalThis.CounterScreen = class {
-  constructor({ texts, locale, userId }, queue) {
-    Object.assign(this, { texts, locale, userId, queue });
-    for (const id of ['result', 'waiting', 'refused']) this[id] = document.getElementById(id);
+  constructor({ texts, locale, session }, queue) {
+    Object.assign(this, { texts, locale, queue });
+    /** Who is signed in; on the page that was stored, whoever this browser knows of. */
+    this.present = session;
+    /** Confirms or discards what was scanned while nobody was signed in; set where somebody is. */
+    this.onChoice = null;
+    for (const id of ['result', 'waiting', 'unattended', 'refused']) {
+      this[id] = document.getElementById(id);
+    }
     /** Counts what was shown, so that the timers of a former outcome do nothing to the next one. */
     this.shown = 0;
     this.audio = null;
@@ -20,37 +26,80 @@ globalThis.CounterScreen = class {
   async showWaiting(live) {
     const all = await this.queue.list('waiting');
     const format = new Intl.NumberFormat(this.locale);
+    const userId = this.present?.user_id;
+    const unattended = all.filter((entry) => entry.user_id === undefined);
     const own = all.filter(
-      (entry) => entry.user_id === this.userId && !live.has(entry.external_ref),
+      (entry) =>
+        entry.user_id !== undefined && entry.user_id === userId && !live.has(entry.external_ref),
     );
-    const others = all.filter((entry) => entry.user_id !== this.userId);
+    const others = all.filter((entry) => entry.user_id !== undefined && entry.user_id !== userId);
     this.waiting.textContent = [
-      own.length > 0 && this.texts.waiting.replace('{n}', format.format(own.length)),
-      others.length > 0 && this.texts.others.replace('{n}', format.format(others.length)),
+      [own, this.texts.waiting],
+      [others, this.texts.others],
+      [unattended, this.texts.unattendedCount],
     ]
-      .filter(Boolean)
+      .filter(([entries]) => entries.length > 0)
+      .map(([entries, text]) => text.replace('{n}', format.format(entries.length)))
       .join(', ');
     this.waiting.hidden = this.waiting.textContent === '';
+    this.showUnattended(unattended);
+  }
+
+  /** Asks whoever is signed in which of what was scanned while nobody was signed in is theirs. */
+  showUnattended(entries) {
+    const { unattended, texts, onChoice } = this;
+    const key = entries.map(({ external_ref }) => external_ref).join();
+    unattended.hidden = entries.length === 0 || onChoice === null;
+    // What somebody has ticked stays while the rest of the page is refreshed.
+    if (unattended.dataset.key === key) return;
+    unattended.dataset.key = key;
+    const time = new Intl.DateTimeFormat(this.locale, { dateStyle: 'short', timeStyle: 'short' });
+    const lines = entries.map((entry) => {
+      const label = createElement('label', '');
+      const box = document.createElement('input');
+      Object.assign(box, { type: 'checkbox', checked: true, value: entry.external_ref });
+      const what = entry.code ?? `#${entry.customer_card_id}`;
+      label.append(box, ` ${what}, ${time.format(new Date(entry.occurred_at))}`);
+      return label;
+    });
+    const buttons = [
+      [texts.confirm, true],
+      [texts.discard, false],
+    ].map(([text, isConfirmed]) => {
+      const button = createButton(text, async () => {
+        for (const one of unattended.querySelectorAll('button')) one.disabled = true;
+        const boxes = [...unattended.querySelectorAll('input:checked')];
+        const ticked = new Set(boxes.map(({ value }) => value));
+        await onChoice(
+          entries.filter(({ external_ref }) => ticked.has(external_ref)),
+          isConfirmed,
+        );
+        for (const one of unattended.querySelectorAll('button')) one.disabled = false;
+      });
+      if (!isConfirmed) button.className = 'quiet';
+      return button;
+    });
+    const title = createElement('p', texts.unattended);
+    title.className = 'strong';
+    unattended.replaceChildren(
+      title,
+      createElement('p', texts.unattendedWhy),
+      ...lines,
+      ...buttons,
+    );
   }
 
   async showRefused() {
-    const entries = await this.queue.listRefused();
+    const all = await this.queue.listRefused();
+    const entries = all.filter(({ user_id }) => user_id === this.present?.user_id);
     this.refused.hidden = entries.length === 0;
     this.refused.replaceChildren();
     if (entries.length === 0) return;
-    const title = document.createElement('p');
+    const title = createElement('p', this.texts.refused);
     title.className = 'strong';
-    title.textContent = this.texts.refused;
     const list = document.createElement('ul');
-    for (const { text } of entries) {
-      const line = document.createElement('li');
-      line.textContent = text;
-      list.append(line);
-    }
-    const button = document.createElement('button');
-    button.type = 'button';
-    button.textContent = this.texts.dismiss;
-    button.addEventListener('click', async () => {
+    list.append(...entries.map(({ text }) => createElement('li', text)));
+    const button = createButton(this.texts.dismiss, async () => {
       for (const { external_ref } of entries) await this.queue.dismiss(external_ref);
       await this.showRefused();
     });
@@ -75,34 +124,25 @@ globalThis.CounterScreen = class {
   }
 
   showNotice(title, text, code) {
-    const [strong, paragraph] = [document.createElement('h2'), document.createElement('p')];
-    strong.textContent = title;
-    paragraph.textContent = [code, text].filter(Boolean).join('. ');
-    this.openResult([strong, paragraph], null);
+    const paragraph = createElement('p', [code, text].filter(Boolean).join('. '));
+    this.openResult([createElement('h2', title), paragraph], null);
     this.shrinkLater(OUTCOME_MS, OUTCOME_MS);
   }
 
   ask(code, onYes) {
-    const text = document.createElement('p');
+    const text = createElement('p', `${code}: ${this.texts.again}`);
     text.className = 'question';
-    text.textContent = `${code}: ${this.texts.again}`;
-    const button = document.createElement('button');
-    button.type = 'button';
-    button.textContent = this.texts.addAnother;
-    // A second tap is not a second stamp.
-    button.addEventListener('click', onYes, { once: true });
-    this.openResult([text, button], null, true);
+    this.openResult([text, createButton(this.texts.addAnother, onYes, { once: true })], null, true);
   }
 
   /** @param isQuestion whether to close it is to say no */
   openResult(nodes, colors, isQuestion = false) {
     this.shown++;
     this.result.replaceChildren(...nodes);
-    const close = document.createElement('button');
-    close.type = 'button';
+    const close = createButton(isQuestion ? this.texts.no : this.texts.next, () => {
+      this.closeResult();
+    });
     close.className = 'next';
-    close.textContent = isQuestion ? this.texts.no : this.texts.next;
-    close.addEventListener('click', () => this.closeResult());
     (this.result.querySelector('.thumb') || this.result).append(close);
     this.result.className = 'result';
     for (const [name, key] of [
@@ -140,3 +180,17 @@ globalThis.CounterScreen = class {
     tone.stop(this.audio.currentTime + seconds);
   }
 };
+
+function createElement(name, text) {
+  const created = document.createElement(name);
+  created.textContent = text;
+  return created;
+}
+
+/** @param options of its listener; `once`, so that a second tap does nothing */
+function createButton(text, onClick, options) {
+  const button = createElement('button', text);
+  button.type = 'button';
+  button.addEventListener('click', onClick, options);
+  return button;
+}

@@ -2,7 +2,7 @@
 const config = JSON.parse(document.getElementById('counter-config').textContent);
 const { texts } = config;
 const element = (id) => document.getElementById(id);
-const [view, say, typed, result, light] = ['view', 'say', 'typed', 'result', 'light'].map(element);
+const [say, typed, result] = ['say', 'typed', 'result'].map(element);
 
 /** A card that stays in view, or comes back within this time, is the same scan. */
 const SAME_SCAN_MS = 3000;
@@ -29,6 +29,36 @@ queue.database.catch((error) => {
   hasStorage = false;
 });
 
+/* Who is signed in */
+
+/** Stores who is signed in; the page that was stored, which is nobody's, reads it. */
+const present = (async () => {
+  const session = await queue.readSession();
+  if (config.session) {
+    // The former session has ended, wherever that was.
+    if (session && session.session_id !== config.session.session_id) await forgetPerson();
+    await queue.writeSession(config.session);
+  } else display.present = session ?? null;
+})().catch((error) => console.debug(error));
+
+/** Tells whether whoever this page is for is still signed in, as far as this browser knows. */
+async function isPresent() {
+  await present;
+  const session = await queue.readSession();
+  return (
+    session !== undefined &&
+    session.session_id === display.present?.session_id &&
+    session.user_id === display.present.user_id
+  );
+}
+
+/** Shows the page of whoever has signed in elsewhere in this browser since it was loaded, or that nobody is. */
+async function checkPresence() {
+  if (!hasStorage || !isSignedIn || (await isPresent())) return;
+  if (config.session && (await queue.readSession())) location.reload();
+  else if (config.session) endSession();
+}
+
 /* Stamping */
 
 const createReceipt = () => `counter-${crypto.randomUUID()}`;
@@ -38,8 +68,9 @@ async function enqueue(operation) {
   const entry = {
     stamps: operation.operation === 'stamp' ? 1 : undefined,
     ...operation,
-    user_id: config.userId,
     occurred_at: new Date().toISOString(),
+    // Without a session it is nobody's until somebody confirms it.
+    ...(isSignedIn && (await isPresent().catch(() => false)) && display.present),
   };
   live.set(entry.external_ref, entry.asks);
   try {
@@ -52,8 +83,11 @@ async function enqueue(operation) {
     return display.beep(220, 0.3);
   }
   await display.showWaiting(live);
-  if (!isSignedIn) return endSession();
-  if (!navigator.onLine) return saveForLater(entry);
+  if (entry.user_id === undefined) {
+    saveForLater(entry);
+    return isSignedIn ? checkPresence() : endSession();
+  }
+  if (!navigator.onLine || !config.session) return saveForLater(entry);
   await send();
   // Another send may have been under way when it was added.
   if (live.has(entry.external_ref)) await send();
@@ -96,9 +130,12 @@ function send() {
 }
 
 async function sendAll() {
+  if (!config.session) return leaveOfflinePage();
   while (hasStorage && isSignedIn && navigator.onLine) {
     const all = await queue.list('waiting');
-    const entries = all.filter((entry) => entry.user_id === config.userId).slice(0, BATCH_SIZE);
+    const entries = all
+      .filter((entry) => entry.user_id === config.session.user_id)
+      .slice(0, BATCH_SIZE);
     if (entries.length === 0) break;
     const operations = entries.map(({ user_id: _user, account_id: _account, ...operation }) => ({
       ...operation,
@@ -122,7 +159,10 @@ async function sendAll() {
 
 async function settle(entry, outcome) {
   const isLive = live.delete(entry.external_ref);
-  if (isLive) {
+  // The session had ended by then, unknown to this browser.
+  if (outcome.is_unattended) {
+    await queue.add({ ...entry, user_id: undefined, session_id: undefined });
+  } else if (isLive) {
     await queue.remove(entry.external_ref);
     display.showOutcome(outcome);
   } else if (outcome.status === 200) await queue.remove(entry.external_ref);
@@ -131,6 +171,24 @@ async function settle(entry, outcome) {
     await queue.refuse(entry, `${who}: ${outcome.problem}`);
     await display.showRefused();
   }
+}
+
+/** Books what was scanned while nobody was signed in for whoever says that it is theirs, or removes it. */
+if (config.session) {
+  display.onChoice = async (entries, isConfirmed) => {
+    for (const entry of entries) {
+      if (!isConfirmed) await queue.remove(entry.external_ref);
+      else await queue.add({ ...entry, ...config.session, is_confirmed: true });
+    }
+    await display.showWaiting(live);
+    if (isConfirmed) await send();
+  };
+}
+
+/** Replaces the page that was stored by that of whoever is signed in, once nobody looks at an outcome or types. */
+async function leaveOfflinePage() {
+  if (!navigator.onLine || !isSignedIn || !result.hidden || element('code').value !== '') return;
+  await refreshSession();
 }
 
 /** @returns the JSON of the response; undefined when it is to be tried again later */
@@ -167,7 +225,10 @@ async function refreshSession() {
     if (response.type === 'opaqueredirect') return endSession();
     if (!response.ok) return undefined;
     const state = await response.json();
-    if (state.user_id !== config.userId) return location.reload();
+    const { session } = config;
+    if (state.session_id !== session?.session_id || state.user_id !== session.user_id) {
+      return location.reload();
+    }
     csrf = state.csrf;
     for (const field of document.querySelectorAll('input[name=_csrf]')) field.value = csrf;
   } catch (error) {
@@ -177,6 +238,11 @@ async function refreshSession() {
 
 function endSession() {
   isSignedIn = false;
+  // The next person at this phone need not know who it was, nor who was refused.
+  element('person')?.remove();
+  void forgetPerson()
+    .then(() => display.showRefused())
+    .catch((error) => console.debug(error));
   const text = document.createElement('p');
   text.textContent = texts.signIn;
   const link = document.createElement('a');
@@ -216,9 +282,11 @@ result.addEventListener('click', (event) => {
 
 /* Codes: typed, from a keyboard scanner, and from the camera */
 
+const toCode = (text) => text.normalize('NFKC').trim().toUpperCase();
+
 /** @returns whether it was the code of a card */
 function read(text) {
-  const code = text.normalize('NFKC').trim().toUpperCase();
+  const code = toCode(text);
   if (!CODE.test(code)) {
     say.textContent = texts.noCard;
     return false;
@@ -256,63 +324,32 @@ addEventListener('keydown', (event) => {
   }
 });
 
-function seeCode(text) {
+/** Reads the first card in view. @param texts of all barcodes in view, such as that of a bottle beside it */
+function seeCodes(texts) {
+  if (texts.length === 0) return;
   const now = performance.now();
-  if (text === '') return;
-  const isSame = text === lastSeen.code && now - lastSeen.at < SAME_SCAN_MS;
-  lastSeen = { code: text, at: now };
+  const codes = texts.map(toCode).filter((code) => CODE.test(code));
+  const seen = codes.length > 0 ? codes : texts;
+  const isSame = seen.includes(lastSeen.code) && now - lastSeen.at < SAME_SCAN_MS;
+  lastSeen = { code: isSame ? lastSeen.code : seen[0], at: now };
   if (isSame) return;
   // A question stays until somebody chooses.
   if (!result.hidden && result.querySelector('.question') && !result.classList.contains('small')) {
     lastSeen = { code: '', at: 0 };
     return;
   }
-  read(text);
+  read(seen[0]);
 }
 
-const camera = new CounterCamera(element('camera'), config.decoder, seeCode);
-async function startCamera() {
-  view.hidden = false;
-  try {
-    await camera.start();
-    say.textContent = texts.aim;
-    view.classList.remove('off');
-    light.hidden = !camera.hasLight;
-  } catch (error) {
-    console.debug(error);
-    camera.stop();
-    view.classList.add('off');
-    say.textContent = texts.noCamera;
-  }
-  await keepAwake();
-}
-
-light.addEventListener('click', async () => {
-  const isOn = light.getAttribute('aria-pressed') !== 'true';
-  try {
-    await camera.setLight(isOn);
-    light.setAttribute('aria-pressed', String(isOn));
-  } catch (error) {
-    console.debug(error);
-    light.hidden = true;
-  }
-});
-
-/** Keeps the screen on while the page is in view. */
-async function keepAwake() {
-  if (!navigator.wakeLock || document.visibilityState !== 'visible') return;
-  try {
-    await navigator.wakeLock.request('screen');
-  } catch (error) {
-    // The battery is low: the phone decides.
-    console.debug(error);
-  }
-}
+const camera = new CounterView(config, { codes: seeCodes, decoder: () => void storePage() });
 
 document.addEventListener('visibilitychange', () => {
-  if (document.visibilityState === 'visible') void startCamera();
-  else camera.stop();
+  if (document.visibilityState !== 'visible') return camera.stop();
+  void camera.start();
+  void checkPresence();
 });
+// The browser shows again what it showed before somebody signed out.
+addEventListener('pageshow', (event) => event.persisted && location.reload());
 
 /* Without a connection */
 
@@ -320,11 +357,10 @@ addEventListener('online', () => void send());
 setInterval(() => void send(), RETRY_MS);
 setInterval(() => void display.showRefused(), HOUR_MS);
 
-// The next person at this phone need not know who was refused.
 for (const form of document.querySelectorAll('form[action$="/app/sign-out"]')) {
   form.addEventListener('submit', async (event) => {
     event.preventDefault();
-    await queue.forgetRefused().catch((error) => console.debug(error));
+    await forgetPerson().catch((error) => console.debug(error));
     form.submit();
   });
 }
@@ -332,16 +368,25 @@ for (const form of document.querySelectorAll('form[action$="/app/sign-out"]')) {
 async function installWorker() {
   if (!('serviceWorker' in navigator)) return;
   await navigator.serviceWorker.register(config.worker, { scope: config.scope });
+  await storePage();
+}
+
+/** Lets the worker store the page for when there is no connection. */
+async function storePage() {
+  if (!('serviceWorker' in navigator) || !config.session) return;
   const { active } = await navigator.serviceWorker.ready;
-  const decoder = 'BarcodeDetector' in window ? [] : Object.values(config.decoder);
+  const hasDecoder = !('BarcodeDetector' in window) || camera.hasDecoder;
+  const decoder = hasDecoder ? Object.values(config.decoder) : [];
   active.postMessage({
     page: location.origin + config.path,
+    offline: config.offline,
     shell: [...config.shell, ...decoder].map((path) => new URL(path, location.origin).href),
   });
 }
 
 void (async () => {
-  void startCamera();
+  void camera.start();
+  await present;
   await Promise.all([display.showWaiting(live), display.showRefused()]).catch((error) =>
     console.debug(error),
   );

@@ -11,23 +11,24 @@ addEventListener('install', (event) => event.waitUntil(skipWaiting()));
 addEventListener('activate', (event) => event.waitUntil(clients.claim()));
 
 addEventListener('message', (event) => {
-  const { page, shell } = event.data || {};
-  if (typeof page === 'string' && Array.isArray(shell)) event.waitUntil(keep(page, shell));
+  const { page, offline, shell } = event.data || {};
+  if (typeof page === 'string' && Array.isArray(shell)) {
+    event.waitUntil(store(page, offline, shell));
+  }
 });
 
-/** Keeps the page with the files that it needs, and nothing of an earlier version. */
-async function keep(page, shell) {
+/**
+ * Stores the page for when there is no connection, with the files that it needs and nothing of an earlier version. It is
+ * the page of nobody: without a name, an id or a token.
+ */
+async function store(page, offline, shell) {
   const cache = await caches.open(CACHE);
   for (const { url } of await cache.keys()) {
     if (!PAGE.test(url) && !shell.includes(url)) await cache.delete(url);
   }
-  if (!(await cache.match(page, OPTIONS))) await keepPage(cache, page);
-  for (const url of shell) if (!(await cache.match(url, OPTIONS))) await cache.add(url);
-}
-
-async function keepPage(cache, page) {
-  const response = await fetch(page, { credentials: 'same-origin' });
+  const response = await fetch(offline, { credentials: 'same-origin' });
   if (response.ok && !response.redirected) await cache.put(page, response);
+  for (const url of shell) if (!(await cache.match(url, OPTIONS))) await cache.add(url);
 }
 
 addEventListener('fetch', (event) => {
@@ -41,21 +42,12 @@ addEventListener('fetch', (event) => {
   }
 });
 
-/** Shows the page from the service, which knows who is signed in, or without it the one that was kept last. */
+/** Shows the page from the service, which knows who is signed in, or without it the one that was stored last. */
 async function showPage(request, url) {
-  const isCounter = PAGE.test(url.pathname);
   try {
     const response = await fetch(request);
-    const cache = await caches.open(CACHE);
-    const key = url.origin + url.pathname;
-    if (isCounter && response.ok && response.type === 'basic') {
-      await cache.put(key, response.clone());
-    }
-    // Signed out: the page shows a name, and the next one is somebody else's.
-    if (isCounter && response.type === 'opaqueredirect') {
-      await cache.delete(key);
-      await forgetRefused();
-    }
+    // Nobody is signed in any more.
+    if (PAGE.test(url.pathname) && response.type === 'opaqueredirect') await forgetPerson();
     if (response.status < 500) return response;
     return (await findPage(url)) || response;
   } catch (error) {
@@ -63,21 +55,6 @@ async function showPage(request, url) {
     if (cached) return cached;
     throw error;
   }
-}
-
-/** Deletes the refusals that nobody has read, which name customers. What waits to be sent names none. */
-function forgetRefused() {
-  return new Promise((resolve) => {
-    const request = indexedDB.open('inkpad-counter');
-    // Nothing was ever kept.
-    request.addEventListener('upgradeneeded', () => request.transaction.abort());
-    request.addEventListener('error', resolve);
-    request.addEventListener('success', () => {
-      const transaction = request.result.transaction('refused', 'readwrite');
-      transaction.objectStore('refused').clear();
-      for (const end of ['complete', 'abort']) transaction.addEventListener(end, resolve);
-    });
-  });
 }
 
 /** Finds the page of the store, or for the start page of an installed counter that of the last store. */
