@@ -109,7 +109,7 @@ class ProxyTest(unittest.TestCase):
         context.load_cert_chain(certificate, key)
         self.service.socket = context.wrap_socket(self.service.socket, server_side=True)
         self.proxy = self.start(ConnectProxy)
-        self.proxy.target = self.service.server_address[:2]
+        self.proxy.target = ("127.0.0.1", self.service.server_port)
         self.at = f"127.0.0.1:{self.proxy.server_address[1]}"
         cleared = {name: "" for one in NAMES for name in (one, one.upper())}
         environment = patch.dict(os.environ, {**cleared, "SSL_CERT_FILE": str(certificate)})
