@@ -1,10 +1,14 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import fastify from 'fastify';
 import { Registry } from 'prom-client';
 import { inTransaction, query } from '#database/connection.js';
 import { DatabasePool } from '#database/database-pool.js';
 import { DatabaseWait, runWithWait } from '#database/database-waits.js';
 import { Maintenance } from '#database/maintenance.service.js';
-import { UnavailableError } from '#kernel/errors.js';
+import { logAccess } from '#http/access-log.js';
+import type { AuthenticatedRequest } from '#http/caller.js';
+import { enterAccount } from '#http/database-share.js';
+import { OverloadError } from '#kernel/errors.js';
 import { createTestDatabase, type TestDatabase } from './support/database/database.js';
 import { eventually } from './support/jest/eventually.js';
 
@@ -128,6 +132,47 @@ describe('the connections of a pool', () => {
     });
   });
 
+  it('lets no large read of a request wait behind its own others in the queue of its store', async () => {
+    await whileBlocked(async (release) => {
+      const large = { readsMuch: true };
+      const order: string[] = [];
+      const read = async (name: string) => {
+        await block();
+        order.push(name);
+      };
+      const first = runFor(1, () => Promise.all([read('1a'), read('1b'), read('1c')]), large);
+      await eventually(countBlocked, (count) => count === 1);
+      const second = runFor(1, () => read('2'), large);
+      await release();
+      await Promise.all([first, second]);
+      expect(order).toEqual(['1a', '2', '1b', '1c']);
+    });
+  });
+
+  it('runs all large reads of a request, however many it starts at once', async () => {
+    const reads = () => Promise.all(Array.from({ length: 150 }, respond));
+    expect(await runFor(1, reads, { readsMuch: true })).toHaveLength(150);
+  });
+
+  it('gives a store one at once while 50 requests of strangers in a network are slow', async () => {
+    const server = fastify();
+    logAccess(server, { logLevel: 'error' });
+    server.get('/page', () => block());
+    server.get('/store', (request) => {
+      enterAccount(request as AuthenticatedRequest, 1);
+      return query(pool, { text: 'select 1 as n' });
+    });
+    const get = (url: string, remoteAddress: string) => server.inject({ url, remoteAddress });
+    await whileBlocked(async (release) => {
+      const slow = Array.from({ length: 50 }, (_, i) => get('/page', `203.0.113.${i}`));
+      await eventually(countBlocked, (count) => count === 4);
+      expect((await get('/store', '203.0.113.9')).json()).toEqual([{ n: 1 }]);
+      await release();
+      await Promise.all(slow);
+    });
+    await server.close();
+  });
+
   it('gives the turn of a request whose client is gone to the next one', async () => {
     await whileBlocked(async (release) => {
       const large = { readsMuch: true };
@@ -135,7 +180,7 @@ describe('the connections of a pool', () => {
       const abandoned = runFor(1, block, { ...large, isAbandoned: () => true });
       const next = runFor(1, respond, large);
       await release();
-      await expect(abandoned).rejects.toThrow(UnavailableError);
+      await expect(abandoned).rejects.toThrow(OverloadError);
       expect(await next).toBe(1);
       await slow;
     });
@@ -153,7 +198,7 @@ describe('the connections of a pool', () => {
     const waiting = [runFor(1, select), select(), runFor(2, select, { readsMuch: true })];
     const outcomes = await Promise.allSettled(waiting);
     for (const outcome of outcomes) {
-      expect(outcome).toMatchObject({ reason: expect.any(UnavailableError) });
+      expect(outcome).toMatchObject({ reason: expect.any(OverloadError) });
     }
     first.release();
     second.release();

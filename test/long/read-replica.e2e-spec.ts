@@ -4,6 +4,10 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, expect, it } from '@jest/globals';
 import pg from 'pg';
 import { Registry } from 'prom-client';
+import { query } from '#database/connection.js';
+import { DatabaseWait, runWithWait } from '#database/database-waits.js';
+import { ReportDatabase } from '#database/report-database.service.js';
+import { OverloadError } from '#kernel/errors.js';
 import { startPostgres, type EmbeddedPostgres } from '../../scripts/embedded-postgres.mjs';
 import { createTestEnvironment } from '../support/database/database.js';
 import { startStandby, type Standby } from '../support/database/standby.js';
@@ -113,6 +117,25 @@ it('reads nothing else from the standby', async () => {
     [new URL(standby.url).username],
   );
   expect(rows).toEqual([{ name: expect.stringMatching(/^inkpad reports /) }]);
+});
+
+it('reads the standby after the queue of its connections has rejected a report', async () => {
+  const reports = service.app.get(ReportDatabase, { strict: false });
+  const before = await countReads();
+  let isGone = false;
+  const wait = new DatabaseWait(undefined, () => isGone);
+  Object.assign(wait, { owner: 1, readsMuch: true });
+  const report = runWithWait(wait, () =>
+    reports.read(async (pool) => {
+      isGone = true;
+      return query(pool, { text: 'select 1' });
+    }),
+  );
+  await expect(report).rejects.toThrow(OverloadError);
+  expect(await readStatistics()).toBe(200);
+  const after = await countReads();
+  expect(after.primary).toBe(before.primary);
+  expect(after.replica).toBeGreaterThan(before.replica);
 });
 
 it('reads the primary while the standby is too far behind, and the standby again afterwards', async () => {

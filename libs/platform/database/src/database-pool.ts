@@ -1,7 +1,7 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
 import { setTimeout as wait } from 'node:timers/promises';
 import pg from 'pg';
-import { UnavailableError } from '#kernel/errors.js';
+import { OverloadError } from '#kernel/errors.js';
 import { FairQueue } from '#kernel/fair-queue.js';
 import {
   CONNECT_TIMEOUT_MS,
@@ -21,9 +21,6 @@ const PROBE_TIMEOUT_MS = 1_000;
 /** Message of the driver when a server accepts a connection and then stays silent. */
 const CONNECT_TIMEOUT_MESSAGE = /^Connection terminated due to connection timeout/;
 
-/** Message of the driver when all connections stay in use. */
-const POOL_TIMEOUT_MESSAGE = 'timeout exceeded when trying to connect';
-
 type ConnectResult = Parameters<Parameters<pg.Pool['connect']>[0] & object>;
 
 /**
@@ -33,6 +30,8 @@ type ConnectResult = Parameters<Parameters<pg.Pool['connect']>[0] & object>;
 const getMaxConnections = (freeCount: number) => freeCount - 1;
 /** Reads that cost much: one at a time for each owner, and all together less than half of the connections. */
 const LARGE_READS = { share: 0.4, maxWaiting: 100, waitMs: 3_000 };
+/** Large reads of one request: one at a time. Each waits for the others at most as long as its caller. */
+const REQUEST_READS = { concurrency: 1, maxWaiting: Infinity, waitMs: 30_000 };
 
 type Release = () => void;
 
@@ -55,6 +54,7 @@ export class DatabasePool extends pg.Pool {
   readonly outages: Outages;
   private readonly connections: FairQueue;
   private readonly largeReads: FairQueue;
+  private readonly requestReads = new WeakMap<DatabaseWait, FairQueue>();
   private readonly releases = new WeakMap<pg.PoolClient, Release>();
   /** While the server is silent or a standby: the probe in progress, and whether it found a primary. */
   private probe: Promise<boolean> | undefined;
@@ -159,13 +159,32 @@ export class DatabasePool extends pg.Pool {
           release();
           end();
         };
-        start(error && new Error(POOL_TIMEOUT_MESSAGE), releaseAll);
+        start(error, releaseAll);
       });
-    if (key === undefined || !readsMuch) return takeConnection(ignore);
-    this.largeReads.acquire(key, (error, end) => {
+    if (!wait || key === undefined || !readsMuch) return takeConnection(ignore);
+    this.takeLargeRead(wait, key, (error, end) => {
       if (error) start(error, end);
-      else if (wait?.isAbandoned()) start(new UnavailableError('The client has disconnected'), end);
+      else if (wait.isAbandoned()) start(new OverloadError('The client has disconnected'), end);
       else takeConnection(end);
+    });
+  }
+
+  /** Waits for the owner's large read, in which a request never waits for another one of its own statements. */
+  private takeLargeRead(
+    wait: DatabaseWait,
+    key: string | number,
+    start: (error: Error | undefined, release: Release) => void,
+  ): void {
+    const requestReads = this.requestReads.get(wait) ?? new FairQueue(REQUEST_READS);
+    this.requestReads.set(wait, requestReads);
+    requestReads.acquire(undefined, (requestError, endOfRequest) => {
+      if (requestError) return start(requestError, endOfRequest);
+      this.largeReads.acquire(key, (error, endOfOwner) =>
+        start(error, () => {
+          endOfOwner();
+          endOfRequest();
+        }),
+      );
     });
   }
 

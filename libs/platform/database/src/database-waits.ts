@@ -2,7 +2,7 @@ import { AsyncLocalStorage } from 'node:async_hooks';
 
 /** How one request uses the database. Adds up how long it waits for it; waits at the same time count once. */
 export class DatabaseWait {
-  /** Whose the request is, once that is known: owners share the connections. */
+  /** Whose the request is: owners share the connections. Undefined for work of all. */
   owner: string | number | undefined;
   /** Whether its statements read much, so that those of all owners take turns. */
   readsMuch = false;

@@ -3,7 +3,7 @@ import { setTimeout as wait } from 'node:timers/promises';
 import { Pool } from 'pg';
 import { Counter, Registry } from 'prom-client';
 import { PlatformConfig } from '#kernel/platform-config.js';
-import { getErrorMessage } from '#kernel/errors.js';
+import { getErrorMessage, OverloadError } from '#kernel/errors.js';
 import { isTransient, query } from './connection.js';
 import { CONNECTION } from './database-client.js';
 import { DatabasePool } from './database-pool.js';
@@ -83,8 +83,9 @@ export class ReportDatabase implements OnModuleDestroy {
    */
   async read<R>(work: (pool: Pool) => Promise<R>): Promise<R> {
     if (!this.replica || performance.now() < this.avoidUntil) return this.readPrimary(work);
+    const position = await this.findPosition();
     try {
-      const failure = await this.findLag(this.replica);
+      const failure = await this.findLag(this.replica, position);
       if (failure !== undefined) {
         this.avoid(failure);
         return await this.readPrimary(work);
@@ -95,6 +96,8 @@ export class ReportDatabase implements OnModuleDestroy {
       this.isFailing = false;
       return result;
     } catch (error) {
+      // The replica is not to blame for a queue of this process, and the primary must not get what waits there.
+      if (error instanceof OverloadError) throw error;
       const code = findDatabaseError(error)?.code;
       // It would take as long on the primary, which the replica is there to spare.
       if (code === SQLSTATE.queryCanceled) throw error;
@@ -105,15 +108,20 @@ export class ReportDatabase implements OnModuleDestroy {
     }
   }
 
-  /** Waits until the replica has what the primary has now. @returns why it has not; undefined when it has */
-  private async findLag(replica: Pool): Promise<string | undefined> {
+  /** Finds the position of the primary in its log. */
+  private async findPosition(): Promise<string> {
     const [position] = await query<{ lsn: string }>(this.primary, PRIMARY_POSITION);
     if (!position) throw new Error('the primary did not return its position');
+    return position.lsn;
+  }
+
+  /** Waits until the replica has reached a position. @returns why it has not; undefined when it has */
+  private async findLag(replica: Pool, position: string): Promise<string | undefined> {
     const deadline = performance.now() + this.maxLagMs;
     for (;;) {
       const [row] = await query<{ has_replayed: boolean | null }>(replica, {
         ...HAS_REPLAYED,
-        values: [position.lsn],
+        values: [position],
       });
       if (row?.has_replayed === true) return undefined;
       if (row?.has_replayed !== false) return 'the server of DATABASE_READ_URL is no standby';

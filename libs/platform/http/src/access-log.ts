@@ -5,6 +5,7 @@ import type { PlatformConfig } from '#kernel/platform-config.js';
 import { DatabaseWait, runWithWait } from '#database/database-waits.js';
 import type { AuthenticatedRequest } from './caller.js';
 import { getLoggablePath } from './path.js';
+import { getNetworkKey } from './rate-limit.js';
 
 /** Characters of the key's HMAC: enough to find the lines of all attempts. */
 const KEY_LENGTH = 16;
@@ -31,6 +32,8 @@ export function logAccess(
     const request = plain as LoggedRequest;
     request.sentBefore = countSent(request);
     request.wait = new DatabaseWait(undefined, () => reply.raw.closed);
+    // Until the guards know a better owner: strangers together get no more than one account.
+    request.wait.owner = `network ${getNetworkKey(request.ip)}`;
     runWithWait(request.wait, done);
   });
   // Again, since the body is parsed in the context of its connection.

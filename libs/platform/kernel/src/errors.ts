@@ -129,6 +129,9 @@ export class UnavailableError extends Error {
   }
 }
 
+/** Reports that a queue of this process is too long, or that nobody waits in it any more. Says nothing about a server. */
+export class OverloadError extends UnavailableError {}
+
 /** Reports that maintenance mode is on, and nothing may be changed. Becomes a 503. */
 export class MaintenanceError extends Error {
   /** @param reason as the operator gave it */

@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import { AsyncLocalStorage } from 'node:async_hooks';
-import { UnavailableError } from './errors.js';
+import { OverloadError } from './errors.js';
 import { FairQueue } from './fair-queue.js';
 
 /** Creates tasks that run until the test ends them. */
@@ -95,7 +95,7 @@ describe('FairQueue', () => {
   it('refuses a task of an owner who has too many waiting, but not of another owner', async () => {
     const { add, end } = createTasks(new FairQueue({ ...QUEUE, maxWaiting: 1 }));
     const results = [add('a', '1'), add('a', '2'), add('b', '3')];
-    await expect(add('a', '4')).rejects.toThrow(UnavailableError);
+    await expect(add('a', '4')).rejects.toThrow(OverloadError);
     for (const name of ['1', '3', '2']) await end(name);
     expect(await Promise.all(results)).toEqual(['1', '2', '3']);
   });
@@ -103,7 +103,7 @@ describe('FairQueue', () => {
   it('rejects a task that has waited too long, and continues', async () => {
     const { started, add, end } = createTasks(new FairQueue({ ...QUEUE, waitMs: 1 }));
     const first = add('a', '1');
-    await expect(add('b', '2')).rejects.toThrow(UnavailableError);
+    await expect(add('b', '2')).rejects.toThrow(OverloadError);
     await end('1');
     expect(await first).toBe('1');
     const third = add('b', '3');

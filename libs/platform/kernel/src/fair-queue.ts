@@ -1,5 +1,5 @@
 import { AsyncResource } from 'node:async_hooks';
-import { UnavailableError } from './errors.js';
+import { OverloadError } from './errors.js';
 
 type Options = {
   /** Maximum number of tasks that run at the same time. */
@@ -13,7 +13,7 @@ type Options = {
 };
 
 type Release = () => void;
-type Started = (error: UnavailableError | undefined, release: Release) => void;
+type Started = (error: OverloadError | undefined, release: Release) => void;
 type Waiter = { start: () => void; giveUp: NodeJS.Timeout };
 
 /**
@@ -55,7 +55,7 @@ export class FairQueue {
 
   /**
    * Runs a task in its owner's turn.
-   * @throws UnavailableError when too many tasks of the owner wait, or this one has waited too long
+   * @throws OverloadError when too many tasks of the owner wait, or this one has waited too long
    */
   run<R>(key: string | number, work: () => Promise<R>): Promise<R> {
     return new Promise((resolve, reject) => {
@@ -196,8 +196,8 @@ function getEndTag(owner: Owner): number {
   return getStartTag(owner) + owner.turnMs;
 }
 
-function createOverloadError(): UnavailableError {
-  return new UnavailableError('Too many requests of this kind are waiting');
+function createOverloadError(): OverloadError {
+  return new OverloadError('Too many requests of this kind are waiting');
 }
 
 function ignore(): void {

@@ -5,6 +5,7 @@ import { DataSource } from 'typeorm';
 import { getMessageWithCause } from '#kernel/errors.js';
 import { getPool } from '#database/data-source.js';
 import { findMissingMigrations } from '#database/migrate.js';
+import { runWithWait } from '#database/database-waits.js';
 import { assertWritable } from '#database/outages.js';
 import { EventStore } from '#event-store/port/event-store.js';
 
@@ -129,15 +130,19 @@ class Check {
    * must not take all connections of the pool. An overdue check is abandoned.
    */
   private async findFailure(): Promise<string | undefined> {
-    const result = (this.pending ??= withTimeout(this.run()).finally(
-      () => (this.pending = undefined),
-    ));
+    const result = (this.pending ??= this.runForAll());
     try {
       await result;
       return undefined;
     } catch (error) {
       return getMessageWithCause(error);
     }
+  }
+
+  /** Runs as work of no owner: a probe must not wait behind the requests of its network. */
+  private runForAll(): Promise<unknown> {
+    const check = runWithWait(undefined, () => withTimeout(this.run()));
+    return check.finally(() => (this.pending = undefined));
   }
 }
 

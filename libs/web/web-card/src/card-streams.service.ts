@@ -5,6 +5,7 @@ import { Gauge, Registry } from 'prom-client';
 import { Config } from '#configuration/config.js';
 import { getErrorMessage, RateLimitedError, UnavailableError } from '#kernel/errors.js';
 import { query } from '#database/connection.js';
+import { runWithWait } from '#database/database-waits.js';
 import { Notifications } from '#database/notifications.js';
 import { getAddressKey } from '#http/rate-limit.js';
 
@@ -59,7 +60,8 @@ export class CardStreams implements OnModuleDestroy {
   async open(customerCardId: number, shownTag: number | null, ip: string): Promise<Readable> {
     const watcher = this.admit(customerCardId, shownTag, ip);
     try {
-      await (this.listening ??= this.listen());
+      // For all cards, so not as work of the network that opens the first one.
+      await (this.listening ??= runWithWait(undefined, () => this.listen()));
       await this.sendMissedChanges([customerCardId]);
     } catch (error) {
       watcher.stream.destroy();
