@@ -106,6 +106,15 @@ describe('readFile of any bytes', () => {
     await expect(readFile(lines, 'ndjson', null)).rejects.toThrow('Row 3 has a character');
   });
 
+  it('counts no more rows before a damaged one than a file may have', async () => {
+    const bytes = Buffer.concat([Buffer.alloc(LARGE, '\n'), Buffer.from([0xff])]);
+    for (const format of ['csv', 'ndjson'] as const) {
+      await expect(readFile(bytes, format, 'utf-8')).rejects.toThrow(
+        'A row after row 100000 has a character',
+      );
+    }
+  });
+
   it('reads a file in the encoding that is declared', async () => {
     const bytes = Buffer.from([0x61, 0x3b, 0x62, 0x0a, 0xa3, 0x3b, 0xaf]);
     const { rows, encoding } = await readFile(bytes, 'csv', 'windows-1250');

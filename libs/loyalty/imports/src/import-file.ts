@@ -87,12 +87,12 @@ export async function scanFile(
   const beginning = [...sliceParts(readParts(), 0, MAX_COUNTED)].join('');
   assertNoProblem(findTextProblem(beginning));
   if (format === 'ndjson') {
-    assertUndamaged(decoded, (end) => countLines(sliceParts(readParts(), 0, end)));
+    await assertUndamaged(decoded, (end) => countLines(sliceParts(readParts(), 0, end)));
     return { ...(await readNdjson(readParts(), takeRow)), encoding, separator: null };
   }
   const { separator, start } = findSeparator(beginning);
   const readTable = (end?: number) => sliceParts(readParts(), start, end);
-  assertUndamaged(decoded, (end) => countRows(readTable(end), separator));
+  await assertUndamaged(decoded, (end) => countRows(readTable(end), separator));
   return { ...(await readCsv(readTable, separator, takeRow)), encoding, separator };
 }
 
@@ -111,26 +111,36 @@ function assertNoProblem(problem: FileProblem | undefined): void {
 }
 
 /** @param countRowsTo counts the rows of the text before the damage, the damaged one included */
-function assertUndamaged(
+async function assertUndamaged(
   { encoding, damagedAt }: DecodedText,
-  countRowsTo: (end: number) => number,
-): void {
+  countRowsTo: (end: number) => Promise<number>,
+): Promise<void> {
   if (damagedAt === null) return;
+  const row = await countRowsTo(damagedAt);
+  const position = row > MAX_FILE_ROWS ? `A row after row ${MAX_FILE_ROWS}` : `Row ${row}`;
   throw createFileError(
-    `Row ${countRowsTo(damagedAt)} has a character that is not in the encoding ${encoding}, unlike the others: save the file as UTF-8, or send it with the charset that it has`,
+    `${position} has a character that is not in the encoding ${encoding}, unlike the others: save the file as UTF-8, or send it with the charset that it has`,
   );
 }
 
-function countLines(parts: Iterable<string>): number {
+async function countLines(parts: Iterable<string>): Promise<number> {
+  const pace = new Pace();
   let count = 1;
-  for (const part of parts) count += part.split('\n').length - 1;
+  for (const part of parts) {
+    if (pace.isDue()) await pace.giveWay();
+    count += part.split('\n').length - 1;
+    if (count > MAX_FILE_ROWS) break;
+  }
   return count;
 }
 
-function countRows(parts: Iterable<string>, separator: Separator): number {
+async function countRows(parts: Iterable<string>, separator: Separator): Promise<number> {
   const table = new DelimitedText(appendPart(parts, '-'), separator);
+  const pace = new Pace();
   try {
-    while (table.next(0));
+    while (table.row <= MAX_FILE_ROWS && table.next(0)) {
+      if (pace.isDue()) await pace.giveWay();
+    }
   } catch {
     // The damage is in a quoted cell.
   }
