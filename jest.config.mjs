@@ -33,7 +33,7 @@ const postgres = {
 // Rules whose tests take long: pictures, passes, live updates, many records, several processes, and what processes notice
 // after a second. And rules of parts that few changes touch.
 const SLOW_RULES =
-  'test/contract/(strip-images|posters|large-pages|apple-wallet|google-wallet|web-card-live|web-card-push|versions|maintenance|erasing|exports|imports|statistics|proofs|customer-cursor|record-events|mcp|quotas|record-limits|signup|admin-api)';
+  'test/contract/(strip-images|posters|large-pages|apple-wallet|google-wallet|web-card-live|web-card-push|versions|maintenance|erasing|exports|imports|statistics|proofs|customer-cursor|record-events|mcp|quotas|shared-quotas|uploads|record-limits|signup|admin-api)';
 
 export default {
   // Only guards against hanging forever: a busy machine may be many times slower.

@@ -3,8 +3,8 @@ import { Logger } from '@nestjs/common';
 import type { MasterKeys } from '#database/master-keys.js';
 import { IdentityProvider, type VerifiedSignIn } from '#sign-in/company.client.js';
 import { getTranslations } from '#translations/translations.js';
-import { testConfig } from './support/database/database.js';
-import { CompanyProvider } from './support/emulators/oidc-provider.js';
+import { testConfig } from '../support/database/database.js';
+import { CompanyProvider } from '../support/emulators/oidc-provider.js';
 
 /** Tests the client of a company's sign-in against a provider that has the optional parts of the standard or not. */
 

@@ -3,9 +3,9 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { Secret, TOTP } from 'otpauth';
 import { CreateUser } from '#identity/identity.commands.js';
 import { AddMember } from '#identity/member.commands.js';
-import { Browser } from './support/browser/browser.js';
-import { CompanyProvider } from './support/emulators/oidc-provider.js';
-import { cli, startService, type Client, type LocalService } from './support/services/service.js';
+import { Browser } from '../support/browser/browser.js';
+import { CompanyProvider } from '../support/emulators/oidc-provider.js';
+import { cli, startService, type Client, type LocalService } from '../support/services/service.js';
 
 /** Tests who needs a second factor, by the operator's setting or a store's rule, and what a company's word counts. */
 

@@ -3,9 +3,9 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { CreateUser } from '#identity/identity.commands.js';
 import { AddMember } from '#identity/member.commands.js';
 import { SetPassword } from '#identity/user.commands.js';
-import { Browser } from './support/browser/browser.js';
-import { CompanyProvider } from './support/emulators/oidc-provider.js';
-import { cli, startService, type Client, type LocalService } from './support/services/service.js';
+import { Browser } from '../support/browser/browser.js';
+import { CompanyProvider } from '../support/emulators/oidc-provider.js';
+import { cli, startService, type Client, type LocalService } from '../support/services/service.js';
 
 /** Tests that a generated password ends with the first sign-in, or after a week. */
 
