@@ -128,8 +128,9 @@ describe('the camera of the counter', () => {
     await expectCard(page);
     await page.evaluate(withTrack(act));
     await expectText(page, 'The camera has stopped.');
-    await forgetScan(page);
+    await page.keyboard.press('Escape');
     await retry(page).click();
+    await forgetScan(page);
     await expectCard(page);
     expect(await retry(page).isHidden()).toBe(true);
   });

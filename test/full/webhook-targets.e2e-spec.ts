@@ -143,7 +143,7 @@ describe('the TLS certificate of a webhook receiver', () => {
     return JSON.parse(stdout);
   }
 
-  const createFailure = (error: string) => ({ kind: 'failed', error });
+  const createFailure = (error: string) => ({ kind: 'failed', cause: 'tls', error });
 
   it('is accepted from a trusted authority', async () => {
     expect(await attemptDelivery(trusted)).toEqual({
@@ -238,7 +238,7 @@ describe('a webhook attempt', () => {
         }),
       ),
     );
-    const late = { kind: 'failed', error: 'No response within 10 seconds' };
+    const late = { kind: 'failed', cause: 'timeout', error: 'No response within 10 seconds' };
     expect(silent?.outcome).toEqual(late);
     expect(drippingHead?.outcome).toEqual(late);
     expect(drippingBody?.outcome).toEqual({ kind: 'responded', status: 200, retryAfter: null });
