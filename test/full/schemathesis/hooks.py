@@ -76,7 +76,9 @@ REASONS = re.compile(
             # What is in a file that is sent as it is.
             r"must be a picture of the type",
             r"cannot be read as a picture",
-            r"^The file (has|is) ",
+            r"^The file (has|is|begins with) ",
+            r"^This is (an Excel workbook|not a text file|a web page)",
+            r"^(The first row of the file is blank|A row after row \d+ has)",
             r"^A header has more than",
             r"^Row \d+(:| has| is| cannot)",
             r"^(has to (name|say)|names the column|finds two columns) ",

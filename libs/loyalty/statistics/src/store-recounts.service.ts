@@ -10,7 +10,10 @@ const RETRY_SECONDS = { first: 10, longest: 3_600 };
 
 const DUE = {
   name: 'statistics_recount_due',
-  text: `select account_id as id from statistics_stores where recount_at <= now() order by recount_at limit 1`,
+  text: `
+    select
+      (select account_id from statistics_stores where recount_at <= now() order by recount_at limit 1) as id,
+      exists (select from statistics_unused where remove_at <= now()) as has_unused`,
 };
 
 const POSTPONE = {
@@ -50,8 +53,10 @@ export class StoreRecounts {
    * @returns whether there is more to do
    */
   async advance(): Promise<boolean> {
-    if (await removeUnusedHours(this.pool)) return true;
-    this.running ??= await this.findDue();
+    const { rows } = await this.pool.query<{ id: number | null; has_unused: boolean }>(DUE);
+    const [due] = rows;
+    if (due?.has_unused && (await removeUnusedHours(this.pool))) return true;
+    if (due?.id != null) this.running ??= await this.begin(due.id);
     const recount = this.running;
     if (!recount) return false;
     this.running = undefined;
@@ -96,11 +101,6 @@ export class StoreRecounts {
       'update statistics_stores set recount_at = coalesce(recount_at, now()) where account_id = any ($1)',
       [accountIds],
     );
-  }
-
-  private async findDue(): Promise<StoreRecount | undefined> {
-    const { rows } = await this.pool.query<{ id: number }>(DUE);
-    return rows[0] && this.begin(rows[0].id);
   }
 
   private async begin(accountId: number): Promise<StoreRecount> {
