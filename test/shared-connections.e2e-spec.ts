@@ -178,9 +178,10 @@ describe('the connections of a pool', () => {
       const large = { readsMuch: true };
       const slow = runFor(1, block, large);
       const abandoned = runFor(1, block, { ...large, isAbandoned: () => true });
+      const rejection = expect(abandoned).rejects.toThrow(OverloadError);
       const next = runFor(1, respond, large);
       await release();
-      await expect(abandoned).rejects.toThrow(OverloadError);
+      await rejection;
       expect(await next).toBe(1);
       await slow;
     });
