@@ -1,4 +1,5 @@
 import { writeFileSync } from 'node:fs';
+import { constants, setPriority } from 'node:os';
 import type { Sharp } from 'sharp';
 import type { DecodingRequest, DecodingResult } from './picture-decoder.js';
 
@@ -10,6 +11,8 @@ import type { DecodingRequest, DecodingResult } from './picture-decoder.js';
 const MEMORY_CHECK_INTERVAL_MS = 10;
 
 process.on('disconnect', end);
+// Requests go first: a picture may keep one of two processors busy for seconds.
+setPriority(constants.priority.PRIORITY_BELOW_NORMAL);
 raiseOomScore();
 for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, () => {});
 process.once('message', (request) => void run(request as DecodingRequest));
