@@ -126,6 +126,21 @@ describe('a store that requires two-step sign-in', () => {
     await expectOnlySetup(owner, store);
   });
 
+  it('leads to setting it up again whoever entered a code after the sign-in of a company', async () => {
+    const store = await service.newStore();
+    const owner = await signIn(store.email);
+    const app = await setUp(owner);
+    await changeRule(owner, store, 'yes');
+    const vouched = await signInWithCompany(store.email, ['mfa']);
+    const { browser } = await signInWithCompany(store.email, ['pwd']);
+    await browser.get('/app/sign-in/code');
+    expect((await browser.post('/app/sign-in/code', { code: getNextCode(app) })).status).toBe(303);
+    await browser.get(SETUP);
+    await browser.post(`${SETUP}/off`, { password: PASSWORD });
+    await expectOnlySetup(browser, store);
+    expect((await vouched.browser.get('/app/account')).status).toBe(200);
+  });
+
   it('can make it optional again, and leaves other stores alone', async () => {
     const [store, other] = [await service.newStore(), await service.newStore()];
     const owner = await signIn(store.email);

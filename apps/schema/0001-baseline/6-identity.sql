@@ -138,8 +138,8 @@ create table sessions (
   awaits_code boolean not null,
   -- a company has said who it is, at created_at
   by_company boolean not null,
-  -- a code was entered, or the company says that it has asked for a second factor
-  has_second_factor boolean not null,
+  -- where the second factor came from: a code that was entered, or a company that says it has asked for one; null: none
+  second_factor text check (second_factor in ('code', 'company')),
   -- for the user's list of sessions, such as Safari and iPhone; null: unknown
   browser text,
   system text,

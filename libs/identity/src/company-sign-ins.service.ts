@@ -97,8 +97,11 @@ export class CompanySignIns {
         const pending = { awaitsCode: true, isByCompany: true, userAgent: visitor.userAgent };
         return { kind: 'code', session: await this.sessions.begin(manager, userId, pending) };
       }
-      const how = { method: 'company', isByCompany: true, hasSecondFactor };
-      const signedIn = await this.signIns.startSession(transaction, visitor, userId, how);
+      const signedIn = await this.signIns.startSession(transaction, visitor, userId, {
+        method: 'company',
+        isByCompany: true,
+        secondFactor: hasSecondFactor ? 'company' : null,
+      });
       return { kind: 'in', signedIn, hasEndedAccess };
     });
   }

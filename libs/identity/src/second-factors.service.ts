@@ -162,7 +162,7 @@ export class SecondFactors {
       await manager.query('delete from recovery_codes where user_id = $1', [userId]);
       // Where a second factor is required, the user is led to setting it up again.
       await manager.query(
-        'update sessions set has_second_factor = false where user_id = $1 and not by_company',
+        `update sessions set second_factor = null where user_id = $1 and second_factor = 'code'`,
         [userId],
       );
       if (rows[0]?.confirmed) await auditUser(transaction, userId, 'user.second_factor_removed');

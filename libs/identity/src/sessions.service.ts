@@ -33,7 +33,7 @@ const FIND = {
         not (s.by_company and s.created_at > now() - interval '${COMPANY_MINUTES} minutes') as asks_password,
         case when s.counter_account_id is not null then null
           when u.password_expires_at is not null and not s.by_company then 'password'
-          when not s.has_second_factor and ($3 or ${IN_STORE_WITH_CODES}) then 'second_factor'
+          when s.second_factor is null and ($3 or ${IN_STORE_WITH_CODES}) then 'second_factor'
         end as task,
         exists (select from second_factors f
           where f.user_id = u.id and f.confirmed_at is not null) as has_codes,
@@ -77,6 +77,9 @@ export type SignedInUser = {
   /** What the user has to do before anything else: set their own password, or set up the codes. */
   task: 'password' | 'second_factor' | null;
 };
+
+/** Where the second factor of a session came from: the user's codes, or the word of a company. */
+export type SecondFactorSource = 'code' | 'company';
 
 /** Something that was done with a session, by the browser's account of it. */
 export type SessionMoment = { sessionId: number; at: string };
@@ -162,12 +165,12 @@ export class Sessions {
     {
       awaitsCode,
       isByCompany = false,
-      hasSecondFactor = false,
+      secondFactor = null,
       userAgent,
     }: {
       awaitsCode: boolean;
       isByCompany?: boolean;
-      hasSecondFactor?: boolean;
+      secondFactor?: SecondFactorSource | null;
       userAgent?: string | undefined;
     },
   ): Promise<string> {
@@ -180,7 +183,7 @@ export class Sessions {
     );
     await manager.query(
       `insert into sessions
-         (user_id, sha256, awaits_code, by_company, has_second_factor, browser, system,
+         (user_id, sha256, awaits_code, by_company, second_factor, browser, system,
           created_at, seen_at, expires_at)
        values ($1, $2, $3, $4, $5, $6, $7, now(), now(), now() + make_interval(secs => $8))`,
       [
@@ -188,7 +191,7 @@ export class Sessions {
         hashToken(token),
         awaitsCode,
         isByCompany,
-        hasSecondFactor,
+        secondFactor,
         browser?.name ?? null,
         browser?.system ?? null,
         awaitsCode ? 10 * 60 : SESSION_SECONDS,
@@ -199,19 +202,20 @@ export class Sessions {
 
   /**
    * Replaces the token of a session (OWASP ASVS 5.0, 7.2.4): a copy of the former one is of no use any more.
-   * @param hasSecondFactor the user has just set up the codes, and entered one
+   * @param hasEnteredCode the user has just set up the codes
    * @returns the token for the cookie, and the session with the token for its forms
    */
   async renew(
     signedIn: SignedInUser,
-    hasSecondFactor = false,
+    hasEnteredCode = false,
   ): Promise<{ token: string; signedIn: SignedInUser }> {
     const token = randomBytes(TOKEN_BYTES).toString('base64url');
     await query(this.pool, {
       name: 'sessions_renew',
-      text: `update sessions set sha256 = $2, has_second_factor = has_second_factor or $3
+      text: `update sessions set sha256 = $2,
+               second_factor = coalesce(second_factor, case when $3 then 'code' end)
              where id = $1`,
-      values: [signedIn.sessionId, hashToken(token), hasSecondFactor],
+      values: [signedIn.sessionId, hashToken(token), hasEnteredCode],
     });
     return { token, signedIn: { ...signedIn, csrfToken: createCsrfToken(token) } };
   }
@@ -237,7 +241,7 @@ export class Sessions {
     if (!isRepeated && Number(session.user_id) !== formerUserId) return undefined;
     await manager.query(
       `update sessions set user_id = $2, counter_account_id = $3, sha256 = $4, by_company = false,
-         created_at = now(), seen_at = now(), expires_at = now() + make_interval(secs => $5)
+         second_factor = null, created_at = now(), seen_at = now(), expires_at = now() + make_interval(secs => $5)
        where id = $1`,
       [sessionId, userId, accountId, hashToken(token), SESSION_SECONDS],
     );

@@ -15,7 +15,7 @@ import { getAddressKey } from '#http/rate-limit.js';
 import { Passwords } from './passwords.service.js';
 import { parseRecoveryCode, type WrongCodes } from './second-factor.js';
 import { SecondFactors } from './second-factors.service.js';
-import { Sessions } from './sessions.service.js';
+import { Sessions, type SecondFactorSource } from './sessions.service.js';
 import {
   hasTooManyFailures,
   MAX_FAILURES,
@@ -150,7 +150,7 @@ export class SignIns {
         if (!result) return { kind: 'wrong' } as const;
         if (result.kind === 'app' || result.kind === 'recovery') {
           const { isByCompany } = pendingSession;
-          const how = { method: result.kind, isByCompany, hasSecondFactor: true };
+          const how = { method: result.kind, isByCompany, secondFactor: 'code' } as const;
           return this.startSession(transaction, visitor, userId, how, failures);
         }
         if (result.warning) {
@@ -232,8 +232,8 @@ export class SignIns {
     {
       method,
       isByCompany = false,
-      hasSecondFactor = false,
-    }: { method: string; isByCompany?: boolean; hasSecondFactor?: boolean },
+      secondFactor = null,
+    }: { method: string; isByCompany?: boolean; secondFactor?: SecondFactorSource | null },
     failures?: FailureCount,
   ): Promise<NewSession> {
     const { manager } = transaction;
@@ -242,7 +242,7 @@ export class SignIns {
     const session = await this.sessions.begin(manager, userId, {
       awaitsCode: false,
       isByCompany,
-      hasSecondFactor,
+      secondFactor,
       userAgent: visitor.userAgent,
     });
     const browser = await this.trustBrowser(transaction, visitor, userId);

@@ -107,14 +107,14 @@ export class Reauthentication {
 
   /**
    * Renews the session token.
-   * @param hasSecondFactor the user has just set up the codes, and entered one
+   * @param hasEnteredCode the user has just set up the codes
    */
   async renewSession(
     current: SignedInUser,
     { request, reply }: HttpExchange,
-    hasSecondFactor = false,
+    hasEnteredCode = false,
   ): Promise<void> {
-    const { token, signedIn } = await this.sessions.renew(current, hasSecondFactor);
+    const { token, signedIn } = await this.sessions.renew(current, hasEnteredCode);
     this.sessionCookies.setSession(reply, token);
     // The response may be a page with forms, which need the new CSRF token.
     (request as ConsoleRequest).signedIn = signedIn;
