@@ -1,5 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { Pool } from 'pg';
+import { Audiences } from '#announcements/audiences.service.js';
+import type { ReachJson } from '#announcements/message-fields.dto.js';
 import type { CustomerListJson } from '#customers/customer-list.dto.js';
 import type { CreatedCustomerJson } from '#customers/customer.dto.js';
 import type { PosterJson } from '#posters/poster.dto.js';
@@ -97,6 +99,21 @@ async function unmerge(into: Person, from: Person): Promise<void> {
   expect(status).toBe(200);
 }
 
+async function setMessages(uuid: string, action: 'stop' | 'allow'): Promise<void> {
+  const url = `${service.baseUrl}/passes/${uuid}/messages`;
+  const body = new URLSearchParams({ action });
+  expect((await fetch(url, { method: 'POST', body, redirect: 'manual' })).status).toBe(303);
+}
+
+/** Reads whether messages to somebody are stopped, and to how many people of the store. */
+async function readStops({ id }: Person): Promise<[boolean | undefined, number]> {
+  const addressees = await service.app.get(Audiences, { strict: false }).findAddressees([id]);
+  const path = `${store.store}/announcements/preview`;
+  const { body } = await store.post<ReachJson>(path, { channels: ['wallet'] });
+  const stopped = body.reasons.find(({ reason }) => reason === 'stopped');
+  return [addressees.get(id)?.person.hasStopped, stopped?.people ?? 0];
+}
+
 const shows = ({ card }: Person, stamps: number, name: string) => ({
   api: card?.id,
   page: `${ORIGIN}/passes/${card?.uuid}`,
@@ -170,6 +187,32 @@ describe('a confirmed second card', () => {
     await store.send('PATCH', yves.path, { customer: { first_name: 'Yvonne' } });
     expect(await second.read()).toEqual(shows(yves, 0, 'Yvonne'));
     expect(await follower.tag(second.id)).toBeGreaterThan(tag);
+  });
+
+  it('stops the messages to the survivor, through a chain of merges, until they allow them', async () => {
+    const [xenia, yves, zoe] = [
+      await createPerson('Xenia'),
+      await createPerson('Yves', false),
+      await createPerson('Zoe'),
+    ];
+    const second = await SecondCard.signUp(xenia);
+    await setMessages(second.uuid, 'stop');
+    expect(await readStops(xenia)).toEqual([false, 0]);
+    await second.confirm();
+    expect(await readStops(xenia)).toEqual([true, 1]);
+    await merge(yves, xenia);
+    expect(await readStops(yves)).toEqual([true, 1]);
+    await merge(zoe, yves);
+    expect(await readStops(zoe)).toEqual([true, 1]);
+    await unmerge(zoe, yves);
+    expect(await readStops(zoe)).toEqual([false, 1]);
+    expect(await readStops(yves)).toEqual([true, 1]);
+    await merge(zoe, yves);
+    await setMessages(zoe.card?.uuid ?? '', 'allow');
+    expect(await readStops(zoe)).toEqual([false, 0]);
+    await unmerge(zoe, yves);
+    await unmerge(yves, xenia);
+    expect(await readStops(xenia)).toEqual([false, 0]);
   });
 
   it('is gone with the survivor', async () => {

@@ -236,6 +236,7 @@ create table message_stops (
   account_id bigint not null,
   stopped_at timestamptz not null default now()
 );
+create index message_stops_account on message_stops (account_id);
 
 create sequence pass_tags as bigint;
 

@@ -1,4 +1,5 @@
-import { PASS_HOLDERS } from '#passes/pass-holders.js';
+import { renderSurvivorId } from '#customers/same-person.js';
+import { renderCardsOfHolder } from '#passes/pass-holders.js';
 import type { HolderChannel, Reachability } from './message-channel.js';
 
 /** SQL about customers `c`: what decides by which channels they can be reached, see `Reachability`. */
@@ -24,9 +25,18 @@ const SOURCES = {
     where k.merged_into is null and ${IS_INSTALLED}`,
   has_browser: `web_push_subscriptions w join customer_cards k on k.id = w.customer_card_id
     where k.merged_into is null`,
-  // On a merged or confirmed second card as well: its holder said it, whose card the other one is now.
-  has_stopped: `message_stops s join ${PASS_HOLDERS} k on k.id = s.customer_card_id
-    where (k.sealed is null or k.confirmed)`,
+} as const;
+
+/** Whether messages were stopped on any card of the customer, see `renderCardsOfHolder`. */
+const HAS_STOPPED = {
+  few: `exists (
+      select from message_stops s where s.customer_card_id in (${renderCardsOfHolder('c.id')}))`,
+  account: `c.id in (
+      select k.customer_id from message_stops s join customer_cards k on k.id = s.customer_card_id
+      where s.account_id = $1
+      union all
+      select ${renderSurvivorId('d.customer_id')} from message_stops s join decoy_cards d on d.id = s.customer_card_id
+      where s.account_id = $1 and d.confirmed_at is not null)`,
 } as const;
 
 /**
@@ -39,7 +49,7 @@ export function renderReachability(scope: 'few' | 'account'): string {
       ? `exists (select from ${source} and k.customer_id = c.id) as ${name}`
       : `c.id in (select k.customer_id from ${source} and k.account_id = $1) as ${name}`,
   );
-  return `${columns.join(', ')},
+  return `${columns.join(', ')}, ${HAS_STOPPED[scope]} as has_stopped,
     c.has_email, c.has_phone, c.marketing_consent, c.sms_consent`;
 }
 

@@ -7,7 +7,7 @@ import { TakesFormOrAnything } from '#http/body-kinds.js';
 import type { Form } from '#http/form-bodies.js';
 import { Throttle } from '#http/throttle.js';
 import { PassContents } from '#passes/pass-contents.service.js';
-import { PASS_HOLDERS } from '#passes/pass-holders.js';
+import { renderCardsOfHolder } from '#passes/pass-holders.js';
 import { PassImages } from '#passes/pass-images.service.js';
 import { Pages } from '#pages/pages.service.js';
 import { loadView } from '#pages/view.js';
@@ -21,15 +21,10 @@ const view = loadView<
   } & Record<'title' | 'text' | 'submit' | 'path' | 'back', string>
 >(import.meta.url, './views/message-stop.eta');
 
-/**
- * The card $1, and all others of its holder: one that is stopped stops the messages to them. A decoy card is one of them
- * once it is confirmed.
- */
+/** The card $1, and all others of its holder: one that is stopped stops the messages to them. */
 const CARDS_OF_HOLDER = `(
   select $1::bigint union all
-  select k.id from ${PASS_HOLDERS} k
-  where (k.sealed is null or k.confirmed)
-    and k.customer_id = (select own.customer_id from customer_cards own where own.id = $1))`;
+  ${renderCardsOfHolder('(select own.customer_id from customer_cards own where own.id = $1)')})`;
 
 /** Lets whoever has the link of a card stop the messages to its holder, and allow them again (ADR-0125). */
 @Controller('passes/:uuid/messages')
