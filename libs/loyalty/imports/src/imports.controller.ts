@@ -3,7 +3,7 @@ import { CommandBus } from '@nestjs/cqrs';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { CommandContext } from '#kernel/aggregate.js';
 import { UnsupportedBodyError } from '#kernel/errors.js';
-import { getCharset } from '#http/body-kinds.js';
+import { findTypeParameter } from '#http/content-type.js';
 import { Context } from '#http/caller.js';
 import { DeclaresTag, Endpoint } from '#http/endpoint.js';
 import { getFile, TakesFile } from '#http/file-bodies.js';
@@ -107,7 +107,7 @@ export class ImportsController {
   ): Promise<ImportJson> {
     const { type, bytes } = getFile(request);
     const format = type === CSV ? 'csv' : 'ndjson';
-    const encoding = readEncoding(getCharset(request));
+    const encoding = readEncoding(findTypeParameter(request.headers['content-type'], 'charset'));
     return this.commands.execute(new CreateImport(context, { bytes, format, encoding }, options));
   }
 

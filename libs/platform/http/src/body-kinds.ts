@@ -56,19 +56,6 @@ export function isExpectedBody(request: FastifyRequest): boolean {
   return kind === (mediaType === undefined ? undefined : kinds.get(mediaType));
 }
 
-const PARAMETER = /;\s*([^\s;="]+)=(?:"((?:[^"\\]|\\.)*)"|([^;]*))/g;
-
-/** Returns the charset parameter of the body's media type; undefined when there is none. */
-export function getCharset({ headers }: FastifyRequest): string | undefined {
-  for (const [, name = '', quoted, plain = ''] of (headers['content-type'] ?? '').matchAll(
-    PARAMETER,
-  )) {
-    if (name.toLowerCase() !== 'charset') continue;
-    return quoted?.replaceAll(/\\(.)/g, '$1') ?? plain.trim();
-  }
-  return undefined;
-}
-
 /** Returns the media type of the body, without parameters. */
 export function getMediaType({ headers }: FastifyRequest): string | undefined {
   const mediaType = headers['content-type']?.split(';', 1)[0]?.trim().toLowerCase();

@@ -1,9 +1,12 @@
+import { findTypeParameter } from './content-type.js';
+
 /** @property isFile whether the part has a name of a file */
 export type FormPart = { name: string; isFile: boolean; bytes: Buffer };
 
 const LINE_END = '\r\n';
 const HEADER_END = '\r\n\r\n';
-const BOUNDARY = /;\s*boundary=(?:"([^"]{1,70})"|([^\s;"]{1,70}))/i;
+/** Of a boundary (RFC 2046, section 5.1.1). */
+const MAX_BOUNDARY_LENGTH = 70;
 const DISPOSITION = /^content-disposition:\s*form-data\s*;/im;
 const NAME = /;\s*name=(?:"([^"]*)"|([^\s;"]+))/i;
 const FILE_NAME = /;\s*filename=/i;
@@ -19,9 +22,8 @@ export function parseMultipart(
   contentType: string,
   maxParts: number,
 ): FormPart[] | undefined {
-  const [, quoted, plain] = BOUNDARY.exec(contentType) ?? [];
-  const boundary = quoted ?? plain;
-  if (boundary === undefined) return undefined;
+  const boundary = findTypeParameter(contentType, 'boundary') ?? '';
+  if (boundary === '' || boundary.length > MAX_BOUNDARY_LENGTH) return undefined;
   const delimiter = `--${boundary}`;
   if (!startsWith(body, delimiter, 0)) return undefined;
   const parts: FormPart[] = [];
