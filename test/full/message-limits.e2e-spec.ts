@@ -1,9 +1,11 @@
 import { afterAll, beforeAll, expect, it } from '@jest/globals';
+import { Pool } from 'pg';
 import { CreateAccount } from '#accounts/account.commands.js';
 import { Quotas } from '#accounts/quotas.service.js';
 import type { AnnouncementJson } from '#announcements/announcement.dto.js';
+import type { MessageRecipientJson } from '#announcements/message-recipient.dto.js';
 import type { CardJson } from '#cards/card.dto.js';
-import { DailyCounts } from '#database/daily-counts.js';
+import { createRunQuery, DailyCounts } from '#database/daily-counts.js';
 import { MailServer } from '../support/emulators/mail-server.js';
 import { SmsProvider } from '../support/emulators/sms/sms-provider.js';
 import { eventually } from '../support/jest/eventually.js';
@@ -84,21 +86,40 @@ async function addHolder({ store, cardId }: Shop, contact: Contact, more: object
 const addHolders = (shop: Shop, contacts: Contact[], more: object = {}) =>
   Promise.all(contacts.map((contact) => addHolder(shop, contact, more)));
 
-async function announce({ store }: Shop, channels: string[]): Promise<AnnouncementJson> {
+/** Sends an announcement, and waits until each message has its outcome or waits for a place. @returns its path */
+async function announce({ store }: Shop, channels: string[], people: number): Promise<string> {
   const path = `${store.store}/announcements`;
   const draft = { title: 'Closed', text: 'We are back on Tuesday.', channels };
   const { id } = (await store.post<AnnouncementJson>(path, draft)).body;
   expect((await store.post(`${path}/${id}/send`, {})).status).toBe(200);
-  return eventually(
-    async () => (await store.get<AnnouncementJson>(`${path}/${id}`)).body,
-    ({ state }) => state === 'sent',
+  await eventually(
+    () => listRecipients(store, `${path}/${id}`),
+    (rows) =>
+      rows.length === people &&
+      rows.every(({ state, reason }) => state !== 'queued' || reason !== null),
   );
+  return `${path}/${id}`;
 }
 
-async function listReasons({ store }: Shop, { id }: AnnouncementJson): Promise<(string | null)[]> {
-  const path = `${store.store}/announcements/${id}/recipients?limit=100`;
-  const { body } = await store.get<{ reason: string | null }[]>(path);
-  return body.map(({ reason }) => reason);
+const listRecipients = async (store: Client, path: string) =>
+  (await store.get<MessageRecipientJson[]>(`${path}/recipients?limit=100`)).body;
+
+const findWaiting = async ({ store }: Shop, path: string) =>
+  (await listRecipients(store, path)).filter(({ state }) => state === 'queued');
+
+/** Lets the messages that wait be tried again at once, until the announcement ends. */
+async function finish({ store }: Shop, path: string): Promise<AnnouncementJson> {
+  return eventually(
+    async () => {
+      await service.database.query(
+        `update customer_messages set due_at = now()
+         where account_id = $1 and state = 'queued' and reason is not null and process is null`,
+        [store.accountId],
+      );
+      return (await store.get<AnnouncementJson>(path)).body;
+    },
+    ({ state }) => state === 'sent',
+  );
 }
 
 const countReceived = (contacts: Contact[]) =>
@@ -134,10 +155,11 @@ it(
       ...Array.from({ length: 12 }, createEmail),
     ];
     await addHolders(shop, contacts);
-    const announcement = await announce(shop, ['sms', 'email']);
-    expect(announcement.counts).toMatchObject({ sent: MAX_SMS + MAX_MAILS, failed: 0 });
+    const path = await announce(shop, ['sms', 'email'], 24);
+    const { body } = await shop.store.get<AnnouncementJson>(path);
+    expect(body.counts).toMatchObject({ sent: MAX_SMS + MAX_MAILS, failed: 0, skipped: 0 });
     expect(countReceived(contacts)).toBe(MAX_SMS + MAX_MAILS);
-    const reasons = await listReasons(shop, announcement);
+    const reasons = (await findWaiting(shop, path)).map(({ reason }) => reason);
     expect(reasons.filter((reason) => reason === 'sms_limit')).toHaveLength(12 - MAX_SMS);
     expect(reasons.filter((reason) => reason === 'email_limit')).toHaveLength(12 - MAX_MAILS);
     expect(await readUsage(shop)).toMatchObject({ sms_per_day: MAX_SMS, mails_per_day: MAX_MAILS });
@@ -164,7 +186,7 @@ it(
         ]),
       ),
     );
-    await Promise.all(shops.map((shop) => announce(shop, ['sms', 'email'])));
+    await Promise.all(shops.map((shop) => announce(shop, ['sms', 'email'], 14)));
     expect(countReceived(contacts.flat())).toBe(MAX_SMS + MAX_MAILS);
     const used = { sms_per_day: MAX_SMS, mails_per_day: MAX_MAILS };
     for (const shop of shops) expect(await readUsage(shop)).toMatchObject(used);
@@ -173,7 +195,7 @@ it(
 );
 
 it(
-  'card links share the limits, and a message beyond one goes by the next channel',
+  'card links share the limits, and a message beyond one goes by no other channel',
   async () => {
     const shop = await openShop();
     const linked = Array.from({ length: 10 }, createPhone);
@@ -182,20 +204,18 @@ it(
     expect(links.filter(({ state }) => state === 'sent')).toHaveLength(MAX_SMS);
     expect(countReceived(linked)).toBe(MAX_SMS);
     expect(await readUsage(shop)).toMatchObject({ sms_per_day: MAX_SMS, mails_per_day: 0 });
-    const both = await openBoth(shop);
-    const announcement = await announce(shop, ['sms', 'email']);
-    expect(announcement.counts.sent_by).toMatchObject({ sms: 0, email: 2 });
-    expect(countReceived(both)).toBe(2);
-    expect(await readUsage(shop)).toMatchObject({ sms_per_day: MAX_SMS, mails_per_day: 2 });
+    const both = await addHolders(shop, createBoth(2));
+    const path = await announce(shop, ['sms', 'email'], 12);
+    const waiting = await findWaiting(shop, path);
+    expect(waiting.map(({ reason }) => reason)).toEqual(Array(12).fill('sms_limit'));
+    expect(countReceived(both)).toBe(0);
+    expect(await readUsage(shop)).toMatchObject({ sms_per_day: MAX_SMS, mails_per_day: 0 });
   },
   SLOW,
 );
 
-const openBoth = (shop: Shop) =>
-  addHolders(
-    shop,
-    [1, 2].map(() => ({ ...createPhone(), ...createEmail() })),
-  );
+const createBoth = (length: number): Contact[] =>
+  Array.from({ length }, () => ({ ...createPhone(), ...createEmail() }));
 
 it(
   'what a server refuses gives its place back, to the store and to the address',
@@ -207,8 +227,9 @@ it(
     const unknown = Array.from({ length: 9 }, createEmail);
     for (const { email = '' } of unknown) mails.refuse(email);
     await addHolders(shop, unknown);
-    const { counts } = await announce(shop, ['sms', 'email']);
-    expect(counts.sent).toBe(0);
+    // Some of them wait for the places of others, which are given back.
+    const { counts } = await finish(shop, await announce(shop, ['sms', 'email'], 17));
+    expect(counts).toMatchObject({ sent: 0, failed: 17 });
     expect(await readUsage(shop)).toMatchObject({ sms_per_day: 0, mails_per_day: 0 });
     const reached = [createPhone(), createEmail()];
     await addHolders(shop, reached, { send_card_links: true });
@@ -218,6 +239,42 @@ it(
       `select coalesce(sum(count), 0)::int as total from daily_counts where count > 1`,
     );
     expect(rows[0]?.total).toBe(0);
+  },
+  SLOW,
+);
+
+it(
+  'a message beyond a limit waits for a place, and is given up after two days',
+  async () => {
+    const shop = await openShop();
+    const contacts = await addHolders(shop, createBoth(MAX_MAILS + 2));
+    const first = await announce(shop, ['email', 'sms'], contacts.length);
+    const isLater = (at: string | null) => Date.parse(at ?? '') > Date.now() + 30 * 60_000;
+    expect(
+      (await findWaiting(shop, first)).map((one) => [one.reason, isLater(one.due_at)]),
+    ).toEqual([
+      ['email_limit', true],
+      ['email_limit', true],
+    ]);
+    const change = (set: string) =>
+      service.database.query(`update customer_messages set ${set} where account_id = $1`, [
+        shop.store.accountId,
+      ]);
+    await change(`counted_at = counted_at - interval '1 day'`);
+    const sent = await finish(shop, first);
+    expect(sent.counts).toMatchObject({ sent: contacts.length, skipped: 0 });
+    expect(sent.counts.sent_by).toMatchObject({ email: contacts.length, sms: 0 });
+
+    const second = await announce(shop, ['email', 'sms'], contacts.length);
+    expect(await findWaiting(shop, second)).toHaveLength(4);
+    await change(`created_at = created_at - interval '2 days'`);
+    const ended = await finish(shop, second);
+    expect(ended.counts).toMatchObject({ sent: MAX_MAILS - 2, skipped: 4 });
+    const reasons = (await listRecipients(shop.store, second)).map(({ reason }) => reason);
+    expect(reasons.filter((reason) => reason === 'email_limit')).toHaveLength(4);
+    expect(provider.received.some(({ to }) => contacts.some(({ phone }) => phone === to))).toBe(
+      false,
+    );
   },
   SLOW,
 );
@@ -248,14 +305,13 @@ it(
 
 it('a counter of a day counts no more than its limit, and takes back what did not happen', async () => {
   const counts = service.app.get(DailyCounts, { strict: false });
-  const run = async (text: string, values: unknown[]) =>
-    (await service.database.query<{ count: number; seconds: number }>(text, values)).rows;
+  const run = createRunQuery(service.app.get(Pool, { strict: false }));
   const subject = ['test', 'once'];
   const results = await Promise.all([1, 2, 3, 4].map(() => counts.count(run, subject, 2)));
   expect(results.filter((seconds) => seconds === null)).toHaveLength(2);
   expect(await counts.get(run, subject)).toBe(2);
-  await counts.giveBack(run, subject);
+  await counts.release(run, subject);
   expect(await counts.count(run, subject, 2)).toBeNull();
-  for (const _ of [1, 2, 3, 4]) await counts.giveBack(run, subject);
+  for (const _ of [1, 2, 3, 4]) await counts.release(run, subject);
   expect(await counts.get(run, subject)).toBe(0);
 });

@@ -50,7 +50,7 @@ create table card_messages (
   -- the provider's number for why not
   arrival_code int,
   held_channels text[] not null default '{}',
-  -- since when it has a place among the messages of a day, from before it is handed over
+  -- since when it counts within the limits of a day, from before it is handed over
   counted_at timestamptz,
   phone_missing boolean not null default false,
   -- the process that holds the lease, until it ends
@@ -194,7 +194,7 @@ create table customer_messages (
   refused_channels text[] not null default '{}',
   -- Set before it is handed over to a server that would send it twice.
   handed_over_at timestamptz,
-  -- since when it has a place among the messages of a day, from before it is handed over
+  -- since when it counts within the limits of a day, from before it is handed over
   counted_at timestamptz,
   created_at timestamptz not null default now(),
   finished_at timestamptz,

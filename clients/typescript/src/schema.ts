@@ -4451,7 +4451,7 @@ export interface components {
        */
       channel: 'wallet' | 'web_push' | 'email' | 'sms' | null;
       /**
-       * @description Why it was not sent. silent: it is on the pass without a notification, because Google shows three of a pass in 24 hours.
+       * @description Why it was not sent, or waits: a message beyond a limit of a day waits up to two days. silent: it is on the pass without a notification, because Google shows three of a pass in 24 hours.
        * @enum {string|null}
        */
       reason:

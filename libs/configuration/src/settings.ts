@@ -295,7 +295,9 @@ export class Settings {
   `)
   @WholeNumber(7, 3650)
   MESSAGE_RETENTION_DAYS?: number;
-  @Describe(`SMS that a store may send in 24 hours; further ones are held.`)
+  @Describe(`
+    SMS that a store may send in 24 hours; further card links are held, other messages wait.
+  `)
   @WholeNumber(1, 1_000_000)
   MAX_SMS_PER_STORE_PER_DAY = 500;
   @Describe(`

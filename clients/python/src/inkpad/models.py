@@ -1658,8 +1658,9 @@ class MessageRecipient(TypedDict):
         "unknown",
         "silent",
     ] | None
-    """Why it was not sent. silent: it is on the pass without a notification, because Google
-    shows three of a pass in 24 hours.
+    """Why it was not sent, or waits: a message beyond a limit of a day waits up to two days.
+    silent: it is on the pass without a notification, because Google shows three of a pass in
+    24 hours.
     """
     due_at: str | None
     """When it is sent, or tried again."""

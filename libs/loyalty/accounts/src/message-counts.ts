@@ -1,10 +1,10 @@
-/** The tables of messages to customers. A message that has a place among those of a day has it since its `counted_at`. */
+/** The tables of messages to customers. A message counts within the limits of a day from its `counted_at`. */
 const TABLES = ['card_messages', 'customer_messages'] as const;
 export type MessageTable = (typeof TABLES)[number];
 
 /**
- * Renders how many messages of some stores have a place among those of 24 hours by one channel: those that were sent, and those
- * that are being sent. What limits them and what shows them count the same.
+ * Renders how many messages of some stores count within 24 hours by one channel: those that were sent, and those that are
+ * being sent. What limits them and what shows them count the same.
  * @param accounts an SQL expression of their ids @param channel an SQL expression
  */
 export function renderMessageCount(accounts: string, channel: string): string {

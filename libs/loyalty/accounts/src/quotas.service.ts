@@ -4,7 +4,7 @@ import { Config } from '#configuration/config.js';
 import { findChanges } from '#kernel/changes.js';
 import { NotFoundError } from '#kernel/errors.js';
 import { query } from '#database/connection.js';
-import { DailyCounts, type RunQuery } from '#database/daily-counts.js';
+import { createRunQuery, DailyCounts } from '#database/daily-counts.js';
 import { CapOverrides, type CapShare } from '#event-store/commands/cap-overrides.service.js';
 import { AuditedWrites, type AuditedWriter } from '#event-store/commands/audited-writes.service.js';
 import { renderCapName } from '#event-store/port/caps.js';
@@ -93,7 +93,10 @@ export class Quotas {
     ];
     const [[usage], mails] = await Promise.all([
       query<Usage>(this.pool, { ...FIND_USAGE, values: [accountId, ...owners] }),
-      this.counts.get(this.runQuery, ['signup mails', shares.signup_mails_per_day.owner]),
+      this.counts.get(createRunQuery(this.pool), [
+        'signup mails',
+        shares.signup_mails_per_day.owner,
+      ]),
     ]);
     if (!usage) throw new NotFoundError('Store');
     const usual = this.getUsual();
@@ -172,8 +175,6 @@ export class Quotas {
     }
     if (smallest.size > 0) await this.change(by, accountId, Object.fromEntries(smallest));
   }
-
-  private readonly runQuery: RunQuery = (text, values) => query(this.pool, { text, values });
 
   private async findShares(accountId: number): Promise<Record<SharedQuotaName, CapShare>> {
     const find = (name: SharedQuotaName) => this.caps.findShare(name, accountId);

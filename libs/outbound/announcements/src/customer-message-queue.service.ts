@@ -26,8 +26,9 @@ export type QueuedMessage = {
   /** sent: it is still to be recorded in the customer's history. */
   state: 'queued' | 'sent';
   channel: HolderChannel;
-  /** The channels that could not send it, and why the last one could not. */
+  /** The channels that could not send it. */
   refusedChannels: HolderChannel[];
+  /** Why the last of them could not, or why it waits. */
   reason: MessageReason | null;
   createdAt: Date;
   handedOverAt: Date | null;
@@ -93,11 +94,16 @@ export class CustomerMessageQueue extends JobQueue<QueuedMessage> {
     super(pool, session, TABLE, MAIL_RETRIES);
   }
 
-  /** Makes the message due at another time, as if it had not been tried. */
-  async moveTo(job: Job<QueuedMessage>, dueAt: Date): Promise<void> {
+  /** Makes the message due at another time, as if it had not been tried. @param reason why, for the list of recipients */
+  async moveTo(
+    job: Job<QueuedMessage>,
+    dueAt: Date,
+    reason: MessageReason | null = null,
+  ): Promise<void> {
     const text = `update customer_messages
-      set due_at = $1, attempts = attempts - 1, handed_over_at = null, process = null where ${LEASED}`;
-    await this.change(job, 'move', text, [dueAt]);
+      set due_at = $1, reason = coalesce($2, reason), attempts = attempts - 1, handed_over_at = null, process = null
+      where ${LEASED}`;
+    await this.change(job, 'move', text, [dueAt, reason]);
   }
 
   /** Tries again later. The outcome was known, so it may be handed over once more. */
@@ -163,7 +169,7 @@ export class CustomerMessageQueue extends JobQueue<QueuedMessage> {
     await this.change(job, 'record', `update customer_messages set due_at = null where ${LEASED}`);
   }
 
-  /** Gives a message its outcome when it was not sent. One that may have arrived keeps its place among those of a day. */
+  /** Gives a message its outcome when it was not sent. One that may have arrived counts on. */
   async end(
     job: Job<QueuedMessage>,
     state: 'failed' | 'skipped',

@@ -18,8 +18,8 @@ import { CardMessagePictures } from '#messages/card-message-pictures.service.js'
 import type { MessageChannel } from '#messages/card-message.js';
 import {
   findLimits,
-  giveBackPlace,
-  reservePlace,
+  releaseReservation,
+  reserveMessage,
   type LimitedMessage,
 } from '#messages/message-limits.service.js';
 import type { MailOutcome } from '#messages/mail.js';
@@ -48,6 +48,9 @@ const GIVE_UP_MS = 2 * 24 * 60 * 60_000;
 const MAINTENANCE_WAIT_MS = 5_000;
 /** After a message went out of date before it was sent, because its recipient may have been erased. */
 const REWRITE_DELAY_MS = 1_000;
+
+/** After a message was beyond a limit of a day. There is room again as the messages of the day before end, one by one. */
+const LIMIT_WAIT_MS = 60 * 60_000;
 
 const STORE_LIMIT: Record<MessageChannel, MessageReason> = {
   email: 'email_limit',
@@ -131,7 +134,8 @@ export class CustomerMessageSending {
     const channels = context.channels.filter((one) => !refusedChannels.includes(one));
     const choice = chooseChannel(person, channels, this.audiences.setUp);
     if (choice.channel === null) {
-      return this.giveUp(message, message.reason ?? choice.reasons[0]?.reason ?? 'no_card');
+      const refusal = refusedChannels.length > 0 ? message.reason : null;
+      return this.giveUp(message, refusal ?? choice.reasons[0]?.reason ?? 'no_card');
     }
     const { channel } = choice;
     if (channel !== message.channel) return this.queue.redirect(message, channel, null);
@@ -190,10 +194,10 @@ export class CustomerMessageSending {
     if (!render) return this.queue.end(message, 'skipped', 'erased');
     const limited: LimitedMessage = { ...message, table: 'customer_messages', ...to };
     const limits = await findLimits(this.overrides, this.config, message.accountId, to.channel);
-    const reachedLimit = await reservePlace(this.pool, this.counts, limited, limits);
+    const reachedLimit = await reserveMessage(this.pool, this.counts, limited, limits);
     if (reachedLimit !== null) {
       const reason = reachedLimit === 'store' ? STORE_LIMIT[to.channel] : 'address_limit';
-      return this.refuse(message, reason, channels);
+      return this.waitForRoom(message, reason);
     }
     if (!(await this.queue.handOver(message))) return;
     const read = { subjectId: message.customerId, readAt };
@@ -203,13 +207,24 @@ export class CustomerMessageSending {
       ({ erased, mayBeSent }) => render(to.to, AbortSignal.any([cut, erased]), mayBeSent),
     );
     if (outcome?.kind === 'failed') return outcome;
-    if (outcome?.kind !== 'sent') await giveBackPlace(this.pool, this.counts, limited);
+    if (outcome?.kind !== 'sent') await releaseReservation(this.pool, this.counts, limited);
     if (!outcome) return this.queue.moveTo(message, new Date(getNowMs() + REWRITE_DELAY_MS));
     if (outcome.kind === 'refused') {
       this.log.warn(`message ${message.id} was refused (${message.channel}: ${outcome.error})`);
       return this.refuse(message, 'refused', channels);
     }
     await this.queue.markSent(message, holder.card.id);
+  }
+
+  /**
+   * Lets a message beyond a limit of a day wait for its own channel. The next one may cost the store money that it did not
+   * mean to spend.
+   */
+  private waitForRoom(message: Message, reason: MessageReason): Promise<void> {
+    const dueAt = getNowMs() + LIMIT_WAIT_MS;
+    return dueAt > message.createdAt.getTime() + GIVE_UP_MS
+      ? this.giveUp(message, reason)
+      : this.queue.moveTo(message, new Date(dueAt), reason);
   }
 
   private async refuse(

@@ -19,7 +19,7 @@ export const UNREACHED_REASONS = [
 export type UnreachedReason = (typeof UNREACHED_REASONS)[number];
 
 /**
- * Why a message was not sent, or not with a notification.
+ * Why a message was not sent, waits to be sent, or has no notification.
  * - country: the store sends no SMS to the country of the number, or it is a kind of number that gets none
  * - weekly_limit: the customer got as many messages in seven days as the store allows
  * - address_limit: the address or number got as many messages in a day as the service allows

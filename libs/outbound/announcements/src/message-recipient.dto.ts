@@ -60,7 +60,7 @@ export class MessageRecipientJson {
     nullable: true,
     example: null,
     description:
-      'Why it was not sent. silent: it is on the pass without a notification, because Google shows three of a pass in 24 hours.',
+      'Why it was not sent, or waits: a message beyond a limit of a day waits up to two days. silent: it is on the pass without a notification, because Google shows three of a pass in 24 hours.',
   })
   declare readonly reason: MessageReason | null;
   @TimestampProperty({ nullable: true, description: 'When it is sent, or tried again.' })

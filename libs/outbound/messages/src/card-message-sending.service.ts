@@ -103,11 +103,11 @@ export class CardMessageSending {
       }),
     );
     if (!outcome) {
-      await this.messages.giveBack(message, route);
+      await this.messages.releaseReservation(message, route);
       return this.messages.postpone(message, REWRITE_DELAY_MS, 'it is being sent again');
     }
     this.metrics.countAttempt(`card_${channel}`, outcome.kind);
-    if (outcome.kind === 'refused') await this.messages.giveBack(message, route);
+    if (outcome.kind === 'refused') await this.messages.releaseReservation(message, route);
     if (outcome.kind === 'refused' && channel === 'email') {
       const other = this.routeTo(content, true);
       if (other.kind === 'send') return this.messages.redirect(message, other.channel, true);

@@ -18,8 +18,8 @@ import {
 } from './card-message.js';
 import { MAIL_RETRIES } from './mail.js';
 import {
-  giveBackPlace,
-  reservePlace,
+  releaseReservation,
+  reserveMessage,
   type MessageLimits,
   type ReachedLimit,
 } from './message-limits.service.js';
@@ -155,22 +155,23 @@ export class CardMessages extends JobQueue<QueuedMessage> {
     });
   }
 
-  /** Reserves the place of a message among those of a day. @returns the limit that has been reached */
+  /** Counts a message within the limits of a day. @returns the limit that has been reached */
   reserve(
     message: Job<QueuedMessage>,
     { channel, to }: { channel: MessageChannel; to: string },
     limits: MessageLimits,
   ): Promise<ReachedLimit | null> {
     const limited = { ...message, table: TABLE.name, channel, to };
-    return reservePlace(this.pool, this.counts, limited, limits);
+    return reserveMessage(this.pool, this.counts, limited, limits);
   }
 
-  /** Gives the place back when nothing was handed over. */
-  giveBack(
+  /** Releases the reservation when nothing was handed over. */
+  releaseReservation(
     message: Job<QueuedMessage>,
     { channel, to }: { channel: MessageChannel; to: string },
   ): Promise<void> {
-    return giveBackPlace(this.pool, this.counts, { ...message, table: TABLE.name, channel, to });
+    const limited = { ...message, table: TABLE.name, channel, to };
+    return releaseReservation(this.pool, this.counts, limited);
   }
 
   /** Makes the message due at once through another channel. */

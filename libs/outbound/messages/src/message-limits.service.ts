@@ -2,7 +2,7 @@ import type pg from 'pg';
 import type { Config } from '#configuration/config.js';
 import { findMailboxKey } from '#kernel/email-address.js';
 import { inTransaction } from '#database/connection.js';
-import type { DailyCounts, RunQuery } from '#database/daily-counts.js';
+import { createRunQuery, type DailyCounts } from '#database/daily-counts.js';
 import type { CapOverrides, CapShare } from '#event-store/commands/cap-overrides.service.js';
 import { renderMessageCount, type MessageTable } from '#accounts/message-counts.js';
 import type { MessageChannel } from './card-message.js';
@@ -20,7 +20,7 @@ export type MessageLimits = { store: CapShare<number>; address: number };
 /** The limit that has been reached. */
 export type ReachedLimit = keyof MessageLimits;
 
-/** Of two messages that take the last place at the same time, one waits for the other. With the channel and the store whose limit it is. */
+/** Makes one of two messages wait that would be the last of a day. With the channel and the store whose limit it is. */
 const LOCK = 727_096;
 
 /** Which messages count together for one address. */
@@ -31,7 +31,7 @@ const SUBJECTS: Record<MessageTable, string> = {
 
 const IS_COUNTED = `b.counted_at is not null and b.counted_at > now() - interval '1 day'`;
 
-/** Gives a message a place, or renews the one that it has, unless the others of the stores that share the limit have all. */
+/** Adds or renews the reservation of a message, unless others of the stores that share the limit have used it up. */
 const renderReserve = (table: MessageTable) => `
   with before as (select b.id, ${IS_COUNTED} as counted from ${table} b where b.id = $1)
   update ${table} m set counted_at = now() from before
@@ -53,12 +53,12 @@ export async function findLimits(
 }
 
 /**
- * Reserves the place of a message among those of a day before it is handed over: whoever looks only at what was sent sends
- * too much whenever two are on their way. The place is the message's own, so that attempts, other processes and the death of
- * one neither lose nor double it.
+ * Counts a message within the limits of a day before it is handed over: whoever looks only at what was sent sends too much
+ * whenever two are on their way. The reservation is in the message's row, so that attempts, other processes and the death
+ * of one neither lose nor double it (ADR-0137).
  * @returns the limit that has been reached; null: it may be sent
  */
-export function reservePlace(
+export function reserveMessage(
   pool: pg.Pool,
   counts: DailyCounts,
   { table, id, channel, to }: LimitedMessage,
@@ -77,41 +77,36 @@ export function reservePlace(
     if (!rows[0]) return 'store';
     if (rows[0].wasCounted) return null;
     const subject = createSubject(table, channel, to);
-    if ((await counts.count(createRun(client), subject, address)) === null) return null;
-    await removePlace(client, table, id);
+    if ((await counts.count(createRunQuery(client), subject, address)) === null) return null;
+    await deleteReservation(client, table, id);
     return 'address';
   });
 }
 
-/** Gives the place of a message back when nothing was handed over, unless another process has sent it since. */
-export async function giveBackPlace(
+/** Releases the reservation of a message when nothing was handed over, unless another process has sent it since. */
+export async function releaseReservation(
   pool: pg.Pool,
   counts: DailyCounts,
   { table, id, channel, to }: LimitedMessage,
 ): Promise<void> {
   await inTransaction(pool, async (client) => {
-    if (!(await removePlace(client, table, id))) return;
-    await counts.giveBack(createRun(client), createSubject(table, channel, to));
+    if (!(await deleteReservation(client, table, id))) return;
+    await counts.release(createRunQuery(client), createSubject(table, channel, to));
   });
 }
 
-async function removePlace(
+async function deleteReservation(
   client: pg.ClientBase,
   table: MessageTable,
   id: string | number,
 ): Promise<boolean> {
   const { rowCount } = await client.query({
-    name: `${table}_give_back`,
+    name: `${table}_release`,
     text: `update ${table} set counted_at = null where id = $1 and counted_at is not null and state = 'queued'`,
     values: [id],
   });
   return rowCount === 1;
 }
-
-const createRun =
-  (client: pg.ClientBase): RunQuery =>
-  async (text, values) =>
-    (await client.query({ text, values })).rows;
 
 function createSubject(table: MessageTable, channel: MessageChannel, to: string): string[] {
   return [SUBJECTS[table], channel === 'email' ? findMailboxKey(to) : to];

@@ -1,5 +1,6 @@
 import { Injectable } from '@nestjs/common';
 import { fingerprint } from '#kernel/sealing.js';
+import { query, type Queryable } from './connection.js';
 import { renderCount } from './expiring-count.js';
 import { MasterKeys } from './master-keys.js';
 
@@ -9,7 +10,7 @@ const FIND = `
     select count, greatest(1, ceil(extract(epoch from until - now())))::int as seconds
     from daily_counts where key = $1 and until > now()`;
 
-const GIVE_BACK = `
+const RELEASE = `
     update daily_counts set count = count - 1 where key = $1 and until > now() and count > 0
     returning count, 1 as seconds`;
 
@@ -17,6 +18,10 @@ type Row = { count: number; seconds: number };
 
 /** Runs a query, on its own or as a part of the caller's transaction. */
 export type RunQuery = (text: string, values: unknown[]) => Promise<Row[]>;
+
+export function createRunQuery(by: Queryable): RunQuery {
+  return (text, values) => query(by, { text, values });
+}
 
 /**
  * Counts events against limits per 24 hours, for all processes and across restarts. A day begins with the first
@@ -33,27 +38,27 @@ export class DailyCounts {
    * @returns null while it is within the limit, else the seconds until the day ends
    */
   async count(
-    query: RunQuery,
+    run: RunQuery,
     subject: readonly (string | number)[],
     limit: number,
   ): Promise<number | null> {
     const key = fingerprint(this.keys.getDataKey('daily counts'), ...subject);
-    const [row] = await query(COUNT, [key]);
+    const [row] = await run(COUNT, [key]);
     if (!row) throw new Error('counting returned nothing');
     if (row.count <= limit) return null;
-    await query(GIVE_BACK, [key]);
+    await run(RELEASE, [key]);
     return row.seconds;
   }
 
   /** Takes back one event of today. */
-  async giveBack(query: RunQuery, subject: readonly (string | number)[]): Promise<void> {
-    await query(GIVE_BACK, [fingerprint(this.keys.getDataKey('daily counts'), ...subject)]);
+  async release(run: RunQuery, subject: readonly (string | number)[]): Promise<void> {
+    await run(RELEASE, [fingerprint(this.keys.getDataKey('daily counts'), ...subject)]);
   }
 
   /** Reads how often something was counted today. */
-  async get(query: RunQuery, subject: readonly (string | number)[]): Promise<number> {
+  async get(run: RunQuery, subject: readonly (string | number)[]): Promise<number> {
     const key = fingerprint(this.keys.getDataKey('daily counts'), ...subject);
-    const [row] = await query(FIND, [key]);
+    const [row] = await run(FIND, [key]);
     return row?.count ?? 0;
   }
 }
