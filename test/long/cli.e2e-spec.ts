@@ -170,8 +170,8 @@ describe('npm run cli', () => {
 
   it('user:set-email changes the address, and ends the user’s sessions and password reset links', async () => {
     await database.query(
-      `insert into sessions (user_id, sha256, awaits_code, created_at, seen_at, expires_at)
-       values (2, sha256('a'), false, now(), now(), now() + interval '1 day')`,
+      `insert into sessions (user_id, sha256, awaits_code, by_company, created_at, seen_at, expires_at)
+       values (2, sha256('a'), false, false, now(), now(), now() + interval '1 day')`,
     );
     await database.query(
       `insert into password_resets (sha256, user_id, created_at, expires_at)
