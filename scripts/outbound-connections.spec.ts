@@ -34,8 +34,7 @@ const HARMLESS_EXPORTS: Record<string, string[]> = {
   'openid-client': [],
   ioredis: [],
   '@eventstore/db-client': [
-    'jsonEvent',
-    'NO_STREAM',
+    'convertToCommandError',
     'START',
     'END',
     'BACKWARDS',

@@ -15,9 +15,9 @@ import { eventually } from '../support/jest/eventually.js';
 import { readKeys, streamKinds } from '../support/database/event-store.js';
 import { startEventStoreDb } from '../support/emulators/eventstoredb/server.mjs';
 
-async function open(options: { batchAppend: boolean }, kinds = streamKinds('thing')) {
+async function open(kinds = streamKinds('thing')) {
   const database = await createTestDatabase();
-  const server = await startEventStoreDb(options);
+  const server = await startEventStoreDb();
   return openOn(database, { EVENT_STORE_URL: server.connectionString }, () => server.stop(), kinds);
 }
 
@@ -52,8 +52,7 @@ async function openOn(
   };
 }
 
-eventStoreContract('EventStoreDB', () => open({ batchAppend: true }));
-eventStoreContract('EventStoreDB without batch append', () => open({ batchAppend: false }));
+eventStoreContract('EventStoreDB', open);
 
 if (process.env['EVENT_STORE_URL'] && process.env['TEST_ENGINE'] === 'eventstoredb') {
   eventStoreContract('the EventStoreDB at EVENT_STORE_URL', openReal);
@@ -61,10 +60,7 @@ if (process.env['EVENT_STORE_URL'] && process.env['TEST_ENGINE'] === 'eventstore
 
 describe('a subscription whose filter matches no event', () => {
   it('still advances its checkpoint', async () => {
-    const { store, source, config, close } = await open(
-      { batchAppend: true },
-      streamKinds('nobody'),
-    );
+    const { store, source, config, close } = await open(streamKinds('nobody'));
     const pool = getPool(source);
     const keys = await readKeys(pool, config);
     const writer = new EventStoreDbEventStore(pool, keys, config, streamKinds('thing'));
@@ -105,7 +101,7 @@ describe('a subscription whose filter matches no event', () => {
 
 describe('commits that claim values at the same time', () => {
   it('are refused one by one, and only those whose value is taken', async () => {
-    const { store, database, close } = await open({ batchAppend: true });
+    const { store, database, close } = await open();
     const commit = (value: string) => {
       const stream = newStream();
       const claims = [{ kind: 'receipt', value: Buffer.from(value), stream }];
@@ -130,7 +126,7 @@ describe('commits that claim values at the same time', () => {
 
 describe('a locked read model', () => {
   it('does not delay a commit to another stream', async () => {
-    const { store, database, close } = await open({ batchAppend: true });
+    const { store, database, close } = await open();
     const commit = async (id: number, expected: Head | null) => {
       const row = { table: 'accounts', id, projectionVersion: 1, state: { accountId: id } };
       const write = { stream: `thing-${id}`, expected, events: [event('A')], row };

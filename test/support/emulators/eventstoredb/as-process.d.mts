@@ -12,6 +12,8 @@ export type EventStoreDbProcess = {
     ...values: Parameters<Faults[Name]>
   ): Promise<State>;
   control(name: 'stopListening' | 'listenAgain'): Promise<State>;
+  /** Freezes the process with everything that clients send meanwhile, or lets it go on. */
+  signal(signal: 'SIGSTOP' | 'SIGCONT'): void;
   kill(signal?: NodeJS.Signals): Promise<void>;
 };
 

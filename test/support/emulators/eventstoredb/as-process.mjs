@@ -37,6 +37,7 @@ export async function startEventStoreDbProcess(parameters = []) {
     /** Applies any fault of the server by its name; also `stopListening` and `listenAgain`. */
     control: (name, ...values) =>
       sendRequest(name, { method: 'POST', body: JSON.stringify(values) }),
+    signal: (signal) => void child.kill(signal),
     /** @param {NodeJS.Signals} [signal] */
     kill: async (signal = 'SIGKILL') => {
       child.kill(signal);

@@ -29,7 +29,9 @@ export type Faults = {
   /** The next appends fail before anything is written. */
   failAppends(count: number, how?: 'unavailable' | 'not-ready' | 'timeout'): void;
   /** The next successful appends are written, but their answers are lost. */
-  loseResponses(count: number, how?: 'drop' | 'silence'): void;
+  loseResponses(count: number, how?: 'drop' | 'silence' | 'cancel'): void;
+  /** The next appends get their response twice. */
+  doubleResponses(count: number): void;
   /** The next appends are refused by a node that names another one as leader (default: itself). */
   notLeader(count: number, leader?: { host?: string; port?: number }): void;
   /** The next reads and subscriptions fail after this many events. */
@@ -58,6 +60,8 @@ export type EventStoreDb = {
     /** Of $all. */
     readonly logReads: number;
     readonly subscriptions: number;
+    /** That reads and subscriptions were sent. */
+    readonly events: number;
   };
   readonly fault: Faults;
   /** Cuts every connection and refuses new ones. */

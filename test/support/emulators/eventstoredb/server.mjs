@@ -110,7 +110,7 @@ export async function startNode(
   const sockets = new Map();
   /** @type {Set<object>} */
   const subscriptions = new Set();
-  const requestCounts = { appends: 0, streamReads: 0, logReads: 0, subscriptions: 0 };
+  const requestCounts = { appends: 0, streamReads: 0, logReads: 0, subscriptions: 0, events: 0 };
   let port = wantedPort;
 
   const dropConnection = (call) => sockets.get(Number(call.getPeer().split(':').at(-1)))?.destroy();
@@ -184,6 +184,7 @@ export async function startNode(
       const loss = faults.take('loseResponses');
       if (loss === 'silence') return;
       if (loss === 'drop') return dropConnection(call);
+      if (loss === 'cancel') return reply.fail(failures.cancelled());
       const delayMs = faults.delayMs + Math.max(0, arrivedAt + usualMs - performance.now());
       const patience = Math.min(writeTimeoutMs, deadline - Date.now());
       if (delayMs > 0) await pause(Math.min(delayMs, patience));
@@ -265,7 +266,9 @@ export async function startNode(
       const respond = (stream, fill) => {
         if (over || call.cancelled) return;
         const response = new BatchAppendResp().setCorrelationId(message.getCorrelationId());
-        call.write(fill(response.setStreamIdentifier(streamIdentifier(stream))));
+        fill(response.setStreamIdentifier(streamIdentifier(stream)));
+        call.write(response);
+        if (faults.take('doubleResponses')) call.write(response);
       };
       const options = message.getOptions();
       if (options) {
@@ -345,6 +348,7 @@ export async function startNode(
       if (faults.delayMs > 0) await pause(faults.delayMs);
       for await (const response of responses(log, options, left.signal)) {
         if (left.signal.aborted) return;
+        if (response.hasEvent()) requestCounts.events += 1;
         if (cut !== undefined && response.hasEvent()) {
           if (events >= cut) return endRead(call, failures.unavailable());
           events += 1;
@@ -451,6 +455,7 @@ export async function startNode(
     fault: {
       failAppends: (count, how = 'unavailable') => faults.plan('failAppends', count, how),
       loseResponses: (count, how = 'drop') => faults.plan('loseResponses', count, how),
+      doubleResponses: (count) => faults.plan('doubleResponses', count, true),
       notLeader: (count, leader = {}) => faults.plan('notLeader', count, leader),
       cutReads: (count, afterEvents = 0) => faults.plan('cutReads', count, afterEvents),
       delayResponses: (ms) => {

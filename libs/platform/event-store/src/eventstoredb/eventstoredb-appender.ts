@@ -1,4 +1,3 @@
-import { jsonEvent, NO_STREAM } from '@eventstore/db-client';
 import { setTimeout as wait } from 'node:timers/promises';
 import { UnavailableError, UnknownOutcomeError } from '#kernel/errors.js';
 import { ConflictError, type Head, type Write } from '../port/event-store.js';
@@ -32,22 +31,20 @@ export class EventStoreDbAppender {
     const heads = hashChain(stream, expected, events);
     const head = heads.at(-1);
     if (!head) throw new Error('a write has at least one event');
-    const batch = events.map(({ id, type, version, data, meta }, i) =>
-      jsonEvent({
+    const append = {
+      streamName: this.streams.getStreamName(stream),
+      expectedRevision: expected?.revision,
+      events: events.map(({ id, type, version, data, meta }, i) => ({
         id,
         type,
         data,
-        // As bytes, because the client encodes an object as base64 twice on its way.
-        metadata: toBytes({ ...meta, schemaVersion: version, hash: heads[i]?.hash }),
-      }),
-    );
-    const expectedRevision = expected === null ? NO_STREAM : BigInt(expected.revision);
+        metadata: { ...meta, schemaVersion: version, hash: heads[i]?.hash },
+      })),
+    };
     let isUnknown = mustAppend;
     for (let attempt = 0; ; attempt++) {
       try {
-        await this.connection.call((client) =>
-          client.appendToStream(this.streams.getStreamName(stream), batch, { expectedRevision }),
-        );
+        await this.connection.append(append);
         return head;
       } catch (error) {
         const kind = classifyError(error);
@@ -69,9 +66,4 @@ export class EventStoreDbAppender {
       }
     }
   }
-}
-
-/** Converts a value to bytes. The client passes on nothing but a plain `Uint8Array` unchanged. */
-function toBytes(value: object): Uint8Array {
-  return new TextEncoder().encode(JSON.stringify(value));
 }

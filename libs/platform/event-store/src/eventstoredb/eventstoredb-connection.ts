@@ -1,16 +1,19 @@
 import { EventStoreDBClient } from '@eventstore/db-client';
+import { Logger } from '@nestjs/common';
 import { ConfigError } from '#kernel/config-error.js';
 import { getErrorMessage } from '#kernel/errors.js';
+import type { Position } from '../port/event-store.js';
 import { acceptIdentityOnly } from './accept-encoding.js';
+import { BatchAppends, type Append } from './batch-appends.js';
 import { renameProtocol } from './connection-string.js';
 import { omitIpServerName } from './ip-server-name.js';
 import {
   RESPONSE_TIMEOUT_MS,
-  isCallError,
-  needsNewClient,
+  isSilence,
   NoResponseError,
   withTimeout,
 } from './eventstoredb-errors.js';
+import { RareWarnings } from './rare-warnings.js';
 
 acceptIdentityOnly();
 omitIpServerName();
@@ -20,20 +23,17 @@ const DISPOSE_TIMEOUT_MS = 1_000;
 const KEEP_ALIVE_TIMEOUT_MS = 10_000;
 
 /**
- * Holds the client, and replaces it once a server has fallen silent or no leader was found. The old client would wait
- * for that server as long as its connection stays open, or never look for a leader again, while a new one asks the
- * cluster which node leads now.
+ * Holds the client, and replaces it once a server has fallen silent. The old client would wait for that server as long
+ * as its connection stays open, while a new one asks the cluster which node leads now.
  */
 export class EventStoreDbConnection {
-  private currentClient: EventStoreDBClient;
+  /** How many responses have arrived that no append waited for. */
+  orphanCount = 0;
+  private current: { client: EventStoreDBClient; appends: BatchAppends };
   private readonly abandoned = new WeakSet<EventStoreDBClient>();
   private isDisposed = false;
-  /**
-   * All clients of a process share a list of pending appends. A client that ends fails all of them, and a late response
-   * to one of those would then end the process. So a new client sends nothing until the old one has ended.
-   */
-  private previousEnd: Promise<void> = Promise.resolve();
   private renewals = 0;
+  private readonly rareWarnings = new RareWarnings(new Logger('EventStoreDB connection'));
 
   /** @throws ConfigError when the client cannot read the connection string */
   constructor(
@@ -41,26 +41,33 @@ export class EventStoreDbConnection {
     /** The setting that an error message names. */
     private readonly setting = 'EVENT_STORE_URL',
   ) {
-    this.currentClient = createClient(url, setting);
-    installRejectionHandler();
+    this.current = this.connect(url);
   }
 
   get client(): EventStoreDBClient {
-    return this.currentClient;
+    return this.current.client;
   }
 
   /**
-   * Sends one request to the server. After a silence, or when no leader was found, the next one goes over a new
-   * connection.
+   * Appends to a stream. An append that gets no response in time may still be written.
+   * @returns the position of its last event
+   * @throws errors that `classifyError` and `isSilence` tell apart
+   */
+  append(append: Append): Promise<Position | undefined> {
+    const { appends } = this.current;
+    return this.call(() => appends.append(append));
+  }
+
+  /**
+   * Sends one request to the server. After a silence the next one goes over a new connection.
    * @throws errors that `classifyError` and `isSilence` tell apart
    */
   async call<T>(request: (client: EventStoreDBClient) => Promise<T>): Promise<T> {
-    await this.previousEnd;
-    const client = this.currentClient;
+    const { client } = this;
     try {
       return await withTimeout(request(client), RESPONSE_TIMEOUT_MS);
     } catch (error) {
-      if (needsNewClient(error)) this.renew(client);
+      if (isSilence(error)) this.renew(client);
       throw error;
     }
   }
@@ -80,39 +87,51 @@ export class EventStoreDbConnection {
 
   /**
    * Replaces a client that is of no more use, unless that has already happened.
-   * @param failed the client that got no response or found no leader
+   * @param failed the client that got no response
    */
   renew(failed: EventStoreDBClient): void {
-    if (failed !== this.currentClient || this.isDisposed) return;
-    this.currentClient = createClient(makeUnique(this.url, ++this.renewals), this.setting);
-    this.previousEnd = this.abandon(failed);
+    if (failed !== this.client || this.isDisposed) return;
+    const { current } = this;
+    this.current = this.connect(makeUnique(this.url, ++this.renewals));
+    void this.abandon(current);
   }
 
   async dispose(): Promise<void> {
     this.isDisposed = true;
-    await this.abandon(this.currentClient);
+    await this.abandon(this.current);
   }
 
-  private async abandon(client: EventStoreDBClient): Promise<void> {
+  private connect(url: string): typeof this.current {
+    const client = createClient(url, this.setting);
+    catchFailedSearches(client);
+    return { client, appends: new BatchAppends(client, () => this.countOrphan()) };
+  }
+
+  private countOrphan(): void {
+    this.orphanCount++;
+    this.rareWarnings.warn(
+      'responses arrive that no append waits for',
+      `${this.orphanCount} so far`,
+    );
+  }
+
+  private async abandon({ client, appends }: typeof this.current): Promise<void> {
     this.abandoned.add(client);
+    appends.close();
     await disposeClient(client);
   }
 }
 
 /**
- * Keeps failed appends from ending the process. While the server accepts no more, appends wait in a queue of the
- * client. When their connection ends, each of them fails and leaves a second promise with the same error behind, which
- * no code can catch.
+ * Keeps a failed search for the leader from ending the process. A call of an earlier connection that ends meanwhile waits
+ * for the same search, and the client leaves its failure to nobody.
  */
-function installRejectionHandler(): void {
-  if (!process.listeners('unhandledRejection').includes(rethrowUnlessCallError)) {
-    process.on('unhandledRejection', rethrowUnlessCallError);
-  }
-}
-
-/** Throws what is not a gRPC error, as Node.js does without a listener. */
-function rethrowUnlessCallError(reason: unknown): void {
-  if (!isCallError(reason)) throw reason;
+function catchFailedSearches(client: EventStoreDBClient): void {
+  const internals = client as unknown as {
+    handleError: (...parameters: unknown[]) => Promise<void>;
+  };
+  const { handleError } = internals;
+  internals.handleError = (...parameters) => handleError(...parameters).catch(() => undefined);
 }
 
 /** Disposes of a client. Does not wait long for one whose server is silent. */

@@ -45,23 +45,9 @@ export function classifyError(error: unknown): ErrorKind {
   return isLost ? 'no-response' : 'other';
 }
 
-/** Tells whether an error comes from gRPC itself, before the client turns it into one of its own. */
-export function isCallError(error: unknown): boolean {
-  if (!(error instanceof Error)) return false;
-  return 'code' in error && typeof error.code === 'number' && 'metadata' in error;
-}
-
 /** Tells whether the server did not respond at all. A new connection may help then. */
 export function isSilence(error: unknown): boolean {
   return error instanceof NoResponseError;
-}
-
-/**
- * Tells whether a new client is needed after an error: after a silence, and after a search of the cluster that found no
- * leader. The client keeps such a failed search as its knowledge of the server, and would fail every append after it.
- */
-export function needsNewClient(error: unknown): boolean {
-  return isSilence(error) || getErrorMessage(error).startsWith('Failed to discover');
 }
 
 /**

@@ -1,4 +1,3 @@
-import { jsonEvent, NO_STREAM, type AppendResult } from '@eventstore/db-client';
 import { ConfigError } from '#kernel/config-error.js';
 import { groupAppends } from '../postgres/append-groups.js';
 import {
@@ -25,7 +24,6 @@ export class EventStoreDbHistoryWriter implements HistoryWriter {
   private end: Position = BEGINNING;
   /** Whether an append of the batch has failed: one that is sent now could be stored before it. */
   private hasFailed = false;
-  private isOpen = false;
 
   constructor(
     url: string,
@@ -36,7 +34,7 @@ export class EventStoreDbHistoryWriter implements HistoryWriter {
 
   async append(events: StoredEvent[], before: Map<string, Head | null>): Promise<void> {
     const revisions = new Map([...before].map(([stream, head]) => [stream, head?.revision]));
-    const running: Promise<AppendResult>[] = [];
+    const running: Promise<Position | undefined>[] = [];
     this.hasFailed = false;
     try {
       for await (const group of groupAppends(toAsync(events))) {
@@ -44,15 +42,12 @@ export class EventStoreDbHistoryWriter implements HistoryWriter {
         while (this.hasFailed) await this.settleNext(running);
         running.push(this.send(stream, group, revisions.get(stream)));
         revisions.set(stream, group.at(-1)?.revision);
-        // The client sends the append that opens the stream of requests later than those that find it open.
-        if (!this.isOpen || running.length >= WINDOW) await this.settleNext(running);
-        this.isOpen = true;
+        if (running.length >= WINDOW) await this.settleNext(running);
       }
       while (running.length > 0) await this.settleNext(running);
     } catch (error) {
       // What has been sent may still be written: the caller must find out only after that.
       await Promise.allSettled(running);
-      this.isOpen = false;
       if (error instanceof ConfigError) throw error;
       if (classifyError(error) === 'conflict') throw new ConflictError();
       throw toUnavailableError(error, 'append');
@@ -67,23 +62,17 @@ export class EventStoreDbHistoryWriter implements HistoryWriter {
     stream: string,
     events: StoredEvent[],
     revision: number | undefined,
-  ): Promise<AppendResult> {
-    const batch = events.map(({ id, type, version, data, meta, hash }) =>
-      jsonEvent({
+  ): Promise<Position | undefined> {
+    const result = this.connection.append({
+      streamName: this.prefix + stream,
+      expectedRevision: revision,
+      events: events.map(({ id, type, version, data, meta, hash }) => ({
         id,
         type,
         data,
-        // As bytes, because the client encodes an object as base64 twice on its way.
-        metadata: new TextEncoder().encode(
-          JSON.stringify({ ...meta, schemaVersion: version, hash }),
-        ),
-      }),
-    );
-    const result = this.connection.call((client) =>
-      client.appendToStream(this.prefix + stream, batch, {
-        expectedRevision: revision === undefined ? NO_STREAM : BigInt(revision),
-      }),
-    );
+        metadata: { ...meta, schemaVersion: version, hash },
+      })),
+    });
     // Each is awaited in turn.
     result.catch(() => {
       this.hasFailed = true;
@@ -92,8 +81,8 @@ export class EventStoreDbHistoryWriter implements HistoryWriter {
   }
 
   /** @throws ConfigError when the server has stored appends in another order than they were sent */
-  private async settleNext(running: Promise<AppendResult>[]): Promise<void> {
-    const { position } = (await running[0]) ?? {};
+  private async settleNext(running: Promise<Position | undefined>[]): Promise<void> {
+    const position = await running[0];
     running.shift();
     if (!position) return;
     if (!isAfter(position, this.end)) {

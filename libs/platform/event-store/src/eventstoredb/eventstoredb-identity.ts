@@ -1,4 +1,3 @@
-import { jsonEvent, NO_STREAM } from '@eventstore/db-client';
 import type pg from 'pg';
 import { ConfigError } from '#kernel/config-error.js';
 import { queryAtStartup } from '#database/connection.js';
@@ -86,13 +85,12 @@ export class EventStoreDbIdentity {
    * @returns the id that is there afterwards: another process may have written its own first
    */
   private async writeIdentity(database: string): Promise<string> {
-    const event = jsonEvent({ id: database, type: 'DatabaseLinked', data: { database } });
     try {
-      await this.connection.call((client) =>
-        client.appendToStream(this.streams.getStreamName(STREAM), event, {
-          expectedRevision: NO_STREAM,
-        }),
-      );
+      await this.connection.append({
+        streamName: this.streams.getStreamName(STREAM),
+        expectedRevision: undefined,
+        events: [{ id: database, type: 'DatabaseLinked', data: { database } }],
+      });
     } catch (error) {
       if (classifyError(error) !== 'conflict') throw toUnavailableError(error, 'append');
     }
