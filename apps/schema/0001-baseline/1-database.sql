@@ -35,6 +35,24 @@ begin
   return drawn;
 end $$;
 
+-- The processes that reach the server outside PostgreSQL that they need. Each holds one more lock while it does, by which
+-- one that alone is cut off finds out (ADR-0144).
+create view es.connected_processes as
+select case l.classid when 727087 then 'dispatcher' else 'api' end as kind, l.objid::bigint::int as number
+from pg_locks l
+where l.locktype = 'advisory' and l.objsubid = 2 and l.classid in (727087, 727088) and l.granted
+  and l.database = (select oid from pg_database where datname = current_database());
+
+create function es.show_connected(p_kind text, p_number int, p_is_connected boolean) returns void
+language plpgsql volatile as $$
+declare
+  lock int := case p_kind when 'dispatcher' then 727087 when 'api' then 727088 end;
+begin
+  if p_is_connected then perform pg_advisory_lock_shared(lock, p_number);
+  else perform pg_advisory_unlock_shared(lock, p_number);
+  end if;
+end $$;
+
 -- The master key that seals. Values of the previous one are accepted while it is being rotated out.
 create table master_key (
   singleton boolean primary key default true check (singleton),

@@ -6,7 +6,7 @@ import {
 } from 'typeorm';
 import { ConfigError } from '#kernel/config-error.js';
 import { UnavailableError } from '#kernel/errors.js';
-import { isFailureToConnect, type LimitedStatement } from './database-client.js';
+import { isFailureToConnect } from './database-client.js';
 import { DatabasePool, SecondConnectionError } from './database-pool.js';
 import { duringTransaction } from './database-waits.js';
 import {
@@ -16,15 +16,6 @@ import {
   isRolledBackForRetry,
   SQLSTATE,
 } from './sqlstate.js';
-
-/**
- * Checks that the database responds.
- * @throws when it does not respond in time; the query is then abandoned
- */
-export async function assertResponding(pool: pg.Pool, withinMs: number): Promise<void> {
-  const statement: LimitedStatement = { text: 'select 1', query_timeout: withinMs };
-  await pool.query(statement);
-}
 
 /** The pool, or the connection of a transaction, which must not wait for a second one. */
 export type Queryable = pg.Pool | pg.ClientBase;

@@ -13,6 +13,8 @@ const LOOK_INTERVAL_MS = 500;
 /** A session whose server has been silent for this long is given up, and no longer trusted. */
 const SILENT_MS = 5_000;
 const RECONNECT_MS = 250;
+/** A server outside PostgreSQL that is away is noticed by every process within this time, by some sooner than by others. */
+const CUT_OFF_MS = 20_000;
 /** After all sessions have ended at once, running processes have this long to come back before they count as dead. */
 const RETURN_SECONDS = 10;
 
@@ -32,7 +34,13 @@ const SESSION: SessionSettings = {
 export type LeasedTable = { name: string; holder: string; endsAt: string };
 
 /** What a look finds. @property orphans processes that hold leases but no session */
-type Look = { is_held: boolean; peer_count: number; has_restarted: boolean; orphans: number[] };
+type Look = {
+  is_held: boolean;
+  peer_count: number;
+  has_connected_peer: boolean;
+  has_restarted: boolean;
+  orphans: number[];
+};
 
 /**
  * Holds a session with PostgreSQL for as long as this process lives: an advisory lock with the number of the process,
@@ -55,6 +63,9 @@ export class ProcessSession implements OnApplicationShutdown {
   private suspects = new Set<number>();
   private isReleasing = false;
   private otherCount = 0;
+  private isConnected: (() => boolean) | undefined;
+  /** Since when others of this kind reach a server that this process does not reach. */
+  private cutOffAt = Infinity;
 
   constructor(
     private readonly pool: Pool,
@@ -64,6 +75,11 @@ export class ProcessSession implements OnApplicationShutdown {
   /** Names a table whose leases this process may hold, and ends for processes that have died. Call it before `start`. */
   addLeases(table: LeasedTable): void {
     this.tables.push(table);
+  }
+
+  /** Names the server outside PostgreSQL that this process needs. Call it before `start`. */
+  addServer(isConnected: () => boolean): void {
+    this.isConnected = isConnected;
   }
 
   /** Registers a function that is called each time the session is held again. */
@@ -109,6 +125,11 @@ export class ProcessSession implements OnApplicationShutdown {
     return this.otherCount;
   }
 
+  /** Whether this process does not reach its server, and another one of its kind does. */
+  get isAloneCutOff(): boolean {
+    return performance.now() - this.cutOffAt > CUT_OFF_MS;
+  }
+
   private async run(kind: ProcessName, onFirstTry: () => void): Promise<void> {
     const { signal } = this.stopping;
     for (let isUnavailable = false; !signal.aborted;) {
@@ -142,7 +163,7 @@ export class ProcessSession implements OnApplicationShutdown {
     });
     client.on('end', () => ended.abort());
     const connected = AbortSignal.any([this.stopping.signal, ended.signal]);
-    const look = createLook(this.tables);
+    const look = createLook(this.tables, this.isConnected !== undefined);
     try {
       await client.connect();
       await this.acquire(client, kind);
@@ -150,7 +171,17 @@ export class ProcessSession implements OnApplicationShutdown {
       this.lookedAt = performance.now();
       this.heldAt = this.lookedAt;
       for (const listener of this.listeners) listener();
+      let isShown = false;
       for (let isFirst = true; !connected.aborted; isFirst = false) {
+        const isConnected = this.isConnected?.() ?? false;
+        if (isConnected !== isShown) {
+          await client.query('select es.show_connected($1, $2, $3)', [
+            kind,
+            this.number,
+            isConnected,
+          ]);
+          isShown = isConnected;
+        }
         await this.look(client, { ...look, values: [this.number, kind] });
         if (isFirst) onHeld();
         await pause(LOOK_INTERVAL_MS, connected);
@@ -159,6 +190,7 @@ export class ProcessSession implements OnApplicationShutdown {
     } finally {
       if (this.heldAt !== Infinity) this.lostAt = performance.now();
       this.heldAt = Infinity;
+      this.cutOffAt = Infinity;
       await client.end().catch((error: unknown) => this.log.debug(getErrorMessage(error)));
     }
   }
@@ -195,6 +227,8 @@ export class ProcessSession implements OnApplicationShutdown {
     if (!view?.is_held) throw new Error('the lock of this process is gone');
     this.lookedAt = requestedAt;
     this.otherCount = view.peer_count;
+    const isCutOff = view.has_connected_peer && this.isConnected?.() === false;
+    this.cutOffAt = isCutOff ? Math.min(this.cutOffAt, requestedAt) : Infinity;
     const dead = view.orphans.filter((number) => this.suspects.has(number));
     this.suspects = new Set(view.orphans);
     const mayReturn = performance.now() - this.lostAt < RETURN_SECONDS * 1_000;
@@ -222,7 +256,7 @@ export class ProcessSession implements OnApplicationShutdown {
 }
 
 /** Reads the locks of all processes once, not for each lease: a dispatcher may hold thousands, and looks twice a second. */
-function createLook(tables: LeasedTable[]): { name: string; text: string } {
+function createLook(tables: LeasedTable[], hasServer: boolean): { name: string; text: string } {
   const holders = tables.map(
     ({ name, holder, endsAt }) =>
       `select ${holder} as holder from ${name} where ${holder} is not null and ${endsAt} > now()`,
@@ -236,6 +270,7 @@ function createLook(tables: LeasedTable[]): { name: string; text: string } {
     text: `
       select es.is_process_alive($1) as is_held,
         (select count(distinct number)::int from es.processes where kind = $2 and number <> $1) as peer_count,
+        ${hasServer ? 'exists (select from es.connected_processes where kind = $2 and number <> $1)' : 'false'} as has_connected_peer,
         now() < pg_postmaster_start_time() + interval '${RETURN_SECONDS} seconds' as has_restarted,
         ${orphans} as orphans`,
   };

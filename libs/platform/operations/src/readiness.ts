@@ -7,6 +7,7 @@ import { getPool } from '#database/data-source.js';
 import { findMissingMigrations } from '#database/migrate.js';
 import { runWithWait } from '#database/database-waits.js';
 import { assertWritable } from '#database/outages.js';
+import { ProcessSession } from '#database/process-session.js';
 import { EventStore } from '#event-store/port/event-store.js';
 
 const TIMEOUT_MS = 2_000;
@@ -29,13 +30,15 @@ export class Readiness implements OnModuleDestroy {
   constructor(
     private readonly source: DataSource,
     eventStore: EventStore,
+    private readonly session: ProcessSession,
     registry: Registry,
   ) {
     this.checks = [
       new Check('database', () => assertWritable(getPool(source), TIMEOUT_MS), this.log),
-      new Check('event_store', () => eventStore.ping(TIMEOUT_MS), this.log),
       new Check('migrations', () => this.assertMigrated(), this.log),
     ];
+    // Every process is without an event store that is away, and each of them still serves what PostgreSQL has (ADR-0144).
+    this.addOptionalPart('event_store', () => eventStore.isReachable);
     const checkParts = () => this.parts();
     const isReady = async () => (await this.check()).status === 'ok';
     registry.registerMetric(
@@ -85,7 +88,9 @@ export class Readiness implements OnModuleDestroy {
     const ownResults = [...this.requiredParts].map(([name, runs]) => [name, runs()] as const);
     const results = [...(await this.parts()), ...ownResults];
     if (results.every(([, ok]) => ok)) return { status: 'ok' };
-    const isReady = results.every(([name, ok]) => ok || this.optionalParts.has(name));
+    const isReady =
+      results.every(([name, ok]) => ok || this.optionalParts.has(name)) &&
+      !this.session.isAloneCutOff;
     const entries = results.map(([name, ok]) => [name, ok ? 'ok' : 'unavailable'] as const);
     return { status: isReady ? 'ok' : 'unavailable', checks: Object.fromEntries(entries) };
   }

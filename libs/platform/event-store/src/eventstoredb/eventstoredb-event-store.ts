@@ -1,14 +1,7 @@
 import { Injectable, Logger, type OnApplicationShutdown, type OnModuleInit } from '@nestjs/common';
 import { Pool } from 'pg';
-import { ConfigError } from '#kernel/config-error.js';
 import { PlatformConfig } from '#kernel/platform-config.js';
-import {
-  getMessageWithCause,
-  getErrorMessage,
-  UnavailableError,
-  UnknownOutcomeError,
-} from '#kernel/errors.js';
-import { pause } from '#kernel/pause.js';
+import { getErrorMessage, UnknownOutcomeError } from '#kernel/errors.js';
 import { createId } from '#kernel/randomness.js';
 import { RETRY, retryUntil } from '#kernel/retry-until.js';
 import { BatchSlots } from '#database/batcher.js';
@@ -37,7 +30,6 @@ import {
 import { IntentGroups } from './intent-groups.js';
 import { settle, SETTLING } from './settling.js';
 import { EventStoreDbConnection } from './eventstoredb-connection.js';
-import { findEventStoreRefusal } from './event-store-wait.js';
 import { EventStoreDbAppender } from './eventstoredb-appender.js';
 import { EventStoreDbIdentity } from './eventstoredb-identity.js';
 import { EventStoreDbReader } from './eventstoredb-reader.js';
@@ -45,6 +37,7 @@ import type { PersonalKeys } from '../personal-keys/personal-keys.js';
 import { OwnStreams } from './eventstoredb-streams.js';
 import { RareWarnings } from './rare-warnings.js';
 import { EventStoreDbSubscription } from './eventstoredb-subscription.js';
+import { EventStoreDbWatch } from './eventstoredb-watch.js';
 import { CapTurns } from '../commands/cap-turns.js';
 import { RemainingWrites } from '../commands/remaining-writes.js';
 import { findPlace } from './history-places.js';
@@ -53,7 +46,7 @@ import { refuseHistoryInPostgres } from '../log/positions-check.js';
 import type { StreamKind } from '../read-models/read-models.js';
 import { ReadModelWriter } from '../read-models/read-model-writer.js';
 
-const RECOVER_EVERY_MS = 5_000;
+const SUBSCRIBE_EVERY_MS = 1_000;
 /** Longer than any group of read models takes, unless another transaction holds one of them. */
 const READ_MODELS_STUCK_MS = 100;
 
@@ -77,25 +70,28 @@ export class EventStoreDbEventStore
   private readonly remainingWrites: RemainingWrites;
   private readonly subscription: EventStoreDbSubscription;
   private readonly identity: EventStoreDbIdentity;
-  /** Whether the history on the server is known to belong to our database. */
+  private readonly watch: EventStoreDbWatch;
+  /** Whether the history on the server is known to belong to our database. The check at the start may read it then. */
   private isOurs = false;
   private readonly capTurns = new CapTurns();
   private readonly rowWriter: ReadModelWriter;
   private readonly intentGroups: IntentGroups;
   private readonly stopped = new AbortController();
-  private recovery: Promise<void> | undefined;
+  private watching: Promise<void> | undefined;
 
   constructor(
     private readonly pool: Pool,
     private readonly keys: PersonalKeys,
-    private readonly config: PlatformConfig,
+    config: PlatformConfig,
     /** The kinds of our streams; other streams on the server are not read. */
     kinds: StreamKind[],
     private readonly session?: ProcessSession,
   ) {
     super();
     session?.addLeases({ name: 'es.intents', holder: 'process', endsAt: 'leased_until' });
-    this.connection = new EventStoreDbConnection(config.eventStoreUrl ?? '');
+    session?.addServer(() => this.watch.isReachable);
+    const url = config.eventStoreUrl ?? '';
+    this.connection = new EventStoreDbConnection(url);
     const streams = new OwnStreams(
       config.eventStoreStreamPrefix,
       kinds.map(({ aggregate }) => `${aggregate.name}-`),
@@ -114,26 +110,22 @@ export class EventStoreDbEventStore
       this.reader.readHead(),
     );
     this.identity = new EventStoreDbIdentity(pool, this.connection, this.reader, streams, kinds);
+    this.watch = new EventStoreDbWatch(this.reader, url, this.log, async () => {
+      await this.identity.check();
+      this.isOurs = true;
+      await this.startCheck?.();
+      await logServerVersion(url, this.log);
+    });
   }
 
   /**
-   * Checks the event store at the start. While it is unavailable the process starts without it.
+   * Checks the event store at the start. While it is unavailable the process starts without it, and checks it later.
    * @throws ConfigError when the history there is not ours, or the server refuses us
    */
   async onModuleInit(): Promise<void> {
     await refuseHistoryInPostgres(this.pool);
-    try {
-      await this.reader.readHead();
-      await this.identity.check();
-      this.isOurs = true;
-      await logServerVersion(this.config.eventStoreUrl ?? '', this.log);
-    } catch (error) {
-      if (!(error instanceof UnavailableError)) throw error;
-      const refusal = await findEventStoreRefusal(error, this.config.eventStoreUrl ?? '');
-      if (refusal) throw refusal;
-      this.log.warn(getMessageWithCause(error));
-    }
-    this.recovery = this.recoverPeriodically();
+    await this.watch.lookFirst();
+    this.watching = this.watch.run(() => this.recover(), this.stopped.signal);
   }
 
   /**
@@ -143,12 +135,12 @@ export class EventStoreDbEventStore
    */
   async claimForOurs(): Promise<void> {
     await this.identity.claimForOurs();
-    this.isOurs = true;
+    this.watch.setOpen();
   }
 
   async onApplicationShutdown(): Promise<void> {
     this.stopped.abort();
-    await this.recovery;
+    await this.watching;
     await this.connection.dispose();
   }
 
@@ -156,7 +148,7 @@ export class EventStoreDbEventStore
     if (commit.writes.some((write) => write.events.length === 0)) {
       throw new Error('an empty append is refused');
     }
-    await this.assertOurs();
+    await this.watch.assertOpen();
     const { writes, ...extras } = commit;
     const isSingleAppend =
       writes.length === 1 &&
@@ -206,27 +198,20 @@ export class EventStoreDbEventStore
     return this.reader.readHead();
   }
 
-  override async ping(): Promise<void> {
-    await this.head();
+  override get isReachable(): boolean {
+    return this.watch.isReachable;
   }
 
   override async subscribe(subscriber: Subscriber): Promise<void> {
     const what = 'a subscription waits for the event store';
-    const check = () => this.assertOurs();
-    await this.rareWarnings.repeat(what, check, RECOVER_EVERY_MS, subscriber.signal);
+    const check = () => this.watch.assertOpen();
+    await this.rareWarnings.repeat(what, check, SUBSCRIBE_EVERY_MS, subscriber.signal);
     await this.subscription.run(subscriber);
   }
 
-  /** Checks the history if the event store was unavailable at the start. @throws UnavailableError */
+  /** @throws UnavailableError */
   private async assertOurs(): Promise<void> {
-    if (this.isOurs) return;
-    try {
-      await this.identity.check();
-    } catch (error) {
-      if (!(error instanceof ConfigError)) throw error;
-      throw new UnavailableError('The event store cannot be used', { cause: error });
-    }
-    this.isOurs = true;
+    if (!this.isOurs) await this.watch.assertOpen();
   }
 
   private async commitOne(commit: Commit): Promise<Head[]> {
@@ -342,19 +327,15 @@ export class EventStoreDbEventStore
     return this.session?.leaseHolder ?? null;
   }
 
-  private async recoverPeriodically(): Promise<void> {
-    while (!this.stopped.signal.aborted) {
-      try {
-        await this.assertOurs();
-        for (const stored of await takeOverIntents(this.pool, 20, this.leaseHolder))
-          await this.tryFinish(stored);
-      } catch (error) {
-        this.rareWarnings.warn(
-          'intents could not be checked, trying again later',
-          getErrorMessage(error),
-        );
-      }
-      await pause(RECOVER_EVERY_MS, this.stopped.signal);
+  private async recover(): Promise<void> {
+    try {
+      for (const stored of await takeOverIntents(this.pool, 20, this.leaseHolder))
+        await this.tryFinish(stored);
+    } catch (error) {
+      this.rareWarnings.warn(
+        'intents could not be checked, trying again later',
+        getErrorMessage(error),
+      );
     }
   }
 

@@ -2,7 +2,6 @@ import { Injectable, Logger, type OnModuleInit } from '@nestjs/common';
 import { Pool } from 'pg';
 import { parseStreamName, type DomainEvent } from '#kernel/aggregate.js';
 import { ConfigError } from '#kernel/config-error.js';
-import { getMessageWithCause, UnavailableError } from '#kernel/errors.js';
 import { findMaxId, raiseSequence } from '#database/ids.js';
 import { readCheckpoint } from '../port/checkpoint.js';
 import { EventStore } from '../port/event-store.js';
@@ -16,7 +15,7 @@ const BATCH_SIZE = 20_000;
 
 /**
  * Checks at every start for what a restore or a failover can leave behind: checkpoints past the end of the
- * log, and sequences below ids that are in use.
+ * log, and sequences below ids that are in use. What needs a log outside the database is checked once it can be read.
  */
 @Injectable()
 export class StartCheck implements OnModuleInit {
@@ -27,21 +26,19 @@ export class StartCheck implements OnModuleInit {
     private readonly eventStore: EventStore,
     private readonly allReadModels: AnyReadModel[],
     private readonly plainTables: PlainTable[],
-  ) {}
-
-  /**
-   * Checks the database against the history at the start.
-   * @throws ConfigError
-   */
-  async onModuleInit(): Promise<void> {
-    try {
+  ) {
+    eventStore.startCheck = async () => {
       await this.assertNoLostEvents();
-      await this.raiseSequences();
-    } catch (error) {
-      if (!(error instanceof UnavailableError)) throw error;
-      // The process also starts without its event store. Creating a record then finds out which ids are taken.
-      this.log.warn(`the history could not be looked at: ${getMessageWithCause(error)}`);
+      await this.raiseSequences(await this.readIdsBeyondReadModels());
+    };
+  }
+
+  async onModuleInit(): Promise<void> {
+    const greatestIds = new Map<string, number>();
+    for (const { table } of [...this.allReadModels, ...this.plainTables]) {
+      greatestIds.set(table, await findMaxId(this.pool, table));
     }
+    await this.raiseSequences(greatestIds);
   }
 
   /**
@@ -82,9 +79,9 @@ export class StartCheck implements OnModuleInit {
   /**
    * Checks that the log has no less than was processed already. Not needed for PostgreSQL, where checkpoints are
    * restored together with the events.
+   * @throws ConfigError
    */
   private async assertNoLostEvents(): Promise<void> {
-    if (!this.eventStore.readModelsMayLag) return;
     const { rows } = await this.pool.query<{ subscription: string; position: string }>(
       'select subscription, position from es.checkpoints order by 1',
     );
@@ -98,16 +95,7 @@ export class StartCheck implements OnModuleInit {
     );
   }
 
-  private async raiseSequences(): Promise<void> {
-    const greatestIds = this.eventStore.readModelsMayLag
-      ? await this.readIdsBeyondReadModels()
-      : new Map<string, number>();
-    for (const { table } of [...this.allReadModels, ...this.plainTables]) {
-      greatestIds.set(
-        table,
-        Math.max(greatestIds.get(table) ?? 0, await findMaxId(this.pool, table)),
-      );
-    }
+  private async raiseSequences(greatestIds: Map<string, number>): Promise<void> {
     for (const [table, id] of greatestIds) {
       const behind = await raiseSequence(this.pool, table, id);
       if (behind > 0)

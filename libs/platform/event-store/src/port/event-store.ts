@@ -231,6 +231,14 @@ export abstract class EventStore {
   /** Needed by an engine that cannot write several existing streams in one transaction. */
   conflictResolver: ConflictResolver | undefined;
 
+  /** Checks the database against a log that is not in it: once it can be read, and before the first change. */
+  startCheck: (() => Promise<void>) | undefined;
+
+  /** Whether the engine responds and may be used, where it is not the database itself. */
+  get isReachable(): boolean {
+    return true;
+  }
+
   /**
    * Writes everything or nothing. New streams need new ids, so that nobody else can be writing them. Where this is not
    * one transaction, readers may see the first write before the others, and the others may be decided again
@@ -359,12 +367,6 @@ export abstract class EventStore {
   findSettledPosition(): Promise<Position> {
     return this.head();
   }
-
-  /**
-   * Checks that the engine responds in time.
-   * @throws when it does not
-   */
-  abstract ping(withinMs: number): Promise<void>;
 
   /** Follows the log until the signal aborts. Delivers in order, each event at least once. */
   abstract subscribe(subscriber: Subscriber): Promise<void>;

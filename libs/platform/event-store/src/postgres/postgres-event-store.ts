@@ -3,13 +3,7 @@ import { setTimeout as wait } from 'node:timers/promises';
 import { Pool, type PoolClient } from 'pg';
 import { PlatformConfig } from '#kernel/platform-config.js';
 import { getErrorMessage, UnavailableError, UnknownOutcomeError } from '#kernel/errors.js';
-import {
-  inTransaction,
-  assertResponding,
-  isConnectionLoss,
-  isOutage,
-  withConnection,
-} from '#database/connection.js';
+import { inTransaction, isConnectionLoss, isOutage, withConnection } from '#database/connection.js';
 import { isRolledBackForRetry } from '#database/sqlstate.js';
 import { Notifications } from '#database/notifications.js';
 import { ThrottledNotify } from '#database/throttled-notify.js';
@@ -152,10 +146,6 @@ export class PostgresEventStore extends EventStore implements OnModuleInit, OnAp
       'select pg_snapshot_xmin(pg_current_snapshot())::text as oldest',
     );
     return { commit: BigInt(rows[0]?.oldest ?? 0), prepare: 0n };
-  }
-
-  override async ping(withinMs: number): Promise<void> {
-    await assertResponding(this.pool, withinMs);
   }
 
   override async subscribe({ after, batch, onEvents, signal }: Subscriber): Promise<void> {
