@@ -41,6 +41,7 @@ const TAIL = `
 # Not with docker-compose.postgres.yml: of KurrentDB's administrator, and of the user that Inkpad has there.
 #EVENT_STORE_PASSWORD=
 #EVENT_STORE_APP_PASSWORD=
+#EVENT_STORE_APP_USER=inkpad
 # The port that the proxy publishes in plain HTTP.
 #PROXY_PORT=8080
 # A domain whose DNS points to this machine: the proxy then obtains certificates for it. Set PROXY_PORT=80, TLS_PORT=443 and

@@ -1,5 +1,6 @@
 import fs from 'node:fs';
 import path from 'node:path';
+import { pathToFileURL } from 'node:url';
 import { parseEnv } from 'node:util';
 import { Refusal } from './processes.mjs';
 
@@ -38,6 +39,19 @@ export function readSettings(root) {
     databaseUrl: readSetting('DATABASE_URL'),
     databaseMigrationUrl: readSetting('DATABASE_MIGRATION_URL'),
   };
+}
+
+/** Checks the settings of the programs, which are built, before a database is created for them. */
+export async function checkSettings(root, databaseUrl) {
+  const file = path.join(root, 'dist', 'libs', 'configuration', 'src', 'config.js');
+  const { readConfig } = await import(pathToFileURL(file).href);
+  // The programs get the URL of the database of this start, which does not run yet.
+  const env = databaseUrl ? process.env : { ...process.env, DATABASE_URL: 'postgres://localhost/' };
+  try {
+    readConfig(env);
+  } catch (error) {
+    throw new Refusal(error.message);
+  }
 }
 
 /** Reads a setting, or the content of the file that its `…_FILE` names. */

@@ -25,7 +25,7 @@ import {
   writeJson,
 } from './processes.mjs';
 import { checkMonitoringPorts, checkPort, readMetricsPort } from './ports.mjs';
-import { EVERYWHERE, LOOPBACK, isLocal, readSettings } from './start-settings.mjs';
+import { EVERYWHERE, LOOPBACK, checkSettings, isLocal, readSettings } from './start-settings.mjs';
 import { renderWelcome } from './welcome.mjs';
 
 const root = path.dirname(path.dirname(fileURLToPath(import.meta.url)));
@@ -94,6 +94,7 @@ async function run(settings) {
   }
   await prepare({ root, dataDir, say, signal: stopRequested.signal, onStep, record });
 
+  await checkSettings(root, databaseUrl);
   const { url, ownerUrl } = databaseUrl
     ? { url: databaseUrl, ownerUrl: settings.databaseMigrationUrl ?? databaseUrl }
     : await keepPostgres(dataDir, record);
@@ -213,8 +214,6 @@ async function keepPostgres(dataDir, record) {
 }
 
 async function checkDatabase(url) {
-  // Anything else the migration refuses, with all other settings.
-  if (!/^postgres(ql)?:\/\//.test(url) || /%(?![0-9a-f]{2})/i.test(url)) return;
   const { default: pg } = await import('pg');
   const client = new pg.Client({ connectionString: url, connectionTimeoutMillis: 10_000 });
   try {

@@ -1,13 +1,14 @@
 import { EventStoreDBClient } from '@eventstore/db-client';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { mkdtempSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, readFileSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { Agent, request } from 'undici';
 import { selfSigned } from '../support/emulators/eventstoredb/certificate.mjs';
 import { startEventStoreDb, type EventStoreDb } from '../support/emulators/eventstoredb/server.mjs';
 import { eventually } from '../support/jest/eventually.js';
 import { startProgram } from '../support/services/program.js';
-import { startService, type Service } from '../support/services/service.js';
+import { Client, startService, type Service } from '../support/services/service.js';
 import { enrol } from '../support/fixtures/enrolled-customer.js';
 import { stamp, subscribe, useWebhooks } from '../support/services/webhook-dispatcher.js';
 
@@ -37,6 +38,25 @@ afterAll(async () => {
 
 const createUrl = (name: string, password: string) =>
   `esdb://${name}:${encodeURIComponent(password)}@localhost:${server.port}?tlsCAFile=${authority}`;
+
+/** Changes a password on the server, as an administrator does. */
+async function resetPassword(name: string, newPassword: string): Promise<void> {
+  const agent = new Agent({ connect: { ca: readFileSync(authority) } });
+  const { statusCode } = await request(
+    `https://localhost:${server.port}/users/${name}/command/reset-password`,
+    {
+      method: 'POST',
+      headers: {
+        authorization: `Basic ${Buffer.from(`admin:${PASSWORDS.admin}`).toString('base64')}`,
+        'content-type': 'application/json',
+      },
+      body: JSON.stringify({ newPassword }),
+      dispatcher: agent,
+    },
+  );
+  await agent.close();
+  expect(statusCode).toBe(200);
+}
 
 async function runAccess(environment: NodeJS.ProcessEnv): Promise<[number | null, string]> {
   const run = startProgram('dist/scripts/event-store-access.js', {
@@ -117,6 +137,41 @@ describe('npm run event-store-access', () => {
         () => receiver.events.length,
         (count) => count === 1,
       );
+    },
+    SLOW,
+  );
+
+  it(
+    'creates a second user that takes over without a gap, before the password of the first is changed',
+    async () => {
+      const second = createUrl('inkpad2', 'another/password');
+      expect(await runAccess({ EVENT_STORE_URL: second })).toEqual([
+        0,
+        expect.stringMatching(/^inkpad2 may read \$all/),
+      ]);
+      const store = await service.newStore();
+      const { path } = await enrol(store);
+      const database = { ...service.database, close: async () => undefined };
+      const api = await startService({ EVENT_STORE_URL: second }, database);
+      try {
+        expect((await store.post(`${path}/stamp`, { stamps: 1 })).status).toBe(200);
+        await resetPassword('inkpad', 'changed');
+        const client = new Client(api.baseUrl, store.accountId, store.token);
+        expect((await client.post(`${path}/stamp`, { stamps: 1 })).status).toBe(200);
+        const readParts = async ({ baseUrl }: Service) =>
+          (await (await fetch(`${baseUrl}/health/ready`)).json()) as { checks?: object };
+        // The former user's appends go over a call that began before; its reads need the new password.
+        const { checks } = await eventually(
+          () => readParts(service),
+          (health) => health.checks !== undefined,
+        );
+        expect(checks).toMatchObject({ event_store: 'unavailable' });
+        expect((await store.post(`${path}/stamp`, { stamps: 1 })).status).toBe(200);
+        expect(await readParts(api)).toEqual({ status: 'ok' });
+      } finally {
+        await resetPassword('inkpad', PASSWORDS.inkpad);
+        await api.stop();
+      }
     },
     SLOW,
   );

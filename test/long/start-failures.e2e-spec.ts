@@ -211,6 +211,16 @@ describe('a program or script', () => {
       ['start', 'api'],
       /^HOST: cannot listen at 203\.0\.113\.1 \(.*\); choose an address of this machine$/,
     ],
+    'an option that the event store does not have': [
+      () => ({ EVENT_STORE_URL: 'kurrentdb://inkpad:secret@127.0.0.1:1?tsl=false' }),
+      EVERYTHING,
+      /^Settings (?!.*secret).*\n {2}EVENT_STORE_URL: has an option that does not exist, tsl: there are tls, .*$/,
+    ],
+    'a password with a slash': [
+      () => ({ DATABASE_URL: 'postgres://u:12/34@127.0.0.1:1/none' }),
+      EVERYTHING,
+      /^Settings that cannot be used:\n {2}DATABASE_URL: must have %25, %40, %2F and the like for special characters of name and password$/,
+    ],
     'a missing font': [
       () => ({ POSTER_FONT_BOLD: '/no/such/font' }),
       ['api'],
@@ -274,6 +284,21 @@ describe('a program or script', () => {
     ]);
     const localFile = fs.readFileSync(path.join(dataDir, 'local.json'), 'utf8');
     expect(JSON.parse(localFile)).toMatchObject({ api_token: expect.stringMatching(/^ink_/) });
+  });
+
+  it('checks the settings before it creates a database', async () => {
+    const dataDir = fs.mkdtempSync(path.join(folder, 'unused-'));
+    const { code, errorOutput } = await runProgram('start', {
+      ...settings(),
+      DATA_DIR: dataDir,
+      DATABASE_URL: '',
+      EVENT_STORE_URL: 'kurrentdb://127.0.0.1:1?foo=1',
+    });
+    expect([code, findLastMessage(errorOutput.split('\n'))]).toEqual([
+      1,
+      expect.stringContaining('EVENT_STORE_URL: has an option that does not exist, foo'),
+    ]);
+    expect(fs.readdirSync(dataDir)).not.toContain('postgres');
   });
 
   it('reports that .env is a folder', async () => {

@@ -585,3 +585,34 @@ describe('readConfig', () => {
     },
   );
 });
+
+describe('a password with special characters that are not percent-encoded', () => {
+  const URLS = {
+    DATABASE_URL: (secret: string) => `postgres://user:${secret}@db.example:5432/inkpad`,
+    REDIS_URL: (secret: string) => `redis://user:${secret}@cache.example:6379/1`,
+    SMTP_URL: (secret: string) => `smtps://user:${secret}@mail.example`,
+    EVENT_STORE_URL: (secret: string) => `kurrentdb://user:${secret}@events.example:2113`,
+    OUTBOUND_PROXY_URL: (secret: string) => `http://user:${secret}@proxy.example:3128`,
+  };
+
+  it.each(
+    Object.entries(URLS).flatMap(([setting, toUrl]) =>
+      ['Ge/heim', '12/34', 'Ge@heim/wort', 'Ge?heim', '12?34', 'Ge#heim', 'Ge%heim', 'Ge%zz'].map(
+        (secret) => [setting, secret, toUrl(secret)] as const,
+      ),
+    ),
+  )('in %s (%s) is refused with what to do, and no part of it is shown', (setting, secret, url) => {
+    const settings = { DATABASE_URL, DATA_DIR: createFolder(), MAIL_FROM: 'inkpad@shop.example' };
+    let message = 'accepted';
+    try {
+      readConfig({ SMTP_URL: 'smtp://mail.example', ...settings, [setting]: url });
+    } catch (error) {
+      if (error instanceof ConfigError) ({ message } = error);
+    }
+    expect(message).toContain(`${setting}: must`);
+    expect(message).toMatch(/%40.* for special characters of name and password/);
+    for (const part of secret.split(/[/@?#%]/).filter((text) => text !== 'zz')) {
+      expect(message.replaceAll(/%\d\w/g, '')).not.toContain(part);
+    }
+  });
+});

@@ -6,6 +6,7 @@ import ipaddr from 'ipaddr.js';
 import { describeFileError } from '#kernel/file-errors.js';
 import { parseAbsoluteUrl } from '#kernel/absolute-url.js';
 import { parseSigner } from '#kernel/signed-note.js';
+import { findConnectionStringError } from '#event-store/eventstoredb/connection-string.js';
 import { parseServiceAccount, type ServiceAccount } from './service-account.js';
 
 /** A network: its address and how many bits of it count. */
@@ -101,7 +102,7 @@ export function Moment(): PropertyDecorator {
 }
 
 export function Url(...protocols: string[]): PropertyDecorator {
-  return UrlSetting(protocols, normalizeUrl, renderUrlMessage(protocols));
+  return UrlSetting(protocols, normalizeUrl, ENCODED);
 }
 
 /** @param parse returns undefined for a URL that cannot be used, as the message says */
@@ -112,12 +113,25 @@ function UrlSetting(
 ): PropertyDecorator {
   return Setting((text) => {
     const url = parseAbsoluteUrl(text);
-    if (!url || !protocols.includes(url.protocol)) return new Invalid(renderUrlMessage(protocols));
+    if (!url || !protocols.includes(url.protocol)) {
+      const start = renderUrlMessage(protocols);
+      return new Invalid(text.includes('@') ? `${start}; it ${ENCODED}` : start);
+    }
+    if (!isLoginEncoded(url)) return undefined;
     // TLS has no name that ends so (RFC 6066, section 3), and nor have certificates.
     if (/(\.|%2e)$/i.test(url.hostname))
       return new Invalid('must name a host that does not end with a dot');
     return parse(url, text);
   }, message);
+}
+
+/** Such a character would end the password: the rest of it would be taken for a host, and shown. */
+const ENCODED = 'must have %25, %40, %2F and the like for special characters of name and password';
+
+/** Tells whether name and password have no character that ends them earlier, where a server has a login. */
+function isLoginEncoded({ protocol, username, password, pathname, search }: URL): boolean {
+  if (/%(?![0-9a-f]{2})/i.test(username + password)) return false;
+  return /^https?:$/.test(protocol) || !(pathname + search).includes('@');
 }
 
 /** Renders the URL as the parser does, without a path that was not there: paths are appended to many. */
@@ -136,11 +150,15 @@ export function Ranges(example: string): PropertyDecorator {
 }
 
 export function DatabaseUrl(): PropertyDecorator {
-  return UrlSetting(
-    ['postgres:', 'postgresql:'],
-    parseDatabaseUrl,
-    'must have %25, %40 and the like for special characters of name and password',
-  );
+  return UrlSetting(['postgres:', 'postgresql:'], parseDatabaseUrl, ENCODED);
+}
+
+/** Accepts a connection string of KurrentDB. */
+export function EventStoreUrl(): PropertyDecorator {
+  return Setting((text) => {
+    const error = findConnectionStringError(text);
+    return error === undefined ? text : new Invalid(error);
+  }, '');
 }
 
 export function MailUrl(...protocols: string[]): PropertyDecorator {
@@ -174,16 +192,20 @@ function parseDatabaseUrl({ searchParams }: URL, text: string): string | Invalid
     return undefined;
   }
   for (const name of DATABASE_FILES) {
-    const file = searchParams.get(name);
-    try {
-      if (file !== null) readFileSync(file);
-    } catch (error) {
-      return new Invalid(
-        `names a file in ${name} that cannot be read: ${file}: ${describeFileError(error) ?? String(error)}`,
-      );
-    }
+    const error = findFileError(name, searchParams.get(name));
+    if (error !== undefined) return new Invalid(error);
   }
   return text;
+}
+
+/** Finds why the file that an option of a URL names cannot be read. */
+export function findFileError(option: string, file: string | null): string | undefined {
+  try {
+    if (file !== null) readFileSync(file);
+    return undefined;
+  } catch (error) {
+    return `names a file in ${option} that cannot be read: ${file}: ${describeFileError(error) ?? String(error)}`;
+  }
 }
 
 function renderUrlMessage(protocols: string[]): string {

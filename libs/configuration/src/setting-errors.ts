@@ -1,6 +1,10 @@
 import { parseAbsoluteUrl } from '#kernel/absolute-url.js';
 import { getEarliestSunset } from '#kernel/retirement.js';
-import { parseMoment } from './setting-decorators.js';
+import {
+  findConnectionStringError,
+  parseConnectionString,
+} from '#event-store/eventstoredb/connection-string.js';
+import { findFileError, parseMoment } from './setting-decorators.js';
 import { Settings } from './settings.js';
 
 /** Processes that need less than all settings. */
@@ -23,6 +27,7 @@ export function findCrossFieldErrors(environment: Environment, scope?: SettingsS
     ...findSmsErrors(environment),
     ...findGoogleErrors(environment),
     ...findKeyErrors(environment),
+    ...findCertificateErrors(environment, scope),
   ];
 }
 
@@ -113,6 +118,16 @@ function findGoogleErrors(environment: Environment): string[] {
   return [
     'PUBLIC_URL: must begin with https:// and be reachable from the internet when GOOGLE_WALLET_ISSUER_ID is set: Google fetches the images of passes from there, and refuses passes without them',
   ];
+}
+
+/** Requires the certificate of KurrentDB's authority where events are needed, which a migration does not. */
+function findCertificateErrors(
+  { EVENT_STORE_URL: url }: Environment,
+  scope: SettingsScope | undefined,
+): string[] {
+  if (url === undefined || scope === 'migrate' || findConnectionStringError(url)) return [];
+  const error = findFileError('tlsCAFile', parseConnectionString(url).caFile);
+  return error === undefined ? [] : [`EVENT_STORE_URL: ${error}`];
 }
 
 function findKeyErrors({ MASTER_KEY, MASTER_KEY_PREVIOUS }: Environment): string[] {

@@ -4,6 +4,7 @@ import type { ServiceAccount } from './service-account.js';
 import {
   Certificate,
   DatabaseUrl,
+  EventStoreUrl,
   Describe,
   Flag,
   MailUrl,
@@ -100,12 +101,10 @@ export class Settings {
   @Describe(`
     Stores events in KurrentDB or EventStoreDB, e.g. kurrentdb://inkpad:secret@localhost:2113?tls=true
     (or kdb:// or esdb://, each also with +discover). Unset: PostgreSQL. The prefix separates
-    several services in one event store.
+    several services in one event store. Percent-encode special characters of passwords, here and
+    in every other URL.
   `)
-  @Matching(
-    /^(esdb|kurrentdb|kdb)(\+discover)?:\/\/[^\s\p{C}\\#]+$/u,
-    'must be a connection string such as kurrentdb://db.example:2113',
-  )
+  @EventStoreUrl()
   EVENT_STORE_URL?: string;
   @Matching(/^[a-z0-9_]{0,32}$/, 'must match [a-z0-9_]{0,32}') EVENT_STORE_STREAM_PREFIX = '';
   @Describe(`

@@ -296,8 +296,9 @@ function toErrorResponse(error: unknown): ErrorResponse {
   return createErrorResponse('internal');
 }
 
-function renderUnavailability({ message, retryAfterSeconds }: UnavailableError): ErrorResponse {
-  return createErrorResponse('unavailable', { error: message, retryAfterSeconds });
+function renderUnavailability(error: UnavailableError): ErrorResponse {
+  const { message, retryAfterSeconds, resolution } = error;
+  return createErrorResponse('unavailable', { error: message, retryAfterSeconds, resolution });
 }
 
 /** Finds the response to an error of Fastify, which Nest may have wrapped. */

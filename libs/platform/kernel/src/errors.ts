@@ -121,11 +121,16 @@ export class UnsupportedBodyError extends Error {
 /** Reports that a dependency or room for the request is unavailable and nothing was written. Becomes a 503. */
 export class UnavailableError extends Error {
   readonly retryAfterSeconds: number;
+  readonly resolution: string;
 
-  /** @param options with `retryAfterSeconds` where the usual second is too short */
-  constructor(message?: string, options: ErrorOptions & { retryAfterSeconds?: number } = {}) {
+  /** @param options with `retryAfterSeconds` where the usual second is too short, and advice where repeating is none */
+  constructor(
+    message?: string,
+    options: ErrorOptions & { retryAfterSeconds?: number; resolution?: string } = {},
+  ) {
     super(message, options);
     this.retryAfterSeconds = options.retryAfterSeconds ?? ERRORS.unavailable.retryAfterSeconds;
+    this.resolution = options.resolution ?? ERRORS.unavailable.resolution;
   }
 }
 

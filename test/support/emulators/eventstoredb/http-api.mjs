@@ -28,6 +28,10 @@ export function createHttpApi(users, version, members, self) {
     if (request.method === 'POST' && pathname === '/users/') {
       return createUser(users, request, respond);
     }
+    const [, name] = /^\/users\/([^/]+)\/command\/reset-password$/.exec(pathname) ?? [];
+    if (request.method === 'POST' && name !== undefined) {
+      return resetPassword(users, decodeURIComponent(name), request, respond);
+    }
     return respond(404, {});
   });
 }
@@ -59,10 +63,7 @@ function toGossip(members, self) {
  * password, and with 401 to everybody but administrators.
  */
 async function createUser(users, request, respond) {
-  const caller = parseCredentials(request.headers.authorization);
-  if (caller === null || caller.name !== 'admin' || users['admin'] !== caller.password) {
-    return respond(401, {}, { 'www-authenticate': 'Basic realm="ESDB"' });
-  }
+  if (!isAdmin(users, request)) return refuse(respond);
   if (request.headers['content-type'] !== 'application/json') return respond(415, {});
   const { loginName, fullName, password } = await json(request);
   if (!loginName || !fullName || !password) return respond(400, {});
@@ -72,4 +73,24 @@ async function createUser(users, request, respond) {
   users[loginName] = password;
   const location = `https://${request.headers.host}/users/${encodeURIComponent(loginName)}`;
   return respond(201, { loginName, success: true, error: 'Success' }, { location });
+}
+
+/** Calls that are open go on as they began; the next one needs the new password. */
+async function resetPassword(users, name, request, respond) {
+  if (!isAdmin(users, request)) return refuse(respond);
+  const { newPassword } = await json(request);
+  if (!Object.hasOwn(users, name)) {
+    return respond(404, { loginName: name, success: false, error: 'NotFound' });
+  }
+  users[name] = newPassword;
+  return respond(200, { loginName: name, success: true, error: 'Success' });
+}
+
+function isAdmin(users, request) {
+  const caller = parseCredentials(request.headers.authorization);
+  return caller !== null && caller.name === 'admin' && users['admin'] === caller.password;
+}
+
+function refuse(respond) {
+  return respond(401, {}, { 'www-authenticate': 'Basic realm="ESDB"' });
 }

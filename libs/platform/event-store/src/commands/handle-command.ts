@@ -68,7 +68,7 @@ export class CommandPipeline {
     (stream, batch, losses) => this.takeTurn(stream, batch, losses),
     {
       isLate: ({ since }) => since < performance.now() - TURN_WITHIN_MS,
-      refuse: ({ reject }) => reject(new UnavailableError('The database is too busy')),
+      refuse: ({ reject }) => reject(new UnavailableError(this.eventStore.describeOverload())),
     },
   );
 

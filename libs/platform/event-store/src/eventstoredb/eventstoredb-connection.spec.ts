@@ -26,11 +26,15 @@ describe('EventStoreDbConnection', () => {
   });
 
   it.each([
-    ['an invalid port', 'esdb://user:secret@n1:port?tls=false', /^EVENT_STORE_URL: Unexpected/],
+    [
+      'an invalid port',
+      'esdb://user:secret@n1:port?tls=false',
+      /^EVENT_STORE_URL: must be a connection string/,
+    ],
     [
       'an unknown option',
       'esdb://user:secret@n1:2113?tsl=false',
-      /^EVENT_STORE_URL: Unknown option key "tsl"/,
+      /^EVENT_STORE_URL: has an option that does not exist, tsl: there are tls, /,
     ],
     [
       'a certificate file that does not exist',

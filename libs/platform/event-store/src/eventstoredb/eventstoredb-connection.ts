@@ -5,7 +5,7 @@ import { getErrorMessage } from '#kernel/errors.js';
 import type { Position } from '../port/event-store.js';
 import { acceptIdentityOnly } from './accept-encoding.js';
 import { BatchAppends, type Append } from './batch-appends.js';
-import { renameProtocol } from './connection-string.js';
+import { findConnectionStringError, renameProtocol } from './connection-string.js';
 import { omitIpServerName } from './ip-server-name.js';
 import {
   RESPONSE_TIMEOUT_MS,
@@ -155,26 +155,13 @@ function makeUnique(url: string, renewals: number): string {
 }
 
 function createClient(url: string, setting: string): EventStoreDBClient {
-  const preference = /[?&]nodePreference=([^&]*)/i.exec(url)?.[1] ?? 'leader';
-  if (preference.toLowerCase() !== 'leader') {
-    throw new ConfigError(
-      `${setting}: nodePreference must be leader, because a follower that is behind would deny what was written.`,
-    );
-  }
-  const { warn } = console;
-  let ignored: string | undefined;
-  // The client reports an unknown option by printing the whole string, with the password in it.
-  console.warn = (text: unknown) => (ignored ??= String(text));
+  const problem = findConnectionStringError(url);
+  if (problem !== undefined) throw new ConfigError(`${setting}: ${problem}`);
   try {
-    const client = EventStoreDBClient.connectionString(renameProtocol(url));
-    if (ignored === undefined) return client;
-    void disposeClient(client);
-    throw new Error(ignored);
+    return EventStoreDBClient.connectionString(renameProtocol(url));
   } catch (error) {
     // After its first line the message contains the string.
     const [firstLine] = getErrorMessage(error).split('\n');
     throw new ConfigError(`${setting}: ${firstLine}`);
-  } finally {
-    console.warn = warn;
   }
 }

@@ -58,8 +58,14 @@ export function toUnavailableError(error: unknown, operation: 'read' | 'append')
   const cause =
     classifyError(error) === 'refused'
       ? new RefusedError(describeRefusal(error, operation))
-      : error;
+      : describeSilence(error);
   return new UnavailableError('The event store cannot be reached', { cause });
+}
+
+/** Describes errors of the client without a message, as when its own deadline has passed. */
+function describeSilence(error: unknown): unknown {
+  if (getErrorMessage(error) !== '') return error;
+  return new NoResponseError('no response within defaultDeadline', { cause: error });
 }
 
 function describeRefusal(error: unknown, operation: 'read' | 'append'): string {

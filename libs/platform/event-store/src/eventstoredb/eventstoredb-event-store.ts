@@ -202,6 +202,12 @@ export class EventStoreDbEventStore
     return this.watch.isReachable;
   }
 
+  override describeOverload(): string {
+    return this.isReachable
+      ? 'The event store responds too slowly'
+      : 'The event store cannot be reached';
+  }
+
   override async subscribe(subscriber: Subscriber): Promise<void> {
     const what = 'a subscription waits for the event store';
     const check = () => this.watch.assertOpen();

@@ -9,6 +9,8 @@ import { RareWarnings } from './rare-warnings.js';
 
 const SILENT_MS = 2_000;
 const LOOK_EVERY_MS = { open: 5_000, closed: 1_000 };
+/** Until then nobody has restored a backup or changed a setting. */
+const UNUSABLE_SECONDS = 60;
 /** Longer than a look takes, unless the checks of a history take long. */
 const LOOK_WITHIN_MS = 60_000;
 
@@ -54,7 +56,12 @@ export class EventStoreDbWatch {
       await this.open();
     } catch (error) {
       if (!(error instanceof ConfigError)) throw error;
-      throw new UnavailableError('The event store cannot be used', { cause: error });
+      throw new UnavailableError('The event store cannot be used', {
+        cause: error,
+        retryAfterSeconds: UNUSABLE_SECONDS,
+        resolution:
+          'Nothing was written. Sending the request again does not help: tell whoever runs the service.',
+      });
     }
   }
 

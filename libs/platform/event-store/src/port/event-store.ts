@@ -239,6 +239,11 @@ export abstract class EventStore {
     return true;
   }
 
+  /** Says why changes that wait for others to be written take too long. */
+  describeOverload(): string {
+    return 'The database is too busy';
+  }
+
   /**
    * Writes everything or nothing. New streams need new ids, so that nobody else can be writing them. Where this is not
    * one transaction, readers may see the first write before the others, and the others may be decided again
