@@ -5,9 +5,8 @@ import { inTransaction, query } from '#database/connection.js';
 import { DatabasePool } from '#database/database-pool.js';
 import { DatabaseWait, runWithWait } from '#database/database-waits.js';
 import { Maintenance } from '#database/maintenance.service.js';
-import { logAccess } from '#http/access-log.js';
 import type { AuthenticatedRequest } from '#http/caller.js';
-import { enterAccount } from '#http/database-share.js';
+import { enterAccount, followDatabaseUse } from '#http/database-share.js';
 import { OverloadError } from '#kernel/errors.js';
 import { createTestDatabase, type TestDatabase } from './support/database/database.js';
 import { eventually } from './support/jest/eventually.js';
@@ -156,7 +155,7 @@ describe('the connections of a pool', () => {
 
   it('gives a store one at once while 50 requests of strangers in a network are slow', async () => {
     const server = fastify();
-    logAccess(server, { logLevel: 'error' });
+    followDatabaseUse(server);
     server.get('/page', () => block());
     server.get('/store', (request) => {
       enterAccount(request as AuthenticatedRequest, 1);
@@ -173,7 +172,7 @@ describe('the connections of a pool', () => {
     await server.close();
   });
 
-  it('gives the turn of a request whose client is gone to the next one', async () => {
+  it('gives the slot of a request whose client is gone to the next one', async () => {
     await whileBlocked(async (release) => {
       const large = { readsMuch: true };
       const slow = runFor(1, block, large);
@@ -186,6 +185,23 @@ describe('the connections of a pool', () => {
       expect(await next).toBe(1);
       await slow;
     });
+  });
+
+  it('runs one large read at a time in a small pool, whose other connections stay free', async () => {
+    const small = new DatabasePool({ connectionString: database.url, max: 3 });
+    small.on('error', () => undefined);
+    const text = 'select pg_advisory_xact_lock_shared(7)';
+    await whileBlocked(async (release) => {
+      const reads = [1, 2].map((owner) =>
+        runFor(owner, () => query(small, { text }), { readsMuch: true }),
+      );
+      await eventually(countBlocked, (count) => count > 0);
+      await runFor(3, () => query(small, { text: 'select 1' }));
+      expect(await countBlocked()).toBe(1);
+      await release();
+      await Promise.all(reads);
+    });
+    await small.end();
   });
 
   it('ends every wait with an error that says to try again', async () => {

@@ -18,6 +18,7 @@ import { Log } from '#kernel/log.js';
 import { createId } from '#kernel/randomness.js';
 import { Maintenance } from '#database/maintenance.service.js';
 import { logAccess } from '#http/access-log.js';
+import { followDatabaseUse } from '#http/database-share.js';
 import { refuseUnavailable } from '#http/availability.js';
 import { installBodyLimits, ANONYMOUS_BODY_LIMIT } from '#http/body-limit.js';
 import { Authenticator, type AuthenticatedRequest } from '#http/caller.js';
@@ -142,6 +143,7 @@ async function installHooks(
   if (config.otlpEndpoint !== null) traceRequests(server);
   identifyRequests(server);
   endOverdueRequests(server, errors);
+  followDatabaseUse(server);
   logAccess(server, config);
   // Nest sets its error handler after the route for CORS preflights is there, so that route would never have one.
   server.addHook('onRoute', (route) => {

@@ -1,5 +1,6 @@
 import type { InvalidFieldsError } from '#kernel/errors.js';
 import { normalizeText } from '#kernel/text.js';
+import { Pace } from '#kernel/pace.js';
 import { DelimitedText, MAX_ROW_LENGTH, readCellText } from './delimited-text.js';
 import { createFileError } from './file-error.js';
 import {
@@ -8,7 +9,6 @@ import {
   findTextProblem,
   type FileProblem,
 } from './file-formats.js';
-import { Pace } from './pace.js';
 import {
   decodeText,
   findSeparator,

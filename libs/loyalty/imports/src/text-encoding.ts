@@ -1,4 +1,4 @@
-import { Pace } from './pace.js';
+import { Pace } from '#kernel/pace.js';
 
 export const SEPARATORS = [',', ';', '\t'] as const;
 export type Separator = (typeof SEPARATORS)[number];

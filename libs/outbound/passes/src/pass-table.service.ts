@@ -30,7 +30,7 @@ const BATCH_SIZE = 200;
  * Renders a query of people and of all who were merged into them, whose decoy cards are theirs now. `offset 0` keeps the
  * planner from joining, for which it would read all customers.
  */
-const withMerged = (ids: string): string => `
+const renderWithMerged = (ids: string): string => `
   with recursive person as (
     ${ids}
     union
@@ -40,7 +40,7 @@ const withMerged = (ids: string): string => `
 
 const OPENED = {
   name: 'passes_opened',
-  text: `${withMerged('select unnest($2::bigint[]) as id')}
+  text: `${renderWithMerged('select unnest($2::bigint[]) as id')}
          select customer_card_id, content_hash from passes where customer_card_id = any ($1)
          union
          select p.customer_card_id, p.content_hash
@@ -51,7 +51,7 @@ const OPENED = {
 /** Finds the confirmed decoy cards that show the balance of a customer card, and were opened as a pass. */
 const FOLLOWERS = {
   name: 'passes_followers',
-  text: `${withMerged('select customer_id as id from customer_cards where id = any ($1)')}
+  text: `${renderWithMerged('select customer_id as id from customer_cards where id = any ($1)')}
          select o.decoy_id as follower_id, o.customer_card_id
          from decoy_owners o join passes p on p.customer_card_id = o.decoy_id
          where o.issued_to = any (array(select id from person)) and o.customer_card_id = any ($1) and o.confirmed`,

@@ -8,7 +8,7 @@ import { ConfigError } from '#kernel/config-error.js';
 import { UnavailableError } from '#kernel/errors.js';
 import { isFailureToConnect } from './database-client.js';
 import { DatabasePool, SecondConnectionError } from './database-pool.js';
-import { duringTransaction } from './database-waits.js';
+import { countTransaction } from './database-waits.js';
 import {
   findDatabaseError,
   endsConnection,
@@ -80,7 +80,7 @@ export async function withConnection<R>(
 
 /** Runs the work of a transaction on a connection of the pool. Outside of production, it is then refused a second one. */
 export function runInside<R>(pool: pg.Pool, work: () => Promise<R>): Promise<R> {
-  return duringTransaction(() => (pool instanceof DatabasePool ? pool.runInside(work) : work()));
+  return countTransaction(() => (pool instanceof DatabasePool ? pool.runInside(work) : work()));
 }
 
 /**

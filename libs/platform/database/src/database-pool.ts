@@ -28,7 +28,7 @@ type ConnectResult = Parameters<Parameters<pg.Pool['connect']>[0] & object>;
  * alone, fewer beside others, and one is always left for work of no owner.
  */
 const getMaxConnections = (freeCount: number) => freeCount - 1;
-/** Reads that cost much: one at a time for each owner, and all together less than half of the connections. */
+/** Reads that cost much: one at a time for each owner. All together have one connection, or up to two fifths of them. */
 const LARGE_READS = { share: 0.4, maxWaiting: 100, waitMs: 3_000 };
 /** Large reads of one request: one at a time. Each waits for the others at most as long as its caller. */
 const REQUEST_READS = { concurrency: 1, maxWaiting: Infinity, waitMs: 30_000 };
@@ -76,9 +76,10 @@ export class DatabasePool extends pg.Pool {
       waitMs,
     });
     this.largeReads = new FairQueue({
-      concurrency: Math.ceil(max * LARGE_READS.share),
+      concurrency: Math.max(1, Math.floor(max * LARGE_READS.share)),
       getMaxRunning: () => 1,
-      ...LARGE_READS,
+      maxWaiting: LARGE_READS.maxWaiting,
+      waitMs: LARGE_READS.waitMs,
     });
     this.on('release', (error: unknown, client) => {
       this.releases.get(client)?.();
@@ -90,7 +91,7 @@ export class DatabasePool extends pg.Pool {
     const connect = this.connect.bind(this) as (
       callback: (...result: ConnectResult) => void,
     ) => void;
-    const connectInTurn = (callback: (...result: ConnectResult) => void): void => {
+    const connectInSlot = (callback: (...result: ConnectResult) => void): void => {
       const wait = findWait();
       wait?.start();
       let release: Release = ignore;
@@ -105,18 +106,18 @@ export class DatabasePool extends pg.Pool {
         runWithWait(wait, () => callback(...result));
       };
       const fail = (error: Error) => onConnect(error, undefined, ignore);
-      this.whenReachable(fail, () => {
-        this.takeTurn(wait, (error, end) => {
+      this.runWhenReachable(fail, () => {
+        this.takeSlot(wait, (error, end) => {
           release = end;
           if (error) fail(error);
-          else this.whenReachable(fail, () => connect(onConnect));
+          else this.runWhenReachable(fail, () => connect(onConnect));
         });
       });
     };
     this.connect = ((callback?: (...result: ConnectResult) => void) => {
-      if (callback) return connectInTurn(callback);
+      if (callback) return connectInSlot(callback);
       return new Promise((resolve, reject) => {
-        connectInTurn((error, client) => (client ? resolve(client) : reject(error)));
+        connectInSlot((error, client) => (client ? resolve(client) : reject(error)));
       });
     }) as typeof this.connect;
   }
@@ -137,13 +138,13 @@ export class DatabasePool extends pg.Pool {
     }
   }
 
-  private whenReachable(fail: (error: Error) => void, connect: () => void): void {
+  private runWhenReachable(fail: (error: Error) => void, connect: () => void): void {
     if (!this.probe) return connect();
     void this.probe.then((isThere) => (isThere ? connect() : fail(this.createAbsenceError())));
   }
 
   /** Waits for a connection that the request may have. What a transaction needs to end is not held up by its owner. */
-  private takeTurn(
+  private takeSlot(
     wait: DatabaseWait | undefined,
     start: (error: Error | undefined, release: Release) => void,
   ): void {
@@ -226,7 +227,7 @@ export class DatabasePool extends pg.Pool {
   }
 
   private discardIdle(): void {
-    // Not in the turn of the owner whose connection it was.
+    // As work of no owner, not of the one whose connection has ended.
     runWithWait(undefined, () => {
       for (let left = this.idleCount; left > 0; left--) {
         this.connect((_error, client) => client?.release(true));

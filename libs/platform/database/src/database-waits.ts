@@ -4,7 +4,7 @@ import { AsyncLocalStorage } from 'node:async_hooks';
 export class DatabaseWait {
   /** Whose the request is: owners share the connections. Undefined for work of all. */
   owner: string | number | undefined;
-  /** Whether its statements read much, so that those of all owners take turns. */
+  /** Whether its statements read much: those of one owner then run one at a time. */
   readsMuch = false;
   /** Number of its open transactions. What it does meanwhile must not wait for connections that they hold. */
   transactionCount = 0;
@@ -38,7 +38,7 @@ export function runWithWait<R>(wait: DatabaseWait | undefined, work: () => R): R
   return waits.getStore() === wait ? work() : waits.run(wait, work);
 }
 
-/** Finds the wait of the request that runs at the moment; undefined outside of requests, and if nobody logs them. */
+/** Finds the wait of the request that runs at the moment; undefined outside of requests. */
 export function findWait(): DatabaseWait | undefined {
   return waits.getStore();
 }
@@ -51,8 +51,8 @@ export function addToWait<R>(result: Promise<R>): Promise<R> {
   return result.finally(() => wait.end());
 }
 
-/** Runs work within a transaction: the request that runs at the moment gets further connections first. */
-export async function duringTransaction<R>(work: () => Promise<R>): Promise<R> {
+/** Counts a transaction of the request that runs at the moment, during which that gets further connections first. */
+export async function countTransaction<R>(work: () => Promise<R>): Promise<R> {
   const wait = findWait();
   if (!wait) return work();
   wait.transactionCount++;

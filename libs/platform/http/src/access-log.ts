@@ -2,45 +2,29 @@ import { Logger } from '@nestjs/common';
 import { Socket } from 'node:net';
 import type { FastifyInstance } from 'fastify';
 import type { PlatformConfig } from '#kernel/platform-config.js';
-import { DatabaseWait, runWithWait } from '#database/database-waits.js';
 import type { AuthenticatedRequest } from './caller.js';
+import { getDatabaseMs } from './database-share.js';
 import { getLoggablePath } from './path.js';
-import { getNetworkKey } from './rate-limit.js';
 
 /** Characters of the key's HMAC: enough to find the lines of all attempts. */
 const KEY_LENGTH = 16;
 
-/**
- * @property wait of the request for the database
- * @property sentBefore bytes of earlier responses on the connection
- */
-type LoggedRequest = AuthenticatedRequest & {
-  wait?: DatabaseWait;
-  sentBefore?: number | undefined;
-};
+/** @property sentBefore bytes of earlier responses on the connection */
+type LoggedRequest = AuthenticatedRequest & { sentBefore?: number | undefined };
 
 /**
- * Follows how each request uses the database, and logs one line per request: ids of the caller, and the address, which
- * is the only personal data. Leaves out the query, the token and every part of the path that could be a secret (ADR-0090).
+ * Logs one line per request: ids of the caller, and the address, which is the only personal data. Leaves out the query, the token and every part of the path that could be a secret (ADR-0090).
  * Health probes are logged at debug level only.
  */
 export function logAccess(
   server: FastifyInstance,
   { logLevel }: Pick<PlatformConfig, 'logLevel'>,
 ): void {
-  server.addHook('onRequest', (plain, reply, done) => {
-    const request = plain as LoggedRequest;
-    request.sentBefore = countSent(request);
-    request.wait = new DatabaseWait(undefined, () => reply.raw.closed);
-    // Until the guards know a better owner: strangers together get no more than one account.
-    request.wait.owner = `network ${getNetworkKey(request.ip)}`;
-    runWithWait(request.wait, done);
-  });
-  // Again, since the body is parsed in the context of its connection.
-  server.addHook('preValidation', (request, _reply, done) => {
-    runWithWait((request as LoggedRequest).wait, done);
-  });
   if (!['info', 'debug'].includes(logLevel)) return;
+  server.addHook('onRequest', (request, _reply, done) => {
+    (request as LoggedRequest).sentBefore = countSent(request as LoggedRequest);
+    done();
+  });
   const log = new Logger('http');
   server.addHook('onResponse', (plain, reply, done) => {
     const request = plain as LoggedRequest;
@@ -61,7 +45,7 @@ export function logAccess(
       actor: renderActor(request),
       idempotency_key: request.idempotencyKey?.toString('hex').slice(0, KEY_LENGTH),
       bytes: countSent(request, request.sentBefore),
-      database_ms: Math.round((request.wait?.milliseconds ?? 0) * 10) / 10,
+      database_ms: Math.round(getDatabaseMs(request) * 10) / 10,
     });
     done();
   });

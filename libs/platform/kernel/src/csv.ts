@@ -3,14 +3,14 @@ export const BYTE_ORDER_MARK = '\uFEFF';
 
 /** Matches what a spreadsheet would run, with the blanks that it skips before it. */
 const FORMULA = String.raw`[^\S\t\r\n]*[=+\-@＝＋－＠]`;
-/** Matches the places before a formula: the beginning, and after what separates cells in other notations. */
-const places = (apostrophe: string) =>
+/** Matches positions before a formula: the beginning, and after what separates cells in other notations. */
+const createFormulaPattern = (apostrophe: string) =>
   new RegExp(
     String.raw`^${apostrophe}(?='*(?:[\t\r\n]|${FORMULA}))|(?<=[;\t\r\n])${apostrophe}(?='*${FORMULA})`,
     'gu',
   );
-const UNGUARDED = places('');
-const GUARDED = places("'");
+const UNGUARDED = createFormulaPattern('');
+const GUARDED = createFormulaPattern("'");
 
 /** Renders a line of CSV (RFC 4180). Null is an empty cell; lists and objects are JSON. */
 export function renderCsvLine(values: readonly unknown[], separator = ','): string {

@@ -13,23 +13,23 @@ type Options = {
 };
 
 type Release = () => void;
-type Started = (error: OverloadError | undefined, release: Release) => void;
+type OnStart = (error: OverloadError | undefined, release: Release) => void;
 type Waiter = { start: () => void; giveUp: NodeJS.Timeout };
 
 /**
  * Scheduling state in virtual time: when the owner began to wait, and until when they have been served.
- * @property turnMs duration of their latest task
+ * @property latestMs duration of their latest task
  */
 type Owner = {
   arrivedAt: number;
   servedUntil: number;
-  turnMs: number;
+  latestMs: number;
   running: number;
   waiting: Waiter[];
 };
 
 /** Fixed cost of a task, so that tasks too short to measure are shared fairly as well. */
-const TURN_COST_MS = 1;
+const TASK_COST_MS = 1;
 
 /**
  * Shares time between owners by fair queueing (Demers, Keshav, Shenker 1989). The next task is the one that would end
@@ -54,7 +54,7 @@ export class FairQueue {
   }
 
   /**
-   * Runs a task in its owner's turn.
+   * Runs a task in a slot of its owner.
    * @throws OverloadError when too many tasks of the owner wait, or this one has waited too long
    */
   run<R>(key: string | number, work: () => Promise<R>): Promise<R> {
@@ -68,51 +68,51 @@ export class FairQueue {
           release();
         }
       };
-      const start: Started = (error, release) => (error ? reject(error) : void execute(release));
+      const start: OnStart = (error, release) => (error ? reject(error) : void execute(release));
       // Whoever ends a task starts the next one, which belongs to another request.
       this.acquire(key, AsyncResource.bind(start));
     });
   }
 
   /**
-   * Starts a task in its owner's turn: at once if possible.
+   * Starts a task in a slot of its owner: at once if possible.
    * @param key undefined for work of no owner, or of all: it goes first, and only `concurrency` limits it
-   * @param started gets a function that ends the task, or why it was not started
+   * @param onStart gets a function that ends the task, or why it was not started
    */
-  acquire(key: string | number | undefined, started: Started): void {
-    if (key === undefined) return this.acquireUnowned(started);
+  acquire(key: string | number | undefined, onStart: OnStart): void {
+    if (key === undefined) return this.acquireUnowned(onStart);
     const owner = this.getOwner(key);
     const startOwned = () => {
       this.start(owner);
       const startedAt = this.now();
-      started(undefined, () => this.end(key, owner, startedAt));
+      onStart(undefined, () => this.end(key, owner, startedAt));
     };
     const isNext = owner.waiting.length === 0 && this.unowned.length === 0;
     if (isNext && this.mayStart(owner)) return startOwned();
     if (owner.waiting.length >= this.options.maxWaiting) {
-      return started(createOverloadError(), ignore);
+      return onStart(createOverloadError(), ignore);
     }
     if (owner.waiting.length === 0) owner.arrivedAt = this.virtualTime;
-    this.wait(owner.waiting, startOwned, started);
+    this.wait(owner.waiting, startOwned, onStart);
   }
 
-  private acquireUnowned(started: Started): void {
+  private acquireUnowned(onStart: OnStart): void {
     const start = () => {
       this.running++;
-      started(undefined, () => {
+      onStart(undefined, () => {
         this.running--;
         this.startWaiting();
       });
     };
     if (this.running < this.options.concurrency) start();
-    else this.wait(this.unowned, start, started);
+    else this.wait(this.unowned, start, onStart);
   }
 
-  private wait(waiting: Waiter[], start: () => void, started: Started): void {
+  private wait(waiting: Waiter[], start: () => void, onStart: OnStart): void {
     const giveUp = setTimeout(() => {
       waiting.splice(waiting.indexOf(waiter), 1);
       this.waiting--;
-      started(createOverloadError(), ignore);
+      onStart(createOverloadError(), ignore);
     }, this.options.waitMs);
     const waiter = { start, giveUp };
     waiting.push(waiter);
@@ -125,7 +125,7 @@ export class FairQueue {
     const owner: Owner = {
       arrivedAt: this.virtualTime,
       servedUntil: 0,
-      turnMs: 0,
+      latestMs: 0,
       running: 0,
       waiting: [],
     };
@@ -141,22 +141,22 @@ export class FairQueue {
 
   private start(owner: Owner): void {
     this.virtualTime = getStartTag(owner);
-    owner.servedUntil = this.virtualTime + TURN_COST_MS;
+    owner.servedUntil = this.virtualTime + TASK_COST_MS;
     owner.running++;
     this.running++;
   }
 
   private end(key: string | number, owner: Owner, startedAt: number): void {
-    owner.turnMs = this.now() - startedAt;
-    owner.servedUntil += owner.turnMs;
+    owner.latestMs = this.now() - startedAt;
+    owner.servedUntil += owner.latestMs;
     owner.running--;
     this.running--;
-    if (this.isSettled(owner)) this.owners.delete(key);
+    if (this.canBeRemoved(owner)) this.owners.delete(key);
     this.startWaiting();
   }
 
   /** Tells whether the owner neither does nor waits for anything, and has had no more than the others. */
-  private isSettled({ running, waiting, servedUntil }: Owner): boolean {
+  private canBeRemoved({ running, waiting, servedUntil }: Owner): boolean {
     return running === 0 && waiting.length === 0 && servedUntil <= this.virtualTime;
   }
 
@@ -180,7 +180,7 @@ export class FairQueue {
     if (unowned) return unowned;
     let next: Owner | undefined;
     for (const [key, owner] of this.owners) {
-      if (this.isSettled(owner)) this.owners.delete(key);
+      if (this.canBeRemoved(owner)) this.owners.delete(key);
       if (owner.waiting.length === 0 || !this.mayStart(owner)) continue;
       if (!next || getEndTag(owner) < getEndTag(next)) next = owner;
     }
@@ -193,7 +193,7 @@ function getStartTag({ arrivedAt, servedUntil }: Owner): number {
 }
 
 function getEndTag(owner: Owner): number {
-  return getStartTag(owner) + owner.turnMs;
+  return getStartTag(owner) + owner.latestMs;
 }
 
 function createOverloadError(): OverloadError {
