@@ -6,6 +6,7 @@ import type { Browser, BrowserContext, Page } from 'playwright-core';
 import type { CustomerCardDetailJson } from '#stamping/customer-card.dto.js';
 import { createStaff, signInAtCounter } from '../support/browser/counter.js';
 import {
+  closeContexts,
   expectAccessiblePage,
   keepPicture,
   SIZES,
@@ -39,9 +40,7 @@ beforeAll(async () => {
   const more = await writeFakeCamera(film, [{ code: cardCode, beside: FOREIGN, frames: 4 }], 4);
   browser = await startChromium({ 'cards.localhost': service.baseUrl }, more);
 });
-afterEach(async () => {
-  for (const context of contexts.splice(0)) await context.close();
-});
+afterEach(() => closeContexts(contexts));
 afterAll(async () => {
   await browser?.close();
   await service?.stop();

@@ -4,7 +4,12 @@ import { AddMember } from '#identity/member.commands.js';
 import { SetPassword } from '#identity/user.commands.js';
 import type { HistoryEntryJson } from '#history/history-entry.dto.js';
 import { createStaff, PASSWORD, signInAtCounter } from '../support/browser/counter.js';
-import { expectAccessiblePage, SIZES, startChromium } from '../support/browser/chromium.js';
+import {
+  closeContexts,
+  expectAccessiblePage,
+  SIZES,
+  startChromium,
+} from '../support/browser/chromium.js';
 import { enrol } from '../support/fixtures/enrolled-customer.js';
 import { eventually } from '../support/jest/eventually.js';
 import { cli, startService, type Client, type LocalService } from '../support/services/service.js';
@@ -25,9 +30,7 @@ beforeAll(async () => {
   store = await service.newStore();
   browser = await startChromium({ 'cards.localhost': service.baseUrl });
 });
-afterEach(async () => {
-  for (const context of contexts.splice(0)) await context.close();
-});
+afterEach(() => closeContexts(contexts));
 afterAll(async () => {
   await browser?.close();
   await service?.stop();

@@ -7,6 +7,7 @@ import type { Browser, BrowserContext, Page } from 'playwright-core';
 import type { CustomerCardDetailJson } from '#stamping/customer-card.dto.js';
 import type { HistoryEntryJson } from '#history/history-entry.dto.js';
 import {
+  closeContexts,
   expectAccessiblePage,
   keepPicture,
   SIZES,
@@ -35,9 +36,7 @@ beforeAll(async () => {
   store = await service.newStore();
   browser = await startChromium({ 'cards.localhost': service.baseUrl });
 });
-afterEach(async () => {
-  for (const context of contexts.splice(0)) await context.close();
-});
+afterEach(() => closeContexts(contexts));
 afterAll(async () => {
   await browser?.close();
   await service?.stop();

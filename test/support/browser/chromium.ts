@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { join } from 'node:path';
 import { expect } from '@jest/globals';
-import { chromium, type Browser, type Page } from 'playwright-core';
+import { chromium, type Browser, type BrowserContext, type Page } from 'playwright-core';
 
 /** A real browser: Debian's Chromium, or the one at CHROMIUM_PATH. SCREENSHOTS is a folder, to look at the pages oneself. */
 
@@ -63,6 +63,20 @@ export async function expectAccessiblePage(page: Page, name: string): Promise<vo
   }
   await page.emulateMedia({ colorScheme: null });
   await page.setViewportSize(SIZES.phone);
+}
+
+/**
+ * Closes contexts, and removes them from the list. Their pages are emptied first: Chromium may never close a context while one
+ * of its pages loads through a service worker.
+ */
+export async function closeContexts(contexts: BrowserContext[]): Promise<void> {
+  for (const context of contexts.splice(0)) {
+    for (const page of context.pages()) {
+      // The page may be loading anew just then.
+      await page.goto('about:blank').catch(() => page.goto('about:blank'));
+    }
+    await context.close();
+  }
 }
 
 export async function keepPicture(page: Page, name: string): Promise<void> {
