@@ -1,5 +1,6 @@
 import { jsonEvent } from '@eventstore/db-client';
 import { afterAll, beforeAll, expect, it } from '@jest/globals';
+import { randomUUID } from 'node:crypto';
 import { Pool } from 'pg';
 import { Gauge, Registry } from 'prom-client';
 import { DispatchGauges } from '#dispatch/dispatch-gauges.service.js';
@@ -111,6 +112,59 @@ it('the log is read past the streams of others on the server', async () => {
   } finally {
     await connection.dispose();
     await shared.stop();
+  }
+});
+
+it('several streams are asked for at once, up to a position of the log, and each read asks for no more than is needed', async () => {
+  const ownServer = await startEventStoreDb();
+  const connection = new EventStoreDbConnection(ownServer.connectionString);
+  const reader = new EventStoreDbReader(connection, new OwnStreams('', ['thing-']));
+  const append = (stream: string, count: number) =>
+    connection.append({
+      streamName: stream,
+      expectedRevision: undefined,
+      events: Array.from({ length: count }, () => ({
+        id: randomUUID(),
+        type: 'A',
+        data: {},
+        metadata: { hash: '' },
+      })),
+    });
+  try {
+    const names = Array.from({ length: 10 }, (_, i) => `thing-${i + 1}`);
+    for (const stream of names) await append(stream, 3);
+    await append('thing-11', 600);
+    const until = await reader.readHead();
+    await append('thing-12', 1);
+    const ranges = [...names, 'thing-11', 'thing-12'].map((stream) => ({
+      stream,
+      to: Infinity,
+      until,
+    }));
+    ownServer.fault.delayResponses(500);
+    const batches: string[][] = [];
+    const reading = (async () => {
+      for await (const events of reader.readStreams(ranges)) {
+        batches.push(events.map(({ stream }) => stream));
+      }
+    })();
+    await eventually(
+      () => ownServer.requestCounts.streamReads,
+      (count) => count === ranges.length,
+    );
+    expect(batches).toEqual([]);
+    ownServer.fault.clear();
+    await reading;
+    const counts = new Map<string, number>();
+    for (const stream of batches.flat()) counts.set(stream, (counts.get(stream) ?? 0) + 1);
+    expect([...counts]).toEqual([...names.map((stream) => [stream, 3]), ['thing-11', 600]]);
+
+    const before = ownServer.requestCounts.events;
+    expect(await reader.readEvents([{ stream: 'thing-11', revision: 5 }])).toHaveLength(1);
+    expect(ownServer.requestCounts.events - before).toBe(1);
+  } finally {
+    await connection.dispose();
+    await ownServer.stop();
   }
 });
 

@@ -169,10 +169,14 @@ export class EventStoreDbEventStore
   }
 
   override async *readStreams(
-    ranges: { stream: string; to: number }[],
+    ranges: Parameters<EventStoreDbReader['readStreams']>[0],
   ): AsyncIterable<StoredEvent[]> {
     await this.assertOurs();
     yield* this.reader.readStreams(ranges);
+  }
+
+  override async *readFacts(streams: string[], until: Position): AsyncIterable<StoredEvent[]> {
+    yield* this.readStreams(streams.map((stream) => ({ stream, to: Infinity, until })));
   }
 
   override async readEvents(refs: EventRef[]): Promise<StoredEvent[]> {

@@ -20,11 +20,19 @@ import { withStreamFilter } from './filtered-reads.js';
 import { isAfter } from '../port/position.js';
 
 const PAGE = 500;
+/** The first page of a stream whose length is not known. Most streams have fewer events. */
+const FIRST_PAGE = 64;
 const CONCURRENCY = 8;
 /** Fewer events of the log say little about whether most of it belongs to others. */
 const TELLING_PAGE = 100;
 /** How many streams `readStreams` asks for before it needs them. */
 const STREAMS_AHEAD = 16;
+
+/** @property until a position of the log (inclusive), behind which the stream is not read */
+type StreamRange = { stream: string; to: number; until?: Position };
+
+/** @property next the revision at which the next page begins; undefined after the last one */
+type StreamPage = { events: StoredEvent[]; next?: number };
 
 type Destroyable = { destroy: () => unknown };
 
@@ -48,14 +56,16 @@ export class EventStoreDbReader {
   ): AsyncIterable<StoredEvent> {
     const backwards = options.direction === 'backwards';
     const { to } = options;
-    for (let from = options.from; ;) {
-      const start = from === undefined ? (backwards ? END : START) : BigInt(from);
+    let size = FIRST_PAGE;
+    for (let from = options.from ?? (backwards ? undefined : 0); ;) {
+      const maxCount =
+        to === undefined || from === undefined ? size : Math.min(PAGE, Math.abs(to - from) + 1);
       const page = await this.readPage(
         (client) =>
           client.readStream(this.streams.getStreamName(stream), {
-            fromRevision: start,
+            fromRevision: from === undefined ? END : BigInt(from),
             direction: backwards ? BACKWARDS : FORWARDS,
-            maxCount: PAGE,
+            maxCount,
           }),
         (event) => this.streams.toStoredEvent(event),
       );
@@ -64,9 +74,10 @@ export class EventStoreDbReader {
         yield event;
       }
       const last = page.at(-1);
-      if (last === undefined || page.length < PAGE) return;
+      if (last === undefined || page.length < maxCount || last.revision === to) return;
       if (backwards && last.revision === 0) return;
       from = backwards ? last.revision - 1 : last.revision + 1;
+      size = PAGE;
     }
   }
 
@@ -94,9 +105,10 @@ export class EventStoreDbReader {
    * Reads several streams, each up to a revision (inclusive), in batches of whole streams where they are short. Reads the
    * first pages of the next ones ahead.
    */
-  async *readStreams(ranges: { stream: string; to: number }[]): AsyncIterable<StoredEvent[]> {
-    const readFirstPage = ({ stream, to }: { stream: string; to: number }) => {
-      const page = this.readForwards(stream, 0, Math.min(PAGE, to + 1));
+  async *readStreams(ranges: StreamRange[]): AsyncIterable<StoredEvent[]> {
+    const readFirstPage = (range: StreamRange) => {
+      const size = range.until ? FIRST_PAGE : PAGE;
+      const page = this.readForwards(range, 0, size);
       // Its failure is reported where it is awaited.
       page.catch(() => undefined);
       return page;
@@ -104,37 +116,34 @@ export class EventStoreDbReader {
     const ahead = ranges.slice(0, STREAMS_AHEAD).map(readFirstPage);
     let batch: StoredEvent[] = [];
     for (const [i, range] of ranges.entries()) {
-      const page = (await ahead.shift()) ?? [];
-      const next = ranges[i + STREAMS_AHEAD];
-      if (next) ahead.push(readFirstPage(next));
-      if (batch.length > 0 && batch.length + page.length > STREAM_BATCH_SIZE) {
+      const { events, next } = (await ahead.shift()) ?? { events: [] };
+      const following = ranges[i + STREAMS_AHEAD];
+      if (following) ahead.push(readFirstPage(following));
+      if (batch.length > 0 && batch.length + events.length > STREAM_BATCH_SIZE) {
         yield batch;
         batch = [];
       }
-      batch = batch.concat(page);
-      const last = page.at(-1);
-      if (!last || page.length < PAGE || last.revision >= range.to) continue;
+      batch = batch.concat(events);
+      if (next === undefined) continue;
       yield batch;
       batch = [];
-      for await (const rest of this.readRest(range, last.revision + 1)) yield rest;
+      for (let from: number | undefined = next; from !== undefined;) {
+        const page: StreamPage = await this.readForwards(range, from, PAGE);
+        if (page.events.length > 0) yield page.events;
+        from = page.next;
+      }
     }
     if (batch.length > 0) yield batch;
   }
 
-  private async *readRest(
-    { stream, to }: { stream: string; to: number },
+  /** Reads a page of a stream, and leaves out what is behind its range. */
+  private async readForwards(
+    { stream, to, until }: StreamRange,
     from: number,
-  ): AsyncIterable<StoredEvent[]> {
-    for (let start = from; start <= to;) {
-      const page = await this.readForwards(stream, start, Math.min(PAGE, to - start + 1));
-      if (page.length > 0) yield page;
-      if (page.length < PAGE) return;
-      start += page.length;
-    }
-  }
-
-  private readForwards(stream: string, from: number, maxCount: number): Promise<StoredEvent[]> {
-    return this.readPage(
+    size: number,
+  ): Promise<StreamPage> {
+    const maxCount = Math.min(size, to - from + 1);
+    const events = await this.readPage(
       (client) =>
         client.readStream(this.streams.getStreamName(stream), {
           fromRevision: BigInt(from),
@@ -143,6 +152,10 @@ export class EventStoreDbReader {
         }),
       (event) => this.streams.toStoredEvent(event),
     );
+    const behind = until ? events.findIndex(({ position }) => isAfter(position, until)) : -1;
+    if (behind >= 0) return { events: events.slice(0, behind) };
+    const next = from + events.length;
+    return events.length < maxCount || next > to ? { events } : { events, next };
   }
 
   /** Reads the log. On a server with many other streams, the server leaves these out. */
