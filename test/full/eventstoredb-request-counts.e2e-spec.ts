@@ -1,4 +1,6 @@
 import { afterAll, beforeAll, expect, it } from '@jest/globals';
+import { randomUUID } from 'node:crypto';
+import { EventStoreDbConnection } from '#event-store/eventstoredb/eventstoredb-connection.js';
 import { EventStore } from '#event-store/port/event-store.js';
 import { parsePosition, isAfter } from '#event-store/port/position.js';
 import { startEventStoreDb, type EventStoreDb } from '../support/emulators/eventstoredb/server.mjs';
@@ -17,6 +19,8 @@ const STAMPS = 800;
  * to customers.
  */
 const BACKGROUND_STATEMENTS = { api: 10, dispatcher: 95 };
+/** As many as the dispatcher sends in about five seconds without work. */
+const IDLE_STATEMENTS = 75;
 const SLOW = 300_000;
 const SUBSCRIPTIONS = ['read_models', 'history', 'transparency log', 'webhooks', 'geocoding'];
 
@@ -129,6 +133,33 @@ it(
     // The dispatcher batches events by time, so a few stamps a second take as many statements as a thousand.
     const limit = Math.max(0.1 * STAMPS, BACKGROUND_STATEMENTS.dispatcher * seconds);
     expect(dispatcher).toBeLessThanOrEqual(limit);
+  },
+  SLOW,
+);
+
+it(
+  'an idle Inkpad asks EventStoreDB for nothing, whatever others have written there',
+  async () => {
+    const connection = new EventStoreDbConnection(server.connectionString);
+    for (let n = 0; n < 100; n++) {
+      await connection.append({
+        streamName: `others-${n}`,
+        expectedRevision: undefined,
+        events: Array.from({ length: 10 }, () => ({ id: randomUUID(), type: 'A', data: {} })),
+      });
+    }
+    await connection.dispose();
+    const waitForStatements = async (count: number) => {
+      const before = sql.dispatcher.count;
+      await eventually(
+        () => sql.dispatcher.count - before,
+        (statements) => statements >= count,
+      );
+    };
+    await waitForStatements(IDLE_STATEMENTS);
+    const before = { ...server.requestCounts };
+    await waitForStatements(4 * IDLE_STATEMENTS);
+    expect(server.requestCounts).toEqual(before);
   },
   SLOW,
 );

@@ -38,6 +38,8 @@ export type Faults = {
   cutReads(count: number, afterEvents?: number): void;
   /** Appends are written at once but answered late; reads start late. 0 ends the delay. */
   delayResponses(ms: number): void;
+  /** How long appends take from now on. */
+  setDelays(delays: Delay[]): void;
   dropSubscriptions(how?: 'cancelled' | 'unavailable' | 'too-slow' | 'connection'): void;
   /** Until a leader is elected, the node responds to `/health/live`, and that it is not ready to all else. */
   loseLeader(): void;
@@ -60,6 +62,8 @@ export type EventStoreDb = {
     /** Of $all. */
     readonly logReads: number;
     readonly subscriptions: number;
+    /** For features, gossip and over HTTP. */
+    readonly others: number;
     /** That reads and subscriptions were sent. */
     readonly events: number;
   };

@@ -95,7 +95,7 @@ export async function startNode(
     maxAppendSize = MEBIBYTE,
     writeTimeoutMs = 2000,
     version = '26.0.3',
-    delays,
+    delays: initialDelays,
   },
   log,
   members,
@@ -104,13 +104,21 @@ export async function startNode(
   if (users && !tls) throw new Error('users need tls: the client sends credentials over TLS only');
   const self = members.join(tls ? 'localhost' : HOST);
   const writes = new WriteQueue();
+  let delays = initialDelays;
   let appendsUnderWay = 0;
   const faults = new Faults();
   /** @type {Map<number, import('node:net').Socket>} by the port of the client's end */
   const sockets = new Map();
   /** @type {Set<object>} */
   const subscriptions = new Set();
-  const requestCounts = { appends: 0, streamReads: 0, logReads: 0, subscriptions: 0, events: 0 };
+  const requestCounts = {
+    appends: 0,
+    streamReads: 0,
+    logReads: 0,
+    subscriptions: 0,
+    others: 0,
+    events: 0,
+  };
   let port = wantedPort;
 
   const dropConnection = (call) => sockets.get(Number(call.getPeer().split(':').at(-1)))?.destroy();
@@ -383,10 +391,16 @@ export async function startNode(
   const Server = Number.parseInt(version, 10) >= 25 ? CompressingServer : grpc.Server;
   const server = new Server({ 'grpc.max_receive_message_length': 17 * MEBIBYTE });
   server.addService(ServerFeaturesService, {
-    getSupportedMethods: (_call, callback) => callback(null, supportedMethods({ batchAppend })),
+    getSupportedMethods: (_call, callback) => {
+      requestCounts.others += 1;
+      callback(null, supportedMethods({ batchAppend }));
+    },
   });
   server.addService(GossipService, {
-    read: (_call, callback) => callback(null, createClusterInfo(members)),
+    read: (_call, callback) => {
+      requestCounts.others += 1;
+      callback(null, createClusterInfo(members));
+    },
   });
   server.addService(StreamsService, {
     read,
@@ -398,6 +412,7 @@ export async function startNode(
   const connections = server.createConnectionInjector(grpc.ServerCredentials.createInsecure());
   // One port serves gRPC and the HTTP API, as the real one does.
   const http = createHttpApi(users ?? {}, version, members, self);
+  http.on('request', () => (requestCounts.others += 1));
   const secured =
     tls &&
     createTlsServer({ ...tls, ALPNProtocols: ['h2', 'http/1.1'] }, (socket) => {
@@ -468,6 +483,9 @@ export async function startNode(
           else if (how === 'too-slow') endRead(call, failures.timeout('Consumer too slow'));
           else endRead(call, failures.cancelled());
         }
+      },
+      setDelays: (list) => {
+        delays = list;
       },
       loseLeader: () => members.loseLeader(),
       electLeader: () => members.elect(),

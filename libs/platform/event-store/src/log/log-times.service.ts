@@ -1,6 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import { Pool } from 'pg';
 import { UnavailableError } from '#kernel/errors.js';
+import { pause } from '#kernel/pause.js';
 import { query } from '#database/connection.js';
 import { BEGINNING, EventStore, type EventTime, type Position } from '../port/event-store.js';
 import { computeEffectiveTimes } from './log-times.js';
@@ -12,6 +13,8 @@ const ENTRY_SIZE = PAGE / 2;
 /** Maximum number of pages that one query reads: about 25,000 events. */
 const MAX_PAGES = 100;
 const READABLE_WITHIN_MS = 2_000;
+/** How long the follower waits for more events before it reads them. */
+const GATHER_MS = 1_000;
 
 /**
  * The end of a part of the log.
@@ -72,8 +75,30 @@ export class LogTimes {
   }
 
   /**
-   * Adds an entry when there are many new events, or one of a clock that is ahead, which counts from now on. The
-   * dispatcher calls it.
+   * Adds the entries that are due, now and whenever there are new events, until the signal aborts. Reads nothing
+   * while there are none: on a server that others write to, each read would pass their newest events again.
+   */
+  async follow(signal: AbortSignal, onSuccess: () => void): Promise<void> {
+    const addDueEntries = async () => {
+      while (!signal.aborted && (await this.addDueEntry()));
+      onSuccess();
+    };
+    const after = await this.eventStore.findSettledPosition();
+    await addDueEntries();
+    await this.eventStore.subscribe({
+      after,
+      batch: PAGE,
+      signal,
+      onEvents: async (events) => {
+        if (events.length === 0) return;
+        await pause(GATHER_MS, signal);
+        await addDueEntries();
+      },
+    });
+  }
+
+  /**
+   * Adds an entry when there are many new events, or one of a clock that is ahead, which counts from now on.
    * @returns whether there may be more to do at once
    */
   async addDueEntry(): Promise<boolean> {

@@ -1,9 +1,6 @@
 import { Injectable, Logger } from '@nestjs/common';
-import { pause } from '#kernel/pause.js';
 import { retryUntilAborted } from './follow-log.js';
 import { LogTimes } from './log-times.service.js';
-
-const POLL_MS = 1_000;
 
 /** Keeps the times of the log current, so that no query about the past has to read much of it. */
 @Injectable()
@@ -14,10 +11,6 @@ export class LogTimesFollower {
 
   /** Runs until the signal aborts. Several processes may run it. */
   async run(signal: AbortSignal): Promise<void> {
-    await retryUntilAborted(this.log, signal, async (onSuccess) => {
-      const hasMore = await this.times.addDueEntry();
-      onSuccess();
-      if (!hasMore) await pause(POLL_MS, signal);
-    });
+    await retryUntilAborted(this.log, signal, (onSuccess) => this.times.follow(signal, onSuccess));
   }
 }
