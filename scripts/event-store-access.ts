@@ -7,7 +7,6 @@ import {
 } from '@eventstore/db-client';
 import { randomUUID } from 'node:crypto';
 import { ConfigError } from '#kernel/config-error.js';
-import { getErrorMessage } from '#kernel/errors.js';
 import { readSecretFiles } from '#configuration/secret-files.js';
 import { EventStoreDbConnection } from '#event-store/eventstoredb/eventstoredb-connection.js';
 import { classifyError } from '#event-store/eventstoredb/eventstoredb-errors.js';
@@ -50,7 +49,7 @@ runScript(async () => {
   } catch (error) {
     if (error instanceof ConfigError || classifyError(error) === 'other') throw error;
     throw new ConfigError(
-      `KurrentDB (EventStoreDB) refuses this at EVENT_STORE_ADMIN_URL: ${getErrorMessage(error) || 'access denied'}`,
+      `KurrentDB (EventStoreDB) refuses this at EVENT_STORE_ADMIN_URL: ${(error instanceof Error && error.message) || 'access denied'}`,
       { cause: error },
     );
   } finally {

@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { Agent, request } from 'undici';
 import {
+  findConnectionStringError,
   parseConnectionString,
   type Credentials,
 } from '#event-store/eventstoredb/connection-string.js';
@@ -14,6 +15,8 @@ const TIMEOUT_MS = 10_000;
  * @throws ConfigError where the connection string names no user or no password
  */
 export function parseUser(url: string, setting: string): Credentials {
+  const problem = url === '' ? undefined : findConnectionStringError(url);
+  if (problem !== undefined) throw new ConfigError(`${setting}: ${problem}`);
   const { credentials } = parseConnectionString(url);
   if (credentials === null) {
     throw new ConfigError(

@@ -96,6 +96,5 @@ function describeError(error: unknown): string {
   if (error instanceof errors.SocketError) return 'the connection was closed without a response';
   const { code } = Object(error) as { code?: unknown };
   if (code === 'ECONNREFUSED') return 'nothing listens there';
-  // Several addresses of one name that all failed have no message of their own.
-  return getErrorMessage(error) || String(code);
+  return getErrorMessage(error);
 }

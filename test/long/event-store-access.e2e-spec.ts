@@ -77,6 +77,12 @@ describe('npm run event-store-access', () => {
       1,
       'EVENT_STORE_URL must name a user and a password: kurrentdb://name:password@host',
     ]);
+    for (const setting of ['EVENT_STORE_URL', 'EVENT_STORE_ADMIN_URL']) {
+      expect(await runAccess({ [setting]: 'kurrentdb://inkpad:12/34@localhost' })).toEqual([
+        1,
+        `${setting}: must have %40, %2F and the like for special characters of name and password`,
+      ]);
+    }
     expect(await runAccess({ EVENT_STORE_URL: createUrl('admin', PASSWORDS.admin) })).toEqual([
       1,
       'EVENT_STORE_URL names the administrator admin: choose a user that only Inkpad uses.',

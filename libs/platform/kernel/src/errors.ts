@@ -151,13 +151,22 @@ export class MaintenanceError extends Error {
  */
 export class UnknownOutcomeError extends Error {}
 
-/** Returns the message of an error, for one log line. */
+/**
+ * Returns the message of an error, for one log line. Some have none: that of a connection to a name with several
+ * addresses, of which none responds, has only those of the attempts.
+ */
 export function getErrorMessage(error: unknown): string {
-  return error instanceof Error ? error.message : String(error);
+  if (!(error instanceof Error)) return String(error);
+  if (error.message !== '') return error.message;
+  if (error instanceof AggregateError && error.errors.length > 0)
+    return getErrorMessage(error.errors[0]);
+  return 'code' in error ? String(error.code) : error.name;
 }
 
 /** Returns the message with that of its cause, which the caller never sees. */
 export function getMessageWithCause(error: unknown): string {
-  if (!(error instanceof Error)) return String(error);
-  return error.cause instanceof Error ? `${error.message} (${error.cause.message})` : error.message;
+  const message = getErrorMessage(error);
+  return error instanceof Error && error.cause instanceof Error
+    ? `${message} (${getErrorMessage(error.cause)})`
+    : message;
 }

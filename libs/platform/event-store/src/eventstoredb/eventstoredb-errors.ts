@@ -64,7 +64,7 @@ export function toUnavailableError(error: unknown, operation: 'read' | 'append')
 
 /** Describes errors of the client without a message, as when its own deadline has passed. */
 function describeSilence(error: unknown): unknown {
-  if (getErrorMessage(error) !== '') return error;
+  if (!(error instanceof Error) || error.message !== '') return error;
   return new NoResponseError('no response within defaultDeadline', { cause: error });
 }
 
