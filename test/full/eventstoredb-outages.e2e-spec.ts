@@ -150,6 +150,27 @@ it(
   SLOW,
 );
 
+it(
+  'a running api goes on to show web cards when the event store goes away, those opened for the first time too',
+  async () => {
+    const line = await DatabaseProxy.to(server.connectionString);
+    const api = await startApi(line.url);
+    try {
+      const [opened, unopened] = [await enrol(toClient(api)), await enrol(toClient(api))];
+      const browser = new Browser(api);
+      const show = async ({ customerCard: card }: typeof opened) =>
+        (await browser.get(`/passes/${card.uuid}`)).status;
+      expect(await show(opened)).toBe(200);
+      await line.cut();
+      expect([await show(opened), await show(unopened)]).toEqual([200, 200]);
+    } finally {
+      await api.stop();
+      await line.close().catch(() => undefined);
+    }
+  },
+  SLOW,
+);
+
 describe('a process that started before an event store which it may not use', () => {
   it(
     'refuses changes with the reason in its log, and serves the rest',

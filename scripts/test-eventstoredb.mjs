@@ -1,0 +1,125 @@
+import './node-version.cjs';
+import { spawn } from 'node:child_process';
+import fs from 'node:fs';
+import path from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { endWithParent } from './npm-parent.mjs';
+
+/**
+ * `npm run test:eventstoredb`: every suite that works on the event store of the tests, on KurrentDB. That is the server that
+ * EVENT_STORE_URL names, or else the emulator. `-- core` runs those in which the engine matters most, as CI does, and
+ * `-- stamping` those with that in their path.
+ */
+const root = path.dirname(path.dirname(fileURLToPath(import.meta.url)));
+
+const CORE = [
+  'contract/(by-code|corrections|customer-cards|customer-filters|customers|idempotency-keys|if-exists|imports|receipts)',
+  'contract/(redeeming|redemptions|staff-reversals|stamping|wallet)',
+  '(concurrency|customer-search|handle-command|history|idempotency)',
+  'full/(card-messages|crash|geocoding|log-verification|pass-changes|passes|webhooks)',
+  'long/(erasure|erasure-after-merge|history-import-persons|merging|repeated-erasure)',
+];
+
+/** Suites about what only PostgreSQL has, by the reason. */
+const LEFT_OUT = {
+  'makes the tables fail that events have in PostgreSQL, or locks them': [
+    'contract/batches',
+    'contract/errors',
+    'full/database-outages',
+    'long/half-open-connections',
+    'wire',
+  ],
+  'counts events in the tables that they have in PostgreSQL': [
+    'long/imports',
+    'long/process-deaths',
+    'long/rebase-positions',
+  ],
+};
+
+const DEFINES_ENGINE = 'test/support/database/database.ts';
+const OWN_SERVER = 'emulators/eventstoredb/';
+/** What opens the event store of the tests, on the engine that TEST_ENGINE names, or depends on that name. */
+const ASKS_FOR_ENGINE = /\btestEngine\(|TEST_ENGINE/;
+const IMPORT = /^(?:import|export) (?!type)[^;]*?from '(\.[^']+)';$/gms;
+
+endWithParent();
+const [scope = ''] = process.argv.slice(2);
+const suites = fs
+  .readdirSync(path.join(root, 'test'), { recursive: true, encoding: 'utf8' })
+  .filter((file) => file.endsWith('.e2e-spec.ts'))
+  .map((file) => path.join('test', file))
+  .sort();
+const reasons = new Map(
+  Object.entries(LEFT_OUT).flatMap(([reason, names]) =>
+    names.map((name) => [`test/${name}.e2e-spec.ts`, reason]),
+  ),
+);
+for (const file of reasons.keys()) {
+  if (!suites.includes(file)) throw new Error(`${file} does not exist: correct LEFT_OUT`);
+}
+const core = new RegExp(`^test/(${CORE.join('|')})[.]e2e-spec[.]ts$`);
+const isInScope = (file) => (scope === 'core' ? core.test(file) : file.includes(scope));
+const chosen = suites.filter((file) => isInScope(file) && findReason(file) === undefined);
+printLeftOut(suites.filter((file) => !chosen.includes(file)));
+if (chosen.length === 0) {
+  console.error(`No suite that can run on KurrentDB has "${scope}" in its path.`);
+  process.exit(1);
+}
+
+const jest = path.join(root, 'node_modules', 'jest', 'bin', 'jest.js');
+const projects = ['e2e', 'long', 'full'];
+const child = spawn(
+  process.execPath,
+  [jest, '--selectProjects', ...projects, '--maxWorkers=4', '--runTestsByPath', ...chosen],
+  { cwd: root, stdio: 'inherit', env: { ...process.env, TEST_ENGINE: 'eventstoredb' } },
+);
+for (const signal of ['SIGTERM', 'SIGHUP', 'SIGINT'])
+  process.once(signal, () => child.kill(signal));
+child.once('close', (code) => process.exit(code ?? 1));
+
+/** @returns {string | undefined} why a suite is left out */
+function findReason(file) {
+  if (reasons.has(file)) return reasons.get(file);
+  if (ASKS_FOR_ENGINE.test(read(file))) return undefined;
+  if (listImports(file).some((name) => name.includes(OWN_SERVER))) {
+    return 'starts an emulator of its own, on any engine';
+  }
+  return opensEngine(file) ? undefined : 'opens no event store of the tests';
+}
+
+/** Tells whether a file opens the engine, or imports one that does. */
+function opensEngine(file, seen = new Set()) {
+  if (seen.has(file)) return false;
+  seen.add(file);
+  if (file !== DEFINES_ENGINE && ASKS_FOR_ENGINE.test(read(file))) return true;
+  return listImports(file).some((name) => name.endsWith('.ts') && opensEngine(name, seen));
+}
+
+/** @returns {string[]} the files of the tests that a file imports, types alone left out */
+function listImports(file) {
+  return [...read(file).matchAll(IMPORT)].flatMap(([, name]) => {
+    const target = path.join(path.dirname(file), name).replace(/\.js$/, '.ts');
+    return fs.existsSync(path.join(root, target)) ? [target] : [];
+  });
+}
+
+function read(file) {
+  return fs.readFileSync(path.join(root, file), 'utf8');
+}
+
+/** @param {string[]} files */
+function printLeftOut(files) {
+  const byReason = new Map();
+  for (const file of files.filter(isInScope)) {
+    const reason = findReason(file);
+    byReason.set(reason, [
+      ...(byReason.get(reason) ?? []),
+      file.slice('test/'.length, -'.e2e-spec.ts'.length),
+    ]);
+  }
+  for (const [reason, names] of byReason) {
+    console.log(`Left out, ${names.length} suites: ${reason}: ${names.join(', ')}.`);
+  }
+  const others = files.filter((file) => !isInScope(file)).length;
+  if (others > 0) console.log(`Left out, ${others} suites: not in the scope "${scope}".`);
+}
