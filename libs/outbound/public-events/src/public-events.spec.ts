@@ -516,6 +516,21 @@ describe('public events', () => {
     expect(JSON.parse(flat)).toEqual(JSON.parse(data));
     expect(text).toContain(flat);
   });
+
+  it('formatBody makes each body of an envelope once', () => {
+    const create = () =>
+      Buffer.from('{"type":"customer.created","data":{"email":"a@example.com"}}');
+    const [envelope, other] = [create(), create()];
+    const bodies = (['envelope', 'flat'] as const).flatMap((format) =>
+      [true, false].map((personal) => formatBody(envelope, format, personal)),
+    );
+    const again = (['envelope', 'flat'] as const).flatMap((format) =>
+      [true, false].map((personal) => formatBody(envelope, format, personal)),
+    );
+    for (const [i, body] of bodies.entries()) expect(again[i]).toBe(body);
+    expect(new Set(bodies.map(String)).size).toBe(4);
+    expect(formatBody(other, 'flat', false)).not.toBe(bodies[3]);
+  });
 });
 
 describe('formatBody without personal data', () => {

@@ -296,8 +296,12 @@ type ParsedEnvelope = {
   previous_attributes?: Fields;
 };
 
+/** The bodies made of an envelope, for as long as it is in memory: every attempt and every subscription needs the same. */
+const variants = new WeakMap<Buffer, Map<string, Buffer>>();
+
 /**
- * Formats the body of every attempt. Only the envelope is stored; `flat` is extracted from it.
+ * Formats the body of an event for a subscription, once for each envelope. Only the envelope is stored; `flat` is
+ * extracted from it.
  * @param withPersonalData if false, every personal field of a customer is null
  */
 export function formatBody(
@@ -306,6 +310,15 @@ export function formatBody(
   withPersonalData: boolean,
 ): Buffer {
   if (format === 'envelope' && withPersonalData) return envelope;
+  const formatted = variants.get(envelope) ?? new Map<string, Buffer>();
+  variants.set(envelope, formatted);
+  const variant = `${format} ${withPersonalData}`;
+  const body = formatted.get(variant) ?? formatVariant(envelope, format, withPersonalData);
+  formatted.set(variant, body);
+  return body;
+}
+
+function formatVariant(envelope: Buffer, format: PayloadFormat, withPersonalData: boolean): Buffer {
   const parsed = JSON.parse(envelope.toString()) as ParsedEnvelope;
   // The e-mail address and phone number of a store are what it shows to its customers.
   if (!withPersonalData && parsed.type !== 'store.updated') {

@@ -1,6 +1,7 @@
 import { Injectable, Logger } from '@nestjs/common';
 import { randomBytes } from 'node:crypto';
 import { getErrorMessage } from '#kernel/errors.js';
+import { ExpiringCache } from '#kernel/expiring-cache.js';
 import type { SealedColumn } from '#database/sealed-column.js';
 import { MasterKeys } from '#database/master-keys.js';
 import type { CustomHeaders } from './webhook-headers.js';
@@ -38,10 +39,15 @@ export const WEBHOOK_SECRET_COLUMNS: SealedColumn[] = Object.entries(CONTEXTS).m
   }),
 );
 
+/** A queue is viewed about once a second while it is busy. */
+const OPENED = { max: 1_000, ttl: 60_000 };
+
 /** Seals and opens signing secrets and headers. Each is sealed to its subscription. */
 @Injectable()
 export class WebhookSecrets {
   private readonly log = new Logger('webhook secrets');
+  /** Caches opened texts by their context and sealed bytes, which change with every secret and every key. */
+  private readonly opened = new ExpiringCache<string, string>(OPENED);
 
   constructor(private readonly keys: MasterKeys) {}
 
@@ -73,8 +79,13 @@ export class WebhookSecrets {
   }
 
   private openText(subscriptionId: number, sealed: Buffer, context: string): string | null {
+    const key = `${context} ${sealed.toString('latin1')}`;
+    const cached = this.opened.get(key);
+    if (cached !== undefined) return cached;
     try {
-      return this.keys.open(PURPOSE, sealed, context).toString();
+      const text = this.keys.open(PURPOSE, sealed, context).toString();
+      this.opened.set(key, text);
+      return text;
     } catch (error) {
       const about = { subscription_id: subscriptionId };
       this.log.debug(`a secret could not be decrypted: ${getErrorMessage(error)}`, about);
