@@ -127,6 +127,83 @@ describe('the leases of a process', () => {
   });
 });
 
+describe('jobs', () => {
+  const queue = (id: number, dueIn: string) =>
+    database.query(
+      `insert into geocoding_queue (location_id, account_id, due_at) values ($1, 1, now() + $2::interval)`,
+      [id, dueIn],
+    );
+
+  async function startWatcher(table: string): Promise<{ process: Process; delays: number[] }> {
+    const process = await startProcess();
+    const delays: number[] = [];
+    process.session.onDue(table, (delayMs) => delays.push(delayMs));
+    return { process, delays };
+  }
+
+  afterEach(async () => {
+    await database.query('truncate geocoding_queue');
+  });
+
+  it('are announced to all processes once they are due within seconds, however that comes about', async () => {
+    const watchers = [await startWatcher('geocoding_queue'), await startWatcher('geocoding_queue')];
+    const lastDelays = async (count: number) =>
+      Promise.all(
+        watchers.map(async ({ delays }) =>
+          (
+            await eventually(
+              () => delays,
+              ({ length }) => length === count,
+            )
+          ).at(-1),
+        ),
+      );
+    await queue(1, '0');
+    expect(await lastDelays(1)).toEqual([0, 0]);
+    await queue(2, '1 hour');
+    await database.query(`update geocoding_queue set due_at = now() + interval '1 minute'`);
+    await database.query(
+      `update geocoding_queue set due_at = now() + interval '4 seconds' where location_id = 2`,
+    );
+    for (const delay of await lastDelays(2)) {
+      expect(delay).toBeGreaterThan(0);
+      expect(delay).toBeLessThanOrEqual(4_000);
+    }
+    await database.query('update geocoding_queue set due_at = now()');
+    expect(await lastDelays(3)).toEqual([0, 0]);
+  });
+
+  it('may have been missed while the session was cut', async () => {
+    const { process, delays } = await startWatcher('geocoding_queue');
+    await cutSession(process.session.number);
+    expect(
+      await eventually(
+        () => delays,
+        ({ length }) => length > 0,
+      ),
+    ).toEqual([0]);
+    await queue(1, '0');
+    expect(
+      await eventually(
+        () => delays,
+        ({ length }) => length > 1,
+      ),
+    ).toEqual([0, 0]);
+  });
+
+  it('of another table are not announced, and those of dead processes are', async () => {
+    const { delays } = await startWatcher('leases');
+    await queue(1, '0');
+    await waitUntilADeathIsNoticed();
+    expect(
+      await eventually(
+        () => delays,
+        ({ length }) => length > 0,
+      ),
+    ).toEqual([0]);
+  });
+});
+
 describe('a process', () => {
   it('does not trust its session while the database is silent, and does again afterwards', async () => {
     const proxy = await DatabaseProxy.to(database.url);

@@ -186,7 +186,7 @@ describe('a former leader', () => {
       await waitUntilHeld();
       await startDispatcher();
       await queryRows(
-        "select pg_terminate_backend(pid) from pg_stat_activity where application_name like '%webhook fan-out'",
+        "select pg_terminate_backend(pid) from pg_stat_activity where application_name like '%leader locks'",
       );
       await waitUntilDelivered(subscription, 1);
     } finally {

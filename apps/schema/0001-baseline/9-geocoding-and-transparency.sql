@@ -86,3 +86,32 @@ create table transparency_tiles (
     check (octet_length(hashes) between 32 and 8192 and octet_length(hashes) % 32 = 0),
   primary key (level, index)
 );
+
+-- Announces to the dispatchers what becomes due within the interval at which they poll: the table, and in how many
+-- milliseconds.
+create function announce_jobs() returns trigger
+language plpgsql as $$
+declare
+  due timestamptz;
+begin
+  select min(c.due_at) into due from changed c where c.due_at < now() + interval '5 seconds';
+  if due is not null then
+    perform pg_notify('inkpad_jobs', tg_table_name || ' '
+      || greatest(0, ceil(extract(epoch from due - clock_timestamp()) * 1000))::int);
+  end if;
+  return null;
+end $$;
+
+do $$
+declare
+  jobs text;
+begin
+  foreach jobs in array array['announcements', 'card_messages', 'customer_messages', 'geocoding_queue', 'imports',
+                              'mail_outbox', 'pass_updates']
+  loop
+    execute format('create trigger %1$s_announce_new after insert on %1$I
+      referencing new table as changed for each statement execute function announce_jobs()', jobs);
+    execute format('create trigger %1$s_announce_due after update on %1$I
+      referencing new table as changed for each statement execute function announce_jobs()', jobs);
+  end loop;
+end $$;

@@ -9,8 +9,9 @@ const POLL_INTERVAL_MS = 300;
 /** Trusts a check for so long that, with the check, the request and a busy moment, a change counts within a second. */
 const CURRENT_FOR_MS = 800;
 
+/** A standby may be behind. */
 const VERSION: LimitedStatement = {
-  text: 'select version from rights_version',
+  text: 'select version from rights_version where not pg_is_in_recovery()',
   query_timeout: 5_000,
 };
 

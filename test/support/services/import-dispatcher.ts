@@ -54,7 +54,6 @@ export function newImportDispatch(service: LocalService): ImportDispatch {
     new ImportRetention(pool, get(LeaderLock), get(Config)),
     get(Maintenance),
     service.app.get<Repository<ImportRecord>>(getRepositoryToken(ImportRecord), { strict: false }),
-    get(Config),
     get(QueueMetrics),
   );
 }

@@ -11,7 +11,7 @@ const LEADERSHIP = { name: 'phone numbers', lock: 727_064 };
 const BATCH_SIZE = 100;
 /** Between two slices, so that the work of commands comes first. */
 const PAUSE_MS = 100;
-const IDLE_MS = 2_000;
+const IDLE_MS = 5_000;
 
 type NextRow = { id: number; survivor_ids: string[] };
 

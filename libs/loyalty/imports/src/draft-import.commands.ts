@@ -14,7 +14,6 @@ import { chooseDateOrder, getColumns, listDateCells } from './import.commands.js
 import { toImportJson, type ImportJson } from './import.dto.js';
 import { ImportRecord } from './import.entity.js';
 import { listFieldsOfCards, resolveColumns, type MappingRequest } from './import-columns.js';
-import { ImportQueue } from './import-queue.service.js';
 import { ImportRows } from './import-rows.service.js';
 import { ImportsService } from './imports.service.js';
 
@@ -45,7 +44,6 @@ export class ChooseImportColumnsHandler implements ICommandHandler<ChooseImportC
     private readonly imports: ImportsService,
     private readonly rows: ImportRows,
     private readonly templates: TemplatesService,
-    private readonly queue: ImportQueue,
   ) {}
 
   /** @throws InvalidFieldsError, RejectedError when the import is not waiting */
@@ -67,7 +65,7 @@ export class ChooseImportColumnsHandler implements ICommandHandler<ChooseImportC
     const dateOrder =
       choices.dateOrder ??
       chooseDateOrder(listDateCells(await this.rows.listCells(id), columns), columns);
-    const changed = await this.writes.write(context, async (transaction) => {
+    return this.writes.write(context, async (transaction) => {
       const current = await this.imports.lock(transaction.manager, accountId, id);
       if (transaction.isRepeated && current.state === 'checking') return toImportJson(current);
       assertWaiting(current, 'changed');
@@ -85,8 +83,6 @@ export class ChooseImportColumnsHandler implements ICommandHandler<ChooseImportC
         due_at: getNow(),
       });
     });
-    this.queue.wake();
-    return changed;
   }
 
   private async update(

@@ -2,17 +2,15 @@ import { Injectable, Logger } from '@nestjs/common';
 import { InjectRepository } from '@nestjs/typeorm';
 import { Repository } from 'typeorm';
 import { getErrorMessage, InvalidFieldsError } from '#kernel/errors.js';
-import { Config } from '#configuration/config.js';
 import { isTransient } from '#database/connection.js';
 import type { Job, JobOutcome } from '#database/job-queue.js';
 import { JobRunner } from '#database/job-runner.js';
 import { Maintenance } from '#database/maintenance.service.js';
-import { Notifications } from '#database/notifications.js';
 import { QueueMetrics } from '#database/queue-metrics.js';
 import { ImportApplying } from './import-applying.service.js';
 import { ImportChecking } from './import-checking.service.js';
 import { ImportRecord, toImport } from './import.entity.js';
-import { IMPORTS_CHANNEL, ImportQueue, type QueuedImport } from './import-queue.service.js';
+import { ImportQueue, type QueuedImport } from './import-queue.service.js';
 import { ImportRetention } from './import-retention.service.js';
 import { ImportUndoing } from './import-undoing.service.js';
 
@@ -37,7 +35,6 @@ export class ImportDispatch {
     private readonly retention: ImportRetention,
     private readonly maintenance: Maintenance,
     @InjectRepository(ImportRecord) private readonly imports: Repository<ImportRecord>,
-    private readonly config: Config,
     private readonly metrics: QueueMetrics,
   ) {}
 
@@ -52,12 +49,7 @@ export class ImportDispatch {
         attempt: (job) => this.attempt(job, signal),
       }),
     );
-    const hints = new Notifications(this.config.databaseUrl, IMPORTS_CHANNEL, () =>
-      this.runner.wake(),
-    );
-    await hints.listen();
     await this.retention.run(signal);
-    await hints.close();
     await this.runner.stop(TURN_MS);
   }
 

@@ -1,14 +1,9 @@
-import { Injectable, Logger } from '@nestjs/common';
+import { Injectable } from '@nestjs/common';
 import { Pool } from 'pg';
-import { getErrorMessage } from '#kernel/errors.js';
 import type { RetrySchedule } from '#kernel/retry-schedule.js';
 import { JobQueue, LEASED, type Job, type JobOutcome, type JobTable } from '#database/job-queue.js';
 import { ProcessSession } from '#database/process-session.js';
-import { ThrottledNotify } from '#database/throttled-notify.js';
 import type { StoredState } from './customer-import.js';
-
-/** The channel that is notified when there is something to do; dispatchers listen to it. */
-export const IMPORTS_CHANNEL = 'inkpad_imports';
 
 const MINUTE_MS = 60_000;
 
@@ -32,19 +27,8 @@ const TABLE: JobTable<QueuedImport> = {
 /** The imports that have something to do. The stores take turns, a part of an import each. */
 @Injectable()
 export class ImportQueue extends JobQueue<QueuedImport> {
-  private readonly log = new Logger('imports');
-  private readonly newWork: ThrottledNotify;
-
   constructor(pool: Pool, session: ProcessSession) {
     super(pool, session, TABLE, RETRIES);
-    this.newWork = new ThrottledNotify(pool, IMPORTS_CHANNEL, (error) =>
-      this.log.warn(`dispatchers could not be notified and will poll: ${getErrorMessage(error)}`),
-    );
-  }
-
-  /** Tells dispatchers to look for work now. This is only a hint: they also look by themselves a little later. */
-  wake(): void {
-    this.newWork.notifyInBackground();
   }
 
   /** Ends a turn: the rest of the import is due at once, after the imports of other stores. */

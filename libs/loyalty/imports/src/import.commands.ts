@@ -31,7 +31,6 @@ import {
 import { createFileError } from './file-error.js';
 import { scanFile, type FileRow, type ImportFile, type ImportFormat } from './import-file.js';
 import { ImportLimits } from './import-limits.service.js';
-import { ImportQueue } from './import-queue.service.js';
 import { ImportRows } from './import-rows.service.js';
 import { ImportsService } from './imports.service.js';
 
@@ -63,7 +62,6 @@ export class CreateImportHandler implements ICommandHandler<CreateImport> {
     private readonly writes: AuditedWrites,
     private readonly templates: TemplatesService,
     private readonly rows: ImportRows,
-    private readonly queue: ImportQueue,
     private readonly limits: ImportLimits,
     private readonly pool: Pool,
   ) {}
@@ -97,7 +95,7 @@ export class CreateImportHandler implements ICommandHandler<CreateImport> {
       options.date_order ??
       (isDraft ? (findDateOrder(dates).order ?? null) : chooseDateOrder(dates, columns));
     const compressed = await compress(bytes, { level: 1 });
-    const inserted = await withNewId(this.pool, importTable.table, (id) => {
+    return withNewId(this.pool, importTable.table, (id) => {
       const now = getNow();
       const created: CustomerImport = {
         id,
@@ -123,8 +121,6 @@ export class CreateImportHandler implements ICommandHandler<CreateImport> {
       };
       return this.insert(created, this.rows.sealFile(id, compressed), context);
     });
-    this.queue.wake();
-    return inserted;
   }
 
   private async insert(
@@ -211,7 +207,6 @@ export class ImportChanges {
   constructor(
     private readonly writes: AuditedWrites,
     private readonly imports: ImportsService,
-    private readonly queue: ImportQueue,
   ) {}
 
   /** Changes an import once: repeated, the request gets the import as it is. */
@@ -231,7 +226,7 @@ export class ImportChanges {
     },
   ): Promise<ImportJson> {
     const { accountId } = context;
-    const changed = await this.writes.write(context, async (transaction) => {
+    return this.writes.write(context, async (transaction) => {
       const { manager } = transaction;
       const current = await this.imports.lock(manager, accountId, id);
       if (!decide(current)) return toImportJson(current);
@@ -246,8 +241,6 @@ export class ImportChanges {
       await transaction.audit({ accountIds: [accountId], type, subject: { import_id: id } });
       return toImportJson(await this.imports.lock(manager, accountId, id));
     });
-    this.queue.wake();
-    return changed;
   }
 }
 

@@ -5,7 +5,6 @@ import { draftImportHandlers } from './draft-import.commands.js';
 import { ImportChanges, importHandlers } from './import.commands.js';
 import { ImportRecord } from './import.entity.js';
 import { ImportLimits } from './import-limits.service.js';
-import { ImportQueue } from './import-queue.service.js';
 import { ImportRows } from './import-rows.service.js';
 import { ImportsController } from './imports.controller.js';
 import { ImportsService } from './imports.service.js';
@@ -15,7 +14,6 @@ import { ImportsService } from './imports.service.js';
   controllers: [ImportsController],
   providers: [
     ImportsService,
-    ImportQueue,
     ImportRows,
     ImportLimits,
     ImportChanges,

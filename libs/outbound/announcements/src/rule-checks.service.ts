@@ -20,7 +20,7 @@ import { createRangeValues } from './rule-reaches.service.js';
 const LEADERSHIP = { name: 'message rules', lock: 727_094 };
 const RULES_AT_ONCE = 50;
 const INTERVAL_SECONDS = 30;
-const IDLE_MS = 1_000;
+const IDLE_MS = 5_000;
 /** Entries and days of the history that a check looks at: after an outage, it catches up in parts. */
 const MAX_ENTRIES = 50_000;
 const MAX_DAYS = 1;

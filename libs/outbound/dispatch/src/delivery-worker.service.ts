@@ -5,6 +5,7 @@ import { Config } from '#configuration/config.js';
 import { getErrorMessage } from '#kernel/errors.js';
 import { pause } from '#kernel/pause.js';
 import { StallDetector } from '#kernel/stall-detector.js';
+import { WakeSignal } from '#kernel/wake-signal.js';
 import { DATABASE_RETRY_MS } from '#database/connection.js';
 import { Notifications } from '#database/notifications.js';
 import { ProcessSession } from '#database/process-session.js';
@@ -19,7 +20,10 @@ import { DeliveryQueues, type LeasedQueue } from './delivery-queues.service.js';
 const CLAIM_BATCH_SIZE = 32;
 /** The most queues that one process owns; when more wait, the oldest are released to make room. */
 const MAX_QUEUES = { total: 2_000, makeRoom: 64 };
-const POLL_MS = 500;
+/** What becomes due is announced, or known from the last look at the queues. */
+const POLL_MS = 5_000;
+/** How often a dispatcher that owns too many queues looks whether it has room again. */
+const FULL_POLL_MS = 500;
 const TICK_MS = 100;
 const LINGER_MS = 1_000;
 const MAX_VIEW_AGE_MS = 1_000;
@@ -29,8 +33,7 @@ const RENEW_INTERVAL_MS = 5_000;
 @Injectable()
 export class DeliveryWorker {
   private readonly log = new Logger('webhook deliveries');
-  private woken = false;
-  private wakeUp: () => void = () => undefined;
+  private readonly work = new WakeSignal();
   private renewSoon: () => void = () => undefined;
 
   constructor(
@@ -81,21 +84,15 @@ export class DeliveryWorker {
     for (const id of subscriptionIds) {
       const queue = this.queues.get(id);
       if (queue) this.queues.requestRefill(queue);
-      else this.claimSoon();
+      else this.work.wake();
     }
   }
 
   /** Runs until the signal aborts; call `finish` for what is in flight then. */
   async run(signal: AbortSignal): Promise<void> {
-    signal.addEventListener(
-      'abort',
-      () => {
-        this.queues.isStopping = true;
-        this.claimSoon();
-      },
-      { once: true },
-    );
+    signal.addEventListener('abort', () => (this.queues.isStopping = true), { once: true });
     this.session.onHeld(() => this.renewSoon());
+    this.leases.onDue(() => this.work.wake());
     const tickTimer = setInterval(() => this.tick(), TICK_MS);
     const hints = new Notifications(this.config.databaseUrl, WORK_CHANNEL, (payload) =>
       this.onHint(payload),
@@ -140,22 +137,16 @@ export class DeliveryWorker {
     if (payload !== '') this.wake([Number(payload)]);
     else {
       this.wake(this.queues.ids);
-      this.claimSoon();
+      this.work.wake();
     }
-  }
-
-  private claimSoon(): void {
-    this.woken = true;
-    this.wakeUp();
   }
 
   private async claimLoop(signal: AbortSignal): Promise<void> {
     for (let isUnavailable = false; !signal.aborted;) {
-      this.woken = false;
       try {
         const claimed = await this.stalls.watch(() => this.claim());
         isUnavailable = false;
-        if (!claimed) await this.waitForWork();
+        if (!claimed) await this.waitForWork(signal);
       } catch (error) {
         if (!isUnavailable) this.log.warn(`queues could not be claimed: ${getErrorMessage(error)}`);
         isUnavailable = true;
@@ -176,17 +167,10 @@ export class DeliveryWorker {
     return claimed.length > 0;
   }
 
-  private async waitForWork(): Promise<void> {
+  private async waitForWork(signal: AbortSignal): Promise<void> {
     const due = await this.leases.findMsToNext();
-    const milliseconds = Math.min(POLL_MS, Math.max(1, Math.ceil(due ?? POLL_MS)));
-    if (this.woken) return;
-    await new Promise<void>((resolve) => {
-      const timer = setTimeout(resolve, milliseconds);
-      this.wakeUp = () => {
-        clearTimeout(timer);
-        resolve();
-      };
-    });
+    const pollMs = this.queues.size < MAX_QUEUES.total ? POLL_MS : FULL_POLL_MS;
+    await this.work.wait(Math.min(pollMs, Math.max(1, Math.ceil(due ?? pollMs))), signal);
   }
 
   private tick(): void {
@@ -219,7 +203,7 @@ export class DeliveryWorker {
     if (queues.length === 0) return;
     for (const queue of queues) queue.operation = 'releasing';
     const reclaimed: LeasedQueue[] = [];
-    let released = new Set<number>();
+    let released = new Map<number, number>();
     try {
       released = await this.leases.release(queues);
     } finally {
@@ -231,6 +215,8 @@ export class DeliveryWorker {
       }
     }
     for (const { id, tier } of reclaimed) if (released.has(id)) this.queues.lease(id, tier);
+    const dueInMs = Math.min(...released.values());
+    if (dueInMs < POLL_MS) this.work.wakeIn(dueInMs);
     if (!this.queues.isStopping) return;
     // Nothing is loaded any more, but what was added meanwhile has to be known.
     for (const queue of queues) if (!released.has(queue.id)) await this.loader.view(queue);
@@ -254,7 +240,7 @@ export class DeliveryWorker {
           this.queues.requestRefill(queue);
         }
         this.queues.markRenewed(requestedAt);
-        if (!wasTrusted) this.claimSoon();
+        if (!wasTrusted) this.work.wake();
         await this.shareQueues();
         isUnavailable = false;
       } catch (error) {

@@ -1,6 +1,6 @@
 import { Injectable } from '@nestjs/common';
 import { Pool } from 'pg';
-import { ProcessSession } from '#database/process-session.js';
+import { announceDue, ProcessSession } from '#database/process-session.js';
 import type { QueuedDelivery } from './delivery.js';
 import type { DeliveryQueue, QueueState, Tier } from './delivery-queue.js';
 import { DeliveryMetrics } from './delivery-metrics.service.js';
@@ -9,6 +9,8 @@ const LEASE_SECONDS = 30;
 
 /** SQL: the end of a lease that begins now. */
 export const LEASE_END = `now() + interval '${LEASE_SECONDS} seconds'`;
+
+const QUEUES = 'webhook_queues';
 
 /** A queue with a delivery that could not be processed comes back after this long. */
 const BACKOFF_SECONDS = 30;
@@ -43,7 +45,7 @@ const NEXT_DUE = {
 
 /**
  * Computes when each queue is next due in the same statement that releases it, so that nothing added meanwhile is
- * missed.
+ * missed. Other dispatchers are told of what is due at once.
  */
 const RELEASE = {
   name: 'webhook_queues_release',
@@ -55,20 +57,26 @@ const RELEASE = {
         on r.subscription_id = q.subscription_id and r.enqueued_count = q.enqueued_count
       where q.dispatcher_id = $1
       order by q.subscription_id for no key update of q
+    ), released as (
+      update webhook_queues q set dispatcher_id = null, tier = mine.tier, due_at = case mine.hold
+        when 'paused' then 'infinity'
+        when 'backoff' then now() + interval '${BACKOFF_SECONDS} seconds'
+        else least(
+          (select now() from webhook_pending p
+           where p.subscription_id = q.subscription_id and p.tries = 0 limit 1),
+          (select p.next_attempt_at from webhook_pending p
+           where p.subscription_id = q.subscription_id and p.tries > 0
+           order by p.next_attempt_at limit 1),
+          (select now() from webhook_redeliveries r where r.subscription_id = q.subscription_id limit 1),
+          'infinity') end
+      from mine where q.subscription_id = mine.subscription_id
+      returning q.subscription_id, q.due_at
+    ), announced as (
+      select ${announceDue(QUEUES)} from released where due_at <= now() limit 1
     )
-    update webhook_queues q set dispatcher_id = null, tier = mine.tier, due_at = case mine.hold
-      when 'paused' then 'infinity'
-      when 'backoff' then now() + interval '${BACKOFF_SECONDS} seconds'
-      else least(
-        (select now() from webhook_pending p
-         where p.subscription_id = q.subscription_id and p.tries = 0 limit 1),
-        (select p.next_attempt_at from webhook_pending p
-         where p.subscription_id = q.subscription_id and p.tries > 0
-         order by p.next_attempt_at limit 1),
-        (select now() from webhook_redeliveries r where r.subscription_id = q.subscription_id limit 1),
-        'infinity') end
-    from mine where q.subscription_id = mine.subscription_id
-    returning q.subscription_id`,
+    select r.subscription_id, case when r.due_at < 'infinity'
+      then (extract(epoch from r.due_at - clock_timestamp()) * 1000)::float8 end as due_in_ms
+    from released r left join announced on true`,
 };
 
 const RENEW = {
@@ -106,7 +114,7 @@ export class QueueLeases {
     private readonly metrics: DeliveryMetrics,
     private readonly session: ProcessSession,
   ) {
-    session.addLeases({ name: 'webhook_queues', holder: 'dispatcher_id', endsAt: 'due_at' });
+    session.addLeases({ name: QUEUES, holder: 'dispatcher_id', endsAt: 'due_at' });
   }
 
   /** Identifies this process among all dispatchers; null before its first session, when it owns nothing. */
@@ -130,9 +138,17 @@ export class QueueLeases {
     return rows[0]?.ms ?? undefined;
   }
 
-  /** @returns the queues that were released; the others have new work or another dispatcher */
-  async release(queues: DeliveryQueue<QueuedDelivery>[]): Promise<Set<number>> {
-    const { rows } = await this.pool.query<{ subscription_id: number }>({
+  /** Registers a function that is called when the leases of a dead process were ended, or queues were released. */
+  onDue(listener: () => void): void {
+    this.session.onDue(QUEUES, listener);
+  }
+
+  /**
+   * @returns in how many milliseconds each queue that was released is due, `Infinity` if there is nothing in it; the others
+   * have new work or another dispatcher
+   */
+  async release(queues: DeliveryQueue<QueuedDelivery>[]): Promise<Map<number, number>> {
+    const { rows } = await this.pool.query<{ subscription_id: number; due_in_ms: number | null }>({
       ...RELEASE,
       values: [
         this.dispatcherId,
@@ -142,7 +158,7 @@ export class QueueLeases {
         queues.map(({ state }) => HOLDS[state] ?? 'none'),
       ],
     });
-    return new Set(rows.map((row) => row.subscription_id));
+    return new Map(rows.map((row) => [row.subscription_id, row.due_in_ms ?? Infinity]));
   }
 
   /** Renews every lease of this process. @returns the queues that it still owns */

@@ -1,17 +1,24 @@
 import { Injectable, Logger } from '@nestjs/common';
 import { Pool } from 'pg';
 import { getErrorMessage } from '#kernel/errors.js';
-import { pause } from '#kernel/pause.js';
+import { WakeSignal } from '#kernel/wake-signal.js';
 import { isTransient } from '#database/connection.js';
+import { ProcessSession } from '#database/process-session.js';
 import { readCheckpoint } from '#event-store/port/checkpoint.js';
 import { EventStore } from '#event-store/port/event-store.js';
 import { parsePosition } from '#event-store/port/position.js';
 import { renderSubjectCondition } from '#public-events/event-subject.js';
 import { withPartitions } from '#public-events/webhook-partitions.service.js';
-import { FAN_OUT_CHECKPOINT, armQueues } from '#subscriptions/delivery-requests.service.js';
+import {
+  armQueues,
+  FAN_OUT_CHECKPOINT,
+  REPLAYS,
+} from '#subscriptions/delivery-requests.service.js';
 import { DeliveryWorker } from './delivery-worker.service.js';
 
 const ROUND_MS = 500;
+/** While there is no replay. New ones are announced. */
+const IDLE_MS = 5_000;
 /** The most deliveries enqueued, and events read, at a time. */
 const BATCH_SIZES = { enqueued: 250, scanned: 2_000 };
 /** A replay waits while its subscription has this many pending deliveries. */
@@ -23,20 +30,16 @@ const MAX_PENDING = 1_000;
  */
 const MAX_ID_DISTANCE = 100_000;
 
-const WAITING = {
-  name: 'webhook_replays_waiting',
-  text: `select id, log_head from webhook_replays where last_seq is null order by log_head limit 100`,
+/** Lists replays in the order in which they were requested. `log_head` is null once they are started. */
+const OPEN = {
+  name: 'webhook_replays_open',
+  text: `select id, account_id, case when last_seq is null then log_head end as log_head from webhook_replays order by log_head, id`,
 };
 
 /** Ends the replay at what has been enqueued up to now. */
 const START = {
   name: 'webhook_replays_start',
   text: `update webhook_replays set last_seq = webhook_next_id() where id = any ($1) and last_seq is null`,
-};
-
-const OPEN = {
-  name: 'webhook_replays_open',
-  text: `select id, account_id from webhook_replays where last_seq is not null order by account_id, id`,
 };
 
 /**
@@ -106,6 +109,8 @@ const FEED = {
     from request, counts`,
 };
 
+type OpenRow = { id: number; account_id: number; log_head: string | null };
+
 type FeedRow = { subscription_id: number; enqueued: boolean; progress: boolean };
 
 /**
@@ -117,48 +122,59 @@ export class Replays {
   private readonly log = new Logger('webhook replays');
   /** Lets the replays of a store take turns. */
   private rounds = 0;
+  private readonly requests = new WakeSignal();
 
   constructor(
     private readonly pool: Pool,
     private readonly events: EventStore,
     private readonly worker: DeliveryWorker,
-  ) {}
+    session: ProcessSession,
+  ) {
+    session.onDue(REPLAYS, () => this.requests.wake());
+  }
 
   /** Runs until the signal aborts, whatever happens to the database. */
   async run(signal: AbortSignal): Promise<void> {
     while (!signal.aborted) {
-      let progress = false;
+      let waitMs = ROUND_MS;
       try {
-        await this.startWaiting();
-        progress = await this.feedRound(signal);
+        const { rows } = await this.pool.query<OpenRow>(OPEN);
+        await this.startWaiting(rows);
+        if (rows.length === 0) waitMs = IDLE_MS;
+        else if (await this.feedRound(rows, signal)) continue;
       } catch (error) {
         const level = isTransient(error) ? 'warn' : 'error';
         this.log[level](`${getErrorMessage(error)}; will be tried again`);
       }
-      if (!progress) await pause(ROUND_MS, signal);
+      await this.requests.wait(waitMs, signal);
     }
   }
 
-  /** Starts the replays for which every event recorded before the request has been enqueued. */
-  private async startWaiting(): Promise<void> {
-    const { rows } = await this.pool.query<{ id: number; log_head: string }>(WAITING);
-    if (rows.length === 0) return;
+  /**
+   * Starts the replays for which every event recorded before the request has been enqueued. They are fed from the next
+   * round on.
+   */
+  private async startWaiting(rows: OpenRow[]): Promise<void> {
+    const waiting = rows.flatMap(({ id, log_head }) => (log_head === null ? [] : { id, log_head }));
+    if (waiting.length === 0) return;
     const checkpoint = await readCheckpoint(this.pool, FAN_OUT_CHECKPOINT);
     const ready: number[] = [];
-    for (const { id, log_head } of rows) {
+    for (const { id, log_head } of waiting) {
       const notYetEnqueued = await this.events.readUntil(parsePosition(log_head), checkpoint, 1);
       // The others were requested later.
       if (notYetEnqueued.length > 0) break;
       ready.push(id);
     }
-    if (ready.length > 0) await this.pool.query({ ...START, values: [ready] });
+    if (ready.length === 0) return;
+    await this.pool.query({ ...START, values: [ready] });
+    this.requests.wake();
   }
 
   /** @returns whether there may be more to do at once */
-  private async feedRound(signal: AbortSignal): Promise<boolean> {
-    const { rows } = await this.pool.query<{ id: number; account_id: number }>(OPEN);
+  private async feedRound(rows: OpenRow[], signal: AbortSignal): Promise<boolean> {
     const byStore = new Map<number, number[]>();
-    for (const { id, account_id } of rows) {
+    for (const { id, account_id, log_head } of rows) {
+      if (log_head !== null) continue;
       const others = byStore.get(account_id);
       if (others) others.push(id);
       else byStore.set(account_id, [id]);

@@ -1,6 +1,6 @@
 import { Injectable, Logger } from '@nestjs/common';
 import { Pool } from 'pg';
-import { pause } from '#kernel/pause.js';
+import { WakeSignal } from '#kernel/wake-signal.js';
 import { LeaderLock } from '#database/leader-lock.js';
 import { OvertakenError, readCheckpoint } from '#event-store/port/checkpoint.js';
 import { EventStore, type Position, type StoredEvent } from '#event-store/port/event-store.js';
@@ -11,12 +11,14 @@ import { PASS_CHANGES, PassTable } from './pass-table.service.js';
 const LEADERSHIP = { name: PASS_CHANGES, lock: 727_006 };
 const BATCH_SIZE = 500;
 const GATHER_MS = 500;
-const IDLE_MS = 1_000;
+/** Every batch of the log wakes the refreshes. */
+const IDLE_MS = 5_000;
 
 /** Follows the log for changes of passes. One process does this at a time. */
 @Injectable()
 export class PassChanges {
   private readonly log = new Logger(LEADERSHIP.name);
+  private readonly changes = new WakeSignal();
 
   constructor(
     private readonly pool: Pool,
@@ -43,6 +45,7 @@ export class PassChanges {
       advance: async (from: Position, events: StoredEvent[], to: Position) => {
         this.types.assertKnown(events, 'passes are not updated');
         await this.table.advance(from, to, events);
+        this.changes.wake();
       },
     };
     await followLog(this.eventStore, follower, this.log, signal);
@@ -53,7 +56,7 @@ export class PassChanges {
       try {
         const more = await this.table.refresh();
         succeeded();
-        if (!more) await pause(IDLE_MS, signal);
+        if (!more) await this.changes.wait(IDLE_MS, signal);
       } catch (error) {
         if (!(error instanceof OvertakenError)) throw error;
       }

@@ -3,6 +3,7 @@ import { Pool } from 'pg';
 import type { EntityManager } from 'typeorm';
 import { getErrorMessage, RejectedError, UnavailableError } from '#kernel/errors.js';
 import { query } from '#database/connection.js';
+import { announceDue } from '#database/process-session.js';
 import {
   BEGINNING,
   EventStore,
@@ -23,6 +24,9 @@ import { WorkHints } from './work-hints.service.js';
 
 /** The name of the checkpoint up to which the log has been enqueued. */
 export const FAN_OUT_CHECKPOINT = 'webhooks';
+
+/** The table of replays, of which new ones are announced. */
+export const REPLAYS = 'webhook_replays';
 
 /** A request for the events that were recorded in a period. */
 export type Replay = {
@@ -90,7 +94,7 @@ const REPLAY = `
     request, fills_gap, created_at)
   select $1, $2, $3, $4, $5, webhook_first_id($3::timestamptz - interval '1 day') - 1, $6, $7, $8, now()
   where not exists (select from webhook_replays where subscription_id = $1)
-  returning id`;
+  returning id, ${announceDue(REPLAYS)}`;
 
 const MAX_SPANS = 100;
 

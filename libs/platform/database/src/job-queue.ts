@@ -8,7 +8,8 @@ const LEASE_SECONDS = 60;
 
 /**
  * A table of jobs, with the columns `due_at`, `attempts`, `reason` and `process`. `due_at` is the end of the lease during
- * an attempt, and null when there is nothing to do. `process` holds the lease. One index has the columns `partition`,
+ * an attempt, and null when there is nothing to do. Triggers announce what becomes due (`announce_jobs`). `process` holds the
+ * lease. One index has the columns `partition`,
  * `turnsBy` and `due_at`, in this order, and another one `process`.
  */
 export type JobTable<Item> = {
@@ -59,6 +60,11 @@ export class JobQueue<Item extends object> {
   ) {
     this.claimText = createClaim(table);
     session.addLeases({ name: table.name, holder: 'process', endsAt: 'due_at' });
+  }
+
+  /** Registers a function that is called when jobs become due within seconds. @returns how to end it */
+  onDue(listener: (delayMs: number) => void): () => void {
+    return this.session.onDue(this.table.name, listener);
   }
 
   /** Claims due jobs of a partition for a minute. */

@@ -16,7 +16,7 @@ it('looks for jobs when it is woken, and once more when it is woken meanwhile', 
   let claimCount = 0;
   const finished = new Promise<void>((resolve) => {
     runner.start({
-      queue: {} as JobQueue<object>,
+      queue: { onDue: () => () => undefined } as unknown as JobQueue<object>,
       concurrency: 1,
       claim: () => {
         claimCount++;

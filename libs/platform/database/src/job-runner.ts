@@ -3,10 +3,11 @@ import { getNowMs } from '#kernel/clock.js';
 import { getErrorMessage } from '#kernel/errors.js';
 import { getRetryDelayMs } from '#kernel/retry-schedule.js';
 import { WakeSignal } from '#kernel/wake-signal.js';
-import { isTransient } from './connection.js';
+import { DATABASE_RETRY_MS, isTransient } from './connection.js';
 import type { Job, JobOutcome, JobQueue } from './job-queue.js';
 
-const POLL_INTERVAL_MS = 500;
+/** What becomes due is announced; polls find what was not, as when its time comes later than in a few seconds. */
+const POLL_INTERVAL_MS = 5_000;
 
 /** How the jobs of a queue are done. */
 export type JobHandler<Item extends object> = {
@@ -68,6 +69,7 @@ export async function runJobs<Item extends object>(
   wakeSignal = new WakeSignal(),
 ): Promise<void> {
   const running = new Set<Promise<void>>();
+  const endAnnouncements = handler.queue.onDue((delayMs) => wakeSignal.wakeIn(delayMs));
   while (!signal.aborted) {
     try {
       for (const job of await handler.claim(handler.concurrency - running.size)) {
@@ -82,9 +84,11 @@ export async function runJobs<Item extends object>(
       log[isTransient(error) ? 'warn' : 'error'](
         `no work can be claimed: ${getErrorMessage(error)}`,
       );
+      wakeSignal.wakeIn(DATABASE_RETRY_MS);
     }
     await wakeSignal.wait(POLL_INTERVAL_MS, signal);
   }
+  endAnnouncements();
   await Promise.all(running);
 }
 

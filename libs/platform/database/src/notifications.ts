@@ -1,7 +1,7 @@
 import { Logger } from '@nestjs/common';
 import pg from 'pg';
 import { getErrorMessage } from '#kernel/errors.js';
-import { startChecks, type CheckedQuery } from './connection-checks.js';
+import { LISTENING_INTERVAL_MS, startChecks, type CheckedQuery } from './connection-checks.js';
 import {
   createDatabaseClient,
   type DatabaseClient,
@@ -38,7 +38,7 @@ export class Notifications {
     try {
       await client.connect();
       await client.query(`listen ${pg.escapeIdentifier(this.channel)}`);
-      const sendQuery = startChecks(client);
+      const sendQuery = startChecks(client, LISTENING_INTERVAL_MS);
       // It may have been lost already.
       if (client === this.client) this.sendQuery = sendQuery;
       this.onLost();

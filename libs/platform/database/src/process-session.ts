@@ -33,6 +33,14 @@ const SESSION: SessionSettings = {
  */
 export type LeasedTable = { name: string; holder: string; endsAt: string };
 
+/** The channel on which it is announced that jobs of a table become due: the table's name and in how many milliseconds. */
+const JOBS_CHANNEL = 'inkpad_jobs';
+
+/** Renders SQL that announces that jobs of a table are due now. */
+export const announceDue = (table: string): string => `pg_notify('${JOBS_CHANNEL}', '${table} 0')`;
+
+type DueListener = { table: string; listener: (delayMs: number) => void };
+
 /** What a look finds. @property orphans processes that hold leases but no session */
 type Look = {
   is_held: boolean;
@@ -53,6 +61,7 @@ export class ProcessSession implements OnApplicationShutdown {
   private readonly tables: LeasedTable[] = [];
   private readonly stopping = new AbortController();
   private readonly listeners: (() => void)[] = [];
+  private readonly dueListeners = new Set<DueListener>();
   private running: Promise<void> = Promise.resolve();
   private processNumber: number | undefined;
   private heldAt = Infinity;
@@ -85,6 +94,17 @@ export class ProcessSession implements OnApplicationShutdown {
   /** Registers a function that is called each time the session is held again. */
   onHeld(listener: () => void): void {
     this.listeners.push(listener);
+  }
+
+  /**
+   * Registers a function that is called when jobs of the table become due within seconds, and when that may have been
+   * missed. This is only a hint: whoever needs it also polls.
+   * @returns how to end it
+   */
+  onDue(table: string, listener: (delayMs: number) => void): () => void {
+    const entry = { table, listener };
+    this.dueListeners.add(entry);
+    return () => this.dueListeners.delete(entry);
   }
 
   /** Holds a session until the process ends. Resolves after the first try, whether or not it succeeded. */
@@ -162,15 +182,21 @@ export class ProcessSession implements OnApplicationShutdown {
       ended.abort();
     });
     client.on('end', () => ended.abort());
+    client.on('notification', ({ payload = '' }) => {
+      const [table, delayMs] = payload.split(' ');
+      for (const due of this.dueListeners) if (due.table === table) due.listener(Number(delayMs));
+    });
     const connected = AbortSignal.any([this.stopping.signal, ended.signal]);
     const look = createLook(this.tables, this.isConnected !== undefined);
     try {
       await client.connect();
+      await client.query(`listen ${JOBS_CHANNEL}`);
       await this.acquire(client, kind);
       this.suspects.clear();
       this.lookedAt = performance.now();
       this.heldAt = this.lookedAt;
       for (const listener of this.listeners) listener();
+      for (const { listener } of this.dueListeners) listener(0);
       let isShown = false;
       for (let isFirst = true; !connected.aborted; isFirst = false) {
         const isConnected = this.isConnected?.() ?? false;
@@ -242,8 +268,11 @@ export class ProcessSession implements OnApplicationShutdown {
     try {
       let count = 0;
       for (const table of this.tables) {
-        const { rowCount } = await this.pool.query({ ...createRelease(table), values: [dead] });
-        count += rowCount ?? 0;
+        const { rows } = await this.pool.query<{ count: number }>({
+          ...createRelease(table),
+          values: [dead],
+        });
+        count += rows[0]?.count ?? 0;
       }
       if (count > 0)
         this.log.log(`ended ${count} leases of processes that have died: ${dead.join(', ')}`);
@@ -281,10 +310,14 @@ function createRelease({ name, holder, endsAt }: LeasedTable): { name: string; t
   return {
     name: `${name}_release_dead`,
     text: `
-      update ${name} set ${endsAt} = now() where ctid = any (array(
-        select ctid from ${name}
-        where ${holder} = any (array(select n from unnest($1::int[]) n where not es.is_process_alive(n)))
-          and ${endsAt} > now()
-        for no key update skip locked))`,
+      with released as (
+        update ${name} set ${endsAt} = now() where ctid = any (array(
+          select ctid from ${name}
+          where ${holder} = any (array(select n from unnest($1::int[]) n where not es.is_process_alive(n)))
+            and ${endsAt} > now()
+          for no key update skip locked))
+        returning 1
+      )
+      select count(*)::int as count, case when count(*) > 0 then ${announceDue(name)} end from released`,
   };
 }

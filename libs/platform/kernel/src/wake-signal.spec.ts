@@ -8,7 +8,7 @@ it('ends a wait when it is woken', async () => {
   const signal = new WakeSignal();
   const waiting = signal.wait(LONG_MS, running);
   signal.wake();
-  expect(await waiting).toBeUndefined();
+  expect(await waiting).toBe(true);
 });
 
 it('does not wait when it was woken before, and then waits again', async () => {
@@ -26,7 +26,7 @@ it('does not wait when it was woken before, and then waits again', async () => {
 
 it('ends a wait when the time is over or the signal aborts', async () => {
   const signal = new WakeSignal();
-  await signal.wait(1, running);
+  expect(await signal.wait(1, running)).toBe(false);
   const stopping = new AbortController();
   const waiting = signal.wait(LONG_MS, stopping.signal);
   stopping.abort();

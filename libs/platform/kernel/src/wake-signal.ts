@@ -8,8 +8,14 @@ export class WakeSignal {
     this.endWait();
   }
 
-  /** Waits until it is woken, the time is over or the signal aborts. */
-  async wait(milliseconds: number, signal: AbortSignal): Promise<void> {
+  /** Wakes after a delay. */
+  wakeIn(delayMs: number): void {
+    if (delayMs > 0) setTimeout(() => this.wake(), delayMs).unref();
+    else this.wake();
+  }
+
+  /** Waits until it is woken, the time is over or the signal aborts. @returns whether it was woken */
+  async wait(milliseconds: number, signal: AbortSignal): Promise<boolean> {
     if (!this.isWoken && !signal.aborted) {
       await new Promise<void>((resolve) => {
         const finish = () => {
@@ -23,6 +29,8 @@ export class WakeSignal {
         this.endWait = finish;
       });
     }
+    const { isWoken } = this;
     this.isWoken = false;
+    return isWoken;
   }
 }

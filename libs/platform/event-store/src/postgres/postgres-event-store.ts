@@ -2,6 +2,7 @@ import { Injectable, Logger, type OnApplicationShutdown, type OnModuleInit } fro
 import { setTimeout as wait } from 'node:timers/promises';
 import { Pool, type PoolClient } from 'pg';
 import { PlatformConfig } from '#kernel/platform-config.js';
+import { WakeSignal } from '#kernel/wake-signal.js';
 import { getErrorMessage, UnavailableError, UnknownOutcomeError } from '#kernel/errors.js';
 import { inTransaction, isConnectionLoss, isOutage, withConnection } from '#database/connection.js';
 import { isRolledBackForRetry } from '#database/sqlstate.js';
@@ -32,7 +33,11 @@ import type { PlainTable } from '../read-models/read-models.js';
 import { SharedLog } from './shared-log.js';
 
 const CHANNEL = 'inkpad_events';
-const POLL_MS = 500;
+/**
+ * A commit is announced, but an older transaction may hide it from the read that follows. After a quiet time, polls only
+ * make up for announcements that got lost.
+ */
+const POLL_MS = { first: 500, longest: 5_000 };
 const REACHES_EVERY_MS = 10;
 const SETTLE_WITHIN_MS = 30_000;
 /** How long a commit is retried that others cause to be rolled back. PostgreSQL itself waits as long for a lock. */
@@ -153,15 +158,12 @@ export class PostgresEventStore extends EventStore implements OnModuleInit, OnAp
     let position = after;
     // After a full batch the next one is read while the subscriber handles this one.
     let ahead: Promise<StoredEvent[]> | undefined;
-    while (!signal.aborted) {
-      let woken = false;
-      let wakeUp: () => void = () => undefined;
-      const waker = () => {
-        woken = true;
-        wakeUp();
-      };
-      this.wakers.add(waker);
-      try {
+    let pollMs = POLL_MS.first;
+    const news = new WakeSignal();
+    const waker = () => news.wake();
+    this.wakers.add(waker);
+    try {
+      while (!signal.aborted) {
         const prefetched = ahead;
         ahead = undefined;
         const events = await (prefetched ?? this.read(position, batch));
@@ -174,23 +176,17 @@ export class PostgresEventStore extends EventStore implements OnModuleInit, OnAp
           }
           await onEvents(events, last.position);
           position = last.position;
+          pollMs = POLL_MS.first;
           // The queries of the subscriber are sent before the log is read again.
           if (!ahead) await new Promise((resolve) => setImmediate(resolve));
-        } else if (!woken && !prefetched) {
-          await new Promise<void>((resolve) => {
-            const done = () => {
-              clearTimeout(timer);
-              signal.removeEventListener('abort', done);
-              resolve();
-            };
-            const timer = setTimeout(done, POLL_MS);
-            wakeUp = done;
-            signal.addEventListener('abort', done, { once: true });
-          });
         }
-      } finally {
-        this.wakers.delete(waker);
+        // What was read ahead may be out of date.
+        if (ahead || (prefetched && !last)) continue;
+        const isWoken = await news.wait(pollMs, signal);
+        pollMs = isWoken ? POLL_MS.first : Math.min(2 * pollMs, POLL_MS.longest);
       }
+    } finally {
+      this.wakers.delete(waker);
     }
   }
 
