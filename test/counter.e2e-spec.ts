@@ -53,6 +53,10 @@ async function change(browser: Browser, userId: number, pin: string) {
 /** Sends operations as the script does. */
 async function sendBatch(browser: Browser, operations: object[], headers: object = {}) {
   await browser.get(counter());
+  return postBatch(browser, operations, headers);
+}
+
+async function postBatch(browser: Browser, operations: unknown[], headers: object = {}) {
   const cookie = [...browser.cookies].map(([name, value]) => `${name}=${value}`).join('; ');
   const response = await fetch(service.baseUrl + counter('/batch'), {
     method: 'POST',
@@ -130,6 +134,22 @@ describe('the counter', () => {
       ).status,
     ).toBe(422);
     expect((await sendBatch(browser, ['stamp' as unknown as object])).status).toBe(422);
+  });
+
+  it('counts a batch as one request for every ten operations', async () => {
+    const browser = await signIn(store.email);
+    await browser.get(counter());
+    const post = async (operationCount: number, address = '198.51.100.7') => {
+      const operations = Array.from({ length: operationCount }, () => 'no operation');
+      return (await postBatch(browser, operations, { 'x-forwarded-for': address })).status;
+    };
+    // An address may send 1,200 requests in a minute, or 240 batches of 50.
+    for (let round = 0; round < 12; round++) {
+      const statuses = await Promise.all(Array.from({ length: 20 }, () => post(50)));
+      expect(new Set(statuses)).toEqual(new Set([422]));
+    }
+    expect(await post(1)).toBe(429);
+    expect(await post(50, '198.51.100.8')).toBe(422);
   });
 
   it('stamps once for a receipt number, in the name of who is signed in, for the channel staff', async () => {

@@ -296,6 +296,11 @@ describe('the endpoint', () => {
     const refused = await post(store, LIST);
     expectFailure(refused, 429, 'rate_limited');
     expect(refused.headers.get('retry-after')).toMatch(/^\d+$/);
+    // So does each call of a batch.
+    const other = await limited.newStore();
+    const call = (id: number) => message('tools/call', { name: 'list_stores', arguments: {} }, id);
+    expect((await post(other, [1, 2, 3].map(call))).status).toBe(200);
+    expect((await other.get(other.store)).headers.get('ratelimit-remaining')).toBe('3');
   });
 });
 

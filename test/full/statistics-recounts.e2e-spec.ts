@@ -206,6 +206,44 @@ describe('counting a store anew', () => {
     expect((await verify(false)).errors).toEqual([]);
   });
 
+  it('counts the same of customers who are merged, unmerged and erased, also in little memory', async () => {
+    const store = await service.newStore({ timeZone: 'Europe/Berlin' });
+    const people = [];
+    for (let i = 0; i < 4; i++) {
+      const { customer, path } = await enrol(store);
+      const shop = new Shop(store, customer.id, path);
+      await shop.stamp(2);
+      people.push(shop);
+    }
+    const [survivor, merged, unmerged, erased] = people.map(({ customerId }) => customerId);
+    const change = async (path: string, body?: object) =>
+      expect((await store.post(`${store.store}/customers/${path}`, body)).status).toBeLessThan(300);
+    await change(`${survivor}/merge`, { from_customer_id: merged });
+    await change(`${survivor}/merge`, { from_customer_id: unmerged });
+    await people[0]?.stamp(1);
+    await change(`${survivor}/unmerge`, { from_customer_id: unmerged });
+    await change(`${erased}/erase`);
+    await people[2]?.stamp(1);
+    await countAll();
+    const [shop] = people;
+    expect(await shop?.countStamps()).toBe(10);
+    const verifyInLittleMemory = async (repair: boolean) => {
+      const recounts = new StoreRecounts(pool, new CustomerVisits(pool), 1);
+      return (await new StatisticsVerification(pool, recounts).verify(repair)).errors;
+    };
+    expect((await verify(false)).errors).toEqual([]);
+    expect(await verifyInLittleMemory(false)).toEqual([]);
+    const zone = { account: { time_zone: 'Asia/Tokyo' } };
+    expect((await store.send('PATCH', store.store, zone)).status).toBe(200);
+    await waitForHistory();
+    await countAll();
+    expect(await verifyInLittleMemory(false)).toEqual([]);
+    await shop?.spoilCounts();
+    expect(await verifyInLittleMemory(true)).not.toEqual([]);
+    expect((await verify(false)).errors).toEqual([]);
+    expect(await shop?.countStamps()).toBe(10);
+  });
+
   it('uses the time zone to which the store moves during a repair', async () => {
     const shop = await openSpoiledShop();
     const { store } = shop;
