@@ -105,15 +105,13 @@ class Stage {
     return url.href;
   }
 
-  /**
-   * The tests' emulator of EventStoreDB, with its log in a file and fsync on.
-   * @param {{ delays?: boolean }} [how] whether appends take as long as on a real server
-   */
-  async eventStoreDb(name, { delays = false } = {}) {
+  /** The tests' emulator of EventStoreDB, with its log in a file and fsync on. */
+  async eventStoreDb(name) {
     const log = join(this.dataDir, `${name}.log`);
-    const store = await startEventStoreDbProcess(['--log', log, ...(delays ? ['--delays'] : [])]);
+    const store = await startEventStoreDbProcess(['--log', log]);
     this.stores.push(store);
-    return { connectionString: store.connectionString, log, pid: store.pid };
+    const setDelays = (delays) => store.control('setDelays', delays);
+    return { connectionString: store.connectionString, log, pid: store.pid, setDelays };
   }
 
   async query(url, text, values) {

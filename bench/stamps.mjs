@@ -16,6 +16,19 @@ const PEERS = ['crud-tx', 'crud-one', 'bare-commit'];
 /** With `--engine eventstoredb` only. */
 const BARE_APPEND = 'bare-append';
 const YARDSTICKS = ['crud-tx', 'crud-one', BARE_APPEND, 'other'];
+/**
+ * Appends alone in times of the stamps of `crud-tx`, by callers, as on EventStoreDB 23.10.6 and KurrentDB 26.0.3 in the same
+ * runs: 1.2 to 1.8, 2.1 and 3.2 to 3.8.
+ */
+const REAL_APPENDS = [
+  { callers: 1, ratio: 1.5 },
+  { callers: 16, ratio: 2.1 },
+  { callers: 64, ratio: 3.5 },
+];
+const CALIBRATION_SECONDS = 2;
+const CORRECTIONS = 2;
+/** Delays vary by so much around their middle. */
+const SPREAD = 0.1;
 /** Inkpad must not be slower than the usual way to write the same service. */
 const FLOOR = { concurrency: 16, yardstick: 'crud-tx', ratio: 1 };
 
@@ -62,7 +75,7 @@ export function run(args) {
     peers,
     against,
     eventStoreDb: values.engine === 'eventstoredb',
-    delays: !values['no-delays'],
+    hasDelays: !values['no-delays'] && !process.env.EVENT_STORE_URL,
     keys: values.keys,
     cards: positive('cards', values.cards),
     rounds: positive('rounds', values.rounds),
@@ -133,7 +146,7 @@ async function once(stage, variant, load) {
   return { ...result, node, postgres };
 }
 
-async function prepare(stage, { eventStoreDb, delays, keys, against, peers, cards }) {
+async function prepare(stage, { eventStoreDb, hasDelays, keys, against, peers, cards }) {
   const load = stage.start('bench/load.mjs', { part: 'load' });
   const overHttp = async (name, target, stamps) => {
     const { port, token, paths } = target;
@@ -154,11 +167,26 @@ async function prepare(stage, { eventStoreDb, delays, keys, against, peers, card
     inkpad.paths = await enrolMany(inkpad.enrol, cards);
     return overHttp(name, inkpad, () => inkpadStamps(stage, inkpad));
   };
+  const crud = new Map();
+  const startPeer = async (style) => {
+    const service = await startCrud(stage, style, cards);
+    crud.set(style, await overHttp(style, service, () => crudStamps(stage, service)));
+  };
+  for (const style of peers.filter((peer) => !peer.startsWith('bare-'))) await startPeer(style);
+  let bare;
+  let delays;
+  if (eventStoreDb && (hasDelays || peers.includes(BARE_APPEND)))
+    bare = await bareAppend(stage, cards);
+  if (eventStoreDb && hasDelays) {
+    if (!crud.has('crud-tx')) await startPeer('crud-tx');
+    delays = await calibrate(stage, crud.get('crud-tx'), bare);
+  }
   const variants = [await api('inkpad', root)];
   if (against !== null) variants.push(await api('other', against));
   if (eventStoreDb) {
     const onEventStoreDb = async (name, from) => {
-      const engine = { EVENT_STORE_URL: await eventStoreUrl(stage, name, delays) };
+      const { url } = await openEventStore(stage, name, delays);
+      const engine = { EVENT_STORE_URL: url };
       const other = await startInkpad(stage, `bench_${name.replace('-', '_')}`, engine, from);
       other.paths = await enrolMany(other.enrol, cards);
       return overHttp(name, other, () => rowStamps(stage, other));
@@ -166,12 +194,9 @@ async function prepare(stage, { eventStoreDb, delays, keys, against, peers, card
     variants.push(await onEventStoreDb('eventstoredb', root));
     if (against !== null) variants.push(await onEventStoreDb('other-esdb', against));
   }
-  for (const style of peers.filter((peer) => !peer.startsWith('bare-'))) {
-    const crud = await startCrud(stage, style, cards);
-    variants.push(await overHttp(style, crud, () => crudStamps(stage, crud)));
-  }
+  variants.push(...peers.flatMap((peer) => crud.get(peer) ?? []));
   if (peers.includes('bare-commit')) variants.push(await bareCommit(stage, cards));
-  if (peers.includes(BARE_APPEND)) variants.push(await bareAppend(stage, cards, delays));
+  if (peers.includes(BARE_APPEND)) variants.push(bare);
   return variants;
 }
 
@@ -193,10 +218,11 @@ async function bareCommit(stage, cards) {
   };
 }
 
-async function bareAppend(stage, cards, delays) {
+async function bareAppend(stage, cards) {
+  const { url, setDelays } = await openEventStore(stage, 'bare_append');
   const child = stage.start('bench/bare-append.mjs', {
     args: [String(cards)],
-    env: { EVENT_STORE_URL: await eventStoreUrl(stage, 'bare_append', delays) },
+    env: { EVENT_STORE_URL: url },
   });
   await stage.ask(child);
   return {
@@ -206,13 +232,55 @@ async function bareAppend(stage, cards, delays) {
     failed: 0,
     run: (options) => stage.ask(child, options),
     stamps: async () => [await stage.ask(child, { question: 'sum' })],
+    setDelays,
   };
 }
 
-/** The server at EVENT_STORE_URL, or else the tests' emulator with its log in a file and fsync on. */
-async function eventStoreUrl(stage, name, delays) {
-  if (process.env.EVENT_STORE_URL) return process.env.EVENT_STORE_URL;
-  return (await stage.eventStoreDb(name, { delays })).connectionString;
+/** Finds the delays with which appends alone are as much faster than `crud-tx` here as on real servers. */
+async function calibrate(stage, crud, bare) {
+  const { callers: concurrency } = REAL_APPENDS.at(-1);
+  for (const variant of [crud, bare])
+    await once(stage, variant, { concurrency, seconds: COMPILE_SECONDS });
+  const measureMs = async (variant, callers) => {
+    const { perSecond } = await once(stage, variant, {
+      concurrency: callers,
+      seconds: CALIBRATION_SECONDS,
+    });
+    return (1_000 * callers) / perSecond;
+  };
+  const points = [];
+  for (const { callers, ratio: realRatio } of REAL_APPENDS) {
+    const ms = (await measureMs(crud, callers)) / realRatio;
+    points.push({ callers, targetMs: ms, ms });
+  }
+  const toDelays = () =>
+    points.map(({ callers, ms: middle }) => ({
+      appends: callers,
+      ms: [(1 - SPREAD) * middle, (1 + SPREAD) * middle],
+    }));
+  for (let correction = 0; correction < CORRECTIONS; correction++) {
+    await bare.setDelays(toDelays());
+    for (const point of points) {
+      // The client, the network and the log take some of the time.
+      const excess = (await measureMs(bare, point.callers)) - point.targetMs;
+      point.ms = Math.max(0, point.ms - excess);
+    }
+  }
+  await bare.setDelays(toDelays());
+  const texts = points.map(({ callers, ms: middle }) => `${middle.toFixed(1)} ms at ${callers}`);
+  console.log(`Appends take the server ${texts.join(', ')}.`);
+  return toDelays();
+}
+
+/**
+ * The server at EVENT_STORE_URL, or else the tests' emulator with its log in a file and fsync on.
+ * @param {object[]} [delays] how long appends take
+ */
+async function openEventStore(stage, name, delays) {
+  if (process.env.EVENT_STORE_URL) return { url: process.env.EVENT_STORE_URL };
+  const { connectionString: url, setDelays } = await stage.eventStoreDb(name);
+  if (delays) await setDelays(delays);
+  return { url, setDelays };
 }
 
 /** Reads only the rows, because the events are in another store; `verify` checks that they agree. */
