@@ -2,8 +2,6 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { CreateUser } from '#identity/identity.commands.js';
 import { AddMember } from '#identity/member.commands.js';
 import type { QuotaChanges } from '#accounts/quotas.js';
-import { Quotas } from '#accounts/quotas.service.js';
-import type { CustomerJson } from '#customers/customer.dto.js';
 import type { ImportJson, ImportRowJson } from '#imports/import.dto.js';
 import { Browser } from '../support/browser/browser.js';
 import { Console } from '../support/browser/console-browser.js';
@@ -14,9 +12,10 @@ import {
   useService,
   type ContractClient,
 } from '../support/http/contract.js';
+import { changeQuotas, createGuest, NEW_STORE, uploadGuests } from '../support/fixtures/quotas.js';
 import { eventually } from '../support/jest/eventually.js';
 import { newImportDispatch } from '../support/services/import-dispatcher.js';
-import { cli, startService, type ApiResponse, type Service } from '../support/services/service.js';
+import { cli, startService, type Service } from '../support/services/service.js';
 
 const PUBLIC_URL = 'https://cards.example';
 const PASSWORD = 'correct horse';
@@ -42,41 +41,17 @@ beforeAll(async () => {
 });
 afterAll(() => other.stop());
 
-/** Sets quotas as the command line does. Processes go by the former ones for a second. */
-async function setQuotas(store: ContractClient, changes: QuotaChanges): Promise<void> {
-  await service.running.app.get(Quotas, { strict: false }).change(cli, store.accountId, changes);
-  const setAt = performance.now();
-  await eventually(
-    () => performance.now() - setAt,
-    (passedMs) => passedMs > 1_100,
-  );
-}
-
-const STORE = { name: 'Second', store_name: '', time_zone: 'UTC', locale: 'en', country: '' };
-
-let created = 0;
-
-const createCustomer = (store: ContractClient) =>
-  store.post<CustomerJson>(`${store.store}/customers`, {
-    customer: { first_name: 'Ada', email: `guest-${++created}@guest.example` },
-  });
-
-function upload(store: ContractClient, lines: string[]): Promise<ApiResponse<ImportJson>> {
-  const bytes = new TextEncoder().encode(['first_name,email', ...lines].join('\n'));
-  return store.send('POST', `${store.store}/imports`, bytes, { 'content-type': 'text/csv' });
-}
-
-const rows = (count: number) =>
-  Array.from({ length: count }, (_, i) => `Guest,row-${i}@guest.example`);
+const setQuotas = (store: ContractClient, changes: QuotaChanges) =>
+  changeQuotas(service.running, store, changes);
 
 describe('quotas of customers', () => {
   it("QUOTA-01 One more customer than the store's quota is 422 `base` with the code `quota_exceeded`, however many are created at once", async () => {
     const store = await service.newStore();
-    for (let i = 0; i < 3; i++) expect((await createCustomer(store)).status).toBe(201);
+    for (let i = 0; i < 3; i++) expect((await createGuest(store)).status).toBe(201);
     await setQuotas(store, { customers: 20 });
     const there = Object.assign(store.as(store.token), { baseUrl: other.baseUrl });
     const answers = await Promise.all(
-      Array.from({ length: 40 }, (_, i) => createCustomer(i % 2 === 0 ? store : there)),
+      Array.from({ length: 40 }, (_, i) => createGuest(i % 2 === 0 ? store : there)),
     );
     expect(answers.filter(({ status }) => status === 201)).toHaveLength(17);
     for (const answer of answers.filter(({ status }) => status !== 201)) {
@@ -87,18 +62,18 @@ describe('quotas of customers', () => {
   it('QUOTA-02 Merged and erased customers do not count: within ten seconds of an erasure there is room for another', async () => {
     const store = await service.newStore();
     await setQuotas(store, { customers: 2 });
-    const created = [await createCustomer(store), await createCustomer(store)];
-    expectRefused(await createCustomer(store), 'base', 'quota_exceeded');
+    const created = [await createGuest(store), await createGuest(store)];
+    expectRefused(await createGuest(store), 'base', 'quota_exceeded');
     const path = `${store.store}/customers/${created[0]?.body.id}`;
     expect((await store.post(`${path}/erase`)).status).toBeLessThan(300);
     const erasedAt = performance.now();
     await eventually(
-      () => createCustomer(store),
+      () => createGuest(store),
       ({ status }) => status === 201,
     );
     expect(performance.now() - erasedAt).toBeLessThan(10_000);
     await eventually(
-      () => createCustomer(store),
+      () => createGuest(store),
       ({ status }) => status === 422,
     );
   });
@@ -106,14 +81,14 @@ describe('quotas of customers', () => {
   it('QUOTA-03 Without a quota a store may have any number of customers', async () => {
     const store = await service.newStore();
     await setQuotas(store, { customers: 1 });
-    await createCustomer(store);
-    expectRefused(await createCustomer(store), 'base', 'quota_exceeded');
+    await createGuest(store);
+    expectRefused(await createGuest(store), 'base', 'quota_exceeded');
     await setQuotas(store, { customers: null });
-    for (let i = 0; i < 5; i++) expect((await createCustomer(store)).status).toBe(201);
+    for (let i = 0; i < 5; i++) expect((await createGuest(store)).status).toBe(201);
     // Customers created meanwhile count.
     await setQuotas(store, { customers: 7 });
-    expect((await createCustomer(store)).status).toBe(201);
-    expectRefused(await createCustomer(store), 'base', 'quota_exceeded');
+    expect((await createGuest(store)).status).toBe(201);
+    expectRefused(await createGuest(store), 'base', 'quota_exceeded');
   });
 
   it('QUOTA-04 A store that has used up its quota of customers but for a tenth takes no signups: its posters say that they are closed', async () => {
@@ -133,8 +108,8 @@ describe('quotas of customers', () => {
     );
     expect(statuses).toEqual([303, 303, 410, 410]);
     expect((await open()).page.status).toBe(410);
-    expect((await createCustomer(store)).status).toBe(201);
-    expectFailure(await createCustomer(store), 422, 'quota_exceeded');
+    expect((await createGuest(store)).status).toBe(201);
+    expectFailure(await createGuest(store), 422, 'quota_exceeded');
     const full = await service.newStore();
     const other = await SignupForm.open(service.running.baseUrl, PUBLIC_URL, await newPoster(full));
     await setQuotas(full, { customers: 0 });
@@ -158,25 +133,25 @@ describe('quotas of customers', () => {
     expect(await signUp('2001:db8:1:2::1', 'c@guest.example')).toEqual([303, false]);
     expect(await signUp('2001:db8:1:3::1', 'd@guest.example')).toEqual([303, false]);
     expect(await signUp('2001:db8:1:4::1', 'e@guest.example')).toEqual([429, true]);
-    expect((await createCustomer(store)).status).toBe(201);
+    expect((await createGuest(store)).status).toBe(201);
   });
 
   it('QUOTA-12 An owner who has as many stores as `MAX_STORES_PER_OWNER` says cannot create another one: 403', async () => {
     const store = await service.newStore();
     const owner = await Console.of(service.running, store.email);
     expect((await owner.get('/app')).text).toContain('/app/new-store');
-    expect((await owner.submit('/app/new-store', '/app/new-store', STORE)).status).toBe(303);
+    expect((await owner.submit('/app/new-store', '/app/new-store', NEW_STORE)).status).toBe(303);
     const home = await owner.get('/app');
     expect([home.status, home.text.includes('/app/new-store')]).toEqual([200, false]);
     const page = await owner.get('/app/new-store');
     expect([page.status, page.text]).toEqual([403, expect.stringContaining('Ask whoever runs')]);
-    expect((await owner.submit('/app/account', '/app/new-store', STORE)).status).toBe(403);
+    expect((await owner.submit('/app/account', '/app/new-store', NEW_STORE)).status).toBe(403);
   });
 
   it('QUOTA-05 Rows of an import beyond the quota fail with the message under `base`; the others are imported', async () => {
     const store = await service.newStore();
     await setQuotas(store, { customers: 5 });
-    const { body } = await upload(store, rows(8));
+    const { body } = await uploadGuests(store, 8);
     const path = `${store.store}/imports/${body.id}`;
     const done = await eventually(
       async () => (await store.get<ImportJson>(path)).body,
@@ -195,14 +170,14 @@ describe('quotas of customers', () => {
 describe('other quotas', () => {
   it('QUOTA-06 A file with more rows than the store may still import in 24 hours is 422 `base` with the code `quota_exceeded`', async () => {
     const store = await service.newStore();
-    expect((await upload(store, rows(250))).status).toBe(202);
-    const both = await Promise.all([upload(store, rows(150)), upload(store, rows(150))]);
+    expect((await uploadGuests(store, 250)).status).toBe(202);
+    const both = await Promise.all([uploadGuests(store, 150), uploadGuests(store, 150)]);
     expect(both.map(({ status }) => status).sort()).toEqual([202, 422]);
-    const refused = await upload(store, rows(1));
+    const refused = await uploadGuests(store, 1);
     expectRefused(refused, 'base', 'quota_exceeded');
     expect(refused.text).toContain('may import 0 more today, of 400 in 24 hours');
     await setQuotas(store, { import_rows_per_day: 401 });
-    expect((await upload(store, rows(1))).status).toBe(202);
+    expect((await uploadGuests(store, 1)).status).toBe(202);
   });
 
   it("QUOTA-07 A store's own quota replaces the usual limit of cards, locations, posters and webhook subscriptions", async () => {
@@ -228,19 +203,19 @@ describe('other quotas', () => {
 
   it('QUOTA-08 A quota below what exists deletes nothing, and everything but creating more works as before', async () => {
     const store = await service.newStore();
-    const { body } = await createCustomer(store);
-    await createCustomer(store);
+    const { body } = await createGuest(store);
+    await createGuest(store);
     await setQuotas(store, { customers: 1 });
     const path = `${store.store}/customers/${body.id}`;
     expect((await store.get(path)).status).toBe(200);
     expect((await store.patch(path, { customer: { first_name: 'B' } })).status).toBe(200);
-    expectRefused(await createCustomer(store), 'base', 'quota_exceeded');
+    expectRefused(await createGuest(store), 'base', 'quota_exceeded');
     expectFailure(await store.get(`${store.store}/customers/999999999`), 404, 'not_found');
   });
 
   it('QUOTA-09 An owner sees quotas and usage on the settings page of the store; a manager does not', async () => {
     const store = await service.newStore();
-    await createCustomer(store);
+    await createGuest(store);
     await setQuotas(store, { customers: 5_000, posters: 0 });
     const manager = `manager-${store.accountId}@shop.example`;
     await service.running.execute(new CreateUser(cli, manager, 'Manager', PASSWORD));

@@ -5,13 +5,12 @@ import { AddMember } from '#identity/member.commands.js';
 import { CreateToken } from '#identity/token.commands.js';
 import type { QuotaChanges } from '#accounts/quotas.js';
 import { Quotas } from '#accounts/quotas.service.js';
-import type { CustomerJson } from '#customers/customer.dto.js';
 import { SignupHolds } from '#signup/signup-holds.service.js';
-import type { ImportJson } from '#imports/import.dto.js';
 import { Console } from '../support/browser/console-browser.js';
 import { expectRefused, useService, type ContractClient } from '../support/http/contract.js';
+import { changeQuotas, createGuest, NEW_STORE, uploadGuests } from '../support/fixtures/quotas.js';
 import { eventually } from '../support/jest/eventually.js';
-import { cli, type ApiResponse } from '../support/services/service.js';
+import { cli } from '../support/services/service.js';
 
 const PASSWORD = 'correct horse';
 
@@ -20,17 +19,8 @@ const service = useService({
   MAX_IMPORT_ROWS_PER_STORE_PER_DAY: '400',
 });
 
-/** Sets quotas as the command line does. Processes go by the former ones for a second. */
-async function setQuotas(store: ContractClient, changes: QuotaChanges): Promise<void> {
-  await service.running.app.get(Quotas, { strict: false }).change(cli, store.accountId, changes);
-  const setAt = performance.now();
-  await eventually(
-    () => performance.now() - setAt,
-    (passedMs) => passedMs > 1_100,
-  );
-}
-
-const STORE = { name: 'Second', store_name: '', time_zone: 'UTC', locale: 'en', country: '' };
+const setQuotas = (store: ContractClient, changes: QuotaChanges) =>
+  changeQuotas(service.running, store, changes);
 
 /** Creates another store of an owner in the console. */
 async function createInConsole(
@@ -38,7 +28,7 @@ async function createInConsole(
   { email, token }: Owner = store,
 ): Promise<ContractClient> {
   const owner = await Console.of(service.running, email);
-  const created = await owner.submit('/app/new-store', '/app/new-store', STORE);
+  const created = await owner.submit('/app/new-store', '/app/new-store', NEW_STORE);
   expect(created.status).toBe(303);
   const accountId = Number(created.location?.split('/').at(-1));
   return Object.assign(store.as(token), { accountId });
@@ -58,21 +48,6 @@ type Owner = { email: string; token: string | null };
 const listQuotas = ({ accountId }: ContractClient) =>
   service.running.app.get(Quotas, { strict: false }).list(accountId);
 
-let created = 0;
-
-const createCustomer = (store: ContractClient) =>
-  store.post<CustomerJson>(`${store.store}/customers`, {
-    customer: { first_name: 'Ada', email: `guest-${++created}@guest.example` },
-  });
-
-function upload(store: ContractClient, lines: string[]): Promise<ApiResponse<ImportJson>> {
-  const bytes = new TextEncoder().encode(['first_name,email', ...lines].join('\n'));
-  return store.send('POST', `${store.store}/imports`, bytes, { 'content-type': 'text/csv' });
-}
-
-const rows = (count: number) =>
-  Array.from({ length: count }, (_, i) => `Guest,row-${i}@guest.example`);
-
 describe('quotas of stores from the console', () => {
   it("QUOTA-11 A store that its owner creates in the console begins with the smallest own quota of cards, locations, posters, pictures and webhooks that the owner's stores have", async () => {
     const store = await service.newStore();
@@ -91,17 +66,17 @@ describe('quotas of stores from the console', () => {
     const third = await createInConsole(second, await addOwner(second));
     const stores = [store, second, third];
     await setQuotas(store, { customers: 12, sms_per_day: 7 });
-    expect((await createCustomer(store)).status).toBe(201);
+    expect((await createGuest(store)).status).toBe(201);
     const created = await Promise.all(
-      Array.from({ length: 24 }, (_, i) => createCustomer(stores[i % 3] ?? store)),
+      Array.from({ length: 24 }, (_, i) => createGuest(stores[i % 3] ?? store)),
     );
     expect(created.filter(({ status }) => status === 201)).toHaveLength(11);
-    for (const one of stores) expectRefused(await createCustomer(one), 'base', 'quota_exceeded');
+    for (const one of stores) expectRefused(await createGuest(one), 'base', 'quota_exceeded');
 
-    const uploads = await Promise.all(stores.map((one) => upload(one, rows(200))));
+    const uploads = await Promise.all(stores.map((one) => uploadGuests(one, 200)));
     expect(uploads.map(({ status }) => status).sort()).toEqual([202, 202, 422]);
     for (const one of stores) {
-      expectRefused(await upload(one, rows(1)), 'base', 'quota_exceeded');
+      expectRefused(await uploadGuests(one, 1), 'base', 'quota_exceeded');
       const quotas = new Map((await listQuotas(one)).map((quota) => [quota.name, quota]));
       expect(quotas.get('customers')).toMatchObject({ used: 12, max: 12, isShared: true });
       expect(quotas.get('import_rows_per_day')).toMatchObject({ used: 400, max: 400 });
@@ -125,16 +100,16 @@ describe('quotas of stores from the console', () => {
     const store = await service.newStore();
     const second = await createInConsole(store);
     await setQuotas(store, { customers: 2 });
-    for (const one of [store, second]) expect((await createCustomer(one)).status).toBe(201);
-    expectRefused(await createCustomer(second), 'base', 'quota_exceeded');
+    for (const one of [store, second]) expect((await createGuest(one)).status).toBe(201);
+    expectRefused(await createGuest(second), 'base', 'quota_exceeded');
     await setQuotas(second, { customers: 3 });
-    for (let i = 0; i < 2; i++) expect((await createCustomer(second)).status).toBe(201);
-    expectRefused(await createCustomer(second), 'base', 'quota_exceeded');
+    for (let i = 0; i < 2; i++) expect((await createGuest(second)).status).toBe(201);
+    expectRefused(await createGuest(second), 'base', 'quota_exceeded');
     await eventually(
-      () => createCustomer(store),
+      () => createGuest(store),
       ({ status }) => status === 201,
     );
-    expectRefused(await createCustomer(store), 'base', 'quota_exceeded');
+    expectRefused(await createGuest(store), 'base', 'quota_exceeded');
     const used = async (one: ContractClient) =>
       (await listQuotas(one)).find(({ name }) => name === 'customers');
     expect(await used(second)).toMatchObject({ used: 3, max: 3, isOwn: true, isShared: false });
@@ -142,9 +117,9 @@ describe('quotas of stores from the console', () => {
     await setQuotas(second, { customers: null });
     expect(await used(second)).toMatchObject({ used: 5, max: 2, isOwn: false, isShared: true });
     await setQuotas(store, { customers: 6 });
-    expect((await createCustomer(second)).status).toBe(201);
+    expect((await createGuest(second)).status).toBe(201);
     for (const one of [store, second]) {
-      expectRefused(await createCustomer(one), 'base', 'quota_exceeded');
+      expectRefused(await createGuest(one), 'base', 'quota_exceeded');
     }
   });
 
@@ -153,9 +128,9 @@ describe('quotas of stores from the console', () => {
     const other = await service.newStore();
     await service.running.execute(new AddMember(cli, other.accountId, store.email, 'owner'));
     await setQuotas(store, { customers: 1 });
-    expect((await createCustomer(store)).status).toBe(201);
-    expectRefused(await createCustomer(store), 'base', 'quota_exceeded');
-    for (let i = 0; i < 2; i++) expect((await createCustomer(other)).status).toBe(201);
+    expect((await createGuest(store)).status).toBe(201);
+    expectRefused(await createGuest(store), 'base', 'quota_exceeded');
+    for (let i = 0; i < 2; i++) expect((await createGuest(other)).status).toBe(201);
     expect((await listQuotas(other)).filter(({ isShared }) => isShared)).toEqual([]);
   });
 });
