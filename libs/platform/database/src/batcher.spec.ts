@@ -135,7 +135,25 @@ describe('Batcher', () => {
     await nextTurn();
     first.groups[1]?.resolve(echo([2]));
     expect(await Promise.all(results)).toEqual(['result 1', 'result 1', 'result 2']);
-    expect([slots.busy, slots.isFree]).toEqual([0, true]);
+    expect(slots.isFree).toBe(true);
+  });
+
+  it('sets no timer for a batch while nothing waits', async () => {
+    const { batcher, groups } = createBatcher(new BatchSlots(1, () => 20), 8);
+    const countTimers = () =>
+      process.getActiveResourcesInfo().filter((resource) => resource === 'Timeout').length;
+    const before = countTimers();
+    const results = [batcher.add(1)];
+    await nextTurn();
+    expect(countTimers()).toBe(before);
+    results.push(batcher.add(2));
+    expect(countTimers()).toBe(before + 1);
+    groups[0]?.resolve(echo([1]));
+    await results[0];
+    while (groups.length < 2) await nextTurn();
+    expect(countTimers()).toBe(before);
+    groups[1]?.resolve(echo([2]));
+    expect(await Promise.all(results)).toEqual(['result 1', 'result 2']);
   });
 
   it('waits for a slot only while alwaysRun items or more are in progress', async () => {

@@ -25,23 +25,27 @@ type WaitingItem<T, R> = {
   reject: (error: unknown) => void;
 };
 
+/** A batch in progress. @property extraCount slots that there are because it is stuck */
+type RunningBatch = { stuckAt: number; timer: NodeJS.Timeout | undefined; extraCount: number };
+
 /** Limits how many batches run at a time, of one batcher or of several that take turns. */
 export class BatchSlots {
-  busy = 0;
-  private extraCount = 0;
+  private readonly running = new Set<RunningBatch>();
   private readonly queue: (() => void)[] = [];
 
   /**
-   * @param stuckMs duration after which a batch of a size may be blocked by somebody else: until it ends, there is
+   * @param getStuckMs duration after which a batch of a size may be blocked by somebody else: until it ends, there is
    *   one slot more
    */
   constructor(
     readonly count: number,
-    private readonly stuckMs?: (size: number) => number,
+    private readonly getStuckMs: (size: number) => number = () => Infinity,
   ) {}
 
   get isFree(): boolean {
-    return this.busy < this.count + this.extraCount;
+    let count = this.count;
+    for (const { extraCount } of this.running) count += extraCount;
+    return this.running.size < count;
   }
 
   /**
@@ -59,22 +63,27 @@ export class BatchSlots {
    * @returns releases the slot
    */
   acquire(wake: () => void, size: number): () => void {
-    this.busy++;
-    let extra = 0;
-    const addSlot = () => {
-      extra = 1;
-      this.extraCount++;
-      this.wakeAll();
-    };
-    const timer = this.stuckMs && setTimeout(addSlot, this.stuckMs(size));
+    const stuckAt = performance.now() + this.getStuckMs(size);
+    const batch: RunningBatch = { stuckAt, timer: undefined, extraCount: 0 };
+    this.running.add(batch);
     return () => {
-      clearTimeout(timer);
-      this.extraCount -= extra;
-      this.busy--;
+      clearTimeout(batch.timer);
+      this.running.delete(batch);
       this.queue.splice(this.queue.indexOf(wake), 1);
       this.queue.push(wake);
       this.wakeAll();
     };
+  }
+
+  /** Watches for batches that are stuck, while an item waits. A timer for each batch would wake the process for each. */
+  watch(): void {
+    for (const batch of this.running) {
+      if (batch.stuckAt === Infinity) continue;
+      batch.timer ??= setTimeout(() => {
+        batch.extraCount = 1;
+        this.wakeAll();
+      }, batch.stuckAt - performance.now());
+    }
   }
 
   private wakeAll(): void {
@@ -135,13 +144,18 @@ export class Batcher<T, R> {
   }
 
   private schedule(): void {
-    if (this.isScheduled || !this.canRun) return;
+    if (this.isScheduled || this.waiting.length === 0) return;
+    if (!this.canRun) {
+      this.slots.watch();
+      return;
+    }
     this.isScheduled = true;
     setImmediate(() => {
       this.isScheduled = false;
       while (this.canRun) {
         void this.runGroup(this.takeGroup());
       }
+      if (this.waiting.length > 0) this.slots.watch();
     });
   }
 

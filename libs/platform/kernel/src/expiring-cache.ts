@@ -14,6 +14,11 @@ export class ExpiringCache<
 > extends LRUCache<K, V, FC> {
   private sweeper: NodeJS.Timeout | undefined;
 
+  constructor(options: LRUCache.Options<K, V, FC>) {
+    // Otherwise the library remembers the time until a timer of 1 ms expires, which wakes the process once more.
+    super({ ttlResolution: 0, ...options });
+  }
+
   override set(...entry: Parameters<LRUCache<K, V, FC>['set']>): this {
     super.set(...entry);
     // None while it is empty: a timer would keep a cache that nobody uses any more.
