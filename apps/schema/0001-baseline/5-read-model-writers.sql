@@ -11,8 +11,8 @@ declare
       where a.attrelid = c.oid and not a.attisdropped
         and a.attname in ('id', 'account_id', 'revision', 'hash', 'projection_version', 'state'))
     order by c.relname);
-  -- A card's template is made of these: writing one raises the version of its account.
-  template_tables text := '{accounts,cards,rewards}';
+  -- What a card is stamped by is made of these: writing one raises the version of its account.
+  template_tables text := '{accounts,cards,locations,rewards}';
   inserts text;
   updates text;
 begin
@@ -58,7 +58,8 @@ end $body$, inserts, template_tables));
     create or replace function es.record(
       p_stream text, p_account bigint, p_revision bigint, p_before bytea, p_hash bytea,
       p_ids uuid[], p_types text[], p_versions smallint[], p_data text[], p_meta text[], p_hashes text[],
-      p_times timestamptz[], p_table text, p_id bigint, p_projection_version int, p_state jsonb, p_responses jsonb)
+      p_times timestamptz[], p_claims jsonb, p_table text, p_id bigint, p_projection_version int, p_state jsonb,
+      p_responses jsonb)
     returns text[] language plpgsql as %L$create$, format($body$
 declare
   n int := cardinality(p_ids);
@@ -75,6 +76,7 @@ begin
             p_versions[i], p_account, p_data[i]::jsonb, p_meta[i]::jsonb, decode(p_hashes[i], 'hex'),
             p_times[i]);
   end loop;
+  if p_claims is not null then perform es.take_claims(p_claims, null); end if;
   case p_table%s
   end case;
   if not found then

@@ -87,7 +87,7 @@ export function toRecordArguments(
   [prepared]: PreparedWrite[],
 ): unknown[] | undefined {
   const { accountId, writes, claims, releases, responses } = commit;
-  if (!prepared || writes.length !== 1 || claims?.length || releases?.length) return undefined;
+  if (!prepared || writes.length !== 1 || releases?.length) return undefined;
   const { heads, write } = prepared;
   const { stream, expected, events, row } = write;
   if (!expected || !row) return undefined;
@@ -104,6 +104,7 @@ export function toRecordArguments(
     events.map(({ meta }) => JSON.stringify(meta)),
     heads.map(({ hash }) => hash),
     events.map(({ meta }) => meta.recordedAt),
+    claims?.length ? toClaimArgument(commit, claims) : null,
     row.table,
     row.id,
     row.projectionVersion,
