@@ -1,4 +1,5 @@
 import { Injectable } from '@nestjs/common';
+import { LRUCache } from 'lru-cache';
 import type { CommandContext, RecordedEvent } from '#kernel/aggregate.js';
 import { NotFoundError, RejectedError, TakenError, UnavailableError } from '#kernel/errors.js';
 import { RETRY, retryUntil } from '#kernel/retry-until.js';
@@ -19,6 +20,8 @@ import { MAX_RECEIPT_USES, type ReceiptEvent, type ReceiptOperation } from './re
 import { ReceiptUses, type ReceiptUse } from './receipt-uses.service.js';
 import { TemplatesService } from './templates.service.js';
 
+/** Maximum number of receipt numbers that a process remembers as used. */
+const MAX_REMEMBERED = 10_000;
 const SETTLE_TIMEOUT_MS = 10_000;
 const RETRY_MS = 50;
 const RETRY_TIMEOUT_MS = 10_000;
@@ -53,6 +56,12 @@ type OnceAction<E extends ReceiptEvent, R> = {
 /** Lets an action happen once for its receipt number (external_ref). */
 @Injectable()
 export class ReceiptsService {
+  /**
+   * Claims of numbers that were used lately. A claim that is taken undoes the commits of others in its group, so a client
+   * that repeats its request must not try it again and again.
+   */
+  private readonly usedClaims = new LRUCache<string, true>({ max: MAX_REMEMBERED });
+
   constructor(
     private readonly uses: ReceiptUses,
     private readonly readModels: ReadModels,
@@ -62,9 +71,10 @@ export class ReceiptsService {
   ) {}
 
   /**
-   * Executes an action once for its receipt number, forever: the number is looked up before any rule applies, and of two
-   * concurrent requests with the same number the second gets the result of the first. If the first wrote nothing, the
-   * number stays free.
+   * Executes an action once for its receipt number, forever. Nearly always nobody has used the number: the claim of the
+   * commit shows that. Only when it is taken, or a rule rejects the action, the number is looked up, which comes before any
+   * rule: of two concurrent requests with the same number the second gets the result of the first. If the first wrote
+   * nothing, the number stays free.
    * @throws UnavailableError when the number was taken and freed again for ten seconds
    */
   async executeOnce<E extends ReceiptEvent, R>(
@@ -76,6 +86,11 @@ export class ReceiptsService {
     if (externalRef === null) {
       return { body: await action.execute(WITHOUT_RECEIPT), isRepeated: false };
     }
+    const receipt = { ...action, externalRef };
+    const firstUse = this.createUsage(context, path, receipt, 0);
+    const claim = firstUse.claims.map(({ value }) => value.toString('base64')).join();
+    // A dry run claims nothing.
+    let isFirstTry = context.dryRun !== true && !this.usedClaims.has(claim);
     return retryUntil(
       {
         withinMs: RETRY_TIMEOUT_MS,
@@ -83,20 +98,37 @@ export class ReceiptsService {
         isRetriable: (error) => error instanceof ClaimTakenError,
       },
       async () => {
-        const use = await this.find<E>(context, path, { ...action, externalRef });
+        const use = isFirstTry ? firstUse : await this.find<E>(context, path, receipt);
+        isFirstTry = false;
         if ('earlier' in use) return { body: action.repeat(use.earlier), isRepeated: true };
         try {
-          return { body: await action.execute(use), isRepeated: false };
+          const body = await action.execute(use);
+          if (context.dryRun !== true) this.usedClaims.set(claim, true);
+          return { body, isRepeated: false };
         } catch (error) {
+          if (error instanceof ClaimTakenError) this.usedClaims.set(claim, true);
           if (!(error instanceof RejectedError)) throw error;
-          // The rules may refuse it only because the same request has just succeeded, such as for the last stamps.
-          const used = await this.find<E>(context, path, { ...action, externalRef });
+          // The rules may refuse it only because the same request has succeeded before, such as for the last stamps.
+          const used = await this.find<E>(context, path, receipt);
           if (!('earlier' in used)) throw error;
           return { body: action.repeat(used.earlier), isRepeated: true };
         }
       },
       (cause) => new UnavailableError('Others are using this external_ref right now', { cause }),
     );
+  }
+
+  private createUsage(
+    { accountId }: CommandContext,
+    { id }: CardPath,
+    { operation, externalRef }: { operation: ReceiptOperation; externalRef: string },
+    index: number,
+  ): ReceiptUsage {
+    const use = { operation, index, stream: toStreamName(customerCard, id) };
+    return {
+      details: { receiptUse: index },
+      claims: [this.uses.createClaim(accountId, externalRef, use)],
+    };
   }
 
   /**
@@ -108,23 +140,20 @@ export class ReceiptsService {
    * @throws UnavailableError when what happens to the claim is still open after ten seconds
    */
   private async find<E extends ReceiptEvent>(
-    { accountId }: CommandContext,
+    context: CommandContext,
     path: CardPath,
     receipt: Pick<OnceAction<E, unknown>, 'operation' | 'isSame'> & { externalRef: string },
   ): Promise<{ earlier: EarlierAction<E> } | ReceiptUsage> {
+    const { accountId } = context;
     const { operation, externalRef } = receipt;
     const own = toStreamName(customerCard, path.id);
-    const toUsage = (index: number): ReceiptUsage => ({
-      details: { receiptUse: index },
-      claims: [this.uses.createClaim(accountId, externalRef, { operation, index, stream: own })],
-    });
     // A read model may lag behind and not show yet which card the other was merged into.
     let isFresh = false;
     return retryUntil(
       { withinMs: SETTLE_TIMEOUT_MS, delayMs: RETRY_MS },
       async () => {
         const first = await this.uses.findFirst(accountId, externalRef, operation);
-        if (!first) return toUsage(0);
+        if (!first) return this.createUsage(context, path, receipt, 0);
         const current = await this.getCard(accountId, path, isFresh);
         const uses =
           first.stream === own
@@ -152,7 +181,7 @@ export class ReceiptsService {
             'was already used on another customer card',
           );
         }
-        return toUsage(last.index + 1);
+        return this.createUsage(context, path, receipt, last.index + 1);
       },
       () => new UnavailableError('Another request with this external_ref has not been settled yet'),
     );
