@@ -60,6 +60,29 @@ describe('a card that was stamped before', () => {
     expect(listNames(await stamp(path))).toEqual(['Cake']);
   });
 
+  it('accepts a location that is added later, and refuses one that is deleted, at the next stamp', async () => {
+    const { path } = await enrol(store);
+    const stampAt = async (id: number) => {
+      const response = await store.post(`${path}/stamp`, { stamps: 1, location_id: id });
+      return response.status;
+    };
+    const addLocation = async () => {
+      const location = { name: 'Old Town', address: 'Marktplatz 1, Hamburg' };
+      const { body } = await store.post<{ id: number }>(`${store.store}/locations`, { location });
+      return body.id;
+    };
+    const first = await addLocation();
+    expect([await stampAt(first), await stampAt(first)]).toEqual([200, 200]);
+    const second = await addLocation();
+    expect([await stampAt(second), await stampAt(first)]).toEqual([200, 200]);
+    await store.delete(`${store.store}/locations/${first}`);
+    expect([await stampAt(first), await stampAt(second)]).toEqual([422, 200]);
+    const stranger = await service.newStore();
+    const { path: foreignPath } = await enrol(stranger);
+    const foreign = { stamps: 1, location_id: second };
+    expectRefused(await stranger.post(`${foreignPath}/stamp`, foreign), 'location_id');
+  });
+
   it('shows changed rewards and its new name when it is read, without another stamp', async () => {
     const { card, rewards, path } = await enrol(store, { rewards: [2] });
     await stamp(path);

@@ -41,7 +41,7 @@ create table erasure_watchers (
   applied_notice_id bigint not null
 );
 
--- A number that rises with whatever a card's template is made from, and with whatever happens to a customer's key.
+-- A number that rises with whatever a card is stamped by, and with whatever happens to a customer's key.
 create table account_versions (
   account_id bigint primary key,
   version bigint not null

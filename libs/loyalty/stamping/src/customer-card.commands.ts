@@ -378,7 +378,11 @@ export async function loadCardTemplate(
   if (!loaded || !isHeldBy(loaded.state, customerId)) throw new NotFoundError('Customer card');
   const { accountId, cardId } = loaded.state;
   const { storeVersion, passInstalled } = getExtraValues(loaded);
-  if (locationId !== null && !(await templates.hasLocation(accountId, locationId))) {
+  if (
+    locationId !== null &&
+    !templates.hasCachedLocation(accountId, locationId, storeVersion) &&
+    !(await templates.hasLocation(accountId, locationId))
+  ) {
     throw new RejectedError({ location_id: ['does not belong to this store'] });
   }
   return { template: await templates.getAtVersion(cardId, storeVersion), passInstalled };

@@ -27,6 +27,7 @@ type TemplateRow = {
 };
 
 const CACHE_BYTES = 16 * 1024 * 1024;
+const MAX_CACHED_LOCATIONS = 10_000;
 /** Of loads that are asked for at once, such as those of an import, which are of one card. */
 const MAX_BATCHES = 2;
 const BATCH_SIZE = 100;
@@ -51,8 +52,8 @@ const TEMPLATES = {
 };
 
 /**
- * Loads what stamping needs of other contexts: the store's locations, and card templates with their rewards, cached
- * while their store's version is the same. So a template is made only from tables whose writes raise that version
+ * Loads what stamping needs of other contexts: the store's locations, and card templates with their rewards. Both are
+ * cached while their store's version is the same, so both come only from tables whose writes raise that version
  * (`template_tables` in 5-read-model-writers.sql).
  */
 @Injectable()
@@ -60,6 +61,10 @@ export class TemplatesService {
   private readonly cache = new LRUCache<number, Versioned>({
     maxSize: CACHE_BYTES,
     sizeCalculation: estimateBytes,
+  });
+
+  private readonly locations = new LRUCache<number, Omit<Versioned, 'template'>>({
+    max: MAX_CACHED_LOCATIONS,
   });
 
   private readonly loads = new Batcher<number, Versioned | undefined>(
@@ -133,15 +138,23 @@ export class TemplatesService {
     );
   }
 
+  /** Tells without a query whether the store has this location, if that is cached for the version of the store. */
+  hasCachedLocation(accountId: number, id: number, version: number): boolean {
+    const cached = this.locations.get(id);
+    return cached?.accountId === accountId && cached.storeVersion === version;
+  }
+
   /** Tells whether the store has this location and has not deleted it. */
   async hasLocation(accountId: number, id: number): Promise<boolean> {
-    const rows = await query(this.pool, {
+    const [location] = await query<{ store_version: number }>(this.pool, {
       name: 'templates_location',
-      text: `select 1 from locations
-             where id = $1 and account_id = $2 and deleted_at is null`,
+      text: `select ${renderAccountVersion('l.account_id')} as store_version from locations l
+             where l.id = $1 and l.account_id = $2 and l.deleted_at is null`,
       values: [id, accountId],
     });
-    return rows.length > 0;
+    if (!location) return false;
+    this.locations.set(id, { accountId, storeVersion: location.store_version });
+    return true;
   }
 
   /** Loads the templates as of now, by card id. */
