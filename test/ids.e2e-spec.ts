@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { Pool } from 'pg';
-import { takeNextId, raiseSequence } from '#database/ids.js';
+import { takeIdFromBlock, takeNextId, raiseSequence } from '#database/ids.js';
 import { formatPosition } from '#event-store/port/position.js';
 import { readModels } from '../apps/read-models.js';
 import { eventually } from './support/jest/eventually.js';
@@ -136,6 +136,26 @@ describe('a sequence that is far behind', () => {
     expect(await takeNextId(pool, 'redemptions')).toBe(highestId + 1);
     expect(await raiseSequence(pool, 'redemptions', highestId)).toBe(0);
     expect(await takeNextId(pool, 'redemptions')).toBe(highestId + 2);
+  });
+});
+
+describe('ids of redemptions', () => {
+  it('come from a block, of which nothing is used after a connection was made anew', async () => {
+    const pool = service.app.get(Pool);
+    const first = await takeIdFromBlock(pool, 'redemptions');
+    expect(await takeIdFromBlock(pool, 'redemptions')).toBe(first + 1);
+    await service.database.query(
+      'select pg_terminate_backend(pid) from pg_stat_activity where datname = current_database() and pid <> pg_backend_pid()',
+    );
+    await eventually(
+      () =>
+        pool.query('select 1').then(
+          () => true,
+          () => false,
+        ),
+      (isConnected) => isConnected,
+    );
+    expect(await takeIdFromBlock(pool, 'redemptions')).toBe(first + 32);
   });
 });
 

@@ -5,7 +5,7 @@ import { getNow } from '#kernel/clock.js';
 import type { Channel, CommandContext, DomainEvent, RecordedEvent } from '#kernel/aggregate.js';
 import { NotFoundError, RejectedError, TakenError, UnavailableError } from '#kernel/errors.js';
 import { retryUntil } from '#kernel/retry-until.js';
-import { takeNextId, withNewId } from '#database/ids.js';
+import { takeIdFromBlock, withNewId } from '#database/ids.js';
 import { CapReachedError } from '#event-store/port/caps.js';
 import { ClaimTakenError, type Claim } from '#event-store/port/event-store.js';
 import { CommandPipeline } from '#event-store/commands/handle-command.js';
@@ -306,7 +306,7 @@ export class RedeemRewardHandler implements ICommandHandler<RedeemReward> {
       isSame: ({ data }) => data.rewardId === action.rewardId,
       repeat: (first) => toRedemptionJson(first.card, first.event, first.event),
       execute: async ({ details, claims }) => {
-        const redemptionId = await takeNextId(this.pool, 'redemptions');
+        const redemptionId = await takeIdFromBlock(this.pool, 'redemptions');
         const { source, ...actionDetails } = action;
         return this.pipeline.handleCommand({
           readModel: customerCardReadModel,

@@ -7,6 +7,7 @@ import { query } from './connection.js';
 const MAX_ATTEMPTS = 5;
 const SINGLE_STEPS = 10_000;
 const MAX_IDS = 100;
+const BLOCK_SIZE = 32;
 
 /** Reports that a record of the table has this id already. Nothing was written. */
 export class IdTakenError extends Error {
@@ -29,7 +30,10 @@ export async function takeNextId(pool: pg.Pool, table: string): Promise<number> 
   batchers.set(pool, sequences);
   const batcher =
     sequences.get(sequence) ??
-    new Batcher(1, MAX_IDS, (items) => takeNextIds(pool, sequence, items.length));
+    new Batcher(1, MAX_IDS, async (items) => {
+      const ids = await takeNextIds(pool, sequence, items.length);
+      return ids.map((id) => ({ status: 'fulfilled', value: id }));
+    });
   sequences.set(sequence, batcher);
   return batcher.add(undefined);
 }
@@ -37,18 +41,33 @@ export async function takeNextId(pool: pg.Pool, table: string): Promise<number> 
 /** Takes ids for callers that ask at once: a query for each costs as much as the rest of a small command. */
 const batchers = new WeakMap<pg.Pool, Map<string, Batcher<undefined, number>>>();
 
-async function takeNextIds(
-  pool: pg.Pool,
-  sequence: string,
-  count: number,
-): Promise<PromiseSettledResult<number>[]> {
+async function takeNextIds(pool: pg.Pool, sequence: string, count: number): Promise<number[]> {
   const rows = await query<{ id: number }>(pool, {
     name: `next_${sequence}`,
     text: `select nextval('${sequence}') as id from generate_series(1, $1)`,
     values: [count],
   });
-  return rows.map(({ id }) => ({ status: 'fulfilled', value: id }));
+  return rows.map(({ id }) => id);
 }
+
+/**
+ * Takes an id of a block that this process has taken, for records whose ids need not be in the order of their creation.
+ * What is left of a block is given up with each new connection: after a failover its sequence may be behind it.
+ */
+export async function takeIdFromBlock(pool: pg.Pool, table: string): Promise<number> {
+  const sequence = getSequence(table);
+  const poolBlocks = blocks.get(pool) ?? new Map<string, number[]>();
+  if (!blocks.has(pool)) pool.on('connect', () => poolBlocks.clear());
+  blocks.set(pool, poolBlocks);
+  for (;;) {
+    const id = poolBlocks.get(sequence)?.shift();
+    if (id !== undefined) return id;
+    poolBlocks.set(sequence, await takeNextIds(pool, sequence, BLOCK_SIZE));
+  }
+}
+
+/** What is left of the blocks, by sequence. */
+const blocks = new WeakMap<pg.Pool, Map<string, number[]>>();
 
 /**
  * Creates a record under a new id. A conflict means that the sequence is behind, as after a failover that lost its
