@@ -1,4 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
 import { CreateUser } from '#identity/identity.commands.js';
 import { AddMember } from '#identity/member.commands.js';
 import { CreateToken } from '#identity/token.commands.js';
@@ -272,4 +274,52 @@ describe('with LOG_FORMAT=json and LOG_LEVEL=debug', () => {
     },
     SLOW,
   );
+});
+
+describe('lines of the log in JSON', () => {
+  const COUNT = 1_000;
+
+  /** A program that logs lines, each of a kilobyte, and then ends in this way. */
+  const startLogging = (count: number, end: string) => {
+    const kernel = new URL('../dist/libs/platform/kernel/src/', import.meta.url).href;
+    const text = `
+      import { Log } from '${kernel}log.js';
+      import { reportUnhandled } from '${kernel}start-error.js';
+      reportUnhandled({ program: 'api', format: 'json' });
+      process.on('SIGTERM', () => process.exit(0));
+      const log = new Log({ logLevel: 'info', logFormat: 'json' }, 'api');
+      for (let i = 0; i < ${count}; i++) log.log(i + 'x'.repeat(1000));
+      process.stderr.write('logged');
+      ${end};`;
+    const parameters = ['--input-type=module', '--eval', text];
+    const child = spawn(process.execPath, parameters, { stdio: ['ignore', 'pipe', 'pipe'] });
+    let output = '';
+    const read = () => child.stdout.on('data', (chunk) => (output += String(chunk)));
+    return { child, read, lines: () => output.split('\n').filter((line) => line.endsWith('}')) };
+  };
+
+  it.each(['process.exit(0)', "throw new Error('a bug')", "process.kill(process.pid, 'SIGTERM')"])(
+    'are all there after %s, though their reader is slow',
+    async (end) => {
+      const { child, read, lines } = startLogging(COUNT, end);
+      await once(child.stderr, 'data');
+      read();
+      await once(child, 'close');
+      const numbers = lines().map((line) => parseInt((JSON.parse(line) as Line).message, 10));
+      expect(numbers).toEqual(Array.from({ length: COUNT }, (_, i) => i));
+    },
+  );
+
+  it('do not hold up the process while nobody reads them, and say how many were lost', async () => {
+    const { child, read, lines } = startLogging(20_000, "setInterval(() => log.log('later'), 10)");
+    await once(child.stderr, 'data');
+    read();
+    const all = await eventually(lines, (list) => list.at(-1)?.includes('later') === true);
+    child.kill('SIGKILL');
+    const parsed = all.map((line) => JSON.parse(line) as Line & { lost_lines?: number });
+    const writtenCount = parsed.filter(({ message }) => message !== 'later').length;
+    const [lost] = parsed.flatMap(({ lost_lines: count }) => count ?? []);
+    expect(lost).toBeGreaterThan(0);
+    expect(writtenCount + Number(lost)).toBe(20_000);
+  });
 });

@@ -1,4 +1,5 @@
 import { ConsoleLogger } from '@nestjs/common';
+import { LineWriter } from './line-writer.js';
 import { findScriptReporter, renderLogLine } from './log-lines.js';
 import type { PlatformConfig } from './platform-config.js';
 import type { ProcessName } from './process-name.js';
@@ -18,6 +19,11 @@ const RETHROWN_CONTEXT = 'ExceptionHandler';
 type Fields = Record<string, unknown>;
 
 type Line = Parameters<ConsoleLogger['printAsJson']>[1];
+
+const writers = {
+  stdout: new LineWriter(process.stdout),
+  stderr: new LineWriter(process.stderr),
+};
 
 /** Logs only errors, for scripts that print their own output. */
 export class ScriptLog extends ConsoleLogger {
@@ -52,6 +58,9 @@ export class ScriptLog extends ConsoleLogger {
  * request_id })`) are in snake_case and follow the message.
  */
 export class Log extends ConsoleLogger {
+  /** Lines since the last one that were not written, because nobody reads them. */
+  private lostCount = 0;
+
   constructor(
     { logLevel, logFormat }: Pick<PlatformConfig, 'logLevel' | 'logFormat'>,
     private readonly program: ProcessName,
@@ -91,7 +100,11 @@ export class Log extends ConsoleLogger {
     };
     for (const [name, value] of Object.entries(params ?? {})) line[name] ??= value;
     line['stack'] = errorStack ?? error?.stack;
-    process[writeStreamType].write(`${this.stringifyJsonLogObject(line)}\n`);
+    if (this.lostCount > 0) line['lost_lines'] = this.lostCount;
+    const isWritten = writers[writeStreamType].write(this.stringifyJsonLogObject(line));
+    this.lostCount = isWritten ? 0 : this.lostCount + 1;
+    // An error is written at once, after what led to it.
+    if (writeStreamType === 'stderr') for (const writer of Object.values(writers)) writer.flush();
   }
 
   protected override stringifyParams(params: Fields): string {
