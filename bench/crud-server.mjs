@@ -10,6 +10,7 @@ const LIMIT = 100_000_000;
 const stampCard = { 'crud-tx': statements.inTransaction, 'crud-one': statements.inOneStatement }[
   process.argv[2]
 ];
+const logLevel = process.argv[3] ?? 'silent';
 
 pg.types.setTypeParser(pg.types.builtins.INT8, Number);
 const pool = new pg.Pool({ connectionString: process.env.DATABASE_URL, max: 10 });
@@ -28,6 +29,8 @@ const schema = {
       stamps: { type: 'integer', minimum: 1, maximum: 100 },
       note: { type: ['string', 'null'], maxLength: 500 },
       source: { type: 'string', enum: ['api', 'pos'], default: 'api' },
+      location_id: { type: ['integer', 'null'], minimum: 1 },
+      external_ref: { type: ['string', 'null'], maxLength: 200 },
     },
   },
   response: {
@@ -68,7 +71,21 @@ const schema = {
   },
 };
 
-const app = Fastify({ genReqId: () => randomUUID(), requestIdHeader: 'x-request-id' });
+const app = Fastify({
+  genReqId: () => randomUUID(),
+  requestIdHeader: 'x-request-id',
+  logger: { level: logLevel },
+  // One line for each request, as Inkpad logs it, instead of two.
+  disableRequestLogging: true,
+});
+
+if (logLevel === 'info') {
+  app.addHook('onResponse', async (request, reply) => {
+    const { caller } = request;
+    const responseTime = reply.elapsedTime;
+    request.log.info({ req: request, res: reply, token_id: caller?.id, responseTime });
+  });
+}
 
 app.addHook('onRequest', async (request, reply) => {
   reply.header('x-request-id', request.id).header('cache-control', 'no-store');
@@ -96,6 +113,8 @@ app.post(
       ...request.params,
       ...request.body,
       note: request.body.note ?? null,
+      location_id: request.body.location_id ?? null,
+      external_ref: request.body.external_ref ?? null,
       token_id: request.caller.id,
       request_id: request.id,
     });

@@ -9,8 +9,13 @@ const STAMP = {
 const LEDGER = {
   name: 'ledger',
   text: `insert into stamp_ledger
-           (account_id, customer_card_id, stamps, balance, source, note, token_id, request_id)
-         values ($1, $2, $3, $4, $5, $6, $7, $8)`,
+           (account_id, customer_card_id, stamps, balance, source, note, token_id, request_id, location_id,
+            external_ref)
+         values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)`,
+};
+const LOCATION = {
+  name: 'location',
+  text: 'select 1 from locations where id = $1 and account_id = $2 and deleted_at is null',
 };
 const CARD = {
   name: 'card',
@@ -40,6 +45,11 @@ export async function inTransaction(pool, request) {
     });
     const [customerCard] = stamped.rows;
     if (!customerCard) return undefined;
+    if (request.location_id !== null) {
+      const values = [request.location_id, customerCard.account_id];
+      const { rows } = await client.query({ ...LOCATION, values });
+      if (rows.length === 0) return { refused: 'The location does not belong to this store' };
+    }
     await client.query({
       ...LEDGER,
       values: [
@@ -51,6 +61,8 @@ export async function inTransaction(pool, request) {
         request.note,
         request.token_id,
         request.request_id,
+        request.location_id,
+        request.external_ref,
       ],
     });
     const values = [customerCard.card_id];
@@ -91,12 +103,14 @@ with stamped as (
   where r.id = $1 and r.customer_id = $2 and r.account_id = $3 and c.id = r.card_id
     and (c.expires_at is null or c.expires_at > now())
     and (c.max_stamps_per_request is null or c.max_stamps_per_request >= $4::int)
+    and ($9::bigint is null or exists (
+      select from locations l where l.id = $9 and l.account_id = r.account_id and l.deleted_at is null))
   returning r.id, r.account_id, r.customer_id, r.card_id, r.uuid, r.code, r.stamps_count, r.issued_at,
             r.updated_at, c.name, c.stamps_required
 ), ledger as (
   insert into stamp_ledger
-    (account_id, customer_card_id, stamps, balance, source, note, token_id, request_id)
-  select account_id, id, $4::int, stamps_count, $5, $6, $7::bigint, $8 from stamped
+    (account_id, customer_card_id, stamps, balance, source, note, token_id, request_id, location_id, external_ref)
+  select account_id, id, $4::int, stamps_count, $5, $6, $7::bigint, $8, $9::bigint, $10 from stamped
 ), unlocked as (
   insert into unlocks (customer_card_id, reward_id)
   select s.id, w.id from stamped s join rewards w on w.card_id = s.card_id and w.active
@@ -129,10 +143,12 @@ export async function inOneStatement(pool, request) {
       request.note,
       request.token_id,
       request.request_id,
+      request.location_id,
+      request.external_ref,
     ],
   });
   const [row] = rows;
   if (row) return { customerCard: row, card: row, rewards: row.rewards };
   const [customerCard] = (await pool.query({ ...WHY, values: path })).rows;
-  return customerCard && { refused: refusal(customerCard, request) ?? 'The card has just changed' };
+  return customerCard && { refused: refusal(customerCard, request) ?? 'The location is not there' };
 }

@@ -63,9 +63,17 @@ create table stamp_ledger (
   note text,
   token_id bigint not null,
   request_id text not null,
+  location_id bigint,
+  external_ref text,
   created_at timestamptz not null default now()
 );
 create index on stamp_ledger (customer_card_id, id);
+create table locations (
+  id bigint generated always as identity primary key,
+  account_id bigint not null,
+  name text not null,
+  deleted_at timestamptz
+);
 create table unlocks (
   customer_card_id bigint not null,
   reward_id bigint not null,
@@ -74,12 +82,16 @@ create table unlocks (
 );
 `;
 
+/** What a till needs besides. */
+const TILL_SCHEMA = 'create unique index on stamp_ledger (account_id, external_ref)';
+
 /** One of the two CRUD services, in a database and a process of its own. */
-export async function startCrud(stage, style, cards) {
-  const url = await stage.database(`bench_${style.replace('-', '_')}`);
+export async function startCrud(stage, style, { name = style, cards, isTill = false }) {
+  const url = await stage.database(`bench_${name.replaceAll('-', '_')}`);
   const accountId = 1;
   const token = `crud_${randomBytes(32).toString('base64url')}`;
   await stage.query(url, SCHEMA);
+  if (isTill) await stage.query(url, TILL_SCHEMA);
   await stage.query(
     url,
     'with t as (insert into api_tokens (user_id, sha256) values (1, $1)) insert into memberships values (1, $2)',
@@ -109,13 +121,23 @@ export async function startCrud(stage, style, cards) {
      returning id, customer_id`,
     [accountId, card.id, cards],
   );
-  const child = stage.start('bench/crud-server.mjs', { args: [style], env: { DATABASE_URL: url } });
+  const [location] = await stage.query(
+    url,
+    `insert into locations (account_id, name) values ($1, 'Old Town') returning id`,
+    [accountId],
+  );
+  const child = stage.start('bench/crud-server.mjs', {
+    args: [style, isTill ? 'info' : 'silent'],
+    env: { DATABASE_URL: url },
+    readsOutput: isTill,
+  });
   const { port } = await stage.ask(child);
   return {
     url,
     pid: child.pid,
     port,
     token,
+    locationId: location.id,
     paths: rows.map(
       (row) =>
         `/api/v1/accounts/${accountId}/customers/${row.customer_id}/customer_cards/${row.id}/stamp`,

@@ -145,7 +145,8 @@ async function startDispatcher(stage, { env }, { flags }) {
 /** @returns the most memory that each took meanwhile */
 async function underLoad(stage, service, processes, { seconds }) {
   const { port } = processes.api;
-  const paths = await enrolMany(await openStore(service, port), CARDS);
+  const { enrol } = await openStore(service, port);
+  const paths = await enrolMany(enrol, CARDS);
   const load = stage.start('bench/load.mjs', { part: 'load' });
   await stage.ask(load, { target: { name: 'api', port, token: service.token, paths } });
   const peaks = { api: 0, dispatcher: 0 };

@@ -48,14 +48,15 @@ export async function startInkpad(stage, name = 'bench_inkpad', engine = {}, fro
     ...service,
     pid,
     port,
-    enrol: await openStore(service, port),
+    ...(await openStore(service, port)),
     verify: () => stage.script('dist/scripts/verify.js', service.env, from),
   };
 }
 
 /**
  * A card in the first store, with its rewards.
- * @returns {Promise<() => Promise<string>>} enrols a new customer, and names the path at which their card is stamped
+ * @returns {Promise<{ enrol: () => Promise<string>, addLocation: () => Promise<number> }>} `enrol` enrols a new customer,
+ *   and names the path at which their card is stamped
  */
 export async function openStore(service, port) {
   const store = `/api/v1/accounts/${service.accountId}`;
@@ -76,7 +77,7 @@ export async function openStore(service, port) {
   }
 
   let customers = 0;
-  return async () => {
+  const enrol = async () => {
     const number = ++customers;
     const customer = await post('/customers', {
       customer: { first_name: `Guest ${number}`, email: `guest${number}@example.com` },
@@ -84,6 +85,12 @@ export async function openStore(service, port) {
     });
     return `${store}/customers/${customer.id}/customer_cards/${customer.customer_card.id}/stamp`;
   };
+  const addLocation = async () => {
+    const pin = { latitude: 53.55, longitude: 9.99 };
+    const location = { name: 'Old Town', address: 'Marktplatz 1, 20095 Hamburg, Germany', pin };
+    return (await post('/locations', { location })).id;
+  };
+  return { enrol, addLocation };
 }
 
 /**
@@ -96,6 +103,7 @@ export async function startApi(stage, { env }, { from = root, flags = [] } = {})
     env: { ...env, PORT: String(port), HOST: '127.0.0.1', PUBLIC_URL: '' },
     from,
     flags,
+    readsOutput: env.LOG_LEVEL === 'info',
   });
   await untilAnswered(stage, `http://127.0.0.1:${port}/api/v1/status`);
   return { pid: child.pid, port, child };

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { Connection, postRequest } from './connection.mjs';
 import { inRandomOrder, round } from './rounds.mjs';
-import { stampBody } from './stamp-body.mjs';
+import { createTillBody, stampBody } from './stamp-body.mjs';
 
 const SHOWN_FAILURES = 3;
 
@@ -15,12 +15,15 @@ process.on('message', (message) => {
 
 async function handle({ target, name, concurrency, seconds }) {
   if (target) {
-    const { port, paths, token, hasKeys } = target;
-    const withKey = (path) =>
-      postRequest(path, token, stampBody, [`Idempotency-Key: ${randomUUID()}`]);
+    const { port, paths, token, hasKeys, locationId } = target;
+    const createRequest = (path) => {
+      const body = locationId === undefined ? stampBody : createTillBody(locationId);
+      const keys = hasKeys ? [`Idempotency-Key: ${randomUUID()}`] : [];
+      return postRequest(path, token, body, keys);
+    };
     const requests = paths.map((path) => {
-      const request = postRequest(path, token, stampBody);
-      return hasKeys ? () => withKey(path) : () => request;
+      const request = createRequest(path);
+      return hasKeys || locationId !== undefined ? () => createRequest(path) : () => request;
     });
     targets.set(target.name, { port, requests: inRandomOrder(requests) });
     return { ready: true };

@@ -198,7 +198,7 @@ async function open(stage, { customers, events }) {
   const { port, child } = await startApi(stage, service);
   const { url, accountId } = service;
   const call = createCaller(port, service.token);
-  const enrol = await openStore(service, port);
+  const { enrol } = await openStore(service, port);
   const [{ card_id: cardId }] = await stage.query(url, 'select min(id) as card_id from cards');
   console.error(`writing ${whole(customers)} customers and ${whole(events)} events …`);
   const real = (await enrolMany(enrol, REAL_CUSTOMERS)).map((path) => path.split('/'));
@@ -226,7 +226,7 @@ async function open(stage, { customers, events }) {
   }
   const { account_id: otherId } = await cli('store:create', '--name', 'Beside', '--user', email);
   const own = await cli('token:create', '--user', email, '--name', 'beside');
-  const enrolOther = await openStore(
+  const { enrol: enrolOther } = await openStore(
     { ...service, accountId: otherId, token: own.api_token },
     port,
   );

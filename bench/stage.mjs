@@ -127,10 +127,13 @@ class Stage {
   /**
    * Starts a process; if it ends before the bench does, that is an error.
    * @param {string} module
-   * @param {{ args?: string[], env?: object, from?: string, flags?: string[], part?: import('./cores.mjs').Part }} options
-   *   from: the clone it is in; flags: of Node.js
+   * @param {{ args?: string[], env?: object, from?: string, flags?: string[], part?: import('./cores.mjs').Part,
+   *   readsOutput?: boolean }} options from: the clone it is in; flags: of Node.js; readsOutput: instead of printing it
    */
-  start(module, { args = [], env = {}, from = root, flags = [], part = 'service' } = {}) {
+  start(
+    module,
+    { args = [], env = {}, from = root, flags = [], part = 'service', readsOutput = false } = {},
+  ) {
     this.abort.signal.throwIfAborted();
     const child = fork(join(from, module), args, {
       cwd: from,
@@ -138,8 +141,9 @@ class Stage {
       execArgv: ['--import', TIE, ...flags],
       // Out of reach of the terminal's Ctrl-C: the bench alone decides in which order processes stop.
       detached: true,
-      stdio: ['ignore', 'inherit', 'inherit', 'ipc'],
+      stdio: ['ignore', readsOutput ? 'pipe' : 'inherit', 'inherit', 'ipc'],
     });
+    child.stdout?.resume();
     this.children.add(child);
     if (child.pid !== undefined) this.pin(child.pid, part);
     child.once('error', (error) => this.abort.abort(error));

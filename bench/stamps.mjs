@@ -15,6 +15,8 @@ const API = 'dist/apps/api/src/main.js';
 const PEERS = ['crud-tx', 'crud-one', 'bare-commit'];
 /** With `--engine eventstoredb` only. */
 const BARE_APPEND = 'bare-append';
+/** Those that know no receipt number, no location and no log. */
+const BARE_PEERS = new Set(['bare-commit', BARE_APPEND]);
 const YARDSTICKS = ['crud-tx', 'crud-one', BARE_APPEND, 'other'];
 /**
  * Appends alone in times of the stamps of `crud-tx`, by callers, as on EventStoreDB 23.10.6 and KurrentDB 26.0.3 in the same
@@ -29,6 +31,8 @@ const CALIBRATION_SECONDS = 2;
 const CORRECTIONS = 2;
 /** Delays vary by so much around their middle. */
 const SPREAD = 0.1;
+/** As in production; the bench reads the lines. */
+const TILL_LOG = { LOG_LEVEL: 'info', LOG_FORMAT: 'json' };
 /** Inkpad must not be slower than the usual way to write the same service. */
 const FLOOR = { concurrency: 16, yardstick: 'crud-tx', ratio: 1 };
 
@@ -52,7 +56,8 @@ export function run(args) {
       seconds: { type: 'string', default: '2' },
       concurrency: { type: 'string', default: '1,16,64' },
       engine: { type: 'string', default: 'postgres' },
-      peers: { type: 'string', default: PEERS.join() },
+      peers: { type: 'string' },
+      till: { type: 'boolean', default: false },
       against: { type: 'string' },
       cores: { type: 'boolean', default: false },
       keys: { type: 'boolean', default: false },
@@ -67,8 +72,12 @@ export function run(args) {
   if (against !== null && !existsSync(join(against, API))) {
     throw new Refusal(`--against ${values.against}: must be a clone that has been built`);
   }
-  const peers = values.peers === 'none' ? [] : values.peers.split(',');
-  const choices = values.engine === 'eventstoredb' ? [...PEERS, BARE_APPEND] : PEERS;
+  const isOffered = (peer) => !values.till || !BARE_PEERS.has(peer);
+  const choices = (values.engine === 'eventstoredb' ? [...PEERS, BARE_APPEND] : PEERS).filter(
+    isOffered,
+  );
+  const usual = PEERS.filter(isOffered).join();
+  const peers = values.peers === 'none' ? [] : (values.peers ?? usual).split(',');
   const unknown = peers.find((peer) => !choices.includes(peer));
   if (unknown) throw new Refusal(`--peers ${unknown}: ${choices.join(', ')} or none`);
   const plan = {
@@ -77,6 +86,7 @@ export function run(args) {
     eventStoreDb: values.engine === 'eventstoredb',
     hasDelays: !values['no-delays'] && !process.env.EVENT_STORE_URL,
     keys: values.keys,
+    isTill: values.till,
     cards: positive('cards', values.cards),
     rounds: positive('rounds', values.rounds),
     seconds: positive('seconds', values.seconds),
@@ -146,11 +156,12 @@ async function once(stage, variant, load) {
   return { ...result, node, postgres };
 }
 
-async function prepare(stage, { eventStoreDb, hasDelays, keys, against, peers, cards }) {
+async function prepare(stage, { eventStoreDb, hasDelays, keys, isTill, against, peers, cards }) {
   const load = stage.start('bench/load.mjs', { part: 'load' });
-  const overHttp = async (name, target, stamps) => {
+  const overHttp = async (name, target, stamps, sendsTill = isTill) => {
     const { port, token, paths } = target;
-    await stage.ask(load, { target: { name, port, token, paths, hasKeys: keys } });
+    const locationId = sendsTill ? (target.locationId ?? (await target.addLocation())) : undefined;
+    await stage.ask(load, { target: { name, port, token, paths, hasKeys: keys, locationId } });
     return {
       name,
       pid: target.pid,
@@ -163,14 +174,15 @@ async function prepare(stage, { eventStoreDb, hasDelays, keys, against, peers, c
   };
 
   const api = async (name, from) => {
-    const inkpad = await startInkpad(stage, `bench_${name}`, {}, from);
+    const inkpad = await startInkpad(stage, `bench_${name}`, isTill ? TILL_LOG : {}, from);
     inkpad.paths = await enrolMany(inkpad.enrol, cards);
     return overHttp(name, inkpad, () => inkpadStamps(stage, inkpad));
   };
   const crud = new Map();
-  const startPeer = async (style) => {
-    const service = await startCrud(stage, style, cards);
-    crud.set(style, await overHttp(style, service, () => crudStamps(stage, service)));
+  const startPeer = async (style, name = style, sendsTill = isTill) => {
+    const service = await startCrud(stage, style, { name, cards, isTill: sendsTill });
+    const stamps = () => crudStamps(stage, service);
+    crud.set(name, await overHttp(name, service, stamps, sendsTill));
   };
   for (const style of peers.filter((peer) => !peer.startsWith('bare-'))) await startPeer(style);
   let bare;
@@ -178,15 +190,17 @@ async function prepare(stage, { eventStoreDb, hasDelays, keys, against, peers, c
   if (eventStoreDb && (hasDelays || peers.includes(BARE_APPEND)))
     bare = await bareAppend(stage, cards);
   if (eventStoreDb && hasDelays) {
-    if (!crud.has('crud-tx')) await startPeer('crud-tx');
-    delays = await calibrate(stage, crud.get('crud-tx'), bare);
+    // The appends of real servers were measured beside plain stamps.
+    const yardstick = isTill ? 'crud-tx-plain' : 'crud-tx';
+    if (!crud.has(yardstick)) await startPeer('crud-tx', yardstick, false);
+    delays = await calibrate(stage, crud.get(yardstick), bare);
   }
   const variants = [await api('inkpad', root)];
   if (against !== null) variants.push(await api('other', against));
   if (eventStoreDb) {
     const onEventStoreDb = async (name, from) => {
       const { url } = await openEventStore(stage, name, delays);
-      const engine = { EVENT_STORE_URL: url };
+      const engine = { ...(isTill && TILL_LOG), EVENT_STORE_URL: url };
       const other = await startInkpad(stage, `bench_${name.replace('-', '_')}`, engine, from);
       other.paths = await enrolMany(other.enrol, cards);
       return overHttp(name, other, () => rowStamps(stage, other));
@@ -330,6 +344,7 @@ function tableOf(measured) {
     'p99 ms',
     'node µs',
     'PostgreSQL µs',
+    'sum x crud-tx',
     ...yardsticks.map((name) => `x ${name}`),
   ];
   const rows = [...measured].map(([name, rounds]) => [
@@ -341,6 +356,7 @@ function tableOf(measured) {
     ms(median(rounds.map((round) => round.p50))),
     ms(median(rounds.map((round) => round.p99))),
     ...['node', 'postgres'].map((part) => cpuEach(rounds.map((round) => round[part]))),
+    measured.has(FLOOR.yardstick) ? spread(cpuRatios(measured, name), ratio) : '',
     ...yardsticks.map((yardstick) =>
       yardstick === name ? '1' : spread(ratios(measured, name, yardstick), ratio),
     ),
@@ -356,6 +372,13 @@ function cpuEach(values) {
 function ratios(measured, name, yardstick) {
   const against = measured.get(yardstick);
   return measured.get(name).map((round, i) => round.perSecond / against[i].perSecond);
+}
+
+/** The CPU time of a stamp on both sides, as a ratio of the yardstick's: on a busy machine that holds where rates do not. */
+function cpuRatios(measured, name) {
+  const sums = (of) => measured.get(of).map(({ node, postgres }) => node + postgres);
+  const yardstick = sums(FLOOR.yardstick);
+  return sums(name).map((sum, i) => sum / yardstick[i]);
 }
 
 function isFastEnough(measured) {
