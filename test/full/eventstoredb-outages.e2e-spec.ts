@@ -151,6 +151,16 @@ it(
 );
 
 it(
+  'a script ends once its work is done, while it watches the event store',
+  async () => {
+    const environment = createTestEnvironment(service.database.url, service.environment);
+    const cli = startProgram('dist/scripts/cli.js', environment, ['audit:list']);
+    expect(await cli.exitCode).toBe(0);
+  },
+  SLOW,
+);
+
+it(
   'a running api goes on to show web cards when the event store goes away, those opened for the first time too',
   async () => {
     const line = await DatabaseProxy.to(server.connectionString);

@@ -72,3 +72,11 @@ describe('EventStoreDbConnection.renew', () => {
     expect(connection.client).toBe(second);
   });
 });
+
+describe('EventStoreDbConnection.dispose', () => {
+  it('lets nothing be sent afterwards, which would keep the process alive', async () => {
+    const connection = new EventStoreDbConnection('esdb://localhost:2113');
+    await connection.dispose();
+    await expect(connection.call(async () => 'sent')).rejects.toThrow('the connection was closed');
+  });
+});

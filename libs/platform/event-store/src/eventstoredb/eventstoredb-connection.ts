@@ -63,6 +63,8 @@ export class EventStoreDbConnection {
    * @throws errors that `classifyError` and `isSilence` tell apart
    */
   async call<T>(request: (client: EventStoreDBClient) => Promise<T>): Promise<T> {
+    // A client that is used after its end connects anew, and that connection keeps the process alive.
+    if (this.isDisposed) throw new NoResponseError('the connection was closed');
     const { client } = this;
     try {
       return await withTimeout(request(client), RESPONSE_TIMEOUT_MS);

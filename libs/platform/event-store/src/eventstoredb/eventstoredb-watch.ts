@@ -77,9 +77,10 @@ export class EventStoreDbWatch {
 
   /** Looks again and again, and runs work after each look that has found the history open. */
   async run(work: () => Promise<void>, signal: AbortSignal): Promise<void> {
-    while (!signal.aborted) {
+    for (;;) {
       if (this.isReachable) await work();
       await pause(this.isOpen ? LOOK_EVERY_MS.open : LOOK_EVERY_MS.closed, signal);
+      if (signal.aborted) return;
       await Promise.race([this.look(signal), pause(LOOK_WITHIN_MS, signal)]);
     }
   }
