@@ -560,13 +560,43 @@ describe('a single event of an idle system', () => {
     ].map(([, name]) => name);
     // Other statements run at intervals, or for something else.
     const own =
-      /^webhook_(listeners|ids|enqueue|load|snapshots|customer|bodies|events|finish)|^(personal_keys|templates)_/;
-    expect(statements.filter((name) => own.test(name ?? ''))).toEqual([
+      /^es_read_all$|^webhook_(listeners|ids|enqueue|load|snapshots|customer|bodies|events|finish)|^(personal_keys|templates)_/;
+    const delivery = statements.filter((name) => own.test(name ?? ''));
+    // Polls of the log come at intervals.
+    expect([delivery[0], ...delivery.slice(1).filter((name) => name !== 'es_read_all')]).toEqual([
+      'es_read_all',
       'webhook_customer_cards',
-      'webhook_listeners',
       'webhook_enqueue',
       'webhook_load',
       'webhook_finish',
     ]);
+  });
+
+  it('goes to the subscriptions of its moment, whichever the dispatcher knew before', async () => {
+    const store = await service.newStore();
+    const [first, later] = [await receive(), await receive()];
+    const subscription = await subscribe(store, first);
+    const { path } = await enrol(store);
+    await startDispatcher();
+    const waitForStamps = (one: { id: number }, count: number) =>
+      eventually(
+        async () => (await listDeliveries(one.id)).map(({ status }) => status),
+        (all) => all.length === count && all.every((status) => status === 'delivered'),
+      );
+    for (const count of [1, 2]) {
+      await stamp(store, path);
+      await waitForStamps(subscription, count);
+    }
+    const other = await subscribe(store, later);
+    await stamp(store, path);
+    await waitForStamps(subscription, 3);
+    await waitForStamps(other, 1);
+    await store.send('PATCH', `${store.store}/webhook_subscriptions/${subscription.id}`, {
+      enabled: false,
+    });
+    await stamp(store, path);
+    await waitForStamps(other, 2);
+    expect(first.received).toHaveLength(3);
+    expect(later.received).toHaveLength(2);
   });
 });

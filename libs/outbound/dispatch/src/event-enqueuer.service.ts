@@ -2,7 +2,11 @@ import { Injectable } from '@nestjs/common';
 import { LRUCache } from 'lru-cache';
 import { Pool } from 'pg';
 import { toPublicEventId } from '#kernel/public-id.js';
-import { MOVE_CHECKPOINT, OvertakenError, toMoveArguments } from '#event-store/port/checkpoint.js';
+import {
+  createMoveCheckpointSql,
+  OvertakenError,
+  toMoveArguments,
+} from '#event-store/port/checkpoint.js';
 import type { Position, StoredEvent } from '#event-store/port/event-store.js';
 import { EventTypes } from '#event-store/port/event-types.js';
 import { isAfter, parsePosition } from '#event-store/port/position.js';
@@ -29,6 +33,8 @@ import { LEASE_END } from './queue-leases.service.js';
 /** The bodies of this many events are rendered before they are enqueued. */
 const MAX_RENDERED_AHEAD = 8;
 const MAX_UNHEARD = 10_000;
+/** Of stores, and in the characters of what is compared. */
+const MAX_CACHED_LISTENERS = { stores: 1_000, length: 4_096 };
 
 type Listener = {
   id: number;
@@ -51,6 +57,9 @@ type PublicEvent = {
   envelope?: Envelope;
 };
 
+/** @property text as the database renders them, to compare them */
+type StoreListeners = { text: string; listeners: Listener[] };
+
 /** `event` is an index into the events of the batch. */
 type EnqueuedDelivery = { subscriptionId: number; event: number; payloadFormat: PayloadFormat };
 
@@ -65,19 +74,33 @@ export type EnqueuedQueues = { claimed: ClaimedQueue[]; others: number[] };
 /** `subscription_id` is null when nothing was claimed. No row at all: the checkpoint had moved. */
 type EnqueueRow = { subscription_id: number; tier: Tier } | { subscription_id: null };
 
+/** Renders SQL for the listeners of stores, as one text. @param accountIds SQL of a `bigint[]` */
+const renderListeners = (accountIds: string): string => `
+  select coalesce(jsonb_agg(to_jsonb(l) order by l.id, l.active_from), '[]')::text as text from (
+    select id, account_id, events, payload_format, card_ids, location_ids, active_from, null as active_until
+    from webhook_subscriptions where account_id = any (${accountIds}) and enabled
+    union all
+    select s.id, s.account_id, s.events, s.payload_format, s.card_ids, s.location_ids, a.active_from, a.active_until
+    from webhook_active_spans a join webhook_subscriptions s on s.id = a.subscription_id
+    where s.account_id = any (${accountIds})
+  ) l`;
+
+const FIND_LISTENERS = { name: 'webhook_listeners', text: renderListeners('$1') };
+
 /**
  * One statement is one transaction. Everything depends on `moved`: a process that loses the race waits there for the
  * winner's commit, and then writes nothing. Ids are drawn after the checkpoint was read and before its move is committed,
  * each kind in the order of the log, so they rise in that order from batch to batch, whichever process leads. First
  * attempts and the feed follow it. Those of deliveries are drawn once their queues are locked: a replay may enqueue into
  * one at the same time, and its owner, who reads on from the last id that it knows, would pass over a lower one that comes
- * later.
+ * later. It also writes nothing when the listeners of the store of $18 are not those of $19 any more: a subscription that
+ * was created before an event was recorded gets it.
  */
 const ENQUEUE = {
   name: 'webhook_enqueue',
   text: `
     with moved as (
-      ${MOVE_CHECKPOINT}
+      ${createMoveCheckpointSql(`$18::bigint[] is null or $19 = (${renderListeners('$18')})`)}
     ), new_events as materialized (
       select webhook_next_id() as seq, x.*
       from unnest($5::text[], $6::bigint[], $7::bigint[], $8::text[], $9::text[], $10::bigint[], $11::timestamptz[],
@@ -123,6 +146,10 @@ const ENQUEUE = {
 export class EventEnqueuer {
   /** Stores whose last event had no listener. */
   private readonly unheard = new LRUCache<number, true>({ max: MAX_UNHEARD });
+  /** The listeners of stores as they were last read. Whether they still are is asked where they are used. */
+  private readonly listenerCache = new LRUCache<number, StoreListeners>({
+    max: MAX_CACHED_LISTENERS.stores,
+  });
 
   constructor(
     private readonly pool: Pool,
@@ -134,7 +161,7 @@ export class EventEnqueuer {
 
   /**
    * @param dispatcherId the dispatcher that claims unleased queues; null: none
-   * @throws OvertakenError when another process has moved the checkpoint
+   * @throws OvertakenError when another process has moved the checkpoint, or what was cached is out of date
    */
   async enqueue(
     from: Position,
@@ -145,9 +172,9 @@ export class EventEnqueuer {
     const startedAt = performance.now();
     const events = this.getPublicEvents(stored);
     // The slower of the two is asked for first.
-    const [envelopes, listeners] = await Promise.all([
+    const [envelopes, { listeners, compared }] = await Promise.all([
       this.renderAhead(events),
-      this.readListeners(events),
+      this.findListeners(events),
     ]);
     const subjects = await this.subjects.find(
       stored,
@@ -160,13 +187,20 @@ export class EventEnqueuer {
       if (envelope) event.envelope = envelope;
     }
     const moved = toMoveArguments(FAN_OUT_CHECKPOINT, from, to);
-    const values = toEnqueueArguments(moved, events, deliveries, dispatcherId);
+    const values = [
+      ...toEnqueueArguments(moved, events, deliveries, dispatcherId),
+      compared && [compared.accountId],
+      compared?.text ?? null,
+    ];
     const { rows } = await this.metrics.timeStatement(
       'enqueue',
       () => withPartitions(this.pool, () => this.pool.query<EnqueueRow>({ ...ENQUEUE, values })),
       () => deliveries.length,
     );
-    if (rows.length === 0) throw new OvertakenError();
+    if (rows.length === 0) {
+      if (compared) this.listenerCache.delete(compared.accountId);
+      throw new OvertakenError();
+    }
     for (const { eventId, stored: event, envelope } of events) {
       this.metrics.observeEnqueued(event.meta.recordedAt);
       // What is already here need not be read again.
@@ -201,34 +235,39 @@ export class EventEnqueuer {
     return this.bodies.renderAhead(likely.map(({ stored }) => stored));
   }
 
-  /** Read after the events, so that it finds every subscription that was created before one of them was recorded. */
-  private async readListeners(events: PublicEvent[]): Promise<Map<number, Listener[]>> {
-    const accountIds = new Set(events.map(({ stored }) => stored.meta.accountId));
-    const byAccount = new Map<number, Listener[]>();
-    if (accountIds.size === 0) return byAccount;
-    const { rows } = await this.pool.query<Listener>({
-      name: 'webhook_listeners',
-      text: `select id, account_id, events, payload_format, to_jsonb(card_ids) as card_ids,
-               to_jsonb(location_ids) as location_ids, active_from, null as active_until
-             from webhook_subscriptions where account_id = any ($1) and enabled
-             union all
-             select s.id, s.account_id, s.events, s.payload_format, to_jsonb(s.card_ids),
-               to_jsonb(s.location_ids), a.active_from, a.active_until
-             from webhook_active_spans a join webhook_subscriptions s on s.id = a.subscription_id
-             where s.account_id = any ($1)
-             order by id`,
-      values: [[...accountIds]],
-    });
-    for (const row of rows) {
-      const others = byAccount.get(row.account_id);
-      if (others) others.push(row);
-      else byAccount.set(row.account_id, [row]);
+  /**
+   * Reads listeners after the events, so that it finds every subscription that was created before one of them was recorded.
+   * Those of one store, as of an event that comes alone, may be older.
+   * @returns also what is to be compared then when they are used
+   */
+  private async findListeners(events: PublicEvent[]): Promise<{
+    listeners: Map<number, Listener[]>;
+    compared: { accountId: number; text: string } | null;
+  }> {
+    const accountIds = [...new Set(events.map(({ stored }) => stored.meta.accountId))];
+    const [accountId] = accountIds;
+    if (accountId === undefined) return { listeners: new Map(), compared: null };
+    const isOne = accountIds.length === 1;
+    const cached = isOne && this.listenerCache.get(accountId);
+    if (cached) {
+      const listeners = new Map([[accountId, cached.listeners]]);
+      return { listeners, compared: { accountId, text: cached.text } };
     }
-    for (const id of accountIds) {
-      if (byAccount.has(id)) this.unheard.delete(id);
+    const { rows } = await this.pool.query<{ text: string }>({
+      ...FIND_LISTENERS,
+      values: [accountIds],
+    });
+    const text = rows[0]?.text ?? '[]';
+    const listeners = new Map<number, Listener[]>(accountIds.map((id) => [id, []]));
+    for (const listener of JSON.parse(text) as Listener[])
+      listeners.get(listener.account_id)?.push(listener);
+    for (const [id, { length }] of listeners) {
+      if (length > 0) this.unheard.delete(id);
       else this.unheard.set(id, true);
     }
-    return byAccount;
+    if (isOne && text.length <= MAX_CACHED_LISTENERS.length)
+      this.listenerCache.set(accountId, { text, listeners: listeners.get(accountId) ?? [] });
+    return { listeners, compared: null };
   }
 }
 
