@@ -15,6 +15,7 @@ import {
   createTestDatabase,
   testEngine,
   type TestDatabase,
+  type TestEngine,
 } from '../database/database.js';
 import { readAllEvents, waitUntilReadable } from '../database/event-store.js';
 
@@ -106,6 +107,9 @@ export type Service = {
 /** A service in this process, whose parts a test can reach. */
 export type LocalService = Service & { app: NestFastifyApplication };
 
+/** The engine of each database by its URL, for another service on it. */
+const engines = new Map<string, TestEngine>();
+
 /** The api in this process, on a free port unless one is given, with its own database. */
 export async function startService(
   overrides: NodeJS.ProcessEnv = {},
@@ -113,7 +117,9 @@ export async function startService(
   port = 0,
 ): Promise<LocalService> {
   const database = existingDatabase ?? (await createTestDatabase());
-  const engine = await testEngine();
+  const engine = engines.get(database.url) ?? (await testEngine());
+  // The service that it began with ends it.
+  engines.set(database.url, { ...engine, stop: async () => undefined });
   const environment = { ...engine.environment, ...overrides };
   const config = testConfig(environment['DATABASE_URL'] ?? database.url, environment);
   const app = await createServer(ApiModule.forRoot(config), config);
