@@ -3,6 +3,7 @@ import { runInThread, threads } from './verify-threads.js';
 import { parseArgs } from 'node:util';
 import type pg from 'pg';
 import { ConfigError } from '#kernel/config-error.js';
+import type { EventStore } from '#event-store/port/event-store.js';
 import { readModels } from '../apps/read-models.js';
 import {
   HistoryVerification,
@@ -91,10 +92,18 @@ runScript(async () => {
     storeCount = statistics.stores;
     add({ differences: statistics.errors });
     add(strays);
+    add(await findDamage(store));
   });
   print(sum, { covered, numbered, storeCount });
   if (sum.differences > 0) process.exitCode = 1;
 });
+
+/** Finds what others have done to streams on a shared server. Prints what harms no record. */
+async function findDamage(store: EventStore): Promise<Pick<VerificationResult, 'differences'>> {
+  const { differences, notes } = await retryLostConnections(() => store.describeDamage());
+  for (const note of notes.slice(0, MAX_PRINTED)) console.log(note);
+  return { differences };
+}
 
 function print(
   sum: Sum,

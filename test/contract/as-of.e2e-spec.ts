@@ -1,3 +1,4 @@
+import { EventStoreDBClient } from '@eventstore/db-client';
 import { beforeAll, describe, expect, it } from '@jest/globals';
 import type { AccountJson } from '#accounts/account.dto.js';
 import type { CardJson } from '#cards/card.dto.js';
@@ -13,8 +14,11 @@ import {
   expectRefused,
   useSharedService,
   type ContractClient,
+  type Failure,
 } from '../support/http/contract.js';
+import { startEventStoreDb } from '../support/emulators/eventstoredb/server.mjs';
 import { eventually } from '../support/jest/eventually.js';
+import { startService } from '../support/services/service.js';
 import { enrol } from '../support/fixtures/enrolled-customer.js';
 
 const service = useSharedService();
@@ -281,4 +285,22 @@ describe('other records', () => {
     expectFailure(await own.get(pastOf(own.store, earlier)), 404, 'not_found');
     expect((await own.get(pastOf('/api/v1/accounts', earlier))).body).toEqual([]);
   });
+});
+
+it('ASOF-18 A record of which the event store has lost events, or hides them, is 503 `history_damaged`, and all others are shown as they were', async () => {
+  const server = await startEventStoreDb();
+  const damaged = await startService({ EVENT_STORE_URL: server.connectionString });
+  const own = await damaged.newStore();
+  const [one, other] = [await enrol(own), await enrol(own)];
+  await own.post(`${one.path}/stamp`, { stamps: 2 });
+  const time = await moment();
+  const client = EventStoreDBClient.connectionString(server.connectionString);
+  await client.setStreamMetadata(`inkpad_customer_card-${one.customerCard.id}`, { maxCount: 1 });
+  await client.dispose();
+  const refused = await own.get<Failure>(pastOf(one.path, time));
+  expectFailure(refused, 503, 'history_damaged');
+  expect((await own.get(pastOf(other.path, time))).status).toBe(200);
+  expect((await own.get(one.path)).body).toMatchObject({ stamps_count: 2 });
+  await damaged.stop();
+  await server.stop();
 });

@@ -414,3 +414,18 @@ async function writtenBy(answers: ApiResponse<Failure>[]): Promise<string[]> {
     .map(({ meta }) => meta.requestId)
     .filter((id) => ids.has(id));
 }
+
+describe('a damaged history', () => {
+  it('ERR-28 A record whose history somebody has damaged in the event store refuses changes with 503 `history_damaged`, and advice that does not ask for a repetition', async () => {
+    const { card, path } = await enrol(store);
+    const { database } = service.running;
+    await database.query('update cards set revision = revision + 3 where id = $1', [card.id]);
+    const at = `${store.store}/cards/${card.id}`;
+    const refused = await store.send<Failure>('PATCH', at, { card: { name: 'Tea' } });
+    expect([refused.status, refused.body.code]).toEqual([503, 'history_damaged']);
+    expect(refused.headers.get('retry-after')).toBe('3600');
+    expect(refused.body.resolution).toMatch(/again does not help/);
+    expect((await store.get(at)).status).toBe(200);
+    expect((await store.post(`${path}/stamp`, { stamps: 1 })).status).toBe(200);
+  });
+});

@@ -55,6 +55,12 @@ async function readIds(client: EventStoreDBClient, stream: string): Promise<stri
   return eventIds;
 }
 
+const findOutcome = (attempt: Promise<unknown>) =>
+  attempt.then(
+    () => 'done',
+    (error: { type?: string }) => error.type,
+  );
+
 type ReadEvent = { id: string; stream: string; type: string; position: Position };
 
 async function readAll(
@@ -998,12 +1004,6 @@ describe('the EventStoreDB emulator over TLS', () => {
     await client.dispose();
     return outcomes;
   };
-  const findOutcome = (attempt: Promise<unknown>) =>
-    attempt.then(
-      () => 'done',
-      (error: { type?: string }) => error.type,
-    );
-
   it('accepts the right password and rejects a wrong one on each call', async () => {
     expect(await attemptAll('admin:changeit@')).toEqual(['done', 'access-denied', 'done']);
   });
@@ -1074,20 +1074,79 @@ describe('the EventStoreDB emulator over TLS', () => {
     const till = EventStoreDBClient.connectionString(address('till:first@'));
     const stream = newStream();
     await till.appendToStream(stream, event());
-    expect(await findOutcome(till.deleteStream(stream))).toBe('unknown');
+    expect(await findOutcome(till.deleteStream(stream))).toBe('done');
     await admin.appendToStream(
       '$settings',
       jsonEvent({ type: 'update-default-acl', data: { $userStreamAcl: { $d: ['$admins'] } } }),
     );
     expect(await findOutcome(till.deleteStream(stream))).toBe('access-denied');
     expect(await findOutcome(till.tombstoneStream(stream))).toBe('access-denied');
-    expect(await findOutcome(admin.deleteStream(stream))).toBe('unknown');
+    expect(await findOutcome(admin.tombstoneStream(stream))).toBe('done');
     await admin.dispose();
     await till.dispose();
   });
 
   it('refuses users without TLS, since the client would send no credentials', async () => {
     await expect(startEventStoreDb({ users: { admin: 'changeit' } })).rejects.toThrow('need tls');
+  });
+});
+
+describe('streams that an administrator trims', () => {
+  const readRevisions = async (client: EventStoreDBClient, stream: string, backwards = false) => {
+    const revisions: number[] = [];
+    const end = backwards ? ({ direction: BACKWARDS, fromRevision: END } as const) : {};
+    for await (const { event: read } of client.readStream(stream, end))
+      revisions.push(Number(read?.revision));
+    return revisions;
+  };
+  const countInLog = async (client: EventStoreDBClient, stream: string) =>
+    (await readAll(client)).filter((read) => read.stream === stream).length;
+
+  it.each([
+    ['maxCount', { maxCount: 2 }, [3, 4]],
+    ['truncateBefore', { truncateBefore: 3 }, [3, 4]],
+    ['maxAge', { maxAge: 60 }, [0, 1, 2, 3, 4]],
+  ])(
+    'show with %s what it leaves, and $all has the rest until a scavenge',
+    async (_name, settings, left) => {
+      const { server, client, close } = await openStore();
+      const stream = newStream();
+      for (let i = 0; i < 5; i++) await client.appendToStream(stream, event());
+      await client.setStreamMetadata(stream, settings);
+      expect(await readRevisions(client, stream)).toEqual(left);
+      expect(await readRevisions(client, stream, true)).toEqual(left.toReversed());
+      expect(await countInLog(client, stream)).toBe(5);
+      await client.appendToStream(stream, event(), { expectedRevision: 4n });
+      server.fault.scavenge();
+      await client.setStreamMetadata(stream, {});
+      const after = 'maxCount' in settings ? [4, 5] : [...left, 5];
+      expect(await readRevisions(client, stream)).toEqual(after);
+      expect(await countInLog(client, stream)).toBe(after.length);
+      await close();
+    },
+  );
+
+  it('are missing once deleted, and begin anew at the next revision', async () => {
+    const { client, close } = await openStore();
+    const stream = newStream();
+    await client.appendToStream(stream, [event(), event()]);
+    await client.deleteStream(stream);
+    expect(await findOutcome(readIds(client, stream))).toBe('stream-not-found');
+    expect(await countInLog(client, stream)).toBe(2);
+    await client.appendToStream(stream, event(), { expectedRevision: 'no_stream' });
+    expect(await readRevisions(client, stream)).toEqual([2]);
+    await close();
+  });
+
+  it('refuse reads and appends for good once they have a tombstone, an event without metadata', async () => {
+    const { client, close } = await openStore();
+    const stream = newStream();
+    await client.appendToStream(stream, event());
+    await client.tombstoneStream(stream);
+    expect(await findOutcome(readIds(client, stream))).toBe('stream-deleted');
+    expect(await findOutcome(client.appendToStream(stream, event()))).toBe('stream-deleted');
+    expect((await readAll(client)).at(-1)).toMatchObject({ stream, type: '$streamDeleted' });
+    await close();
   });
 });
 

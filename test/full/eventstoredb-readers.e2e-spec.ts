@@ -4,6 +4,7 @@ import { randomUUID } from 'node:crypto';
 import { Pool } from 'pg';
 import { Gauge, Registry } from 'prom-client';
 import { DispatchGauges } from '#dispatch/dispatch-gauges.service.js';
+import { event } from '#event-store/port/event-store.contract.js';
 import { BEGINNING, EventStore } from '#event-store/port/event-store.js';
 import { EventStoreDbConnection } from '#event-store/eventstoredb/eventstoredb-connection.js';
 import { EventStoreDbReader } from '#event-store/eventstoredb/eventstoredb-reader.js';
@@ -80,11 +81,16 @@ it('the log is read past the streams of others on the server', async () => {
   const shared = await startEventStoreDb();
   const connection = new EventStoreDbConnection(shared.connectionString);
   const reader = new EventStoreDbReader(connection, new OwnStreams('ours_', ['thing-']));
+  const { meta } = event('A');
   const append = (stream: string, count: number) =>
     connection.client.appendToStream(
       stream,
       Array.from({ length: count }, () =>
-        jsonEvent({ type: 'A', data: {}, metadata: { hash: '' } }),
+        jsonEvent({
+          type: 'A',
+          data: {},
+          metadata: { ...meta, schemaVersion: 1, hash: 'a'.repeat(64) },
+        }),
       ),
     );
   try {
@@ -173,7 +179,7 @@ it('a stream is read completely when another request renews the connection meanw
   expect((await store.post(`${path}/stamp`, { stamps: 1 })).status).toBe(200);
   const proxy = await DatabaseProxy.to(server.connectionString);
   const connection = new EventStoreDbConnection(proxy.url);
-  const reader = new EventStoreDbReader(connection, new OwnStreams('', ['customer_card-']));
+  const reader = new EventStoreDbReader(connection, new OwnStreams('inkpad_', ['customer_card-']));
   const readTypes = async () => {
     const types: string[] = [];
     for await (const { type } of reader.readStream(`customer_card-${customerCard.id}`)) {

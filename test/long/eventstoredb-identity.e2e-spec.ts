@@ -40,7 +40,7 @@ afterAll(async () => {
 async function start(
   database: TestDatabase,
   EVENT_STORE_URL: string | undefined,
-  EVENT_STORE_STREAM_PREFIX = '',
+  EVENT_STORE_STREAM_PREFIX = 'inkpad_',
 ): Promise<string> {
   const environment = { EVENT_STORE_URL, EVENT_STORE_STREAM_PREFIX };
   const opened = await openStore(testConfig(database.url, environment));
@@ -83,9 +83,9 @@ describe('an event store and its database', () => {
   it('are linked by the first start, and accepted by a later one', async () => {
     const { database, linked } = await getLink(service.database);
     expect(linked).toBe(true);
-    expect(await readLinks('inkpad_identity')).toEqual([{ database }]);
+    expect(await readLinks('inkpad_inkpad_identity')).toEqual([{ database }]);
     expect(await start(service.database, server.connectionString)).toBe('started');
-    expect(await readLinks('inkpad_identity')).toEqual([{ database }]);
+    expect(await readLinks('inkpad_inkpad_identity')).toEqual([{ database }]);
   });
 
   it('are linked once when four processes start at the same time', async () => {
@@ -121,7 +121,7 @@ describe('a process refuses to start', () => {
   it('with an empty event store, and with another stream prefix', async () => {
     const other = await startEventStoreDb();
     expect(await start(service.database, other.connectionString)).toMatch(
-      /^KurrentDB \(streams \*\) lacks the history of this database: set EVENT_STORE_URL .*$/,
+      /^KurrentDB \(streams inkpad_\*\) lacks the history of this database: set EVENT_STORE_URL .*$/,
     );
     expect(await start(service.database, server.connectionString, 'typo_')).toMatch(
       /^KurrentDB \(streams typo_\*\) lacks the history of this database: .*$/,
@@ -132,7 +132,7 @@ describe('a process refuses to start', () => {
   it('with an empty database and an event store that has a history', async () => {
     const database = await createTestDatabase();
     expect(await start(database, server.connectionString)).toMatch(
-      /^The database is empty, and KurrentDB \(streams \*\) holds a history already: .*$/,
+      /^The database is empty, and KurrentDB \(streams inkpad_\*\) holds a history already: .*$/,
     );
     await database.close();
   });
@@ -144,7 +144,7 @@ describe('a process refuses to start', () => {
     });
     await other.newStore();
     expect(await start(other.database, server.connectionString)).toMatch(
-      /^KurrentDB \(streams \*\) holds the history of another database: .*$/,
+      /^KurrentDB \(streams inkpad_\*\) holds the history of another database: .*$/,
     );
     expect(await start(service.database, server.connectionString, 'another_')).toMatch(
       /^KurrentDB \(streams another_\*\) holds the history of another database: .*$/,
@@ -158,7 +158,7 @@ describe('a process refuses to start', () => {
         'select min(id) as id from accounts',
       );
       const name = `account-${rows[0]?.id}`;
-      for await (const { event } of client.readStream(name, { maxCount: 1 })) {
+      for await (const { event } of client.readStream(`inkpad_${name}`, { maxCount: 1 })) {
         if (!event) throw new Error(`${name} is empty`);
         const { type, data, metadata } = event;
         await client.appendToStream(
@@ -378,7 +378,7 @@ describe('an EventStoreDB with users', () => {
         return result;
       };
       const readIdentity = async (client: EventStoreDBClient) => {
-        for await (const { event } of client.readStream('inkpad_identity')) return event;
+        for await (const { event } of client.readStream('inkpad_inkpad_identity')) return event;
         return undefined;
       };
       expect(await start(database, createUrl('inkpad:secret'))).toBe(
@@ -395,13 +395,13 @@ describe('an EventStoreDB with users', () => {
       expect(await attempt('inkpad', readIdentity)).toBe('done');
       expect(
         await attempt('inkpad', (client) =>
-          client.setStreamMetadata('inkpad_identity', { truncateBefore: 1 }),
+          client.setStreamMetadata('inkpad_inkpad_identity', { truncateBefore: 1 }),
         ),
       ).toBe('access-denied');
       expect(await attempt('other', readIdentity)).toBe('access-denied');
       expect(
         await attempt('other', (client) =>
-          client.appendToStream('account-1', jsonEvent({ type: 'Forged', data: {} })),
+          client.appendToStream('inkpad_account-1', jsonEvent({ type: 'Forged', data: {} })),
         ),
       ).toBe('access-denied');
       expect((await grant('other'))[0]).toBe(0);

@@ -112,6 +112,11 @@ export class UnavailableError extends InkpadError {
   declare readonly code: 'unavailable';
 }
 
+/** 503: Somebody else has deleted events of this record in the event store, or appended some. Only the operator can repair that. Nothing was written. */
+export class HistoryDamagedError extends InkpadError {
+  declare readonly code: 'history_damaged';
+}
+
 /** 503: The service is in maintenance: it can be read, and nothing can be changed. Nothing was written. */
 export class MaintenanceError extends InkpadError {
   declare readonly code: 'maintenance';
@@ -190,6 +195,7 @@ export const ERROR_CLASSES = {
   idempotency_in_progress: IdempotencyInProgressError,
   internal: InternalError,
   unavailable: UnavailableError,
+  history_damaged: HistoryDamagedError,
   maintenance: MaintenanceError,
   insufficient_stamps: InsufficientStampsError,
   reward_inactive: RewardInactiveError,

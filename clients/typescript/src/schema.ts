@@ -3674,6 +3674,7 @@ export interface components {
         | 'idempotency_in_progress'
         | 'internal'
         | 'unavailable'
+        | 'history_damaged'
         | 'maintenance'
         | 'insufficient_stamps'
         | 'reward_inactive'
@@ -6684,7 +6685,7 @@ export interface components {
      *     429: Too many requests: wait for the number of seconds in Retry-After.
      *     431: The header of the request is larger than 16 KiB.
      *     500: Something went wrong on our side. Nothing was written.
-     *     503: A service that the request needs is unavailable. Nothing was written: send it again in a moment. maintenance: The service is in maintenance: it can be read, and nothing can be changed. Nothing was written.
+     *     503: A service that the request needs is unavailable. Nothing was written: send it again in a moment. history_damaged: Somebody else has deleted events of this record in the event store, or appended some. Only the operator can repair that. Nothing was written. maintenance: The service is in maintenance: it can be read, and nothing can be changed. Nothing was written.
      */
     OtherFailure: {
       headers: {

@@ -100,13 +100,14 @@ export class Settings {
   SHUTDOWN_DELAY_SECONDS = 0;
   @Describe(`
     Stores events in KurrentDB or EventStoreDB, e.g. kurrentdb://inkpad:secret@localhost:2113?tls=true
-    (or kdb:// or esdb://, each also with +discover). Unset: PostgreSQL. The prefix separates
-    several services in one event store. Percent-encode special characters of passwords, here and
-    in every other URL.
+    (or kdb:// or esdb://, each also with +discover). Unset: PostgreSQL. The prefix of its streams
+    keeps a service apart from other applications and services in one event store. Percent-encode
+    special characters of passwords, here and in every other URL.
   `)
   @EventStoreUrl()
   EVENT_STORE_URL?: string;
-  @Matching(/^[a-z0-9_]{0,32}$/, 'must match [a-z0-9_]{0,32}') EVENT_STORE_STREAM_PREFIX = '';
+  @Matching(/^[a-z0-9_]{0,32}$/, 'must match [a-z0-9_]{0,32}') EVENT_STORE_STREAM_PREFIX =
+    'inkpad_';
   @Describe(`
     32 bytes in base64 (openssl rand -base64 32) that encrypt personal fields and secrets.
     Unset: generated once in DATA_DIR. Required in production (NODE_ENV=production). Without it,

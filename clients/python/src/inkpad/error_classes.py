@@ -31,6 +31,7 @@ __all__ = [
     "IdempotencyInProgressError",
     "InternalError",
     "UnavailableError",
+    "HistoryDamagedError",
     "MaintenanceError",
     "InsufficientStampsError",
     "RewardInactiveError",
@@ -187,6 +188,14 @@ class UnavailableError(InkpadError):
     code: Literal["unavailable"]
 
 
+class HistoryDamagedError(InkpadError):
+    """503: Somebody else has deleted events of this record in the event store, or appended some.
+    Only the operator can repair that. Nothing was written.
+    """
+
+    code: Literal["history_damaged"]
+
+
 class MaintenanceError(InkpadError):
     """503: The service is in maintenance: it can be read, and nothing can be changed. Nothing
     was written.
@@ -282,6 +291,7 @@ ERROR_CLASSES: dict[str, type[InkpadError]] = {
     "idempotency_in_progress": IdempotencyInProgressError,
     "internal": InternalError,
     "unavailable": UnavailableError,
+    "history_damaged": HistoryDamagedError,
     "maintenance": MaintenanceError,
     "insufficient_stamps": InsufficientStampsError,
     "reward_inactive": RewardInactiveError,

@@ -1162,6 +1162,7 @@ class ErrorResponse(TypedDict):
         "idempotency_in_progress",
         "internal",
         "unavailable",
+        "history_damaged",
         "maintenance",
         "insufficient_stamps",
         "reward_inactive",

@@ -1,6 +1,6 @@
 import { Injectable } from '@nestjs/common';
 import { Pool } from 'pg';
-import { NotFoundError } from '#kernel/errors.js';
+import { DamagedHistoryError, NotFoundError } from '#kernel/errors.js';
 import { query } from '#database/connection.js';
 import { EventStore, type StoredEvent } from '#event-store/port/event-store.js';
 import { toRecorded } from '#event-store/port/codec.js';
@@ -192,7 +192,10 @@ export class HistoryService {
     const byId = new Map(read.map((event) => [event.id, event]));
     const events = await this.keys.openEvents(
       entries.map(({ entry, event = byId.get(entry.eventId) }) => {
-        if (!event) throw new Error(`event ${entry.eventId} of ${entry.stream} is missing`);
+        if (!event) {
+          const reason = `event ${entry.eventId} of ${entry.stream} is missing`;
+          throw new DamagedHistoryError('past', reason);
+        }
         return event;
       }),
     );

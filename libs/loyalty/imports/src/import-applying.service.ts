@@ -1,7 +1,13 @@
 import { Injectable } from '@nestjs/common';
 import { CommandBus } from '@nestjs/cqrs';
 import type { CommandContext } from '#kernel/aggregate.js';
-import { NotFoundError, RejectedError, TakenError, type FieldErrors } from '#kernel/errors.js';
+import {
+  DamagedHistoryError,
+  NotFoundError,
+  RejectedError,
+  TakenError,
+  type FieldErrors,
+} from '#kernel/errors.js';
 import { toRecorded } from '#event-store/port/codec.js';
 import { EventStore, type StoredEvent } from '#event-store/port/event-store.js';
 import { toStreamName } from '#event-store/read-models/read-models.js';
@@ -100,7 +106,9 @@ export class ImportApplying {
       return 'errors' in applied ? fail(applied.errors) : { row, errors: null, ...applied };
     } catch (error) {
       if (error instanceof RejectedError) return fail(error.errors);
-      if (error instanceof NotFoundError) return fail({ base: [error.message] });
+      if (error instanceof NotFoundError || error instanceof DamagedHistoryError) {
+        return fail({ base: [error.message] });
+      }
       throw error;
     }
   }

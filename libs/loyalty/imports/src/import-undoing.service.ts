@@ -1,7 +1,12 @@
 import { Injectable } from '@nestjs/common';
 import { CommandBus } from '@nestjs/cqrs';
 import type { CommandContext, RecordedEvent } from '#kernel/aggregate.js';
-import { NotFoundError, RejectedError, type FieldErrors } from '#kernel/errors.js';
+import {
+  DamagedHistoryError,
+  NotFoundError,
+  RejectedError,
+  type FieldErrors,
+} from '#kernel/errors.js';
 import { toPublicEventId } from '#kernel/public-id.js';
 import { toRecorded } from '#event-store/port/codec.js';
 import { EventStore, type StoredEvent } from '#event-store/port/event-store.js';
@@ -69,7 +74,9 @@ export class ImportUndoing {
       return errors ? result('refused', errors) : result('undone', null);
     } catch (error) {
       if (error instanceof RejectedError) return result('refused', error.errors);
-      if (error instanceof NotFoundError) return result('refused', { base: [error.message] });
+      if (error instanceof NotFoundError || error instanceof DamagedHistoryError) {
+        return result('refused', { base: [error.message] });
+      }
       throw error;
     }
   }

@@ -2,7 +2,7 @@ import { Injectable, Logger } from '@nestjs/common';
 import { CommandBus } from '@nestjs/cqrs';
 import { Pool } from 'pg';
 import { getNowMs } from '#kernel/clock.js';
-import { NotFoundError, RejectedError } from '#kernel/errors.js';
+import { DamagedHistoryError, NotFoundError, RejectedError } from '#kernel/errors.js';
 import { Config } from '#configuration/config.js';
 import { Batcher } from '#database/batcher.js';
 import { inTransaction } from '#database/connection.js';
@@ -278,7 +278,10 @@ export class CustomerMessageSending {
     try {
       await this.commands.execute(new RecordMessage(by, customerId, sent));
     } catch (error) {
-      if (!(error instanceof NotFoundError) && !(error instanceof RejectedError)) throw error;
+      const isUnrecordable = [NotFoundError, RejectedError, DamagedHistoryError].some(
+        (kind) => error instanceof kind,
+      );
+      if (!isUnrecordable) throw error;
     }
     await this.queue.markRecorded(message);
   }

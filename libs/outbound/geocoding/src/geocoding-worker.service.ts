@@ -2,7 +2,7 @@ import { Injectable, Logger } from '@nestjs/common';
 import { CommandBus } from '@nestjs/cqrs';
 import { Pool } from 'pg';
 import { Counter, Gauge, Registry } from 'prom-client';
-import { getErrorMessage, NotFoundError } from '#kernel/errors.js';
+import { DamagedHistoryError, getErrorMessage, NotFoundError } from '#kernel/errors.js';
 import { pause } from '#kernel/pause.js';
 import { getRetryDelayMs } from '#kernel/retry-schedule.js';
 import type { Job, JobOutcome } from '#database/job-queue.js';
@@ -115,8 +115,8 @@ export class GeocodingWorker {
         new RecordGeocoding(context, id, address, result, this.geocoder.name),
       );
     } catch (error) {
-      // The location was deleted meanwhile.
-      if (!(error instanceof NotFoundError)) throw error;
+      // The location was deleted meanwhile, or cannot be changed by anybody.
+      if (!(error instanceof NotFoundError || error instanceof DamagedHistoryError)) throw error;
     }
   }
 

@@ -4,16 +4,17 @@ import { UnavailableError } from '#kernel/errors.js';
 import { Batcher } from './batcher.js';
 import { query } from './connection.js';
 
-const MAX_ATTEMPTS = 5;
+/** Each try goes twice as far, so that the ids of somebody else on a shared event store are passed by soon. */
+const MAX_ATTEMPTS = 24;
 const SINGLE_STEPS = 10_000;
 const MAX_IDS = 100;
 const BLOCK_SIZE = 32;
 
-/** Reports that a record of the table has this id already. Nothing was written. */
+/** Reports that a record of the table has this id already, or somebody else its stream. Nothing was written. */
 export class IdTakenError extends Error {
   constructor(
     readonly table: string,
-    id: number,
+    readonly id: number,
   ) {
     super(`${table} ${id} exists already`);
   }
@@ -71,7 +72,7 @@ const blocks = new WeakMap<pg.Pool, Map<string, number[]>>();
 
 /**
  * Creates a record under a new id. A conflict means that the sequence is behind, as after a failover that lost its
- * last values: it is raised, and the next id is tried.
+ * last values, or that somebody else uses the stream: the sequence is raised, and the next id is tried.
  * @param create throws IdTakenError for its own table or another in which it creates a record
  * @throws UnavailableError
  */
@@ -89,7 +90,9 @@ export async function withNewId<R>(
       new Logger('ids').warn(`${error.message}: trying the next id`);
       if (attempt === MAX_ATTEMPTS)
         throw new UnavailableError('No free id was found', { cause: error });
-      await raiseSequence(pool, error.table, await findMaxId(pool, error.table));
+      const steps = 2 ** (attempt - 1) - 1;
+      const usedId = Math.max(await findMaxId(pool, error.table), error.id + steps);
+      await raiseSequence(pool, error.table, usedId);
     }
   }
 }

@@ -3,6 +3,7 @@ import pg from 'pg';
 import { Registry } from 'prom-client';
 import { ProcessSession } from '#database/process-session.js';
 import { PlatformConfig } from '#kernel/platform-config.js';
+import { DamageMetrics } from './log/damage-metrics.js';
 import { PastStates } from './log/past-states.service.js';
 import { openEventStore } from './port/engine.js';
 import { EventStore } from './port/event-store.js';
@@ -59,6 +60,7 @@ export class EventStoreModule {
         PastCounts,
         ReadModels,
         PipelineMetrics,
+        DamageMetrics,
         CommandPipeline,
         MultiStreamCommands,
         AuditedWrites,

@@ -11,6 +11,7 @@ import type { FastifyReply } from 'fastify';
 import type { PlatformConfig } from '#kernel/platform-config.js';
 import {
   CursorAheadError,
+  DamagedHistoryError,
   ForbiddenError,
   InProgressError,
   InvalidFieldsError,
@@ -285,7 +286,8 @@ function toErrorResponse(error: unknown): ErrorResponse {
   }
   if (error instanceof MaintenanceError)
     return createErrorResponse('maintenance', { error: error.message });
-  if (error instanceof UnavailableError) return renderUnavailability(error);
+  if (error instanceof UnavailableError || error instanceof DamagedHistoryError)
+    return renderUnavailability(error);
   if (isOutage(error))
     return createErrorResponse('unavailable', { error: 'The database cannot do this now' });
   if (isTransient(error)) return createErrorResponse('unavailable');
@@ -296,8 +298,11 @@ function toErrorResponse(error: unknown): ErrorResponse {
   return createErrorResponse('internal');
 }
 
-function renderUnavailability(error: UnavailableError): ErrorResponse {
-  const { message, retryAfterSeconds, resolution } = error;
+function renderUnavailability(error: UnavailableError | DamagedHistoryError): ErrorResponse {
+  const { message } = error;
+  if (error instanceof DamagedHistoryError)
+    return createErrorResponse('history_damaged', { error: message });
+  const { retryAfterSeconds, resolution } = error;
   return createErrorResponse('unavailable', { error: message, retryAfterSeconds, resolution });
 }
 

@@ -185,6 +185,16 @@ export const ERRORS = {
     retryAfterSeconds: 1,
     response: 'Unavailable',
   },
+  history_damaged: {
+    status: 503,
+    error: 'This record cannot be changed until its history is repaired',
+    resolution:
+      'Nothing was written. Sending the request again does not help: tell whoever runs the service, with the request_id.',
+    meaning:
+      'Somebody else has deleted events of this record in the event store, or appended some. Only the operator can repair that. Nothing was written.',
+    headers: ['Retry-After'],
+    retryAfterSeconds: 3_600,
+  },
   maintenance: {
     status: 503,
     error: 'The service is in maintenance, and nothing can be changed',

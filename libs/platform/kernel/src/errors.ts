@@ -134,6 +134,22 @@ export class UnavailableError extends Error {
   }
 }
 
+/**
+ * Reports that the history of a record lacks events, or has somebody else's between its own. Becomes a 503, which no
+ * repetition ends: only whoever runs the service can repair it.
+ */
+export class DamagedHistoryError extends Error {
+  /** @param reason for the log, which names the stream */
+  constructor(what: 'change' | 'past', reason: string) {
+    super(
+      what === 'change'
+        ? ERRORS.history_damaged.error
+        : 'The history of this record is not complete, so its past cannot be read',
+      { cause: new Error(reason) },
+    );
+  }
+}
+
 /** Reports that a queue of this process is too long, or that nobody waits in it any more. Says nothing about a server. */
 export class OverloadError extends UnavailableError {}
 

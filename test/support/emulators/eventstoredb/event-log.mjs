@@ -8,10 +8,15 @@ import { closeSync, fdatasync, ftruncateSync, openSync, readFileSync, writeSync 
  *   stream: string, revision: bigint, created: bigint, position: bigint, end: bigint,
  * }} Recorded
  * @typedef {{ written: true, revision: bigint, position: bigint | null }
- *   | { written: false, current: bigint }} Outcome
+ *   | { written: false, current: bigint, isDeleted?: true }} Outcome
  */
 
 const NO_STREAM = -1n;
+/** The revision of a tombstone, and what `$tb` of a deleted stream says. */
+const DELETED = 9_223_372_036_854_775_807n;
+const TOMBSTONE = '$streamDeleted';
+/** The line of the file that stands for a scavenge. */
+const SCAVENGE = 'scavenge';
 const TICKS_PER_MILLISECOND = 10_000n;
 /** Header, ids, lengths and framing of one record: positions are byte offsets and never dense. */
 const RECORD_OVERHEAD = 97;
@@ -52,8 +57,14 @@ export class EventLog {
   /** Events that came through `append` since the start, not counting repetitions. */
   appended = 0;
 
-  /** @type {Map<string, Recorded[]>} */
+  /** Where records begin and end, those of scavenged events included. @type {{ position: bigint, end: bigint }[]} */
+  #records = [];
+  /** All events by revision, even those that are hidden or scavenged. @type {Map<string, Recorded[]>} */
   #streams = new Map();
+  /** @type {Set<string>} */
+  #tombstones = new Set();
+  /** How many of its first events a stream has lost. @type {Map<string, number>} */
+  #scavenged = new Map();
   /** Ids of the latest appends, for `any` and `stream_exists`; lost with the process, as on the real server. */
   #recentIds = new Map();
   /** @type {Set<() => void>} */
@@ -75,12 +86,61 @@ export class EventLog {
     this.#recentIdLimit = recentIds;
     if (file !== undefined) this.#open(file);
     if (this.events.length > 0) return;
-    for (const [stream, type, data] of FIRST_RECORDS) this.#writeSystemEvent(stream, type, data);
+    for (const [stream, type, data] of FIRST_RECORDS)
+      this.#writeSystemEvent(stream, type, JSON.stringify(data));
   }
 
   /** @param {string} stream */
   stream(stream) {
     return this.#streams.get(stream) ?? [];
+  }
+
+  /** Tells whether a stream has a tombstone. @param {string} stream */
+  isDeleted(stream) {
+    return this.#tombstones.has(stream);
+  }
+
+  /**
+   * Returns the index of the first event of a stream that reads of it show, by its metadata. $all has the others until a
+   * scavenge.
+   * @param {string} stream
+   */
+  firstVisible(stream) {
+    const events = this.stream(stream);
+    const {
+      $tb = 0,
+      $maxAge,
+      $maxCount = stream.startsWith('$$') ? 1 : Infinity,
+    } = this.#readMetadata(stream);
+    let first = Math.max(this.#scavenged.get(stream) ?? 0, $tb, events.length - $maxCount);
+    const oldest = BigInt(Date.now() - ($maxAge ?? 0) * 1_000) * TICKS_PER_MILLISECOND;
+    if ($maxAge !== undefined) while (events[first]?.created < oldest) first += 1;
+    return Math.min(first, events.length);
+  }
+
+  /**
+   * Deletes a stream: hides its events until it is appended to, or for good.
+   * @param {string} stream
+   * @param {Expected} expected
+   * @param {{ isFinal: boolean }} how
+   * @returns {Outcome}
+   */
+  delete(stream, expected, { isFinal }) {
+    const current = BigInt(this.stream(stream).length) - 1n;
+    if (this.isDeleted(stream)) return { written: false, current, isDeleted: true };
+    const isExpected =
+      expected === 'any' || (expected === 'stream_exists' ? current >= 0n : expected === current);
+    if (!isExpected) return { written: false, current };
+    if (isFinal) this.#writeTombstone(stream);
+    else this.#hideBefore(stream, DELETED);
+    for (const listener of this.#listeners) listener();
+    return { written: true, revision: current, position: this.events.at(-1).position };
+  }
+
+  /** Destroys the events that reads of their streams do not show, as a scavenge does. The last of a stream stays. */
+  scavenge() {
+    this.#write(SCAVENGE);
+    this.#destroyHidden();
   }
 
   /** @param {() => void} listener */
@@ -113,8 +173,13 @@ export class EventLog {
   isPosition({ commit, prepare }) {
     if (commit < prepare) return false;
     if (commit === 0n || commit >= this.#end) return true;
-    const index = this.indexFrom({ commit, prepare: 0n }, { exclusive: false });
-    return this.events[index]?.position === commit || this.events[index - 1]?.end === commit;
+    let [low, high] = [0, this.#records.length];
+    while (low < high) {
+      const middle = (low + high) >> 1;
+      if (this.#records[middle].position >= commit) high = middle;
+      else low = middle + 1;
+    }
+    return this.#records[low]?.position === commit || this.#records[low - 1]?.end === commit;
   }
 
   /**
@@ -127,6 +192,14 @@ export class EventLog {
     const events = this.stream(stream);
     const current = BigInt(events.length) - 1n;
     const conflict = { written: false, current };
+    if (this.isDeleted(stream)) return { ...conflict, isDeleted: true };
+    // A stream whose events are all hidden may be begun anew, at its next revision.
+    const isHidden = this.#readMetadata(stream).$tb > current;
+    if (isHidden && (expected === 'no_stream' || expected === 'any')) {
+      this.#hideBefore(stream, current + 1n);
+      return this.#append(stream, proposed);
+    }
+    if (isHidden && expected === current) this.#hideBefore(stream, current + 1n);
 
     if (expected === 'stream_exists' && events.length === 0) {
       // A stream with metadata counts as existing.
@@ -136,12 +209,12 @@ export class EventLog {
       const repeated = this.#recentlyWritten(stream, proposed);
       if (repeated === 'partly') return conflict;
       if (repeated !== null) return repeated;
-      return this.#write(stream, proposed);
+      return this.#append(stream, proposed);
     }
 
     const at = expected === 'no_stream' ? NO_STREAM : expected;
     if (at > current) return conflict;
-    if (at === current) return this.#write(stream, proposed);
+    if (at === current) return this.#append(stream, proposed);
     if (proposed.length === 0) return conflict;
     for (const [offset, event] of proposed.entries()) {
       if (events[Number(at) + 1 + offset]?.id !== event.id) return conflict;
@@ -193,7 +266,7 @@ export class EventLog {
    * @param {Proposed[]} proposed
    * @returns {Outcome}
    */
-  #write(stream, proposed) {
+  #append(stream, proposed) {
     const first = this.stream(stream).length;
     if (proposed.length === 0) {
       return { written: true, revision: BigInt(first) - 1n, position: null };
@@ -217,7 +290,7 @@ export class EventLog {
     this.appended += recorded.length;
     this.#appends += 1;
     if (this.#appends % APPENDS_PER_STATISTICS === 0) {
-      this.#writeSystemEvent(STATISTICS, '$statsCollected', { 'proc-id': process.pid });
+      this.#writeSystemEvent(STATISTICS, '$statsCollected', `{"proc-id":${process.pid}}`);
       this.#end += SILENT_RECORD;
     }
     for (const listener of this.#listeners) listener();
@@ -225,14 +298,42 @@ export class EventLog {
     return { written: true, revision: last.revision, position: last.position };
   }
 
+  /** @param {string} stream */
+  #readMetadata(stream) {
+    const last = this.stream(`$$${stream}`).at(-1);
+    return last ? JSON.parse(last.data.toString('utf8')) : {};
+  }
+
+  /** Changes one setting of a stream's metadata. @param {string} stream @param {bigint} revision */
+  #hideBefore(stream, revision) {
+    const metadata = JSON.stringify({ ...this.#readMetadata(stream), $tb: 0 });
+    // Numbers of JavaScript do not hold the greatest revision.
+    this.#writeSystemEvent(
+      `$$${stream}`,
+      '$metadata',
+      metadata.replace('"$tb":0', `"$tb":${revision}`),
+    );
+  }
+
+  /** @param {string} stream */
+  #writeTombstone(stream) {
+    const event = { type: TOMBSTONE, isJson: false, data: Buffer.alloc(0) };
+    this.#writeAlone(stream, event, DELETED);
+  }
+
+  /** @param {string} content as JSON */
   #writeSystemEvent(stream, type, content) {
-    const data = Buffer.from(JSON.stringify(content));
-    const event = { id: crypto.randomUUID(), type, isJson: true, data, metadata: Buffer.alloc(0) };
+    const event = { type, isJson: true, data: Buffer.from(content) };
+    this.#writeAlone(stream, event, BigInt(this.stream(stream).length));
+  }
+
+  #writeAlone(stream, content, revision) {
+    const event = { id: crypto.randomUUID(), metadata: Buffer.alloc(0), ...content };
     const position = this.#end;
     const recorded = {
       ...event,
       stream,
-      revision: BigInt(this.stream(stream).length),
+      revision,
       created: BigInt(Date.now()) * TICKS_PER_MILLISECOND,
       position,
       end: position + recordSize(stream, event),
@@ -241,13 +342,28 @@ export class EventLog {
     this.#take([recorded]);
   }
 
+  #destroyHidden() {
+    for (const [stream, events] of this.#streams) {
+      const last = this.isDeleted(stream) ? events.length : events.length - 1;
+      this.#scavenged.set(
+        stream,
+        Math.min(this.isDeleted(stream) ? last : this.firstVisible(stream), last),
+      );
+    }
+    this.events = this.events.filter(
+      ({ stream, revision }) => revision === DELETED || revision >= this.#scavenged.get(stream),
+    );
+  }
+
   /** @param {Recorded[]} recorded */
   #take(recorded) {
     for (const event of recorded) {
       const stream = this.#streams.get(event.stream);
-      if (stream === undefined) this.#streams.set(event.stream, [event]);
+      if (event.revision === DELETED) this.#tombstones.add(event.stream);
+      else if (stream === undefined) this.#streams.set(event.stream, [event]);
       else stream.push(event);
       this.events.push(event);
+      this.#records.push(event);
       this.#end = event.end;
     }
   }
@@ -257,9 +373,14 @@ export class EventLog {
    * @param {Recorded[]} recorded
    */
   #persist(recorded) {
+    this.#write(recorded.map(toLine));
+  }
+
+  /** @param {unknown} content of one line */
+  #write(content) {
     if (this.#file === null) return;
     if (this.#broken !== null) throw this.#broken;
-    const line = Buffer.from(`${JSON.stringify(recorded.map(toLine))}\n`);
+    const line = Buffer.from(`${JSON.stringify(content)}\n`);
     try {
       let offset = 0;
       while (offset < line.length) offset += writeSync(this.#file, line, offset);
@@ -277,7 +398,11 @@ export class EventLog {
     // A line that a kill cut off was never answered.
     if (complete < content.length) ftruncateSync(this.#file, complete);
     const lines = content.subarray(0, complete).toString('utf8').split('\n');
-    for (const line of lines.slice(0, -1)) this.#take(JSON.parse(line).map(fromLine));
+    for (const line of lines.slice(0, -1)) {
+      const content = JSON.parse(line);
+      if (content === SCAVENGE) this.#destroyHidden();
+      else this.#take(content.map(fromLine));
+    }
   }
 }
 

@@ -27,7 +27,7 @@ export const { ReadReq, ReadResp, BatchAppendResp } = streams;
 export const { ReadDirection } = ReadReq.Options;
 
 const PACKAGE = 'event_store.client';
-const { AppendResp } = streams;
+const { AppendResp, DeleteResp, TombstoneResp } = streams;
 
 /**
  * @typedef {import('./event-log.mjs').Expected} Expected
@@ -55,10 +55,20 @@ export const failures = {
   notReady: () => failure(grpc.status.UNAVAILABLE, 'Server Is Not Ready'),
   cancelled: () => failure(grpc.status.CANCELLED, 'Operation cancelled'),
   timeout: (message) => failure(grpc.status.ABORTED, `Operation timed out: ${message}`),
-  unimplemented: (what) => failure(grpc.status.UNIMPLEMENTED, what),
   unauthenticated: () => failure(grpc.status.UNAUTHENTICATED, 'Unauthenticated'),
   accessDenied: () =>
     failure(grpc.status.PERMISSION_DENIED, 'Access Denied', { exception: 'access-denied' }),
+  streamDeleted: (name) =>
+    failure(grpc.status.FAILED_PRECONDITION, `Event stream '${name}' is deleted.`, {
+      exception: 'stream-deleted',
+      'stream-name': name,
+    }),
+  wrongExpectedVersion: (name, current) =>
+    failure(grpc.status.FAILED_PRECONDITION, `Append failed due to WrongExpectedVersion.`, {
+      exception: 'wrong-expected-version',
+      'stream-name': name,
+      'actual-version': String(current),
+    }),
   invalidPosition: () =>
     failure(grpc.status.INVALID_ARGUMENT, 'Trying to read from an invalid position.'),
   invalidArgument: (message) => failure(grpc.status.INVALID_ARGUMENT, message),
@@ -96,6 +106,12 @@ function status(code, name, message) {
 export const statuses = {
   wrongExpectedVersion: (current, expected) =>
     status(Code.ALREADY_EXISTS, 'WrongExpectedVersion', wrongVersionDetails(current, expected)),
+  streamDeleted: (name) =>
+    status(
+      Code.NOT_FOUND,
+      'StreamDeleted',
+      new shared.StreamDeleted().setStreamIdentifier(streamIdentifier(name)),
+    ),
   accessDenied: () => status(Code.PERMISSION_DENIED, 'AccessDenied', new shared.AccessDenied()),
   timeout: () => status(Code.DEADLINE_EXCEEDED, 'Timeout', new shared.Timeout()),
   unknown: () => status(Code.UNKNOWN, 'Unknown', new shared.Unknown()),
@@ -166,6 +182,15 @@ export function batchSuccess({ revision, position }) {
     success.setPosition(at);
   }
   return success;
+}
+
+/** @param {{ position: bigint, isFinal: boolean }} deletion */
+export function deleteResponse({ position, isFinal }) {
+  const response = isFinal ? new TombstoneResp() : new DeleteResp();
+  const at = new response.constructor.Position();
+  at.setCommitPosition(String(position));
+  at.setPreparePosition(String(position));
+  return response.setPosition(at);
 }
 
 /** Names are bytes in the protocol and text in the server. */

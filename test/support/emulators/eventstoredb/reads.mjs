@@ -54,8 +54,10 @@ const structuredIds = (options) => !options.getUuidOption()?.hasString();
 function* readStream(log, options, count) {
   const from = options.getStream();
   const name = streamName(from.getStreamIdentifier());
+  if (log.isDeleted(name)) throw new ReadFailure(failures.streamDeleted(name));
   const events = log.stream(name);
-  if (events.length === 0) {
+  const first = log.firstVisible(name);
+  if (first === events.length) {
     yield streamNotFound(name);
     return;
   }
@@ -65,7 +67,8 @@ function* readStream(log, options, count) {
   if (from.hasRevision()) index = clamp(BigInt(from.getRevision()), events.length);
   if (from.hasEnd()) index = events.length;
   if (step === -1) index = Math.min(index, events.length - 1);
-  for (let left = count; left > 0n && events[index] !== undefined; left -= 1n) {
+  else index = Math.max(index, first);
+  for (let left = count; left > 0n && index >= first && index < events.length; left -= 1n) {
     yield eventResponse(events[index], how);
     index += step;
   }

@@ -44,6 +44,8 @@ export type Faults = {
   /** Until a leader is elected, the node responds to `/health/live`, and that it is not ready to all else. */
   loseLeader(): void;
   electLeader(): void;
+  /** Destroys the events that streams hide: deleted ones, and those beyond `$maxCount`, `$maxAge` and `$tb`. */
+  scavenge(): void;
   /** Drops all planned faults, and the delay. */
   clear(): void;
 };

@@ -15,6 +15,7 @@ import {
   StreamsService,
   batchSuccess,
   createClusterInfo,
+  deleteResponse,
   parseExpected,
   failures,
   grpc,
@@ -39,6 +40,7 @@ import { ReadFailure, responses } from './reads.mjs';
  * @typedef {{
  *   success: (outcome: Outcome) => void,
  *   wrongVersion: (current: bigint, expected: Expected) => void,
+ *   deleted: () => void,
  *   timeout: () => void,
  *   notReady: () => void,
  *   unknown: (message: string) => void,
@@ -187,6 +189,7 @@ export async function startNode(
         console.error(error);
         return reply.unknown(String(error));
       }
+      if (outcome.isDeleted) return reply.deleted();
       if (!outcome.written) return reply.wrongVersion(outcome.current, expected);
 
       const loss = faults.take('loseResponses');
@@ -208,6 +211,7 @@ export async function startNode(
     const reply = {
       success: (outcome) => callback(null, unarySuccess(outcome)),
       wrongVersion: (current, expected) => callback(null, unaryWrongVersion(current, expected)),
+      deleted: () => callback(failures.streamDeleted(request.stream)),
       timeout: () => callback(failures.timeout('Append')),
       notReady: () => callback(failures.notReady()),
       unknown: (message) => callback(failures.unknown(message)),
@@ -314,6 +318,7 @@ export async function startNode(
           respond(request.stream, (response) => response.setSuccess(batchSuccess(outcome))),
         wrongVersion: (current, expected) =>
           error(statuses.wrongExpectedVersion(current, expected)),
+        deleted: () => error(statuses.streamDeleted(request.stream)),
         timeout: () => error(statuses.timeout()),
         notReady: () => error(statuses.notReady()),
         unknown: () => error(statuses.unknown()),
@@ -373,14 +378,21 @@ export async function startNode(
     }
   }
 
-  /** Only who may: nothing is ever deleted here. */
-  function remove(call, callback) {
-    const stream = streamName(call.request.getOptions().getStreamIdentifier());
-    const refused = refusal(call);
+  /** @param {{ isFinal: boolean }} how */
+  const remove = (how) => (call, callback) => {
+    const options = call.request.getOptions();
+    const stream = streamName(options.getStreamIdentifier());
+    const refused = refusal(call) ?? leaderRefusal(call);
     if (refused) return callback(refused);
     if (isDenied(call, 'delete', stream)) return callback(failures.accessDenied());
-    return callback(failures.unimplemented('deleting streams'));
-  }
+    const outcome = log.delete(stream, parseExpected(options), how);
+    if (outcome.isDeleted) return callback(failures.streamDeleted(stream));
+    if (!outcome.written) return callback(failures.wrongExpectedVersion(stream, outcome.current));
+    return log.sync().then(
+      () => callback(null, deleteResponse({ ...outcome, ...how })),
+      (error) => callback(failures.unknown(String(error))),
+    );
+  };
 
   function endRead(call, failure) {
     subscriptions.delete(call);
@@ -405,8 +417,8 @@ export async function startNode(
   server.addService(StreamsService, {
     read,
     append: unaryAppend,
-    delete: remove,
-    tombstone: remove,
+    delete: remove({ isFinal: false }),
+    tombstone: remove({ isFinal: true }),
     ...(batchAppend ? { batchAppend: batchAppends } : {}),
   });
   const connections = server.createConnectionInjector(grpc.ServerCredentials.createInsecure());
@@ -489,6 +501,7 @@ export async function startNode(
       },
       loseLeader: () => members.loseLeader(),
       electLeader: () => members.elect(),
+      scavenge: () => log.scavenge(),
       clear: () => faults.clear(),
     },
     stopListening,

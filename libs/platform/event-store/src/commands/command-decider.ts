@@ -5,7 +5,7 @@ import { IdTakenError } from '#database/ids.js';
 import type { Commit, EventStore, NewEvent, SealedResponse, Write } from '../port/event-store.js';
 import type { PersonalKeys } from '../personal-keys/personal-keys.js';
 import type { PersonalKey } from '../personal-keys/personal-parts.js';
-import { toStreamName, type LoadedReadModel, type ReadModels } from '../read-models/read-models.js';
+import { toStreamName, type LoadedReadModel } from '../read-models/read-models.js';
 import type { CommandPlan, NewStream } from './command-plan.js';
 import {
   createMeta,
@@ -64,7 +64,6 @@ export type LoadedState = {
 export class CommandDecider {
   constructor(
     private readonly eventStore: EventStore,
-    private readonly readModels: ReadModels,
     private readonly keys: PersonalKeys,
     private readonly responses: StoredResponses,
   ) {}
@@ -99,7 +98,9 @@ export class CommandDecider {
     const meta = createMeta(command.context, now, occurredAt);
     const projected = project(command.readModel, state, decidedEvents, meta);
     if (!projected.state) throw new NotFoundError('Record');
-    if (isFresh || this.eventStore.readModelsMayLag) await this.assertNoneExists(newStreams);
+    if (isFresh || this.eventStore.readModelsMayLag) {
+      await this.assertNoneExists(command.isNew ? [command, ...newStreams] : newStreams);
+    }
     const created = createStreams(newStreams, meta);
 
     const response = command.respond({
@@ -139,15 +140,17 @@ export class CommandDecider {
   }
 
   /**
-   * Refuses to create a stream that exists. Otherwise it would lose every race for its creation, and where read models
-   * may lag, that would only be noticed after another part of the commit was written.
+   * Refuses to create a stream that exists, on a shared server even one of somebody else. Otherwise it would lose every
+   * race for its creation, and where read models may lag, that would only be noticed after another part of the commit was
+   * written.
    */
-  private async assertNoneExists(newStreams: NewStream[]): Promise<void> {
-    for (const { readModel, id } of newStreams) {
-      if (await this.readModels.load(readModel, id, true)) {
-        throw new IdTakenError(readModel.table, id);
-      }
-    }
+  private async assertNoneExists(newStreams: Pick<NewStream, 'readModel' | 'id'>[]): Promise<void> {
+    await Promise.all(
+      newStreams.map(async ({ readModel, id }) => {
+        const stream = toStreamName(readModel.aggregate, id);
+        if (!(await this.eventStore.isUnused(stream))) throw new IdTakenError(readModel.table, id);
+      }),
+    );
   }
 }
 

@@ -81,7 +81,7 @@ export class CommandPipeline {
     responses: StoredResponses,
     private readonly metrics: PipelineMetrics,
   ) {
-    this.decider = new CommandDecider(eventStore, readModels, keys, responses);
+    this.decider = new CommandDecider(eventStore, keys, responses);
   }
 
   /**

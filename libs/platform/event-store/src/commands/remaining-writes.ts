@@ -1,7 +1,12 @@
 import { Logger } from '@nestjs/common';
 import { setTimeout as wait } from 'node:timers/promises';
 import { isDeepStrictEqual } from 'node:util';
-import { getErrorMessage, UnknownOutcomeError } from '#kernel/errors.js';
+import {
+  DamagedHistoryError,
+  getErrorMessage,
+  getMessageWithCause,
+  UnknownOutcomeError,
+} from '#kernel/errors.js';
 import {
   ConflictError,
   type EventStore,
@@ -65,6 +70,11 @@ export class RemainingWrites {
         return write;
       } catch (error) {
         if (error instanceof UnknownOutcomeError) throw error;
+        if (error instanceof DamagedHistoryError) {
+          throw new UnknownOutcomeError(
+            `the rest of a commit cannot be written: ${getMessageWithCause(error)}`,
+          );
+        }
         write = undefined;
         if (error instanceof ConflictError) continue;
         this.log.warn(

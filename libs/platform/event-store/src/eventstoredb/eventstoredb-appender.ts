@@ -1,8 +1,9 @@
 import { setTimeout as wait } from 'node:timers/promises';
-import { UnavailableError, UnknownOutcomeError } from '#kernel/errors.js';
+import { DamagedHistoryError, UnavailableError, UnknownOutcomeError } from '#kernel/errors.js';
 import { ConflictError, type Head, type Write } from '../port/event-store.js';
 import type { EventStoreDbConnection } from './eventstoredb-connection.js';
 import { classifyError, toUnavailableError } from './eventstoredb-errors.js';
+import { EventStoreDbReader } from './eventstoredb-reader.js';
 import type { OwnStreams } from './eventstoredb-streams.js';
 import { hashChain } from '../port/hash-chain.js';
 
@@ -13,16 +14,20 @@ const SETTLE_WITHIN_MS = 30_000;
  * result, or reports that the stream has moved.
  */
 export class EventStoreDbAppender {
+  private readonly reader: EventStoreDbReader;
+
   constructor(
     private readonly connection: EventStoreDbConnection,
     private readonly streams: OwnStreams,
-  ) {}
+  ) {
+    this.reader = new EventStoreDbReader(connection, streams);
+  }
 
   /**
    * Appends the events of a write.
    * @param mustAppend the commit has already appended to another stream, so this one must be appended to as well; only
    *   a stream that existed before may have moved
-   * @throws ConflictError, UnavailableError: not appended
+   * @throws ConflictError, DamagedHistoryError, UnavailableError: not appended
    * @throws UnknownOutcomeError
    * @returns the new head of the stream
    */
@@ -48,7 +53,14 @@ export class EventStoreDbAppender {
         return head;
       } catch (error) {
         const kind = classifyError(error);
-        if (kind === 'conflict' && (!mustAppend || expected !== null)) throw new ConflictError();
+        if (kind === 'deleted') {
+          throw new DamagedHistoryError('change', `${stream} is deleted for good`);
+        }
+        if (kind === 'conflict' && (!mustAppend || expected !== null)) {
+          // Nobody ever wins a race against an event that stays there and is not ours.
+          if (expected) await this.reader.assertUntouchedAfter(stream, expected.revision);
+          throw new ConflictError();
+        }
         if (kind === 'other' && !isUnknown) throw error;
         if ((kind === 'unreachable' || kind === 'refused') && !isUnknown) {
           throw toUnavailableError(error, 'append');

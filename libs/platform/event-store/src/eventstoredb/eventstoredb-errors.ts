@@ -9,6 +9,7 @@ export class NoResponseError extends Error {}
 export type ErrorKind =
   | 'conflict'
   | 'missing'
+  | 'deleted'
   | 'refused'
   | 'unreachable'
   | 'no-response'
@@ -34,6 +35,7 @@ export function classifyError(error: unknown): ErrorKind {
   const { type, code } = error as { type?: string; code?: number };
   if (type === 'wrong-expected-version') return 'conflict';
   if (type === 'stream-not-found') return 'missing';
+  if (type === 'stream-deleted') return 'deleted';
   if (type === 'not-leader') return 'not-leader';
   if (type === 'access-denied' || code === UNAUTHENTICATED || UNTRUSTED.test(error.message)) {
     return 'refused';
@@ -43,6 +45,11 @@ export function classifyError(error: unknown): ErrorKind {
     ['unavailable', 'timeout', 'deadline-exceeded', 'cancelled', 'unknown'].includes(type ?? '') ||
     [1, 2, 4, 14].includes(code ?? -1);
   return isLost ? 'no-response' : 'other';
+}
+
+/** Tells whether the server denies an operation on a stream to us. */
+export function isAccessDenied(error: unknown): boolean {
+  return error instanceof Error && (error as { type?: string }).type === 'access-denied';
 }
 
 /** Tells whether the server did not respond at all. A new connection may help then. */

@@ -1,11 +1,12 @@
 import { Injectable, Logger, type OnApplicationShutdown, type OnModuleInit } from '@nestjs/common';
 import { Pool } from 'pg';
 import { PlatformConfig } from '#kernel/platform-config.js';
-import { getErrorMessage, UnknownOutcomeError } from '#kernel/errors.js';
+import { DamagedHistoryError, getErrorMessage, UnknownOutcomeError } from '#kernel/errors.js';
 import { createId } from '#kernel/randomness.js';
 import { RETRY, retryUntil } from '#kernel/retry-until.js';
 import { BatchSlots } from '#database/batcher.js';
 import type { ProcessSession } from '#database/process-session.js';
+import type { Damage, DamageCounts } from '../port/damage.js';
 import {
   ConflictError,
   EventStore,
@@ -35,6 +36,8 @@ import { EventStoreDbIdentity } from './eventstoredb-identity.js';
 import { EventStoreDbReader } from './eventstoredb-reader.js';
 import type { PersonalKeys } from '../personal-keys/personal-keys.js';
 import { OwnStreams } from './eventstoredb-streams.js';
+import { ForeignEvents } from './foreign-events.js';
+import { assertHead, isAppended } from './stream-heads.js';
 import { RareWarnings } from './rare-warnings.js';
 import { EventStoreDbSubscription } from './eventstoredb-subscription.js';
 import { EventStoreDbWatch } from './eventstoredb-watch.js';
@@ -64,6 +67,7 @@ export class EventStoreDbEventStore
   override readonly readModelSlots = new BatchSlots(1, () => READ_MODELS_STUCK_MS);
   private readonly log = new Logger(EventStoreDbEventStore.name);
   private readonly rareWarnings = new RareWarnings(this.log);
+  private readonly foreignEvents = new ForeignEvents(this.log);
   private readonly connection: EventStoreDbConnection;
   private readonly reader: EventStoreDbReader;
   private readonly appender: EventStoreDbAppender;
@@ -95,6 +99,7 @@ export class EventStoreDbEventStore
     const streams = new OwnStreams(
       config.eventStoreStreamPrefix,
       kinds.map(({ aggregate }) => `${aggregate.name}-`),
+      this.foreignEvents,
     );
     this.rowWriter = new ReadModelWriter(pool, this.readModelSlots);
     this.intentGroups = new IntentGroups(
@@ -109,7 +114,14 @@ export class EventStoreDbEventStore
     this.subscription = new EventStoreDbSubscription(this.connection, streams, () =>
       this.reader.readHead(),
     );
-    this.identity = new EventStoreDbIdentity(pool, this.connection, this.reader, streams, kinds);
+    this.identity = new EventStoreDbIdentity(
+      pool,
+      this.connection,
+      this.reader,
+      streams,
+      kinds,
+      this.foreignEvents,
+    );
     this.watch = new EventStoreDbWatch(this.reader, url, this.log, async () => {
       await this.identity.check();
       this.isOurs = true;
@@ -184,6 +196,19 @@ export class EventStoreDbEventStore
     return this.reader.readEvents(refs);
   }
 
+  override async isUnused(stream: string): Promise<boolean> {
+    await this.assertOurs();
+    return this.reader.isUnused(stream);
+  }
+
+  override describeDamage(): Promise<Damage> {
+    return this.foreignEvents.describe((streamName) => this.reader.readBeginning(streamName));
+  }
+
+  override countDamage(): DamageCounts {
+    return this.foreignEvents.count();
+  }
+
   /** Finds an event by the table of the history. An event that is not there yet is near the end of its stream. */
   override async findEvent(stream: string, id: string): Promise<StoredEvent | undefined> {
     const place = await findPlace(this.pool, id);
@@ -242,7 +267,7 @@ export class EventStoreDbEventStore
     if (!first) throw new Error('a commit writes something');
     try {
       // Nothing may fail after the first append, so the other streams are checked before it.
-      await Promise.all(rest.map((write) => this.assertHead(write)));
+      await Promise.all(rest.map((write) => assertHead(this.reader, this.conflictResolver, write)));
       await this.appender.append(first);
     } catch (error) {
       if (error instanceof UnknownOutcomeError) throw error;
@@ -276,31 +301,10 @@ export class EventStoreDbEventStore
       async () => {
         const result = await abandonIntent(this.pool, intent);
         if (result === 'abandoned') return false;
-        return result === 'gone' ? this.isAppended(first) : RETRY;
+        return result === 'gone' ? isAppended(this.reader, first) : RETRY;
       },
       (cause) => new UnknownOutcomeError('whether an intent is executed stays unknown', { cause }),
     );
-  }
-
-  private async isAppended({ stream, expected, events }: Write): Promise<boolean> {
-    const from = expected === null ? 0 : expected.revision + 1;
-    for await (const { id } of this.readStream(stream, { from })) return id === events[0]?.id;
-    return false;
-  }
-
-  /**
-   * Checks that a stream is where the write expects it. Accepts a stream that has moved if the write can be decided
-   * again: some records change all the time, and a commit might never find all of them standing still.
-   * @throws ConflictError
-   */
-  private async assertHead({ stream, expected }: Write): Promise<void> {
-    const events: StoredEvent[] = [];
-    const from = expected?.revision ?? 0;
-    for await (const event of this.readStream(stream, { from })) events.push(event);
-    const [head, ...otherEvents] = events;
-    if ((head === undefined) !== (expected === null)) throw new ConflictError();
-    if (otherEvents.length > 0 && !this.conflictResolver?.commutesWith(stream, otherEvents))
-      throw new ConflictError();
   }
 
   /**
@@ -373,7 +377,7 @@ export class EventStoreDbEventStore
     try {
       await this.appender.append(first);
     } catch (error) {
-      if (!(error instanceof ConflictError)) throw error;
+      if (!(error instanceof ConflictError || error instanceof DamagedHistoryError)) throw error;
       if ((await abandonIntent(this.pool, intent)) === 'abandoned') {
         this.log.log(`intent ${intent.id} of a process that died came too late and was abandoned`);
       }

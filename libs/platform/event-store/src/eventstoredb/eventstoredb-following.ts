@@ -6,7 +6,7 @@ import {
   type JSONRecordedEvent,
 } from '@eventstore/db-client';
 import { BEGINNING, type Position, type StoredEvent } from '../port/event-store.js';
-import type { OwnStreams } from './eventstoredb-streams.js';
+import { getPosition, type OwnStreams } from './eventstoredb-streams.js';
 import { isAfter } from '../port/position.js';
 
 /** Reads the client's subscription in batches. */
@@ -30,7 +30,7 @@ export class SubscriptionReader {
         filter: streamNameFilter({
           prefixes: streams.prefixes,
           checkpointReached: (_subscription, reached) => {
-            this.checkpoint = reached;
+            this.pass(reached);
             this.wakeUp();
           },
         }),
@@ -63,10 +63,16 @@ export class SubscriptionReader {
     while (events.length < this.batch) {
       const resolved: { event?: unknown } | null = this.subscription.read();
       if (resolved === null) break;
-      const event = this.streams.toStoredEvent(resolved.event as JSONRecordedEvent | undefined);
+      const recorded = resolved.event as JSONRecordedEvent | undefined;
+      const event = this.streams.toStoredEvent(recorded);
       if (event) events.push(event);
+      else if (recorded) this.pass(getPosition(recorded));
     }
     return events;
+  }
+
+  private pass(position: Position): void {
+    if (isAfter(position, this.checkpoint ?? BEGINNING)) this.checkpoint = position;
   }
 
   close(): Promise<void> {

@@ -1,3 +1,4 @@
+import { Logger } from '@nestjs/common';
 import type pg from 'pg';
 import { ConfigError } from '#kernel/config-error.js';
 import { queryAtStartup } from '#database/connection.js';
@@ -6,9 +7,11 @@ import type { EventStoreDbConnection } from './eventstoredb-connection.js';
 import { classifyError, toUnavailableError } from './eventstoredb-errors.js';
 import type { EventStoreDbReader } from './eventstoredb-reader.js';
 import type { OwnStreams } from './eventstoredb-streams.js';
+import type { ForeignEvents } from './foreign-events.js';
 import type { StreamKind } from '../read-models/read-models.js';
 
 const STREAM = 'inkpad_identity';
+const LINKED = 'DatabaseLinked';
 
 type OwnDatabase = {
   database: string;
@@ -22,12 +25,15 @@ type OwnDatabase = {
  * database's id into a stream of its own; every process compares the two before it reads or appends anything.
  */
 export class EventStoreDbIdentity {
+  private readonly log = new Logger('EventStoreDB');
+
   constructor(
     private readonly pool: pg.Pool,
     private readonly connection: EventStoreDbConnection,
     private readonly reader: EventStoreDbReader,
     private readonly streams: OwnStreams,
     private readonly kinds: StreamKind[],
+    private readonly foreignEvents: ForeignEvents,
   ) {}
 
   /**
@@ -59,6 +65,13 @@ export class EventStoreDbIdentity {
     const hasEvents = (await this.reader.readAll(BEGINNING, 1)).length > 0;
     if (own.isLinked || (!own.isEmpty && !hasEvents)) throw this.createMissingHistoryError();
     if (hasEvents) throw this.createForeignHistoryError(own);
+    // All of the log was looked at.
+    const example = this.foreignEvents.findExample();
+    if (example !== undefined) {
+      this.log.warn(
+        `${this.serverName} is also used by somebody else, as the stream ${example} shows: Inkpad passes such streams by and takes other numbers, and a prefix of its own in EVENT_STORE_STREAM_PREFIX would keep them apart.`,
+      );
+    }
     return this.writeIdentity(own.database);
   }
 
@@ -76,8 +89,15 @@ export class EventStoreDbIdentity {
   }
 
   private async readLinkedDatabase(): Promise<string | undefined> {
-    const event = await this.reader.findFirst(this.streams.getStreamName(STREAM));
-    return event && (event.data as { database: string }).database;
+    const name = this.streams.getStreamName(STREAM);
+    const event = await this.reader.findFirst(name);
+    const { database } = (event?.data ?? {}) as { database?: unknown };
+    if (!event || (event.type === LINKED && typeof database === 'string')) {
+      return database as string | undefined;
+    }
+    throw new ConfigError(
+      `The stream ${name} on KurrentDB, which says whose history is there, has an event of somebody else: set EVENT_STORE_STREAM_PREFIX to a prefix that nobody else uses.`,
+    );
   }
 
   /**
@@ -89,7 +109,7 @@ export class EventStoreDbIdentity {
       await this.connection.append({
         streamName: this.streams.getStreamName(STREAM),
         expectedRevision: undefined,
-        events: [{ id: database, type: 'DatabaseLinked', data: { database } }],
+        events: [{ id: database, type: LINKED, data: { database } }],
       });
     } catch (error) {
       if (classifyError(error) !== 'conflict') throw toUnavailableError(error, 'append');

@@ -6,6 +6,7 @@ import {
   type EventStoreDBClient,
   type JSONRecordedEvent,
 } from '@eventstore/db-client';
+import { DamagedHistoryError, getErrorMessage } from '#kernel/errors.js';
 import {
   BEGINNING,
   STREAM_BATCH_SIZE,
@@ -14,7 +15,13 @@ import {
   type StoredEvent,
 } from '../port/event-store.js';
 import type { EventStoreDbConnection } from './eventstoredb-connection.js';
-import { classifyError, isSilence, toUnavailableError } from './eventstoredb-errors.js';
+import {
+  classifyError,
+  isAccessDenied,
+  isSilence,
+  toUnavailableError,
+} from './eventstoredb-errors.js';
+import type { StreamBeginning } from './foreign-events.js';
 import { getPosition, type OwnStreams } from './eventstoredb-streams.js';
 import { withStreamFilter } from './filtered-reads.js';
 import { isAfter } from '../port/position.js';
@@ -36,6 +43,18 @@ type StreamPage = { events: StoredEvent[]; next?: number };
 
 type Destroyable = { destroy: () => unknown };
 
+type ReadOptions = { from?: number; to?: number; direction?: 'forwards' | 'backwards' };
+
+type StreamRead = {
+  stream: string;
+  from?: number | undefined;
+  direction?: 'forwards' | 'backwards' | undefined;
+  maxCount: number;
+};
+
+/** @property revisions of everything on the page, also what is not ours */
+type WholePage = { events: StoredEvent[]; revisions: bigint[] };
+
 /**
  * Reads events in bounded pages.
  * @throws UnavailableError when the server does not respond in time
@@ -50,35 +69,124 @@ export class EventStoreDbReader {
     private readonly streams: OwnStreams,
   ) {}
 
-  async *readStream(
+  /** @throws DamagedHistoryError when events are missing at the beginning of what is read; not backwards */
+  readStream(stream: string, options: ReadOptions = {}): AsyncIterable<StoredEvent> {
+    return this.readRange(stream, options, true);
+  }
+
+  private async *readRange(
     stream: string,
-    options: { from?: number; to?: number; direction?: 'forwards' | 'backwards' } = {},
+    options: ReadOptions,
+    mustBeWhole: boolean,
   ): AsyncIterable<StoredEvent> {
-    const backwards = options.direction === 'backwards';
-    const { to } = options;
+    const { to, direction } = options;
+    const isBackwards = direction === 'backwards';
     let size = FIRST_PAGE;
-    for (let from = options.from ?? (backwards ? undefined : 0); ;) {
+    for (let from = options.from ?? (isBackwards ? undefined : 0); ;) {
       const maxCount =
         to === undefined || from === undefined ? size : Math.min(PAGE, Math.abs(to - from) + 1);
-      const page = await this.readPage(
-        (client) =>
-          client.readStream(this.streams.getStreamName(stream), {
-            fromRevision: from === undefined ? END : BigInt(from),
-            direction: backwards ? BACKWARDS : FORWARDS,
-            maxCount,
-          }),
-        (event) => this.streams.toStoredEvent(event),
-      );
-      for (const event of page) {
-        if (to !== undefined && (backwards ? event.revision < to : event.revision > to)) return;
+      const page = await this.readStreamPage({ stream, from, direction, maxCount });
+      if (mustBeWhole && !isBackwards) await this.assertWhole(stream, from ?? 0, page);
+      for (const event of page.events) {
+        if (to !== undefined && (isBackwards ? event.revision < to : event.revision > to)) return;
         yield event;
       }
-      const last = page.at(-1);
-      if (last === undefined || page.length < maxCount || last.revision === to) return;
-      if (backwards && last.revision === 0) return;
-      from = backwards ? last.revision - 1 : last.revision + 1;
+      const last = Number(page.revisions.at(-1) ?? 0);
+      if (page.revisions.length < maxCount || last === to || (isBackwards && last === 0)) return;
+      from = isBackwards ? last - 1 : last + 1;
       size = PAGE;
     }
+  }
+
+  private async readStreamPage({
+    stream,
+    from,
+    direction,
+    maxCount,
+  }: StreamRead): Promise<WholePage> {
+    const isBackwards = direction === 'backwards';
+    const fromRevision = from === undefined ? (isBackwards ? END : START) : BigInt(from);
+    let revisions: bigint[] = [];
+    const events = await this.readPage(
+      (client) => {
+        revisions = [];
+        return client.readStream(this.streams.getStreamName(stream), {
+          fromRevision,
+          direction: isBackwards ? BACKWARDS : FORWARDS,
+          maxCount,
+        });
+      },
+      (event) => {
+        revisions.push(event.revision);
+        return this.streams.toStoredEvent(event);
+      },
+      stream,
+    );
+    return { events, revisions };
+  }
+
+  /** Checks that a page begins where it should: an administrator may have deleted what comes first in a stream. */
+  private async assertWhole(
+    stream: string,
+    from: number,
+    { events: [first], revisions }: WholePage,
+  ): Promise<void> {
+    const mayBeHidden = from === 0 && revisions.length === 0;
+    const lacksFirst = first
+      ? first.revision > from
+      : mayBeHidden && (await this.readMetadata(stream))?.['$tb'] !== undefined;
+    if (lacksFirst) throw new DamagedHistoryError('past', `${stream} lacks its event ${from}`);
+  }
+
+  /**
+   * Checks that what follows an event in its stream, if anything, is ours.
+   * @throws DamagedHistoryError
+   */
+  async assertUntouchedAfter(stream: string, revision: number): Promise<void> {
+    const from = revision + 1;
+    const { events, revisions } = await this.readStreamPage({ stream, from, maxCount: 1 });
+    if (revisions.length === 0 || events.length > 0) return;
+    throw new DamagedHistoryError('change', `event ${revisions[0]} of ${stream} is not ours`);
+  }
+
+  /** Tells whether a stream has never had an event of anybody, even one that was deleted. */
+  async isUnused(stream: string): Promise<boolean> {
+    try {
+      const [{ revisions }, metadata] = await Promise.all([
+        this.readStreamPage({ stream, maxCount: 1 }),
+        this.readMetadata(stream),
+      ]);
+      return revisions.length === 0 && metadata === undefined;
+    } catch (error) {
+      if (error instanceof DamagedHistoryError) return false;
+      throw error;
+    }
+  }
+
+  /** Finds where a stream, by its name on the server, begins for its readers. */
+  async readBeginning(streamName: string): Promise<StreamBeginning> {
+    try {
+      const first = await this.findFirst(streamName);
+      return { first: first ? Number(first.revision) : null, isDenied: false };
+    } catch (error) {
+      if (!(error instanceof DamagedHistoryError)) throw error;
+      return { first: null, isDenied: true };
+    }
+  }
+
+  /** Reads the settings of a stream; undefined where nobody has made any. */
+  private async readMetadata(stream: string): Promise<Record<string, unknown> | undefined> {
+    const name = `$$${this.streams.getStreamName(stream)}`;
+    const [last] = await this.readPage(
+      (client) => client.readStream(name, { fromRevision: END, direction: BACKWARDS, maxCount: 1 }),
+      ({ data }) => data as Record<string, unknown>,
+      name,
+    ).catch((error: unknown) => {
+      // Who may not read them learns less.
+      if (error instanceof DamagedHistoryError) return [];
+      throw error;
+    });
+    return last;
   }
 
   async readEvents(refs: EventRef[]): Promise<StoredEvent[]> {
@@ -92,13 +200,21 @@ export class EventStoreDbReader {
       for (let next = streams.pop(); next; next = streams.pop()) {
         const [stream, revisions] = next;
         const range = { from: Math.min(...revisions), to: Math.max(...revisions) };
-        for await (const event of this.readStream(stream, range)) {
+        for (const event of await this.readVisible(stream, range)) {
           if (revisions.has(event.revision)) events.push(event);
         }
       }
     };
     await Promise.all(Array.from({ length: CONCURRENCY }, readNext));
     return events;
+  }
+
+  private async readVisible(stream: string, range: ReadOptions): Promise<StoredEvent[]> {
+    const events: StoredEvent[] = [];
+    return leaveOutHidden(async () => {
+      for await (const event of this.readRange(stream, range, false)) events.push(event);
+      return events;
+    }, []);
   }
 
   /**
@@ -143,19 +259,14 @@ export class EventStoreDbReader {
     size: number,
   ): Promise<StreamPage> {
     const maxCount = Math.min(size, to - from + 1);
-    const events = await this.readPage(
-      (client) =>
-        client.readStream(this.streams.getStreamName(stream), {
-          fromRevision: BigInt(from),
-          direction: FORWARDS,
-          maxCount,
-        }),
-      (event) => this.streams.toStoredEvent(event),
-    );
+    const read = () => this.readStreamPage({ stream, from, maxCount });
+    const page = until ? await read() : await leaveOutHidden(read, { events: [], revisions: [] });
+    if (until) await this.assertWhole(stream, from, page);
+    const { events, revisions } = page;
     const behind = until ? events.findIndex(({ position }) => isAfter(position, until)) : -1;
     if (behind >= 0) return { events: events.slice(0, behind) };
-    const next = from + events.length;
-    return events.length < maxCount || next > to ? { events } : { events, next };
+    const next = Number(revisions.at(-1) ?? 0) + 1;
+    return revisions.length < maxCount || next > to ? { events } : { events, next };
   }
 
   /** Reads the log. On a server with many other streams, the server leaves these out. */
@@ -222,19 +333,28 @@ export class EventStoreDbReader {
     return head ?? BEGINNING;
   }
 
-  /** Finds the first event of a stream that is not part of the history. */
+  /**
+   * Finds the first event of a stream that is not part of the history.
+   * @throws DamagedHistoryError when it is deleted for good
+   */
   async findFirst(streamName: string): Promise<JSONRecordedEvent | undefined> {
     const [first] = await this.readPage(
       (client) => client.readStream(streamName, { maxCount: 1 }),
       (event) => event,
+      streamName,
     );
     return first;
   }
 
-  /** Collects a bounded read, and repeats it once if the server falls silent. A missing stream has no events. */
+  /**
+   * Collects a bounded read, and repeats it once if the server falls silent. A missing stream has no events.
+   * @param stream what is read, if it is one stream
+   * @throws DamagedHistoryError when that stream is deleted for good, or may not be read
+   */
   private async readPage<T>(
     read: (client: EventStoreDBClient) => AsyncIterable<{ event?: unknown }> & Destroyable,
     convert: (event: JSONRecordedEvent) => T | undefined,
+    stream?: string,
   ): Promise<T[]> {
     for (let isRetry = false; ; isRetry = true) {
       let reading: (AsyncIterable<{ event?: unknown }> & Destroyable) | undefined;
@@ -245,10 +365,23 @@ export class EventStoreDbReader {
         reading?.destroy();
         const kind = classifyError(error);
         if (kind === 'missing') return [];
+        if (stream !== undefined && (kind === 'deleted' || isAccessDenied(error))) {
+          throw new DamagedHistoryError('past', `${stream}: ${getErrorMessage(error)}`);
+        }
         if (kind === 'other' || kind === 'conflict') throw error;
         if (isRetry || !isSilence(error)) throw toUnavailableError(error, 'read');
       }
     }
+  }
+}
+
+/** Leaves out a stream that is deleted for good, or may not be read. */
+async function leaveOutHidden<T>(read: () => Promise<T>, none: T): Promise<T> {
+  try {
+    return await read();
+  } catch (error) {
+    if (error instanceof DamagedHistoryError) return none;
+    throw error;
   }
 }
 

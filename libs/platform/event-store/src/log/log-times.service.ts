@@ -3,6 +3,7 @@ import { Pool } from 'pg';
 import { UnavailableError } from '#kernel/errors.js';
 import { pause } from '#kernel/pause.js';
 import { query } from '#database/connection.js';
+import { findLostPosition } from '../eventstoredb/history-places.js';
 import { BEGINNING, EventStore, type EventTime, type Position } from '../port/event-store.js';
 import { computeEffectiveTimes } from './log-times.js';
 import { isAfter } from '../port/position.js';
@@ -255,17 +256,21 @@ export class LogTimes {
   private async placeEntries(rows: EntryRow[]): Promise<PlacedEntry[]> {
     const refs = rows.map(({ stream_id, revision }) => ({ stream: stream_id, revision }));
     const events = refs.length === 0 ? [] : await this.eventStore.readEvents(refs);
-    return rows.map(({ n, stream_id: stream, revision, at_ms: atMs }) => {
-      const event = events.find((one) => one.stream === stream && one.revision === revision);
-      if (!event) {
-        throw new UnavailableError('The history is not complete', {
-          cause: new Error(
-            `the log has no event ${revision} of ${stream}, which es.log_times names`,
-          ),
-        });
-      }
-      return { n, stream, revision, atMs, position: event.position };
-    });
+    return Promise.all(
+      rows.map(async ({ n, stream_id: stream, revision, at_ms: atMs }) => {
+        const event = events.find((one) => one.stream === stream && one.revision === revision);
+        const position =
+          event?.position ?? (await findLostPosition(this.pool, { stream, revision }));
+        if (!position) {
+          throw new UnavailableError('The history is not complete', {
+            cause: new Error(
+              `the log has no event ${revision} of ${stream}, which es.log_times names`,
+            ),
+          });
+        }
+        return { n, stream, revision, atMs, position };
+      }),
+    );
   }
 
   private async waitUntilReadable(): Promise<void> {

@@ -1,5 +1,6 @@
 import type { EventMeta } from '#kernel/aggregate.js';
 import type { BatchSlots } from '#database/batcher.js';
+import type { Damage, DamageCounts } from './damage.js';
 import { isAfter, type Position } from './position.js';
 
 export type { Position };
@@ -259,11 +260,27 @@ export abstract class EventStore {
   /**
    * Reads a stream from a revision (inclusive; by default the first or, backwards, the last). A missing stream has no
    * events.
+   * @throws DamagedHistoryError when somebody has deleted events from that revision on; not backwards
    */
   abstract readStream(
     stream: string,
     options?: { from?: number; to?: number; direction?: 'forwards' | 'backwards' },
   ): AsyncIterable<StoredEvent>;
+
+  /** Tells whether a stream has never had an event, not even one of somebody else on a shared server. */
+  async isUnused(stream: string): Promise<boolean> {
+    for await (const _ of this.readStream(stream, { to: 0 })) return false;
+    return true;
+  }
+
+  /** Describes what others have done to our streams, as far as this process has read the log. */
+  async describeDamage(): Promise<Damage> {
+    return { differences: [], notes: [] };
+  }
+
+  countDamage(): DamageCounts {
+    return { foreignStreams: 0, trimmedStreams: 0 };
+  }
 
   /**
    * Reads several streams, each from its beginning up to a revision (inclusive). The events of a stream come in order
@@ -312,8 +329,10 @@ export abstract class EventStore {
           for await (const event of this.readStream(stream, { direction: 'backwards' })) {
             if (isAfter(event.position, until)) continue;
             revisions.set(stream, event.revision);
-            break;
+            return;
           }
+          // Either it had none yet, or somebody has deleted them.
+          await this.isUnused(stream);
         }),
       );
     }

@@ -2,7 +2,7 @@ import { Injectable, Logger } from '@nestjs/common';
 import { setTimeout as wait } from 'node:timers/promises';
 import { Pool } from 'pg';
 import type { Aggregate, DomainEvent, RecordedEvent } from '#kernel/aggregate.js';
-import { UnavailableError } from '#kernel/errors.js';
+import { DamagedHistoryError } from '#kernel/errors.js';
 import { query } from '#database/connection.js';
 import { toRecorded } from '../port/codec.js';
 import { toReadModelArguments } from '../postgres/commit-arguments.js';
@@ -333,7 +333,7 @@ export class ReadModels {
   /**
    * Checks that a read model is not ahead of its stream. It would lose every race then. A partial restore leaves such
    * read models, and retrying does not help.
-   * @throws UnavailableError
+   * @throws DamagedHistoryError
    */
   async assertNotAhead(
     readModel: ReadModel<{ accountId: number }, DomainEvent>,
@@ -344,8 +344,9 @@ export class ReadModels {
     const stream = toStreamName(readModel.aggregate, id);
     const [event] = await this.eventStore.readEvents([{ stream, revision: row.revision }]);
     if (event?.hash === row.hash.toString('hex')) return;
-    this.log.error(describeAhead(readModel.table, id));
-    throw new UnavailableError('This record cannot be changed until its history is repaired');
+    const reason = describeAhead(readModel.table, id);
+    this.log.error(reason);
+    throw new DamagedHistoryError('change', reason);
   }
 
   /** Projects the events alone: up to a revision (inclusive) and from an earlier state, if they are given. */

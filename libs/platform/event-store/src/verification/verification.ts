@@ -1,4 +1,5 @@
 import type { Pool } from 'pg';
+import { DamagedHistoryError } from '#kernel/errors.js';
 import { inTransaction } from '#database/connection.js';
 import { toCanonicalJson } from '../port/canonical-json.js';
 import { findNewerEventError } from '../port/codec.js';
@@ -174,7 +175,14 @@ export class Verification {
   private async repair(readModel: AnyReadModel, row: Row): Promise<number> {
     const { aggregate, table } = readModel;
     const stream = toStreamName(aggregate, row.id);
-    const projected = await this.readModels.project(aggregate, stream);
+    let projected;
+    try {
+      projected = await this.readModels.project(aggregate, stream);
+    } catch (error) {
+      // What is left of the record is in its read model.
+      if (error instanceof DamagedHistoryError) return 0;
+      throw error;
+    }
     return inTransaction(this.pool, async (client) => {
       const { rowCount } = await client.query(
         `delete from ${table} where id = $1 and revision = $2 and hash = $3`,
@@ -285,6 +293,7 @@ function createRowReplay(readModel: AnyReadModel, row: Row): [stream: string, Ro
 function findChainError(event: StoredEvent, last: StoredEvent | undefined): string | undefined {
   const { stream, revision } = event;
   const next = last ? last.revision + 1 : 0;
+  if (revision > next + 1) return `${stream}: events ${next} to ${revision - 1} are missing`;
   if (revision !== next) return `${stream}: event ${next} is missing`;
   if (hashEvent(stream, last ?? null, event) !== event.hash) {
     return `${stream}: event ${revision} breaks the hash chain`;
