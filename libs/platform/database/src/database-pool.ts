@@ -82,11 +82,13 @@ export class DatabasePool extends pg.Pool {
       waitMs: LARGE_READS.waitMs,
     });
     this.on('release', (error: unknown, client) => {
+      if (error instanceof SilentConnectionError || error instanceof StandbyError) {
+        // Before the next one starts, who would wait on another silent connection.
+        this.discardIdle();
+        void this.waitForServer(error);
+      }
       this.releases.get(client)?.();
       this.releases.delete(client);
-      if (!(error instanceof SilentConnectionError || error instanceof StandbyError)) return;
-      this.discardIdle();
-      void this.waitForServer(error);
     });
     const connect = this.connect.bind(this) as (
       callback: (...result: ConnectResult) => void,

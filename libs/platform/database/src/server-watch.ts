@@ -9,8 +9,6 @@ import { StandbyError } from './database-client.js';
 const CHECK_INTERVAL_MS = 1_000;
 /** Readings at the start. The one with the shortest round trip counts. */
 const FIRST_READINGS = 5;
-/** How often a check gives way to requests that wait for a connection. */
-const MAX_SKIPPED = 10;
 const MAX_OFFSET_MS = 2_000;
 /** Smaller corrections are not logged. */
 const LOGGED_JUMP_MS = 1_000;
@@ -48,7 +46,6 @@ export class ServerWatch implements OnModuleInit, OnModuleDestroy {
   private readonly log = new Logger('clock');
   private timer: NodeJS.Timeout | undefined;
   private isChecking = false;
-  private skippedCount = 0;
   private isMachineOff = false;
 
   constructor(
@@ -78,9 +75,7 @@ export class ServerWatch implements OnModuleInit, OnModuleDestroy {
 
   private async check(): Promise<void> {
     if (this.isChecking) return;
-    if (this.pool.waitingCount > 0 && this.skippedCount++ < MAX_SKIPPED) return;
     this.isChecking = true;
-    this.skippedCount = 0;
     try {
       this.reportJump(clock.addSample(await readClock(this.pool)));
     } catch (error) {
