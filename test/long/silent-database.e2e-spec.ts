@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { randomUUID } from 'node:crypto';
 import { Pool } from 'pg';
+import type { DatabasePool } from '#database/database-pool.js';
 import { Browser } from '../support/browser/browser.js';
 import { eventually } from '../support/jest/eventually.js';
 import { startService, type Client, type LocalService } from '../support/services/service.js';
@@ -106,10 +107,10 @@ describe.each([
       const pendingWrites = sendWrites();
       const pendingReads = sendReads();
       // More, while others wait for a connection. Once the silence is known, none waits.
-      const pool = service.app.get(Pool, { strict: false });
+      const pool = service.app.get<DatabasePool>(Pool, { strict: false });
       if (!isKnown) {
         await eventually(
-          () => pool.waitingCount,
+          () => pool.queuedCount,
           (count) => count > 0,
         );
       }

@@ -82,6 +82,15 @@ export class ImportModel {
     await this.followRows(shop, record);
   }
 
+  async followDiscard(shop: Shop, record: KnownRecord): Promise<void> {
+    const { body } = record;
+    await this.waitForEnd(shop, record);
+    if (body['state'] === 'failed') return this.expectSame(record.body, body, 'discarded twice');
+    this.expect(body['state'] === 'ready', 'an import was discarded that did not wait for a start');
+    this.expect(record.body['state'] === 'failed', 'an import is not discarded');
+    this.expect((await this.listRows(shop, record)).length === 0, 'a discarded import has rows');
+  }
+
   async followUndo(shop: Shop, record: KnownRecord): Promise<void> {
     const { body } = record;
     await this.waitForEnd(shop, record);

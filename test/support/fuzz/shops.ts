@@ -277,6 +277,7 @@ export class Shops {
     const record = shop.of('imports').find((one) => one.id === body['id']);
     if (!record) throw new Error('an import was changed that nobody created');
     if (id === 'startImport') await this.imports.followStart(shop, record);
+    else if (id === 'discardImport') await this.imports.followDiscard(shop, record);
     else await this.imports.followUndo(shop, record);
   }
 
