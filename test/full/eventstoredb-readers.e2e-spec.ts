@@ -133,7 +133,7 @@ it('several streams are asked for at once, up to a position of the log, and each
         id: randomUUID(),
         type: 'A',
         data: {},
-        metadata: { hash: '' },
+        metadata: { ...event('A').meta, schemaVersion: 1, hash: 'a'.repeat(64) },
       })),
     });
   try {
