@@ -81,15 +81,7 @@ export class DatabasePool extends pg.Pool {
       maxWaiting: LARGE_READS.maxWaiting,
       waitMs: LARGE_READS.waitMs,
     });
-    this.on('release', (error: unknown, client) => {
-      if (error instanceof SilentConnectionError || error instanceof StandbyError) {
-        // Before the next one starts, who would wait on another silent connection.
-        this.discardIdle();
-        void this.waitForServer(error);
-      }
-      this.releases.get(client)?.();
-      this.releases.delete(client);
-    });
+    this.on('release', (error, client) => this.handleRelease(error, client));
     const connect = this.connect.bind(this) as (
       callback: (...result: ConnectResult) => void,
     ) => void;
@@ -122,6 +114,16 @@ export class DatabasePool extends pg.Pool {
         connectInSlot((error, client) => (client ? resolve(client) : reject(error)));
       });
     }) as typeof this.connect;
+  }
+
+  private handleRelease(error: unknown, client: pg.PoolClient): void {
+    if (error instanceof SilentConnectionError || error instanceof StandbyError) {
+      // Before the next one starts, who would wait on another silent connection.
+      this.discardIdle();
+      void this.waitForServer(error);
+    }
+    this.releases.get(client)?.();
+    this.releases.delete(client);
   }
 
   /** Number of statements that wait for a connection. */
