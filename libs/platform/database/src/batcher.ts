@@ -79,10 +79,12 @@ export class BatchSlots {
   watch(): void {
     for (const batch of this.running) {
       if (batch.stuckAt === Infinity) continue;
+      // A batch may have been stuck for long when the first item waits; Node.js warns about a negative time.
+      const dueInMs = Math.max(0, batch.stuckAt - performance.now());
       batch.timer ??= setTimeout(() => {
         batch.extraCount = 1;
         this.wakeAll();
-      }, batch.stuckAt - performance.now());
+      }, dueInMs);
     }
   }
 
