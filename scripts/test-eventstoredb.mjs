@@ -29,6 +29,7 @@ const LEFT_OUT = {
     'long/half-open-connections',
     'wire',
   ],
+  'measures what a stamp takes on PostgreSQL': ['stamp-budget'],
   'starts programs without the settings of the engine': ['contract/versions'],
   'needs the dispatcher of the shared service, which is on PostgreSQL': ['contract/openapi-pages'],
   'counts events in the tables that they have in PostgreSQL': [
