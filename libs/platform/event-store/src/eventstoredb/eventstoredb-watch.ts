@@ -82,7 +82,6 @@ export class EventStoreDbWatch {
       await pause(this.isOpen ? LOOK_EVERY_MS.open : LOOK_EVERY_MS.closed, signal);
       // A look would open a connection that nobody closes any more.
       if (signal.aborted) return;
-      if (signal.aborted) return;
       await Promise.race([this.look(signal), pause(LOOK_WITHIN_MS, signal)]);
     }
   }
