@@ -114,6 +114,7 @@ describe('the metrics of the api', () => {
     const labels = new Set([...text.matchAll(/[{,](\w+)="/g)].map(([, label]) => label));
     expect([...labels].sort()).toEqual([
       'by',
+      'damage',
       'le',
       'method',
       'part',
