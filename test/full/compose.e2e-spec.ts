@@ -5,7 +5,7 @@ import { existsSync, mkdtempSync, readdirSync, readFileSync, writeFileSync } fro
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { CORE_SCHEMA, load, mergeTag } from 'js-yaml';
-import { readConfig } from '#configuration/config.js';
+import { readConfig, type Config } from '#configuration/config.js';
 import { SETTINGS } from '#configuration/settings.js';
 import { VERSION } from '#kernel/version.js';
 import { RUNTIME_VARIABLES } from '../../scripts/env-example.js';
@@ -144,15 +144,15 @@ describe('docker-compose.yml', () => {
       SMS_TOKEN: 'sesame',
       SMS_FROM: 'Inkpad',
     };
-    const api = readConfig(buildEnvironment('api', environment), 'api');
-    const dispatcher = readConfig(buildEnvironment('dispatcher', environment));
+    const api = readServiceConfig(buildEnvironment('api', environment), 'api');
+    const dispatcher = readServiceConfig(buildEnvironment('dispatcher', environment));
     expect(api.mail).toEqual({ from: environment.MAIL_FROM, server: null });
     expect(dispatcher.mail).toMatchObject({ server: { host: 'mail.example' } });
     expect([api.sms, dispatcher.sms]).toMatchObject([{ token: 'sesame' }, { token: 'sesame' }]);
   });
 
   it.each(['api', 'dispatcher'])('gives %s a valid configuration', (name) => {
-    const config = readConfig(buildEnvironment(name));
+    const config = readServiceConfig(buildEnvironment(name));
     expect(config).toMatchObject({
       isProduction: true,
       trustProxyHops: 1,
@@ -170,7 +170,7 @@ describe('docker-compose.yml', () => {
   });
 
   it('gives the api the URL of Redis', () => {
-    const { redisUrl } = readConfig(buildEnvironment('api'));
+    const { redisUrl } = readServiceConfig(buildEnvironment('api'));
     expect(new URL(redisUrl ?? '')).toMatchObject({
       hostname: 'redis',
       password: SECRETS.REDIS_PASSWORD,
@@ -625,6 +625,16 @@ function buildEnvironment(
     ([key, value]) => [key, interpolate(String(value), environment)] as const,
   );
   return Object.fromEntries([...ofImage, ...ofService]);
+}
+
+/** Reads the configuration as a service does, with a file of this machine for the certificate in its image. */
+function readServiceConfig(
+  environment: Record<string, string>,
+  scope?: Parameters<typeof readConfig>[1],
+): Config {
+  const { EVENT_STORE_URL = '' } = environment;
+  const url = EVENT_STORE_URL.replace('/certificates/ca.crt', 'package.json');
+  return readConfig({ ...environment, EVENT_STORE_URL: url }, scope);
 }
 
 /** Interpolates the two forms that docker-compose.yml uses as Compose does; throws for any other. */
