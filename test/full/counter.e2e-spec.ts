@@ -185,10 +185,11 @@ describe('the counter in a browser', () => {
     for (const { path } of cards) expect((await readCard(path)).stamps_count).toBe(0);
     const before = Date.now();
     await page.context().setOffline(false);
+    const refused = page.locator('#refused');
+    // What was refused was sent last; the page that replaces the stored one first shows nothing that waits.
+    await refused.getByText('Anna').waitFor();
     await page.locator('#waiting').waitFor({ state: 'hidden' });
     for (const { path } of cards) expect((await readCard(path)).stamps_count).toBe(1);
-    const refused = page.locator('#refused');
-    await refused.getByText('Anna').waitFor();
     await page.keyboard.press('Escape');
     expect(await refused.textContent()).toContain('takes no more stamps');
     await keepPicture(page, 'counter-refused');
