@@ -3,6 +3,7 @@ import { createRequire } from 'node:module';
 import { join } from 'node:path';
 import { expect } from '@jest/globals';
 import { chromium, type Browser, type BrowserContext, type Page } from 'playwright-core';
+import { eventually } from '../jest/eventually.js';
 
 /** A real browser: Debian's Chromium, or the one at CHROMIUM_PATH. SCREENSHOTS is a folder, to look at the pages oneself. */
 
@@ -72,8 +73,11 @@ export async function expectAccessiblePage(page: Page, name: string): Promise<vo
 export async function closeContexts(contexts: BrowserContext[]): Promise<void> {
   for (const context of contexts.splice(0)) {
     for (const page of context.pages()) {
-      // The page may be loading anew just then.
-      await page.goto('about:blank').catch(() => page.goto('about:blank'));
+      // The page may be loading anew just then, which ends this navigation, and a second one ends the first.
+      await eventually(
+        () => page.goto('about:blank').catch(() => undefined),
+        () => page.url() === 'about:blank',
+      );
     }
     await context.close();
   }
