@@ -143,12 +143,14 @@ describe('with LOG_FORMAT=json', () => {
         expect(lines).toContainEqual(
           expect.objectContaining({ level: 'warn', message: 'Warning: a planted warning' }),
         );
-        expect(lines.at(-1)).toMatchObject({
-          level: 'fatal',
-          process: name,
-          message: 'planted',
-          stack: expect.stringMatching(/^Error: planted\n {4}at [^]*Caused by: Error: the cause/),
-        });
+        // Standard output and standard error are read each on their own.
+        expect(lines.filter(({ level }) => level === 'fatal')).toMatchObject([
+          {
+            process: name,
+            message: 'planted',
+            stack: expect.stringMatching(/^Error: planted\n {4}at [^]*Caused by: Error: the cause/),
+          },
+        ]);
         expect(program.output()).not.toContain('a@b.example');
       }
     },
