@@ -44,7 +44,10 @@ export function newImportDispatch(service: LocalService): ImportDispatch {
   const commands = { execute } as CommandBus;
   const regions = new StoreRegions(pool);
   const matches = new CustomerMatches(pool, get(PersonalKeys), readModels, get(ClaimHolders));
-  const queue = new ImportQueue(pool, get(ProcessSession));
+  const session = get(ProcessSession);
+  // Imports are announced on it.
+  void session.start('dispatcher');
+  const queue = new ImportQueue(pool, session);
   const customerCards = get(CustomerCardsService);
   return new ImportDispatch(
     queue,
