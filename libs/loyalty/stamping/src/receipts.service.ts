@@ -72,7 +72,7 @@ export class ReceiptsService {
 
   /**
    * Executes an action once for its receipt number, forever. Nearly always nobody has used the number: the claim of the
-   * commit shows that. Only when it is taken, or a rule rejects the action, the number is looked up, which comes before any
+   * commit shows that. Only when it is taken, or a rule rejects the action, or what it names is gone, the number is looked up, which comes before any
    * rule: of two concurrent requests with the same number the second gets the result of the first. If the first wrote
    * nothing, the number stays free.
    * @throws UnavailableError when the number was taken and freed again for ten seconds
@@ -107,8 +107,8 @@ export class ReceiptsService {
           return { body, isRepeated: false };
         } catch (error) {
           if (error instanceof ClaimTakenError) this.usedClaims.set(claim, true);
-          if (!(error instanceof RejectedError)) throw error;
-          // The rules may refuse it only because the same request has succeeded before, such as for the last stamps.
+          if (!(error instanceof RejectedError || error instanceof NotFoundError)) throw error;
+          // The same request may have succeeded before: for the last stamps, or a reward that was deleted since.
           const used = await this.find<E>(context, path, receipt);
           if (!('earlier' in used)) throw error;
           return { body: action.repeat(used.earlier), isRepeated: true };
