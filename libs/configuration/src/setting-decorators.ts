@@ -102,7 +102,7 @@ export function Moment(): PropertyDecorator {
 }
 
 export function Url(...protocols: string[]): PropertyDecorator {
-  return UrlSetting(protocols, normalizeUrl, ENCODED);
+  return UrlSetting(protocols, normalizeUrl, ENCODING_MESSAGE);
 }
 
 /** @param parse returns undefined for a URL that cannot be used, as the message says */
@@ -115,7 +115,7 @@ function UrlSetting(
     const url = parseAbsoluteUrl(text);
     if (!url || !protocols.includes(url.protocol)) {
       const start = renderUrlMessage(protocols);
-      return new Invalid(text.includes('@') ? `${start}; it ${ENCODED}` : start);
+      return new Invalid(text.includes('@') ? `${start}; it ${ENCODING_MESSAGE}` : start);
     }
     if (!isLoginEncoded(url)) return undefined;
     // TLS has no name that ends so (RFC 6066, section 3), and nor have certificates.
@@ -126,7 +126,8 @@ function UrlSetting(
 }
 
 /** Such a character would end the password: the rest of it would be taken for a host, and shown. */
-const ENCODED = 'must have %25, %40, %2F and the like for special characters of name and password';
+const ENCODING_MESSAGE =
+  'must have %25, %40, %2F and the like for special characters of name and password';
 
 /** Tells whether name and password have no character that ends them earlier, where a server has a login. */
 function isLoginEncoded({ protocol, username, password, pathname, search }: URL): boolean {
@@ -150,7 +151,7 @@ export function Ranges(example: string): PropertyDecorator {
 }
 
 export function DatabaseUrl(): PropertyDecorator {
-  return UrlSetting(['postgres:', 'postgresql:'], parseDatabaseUrl, ENCODED);
+  return UrlSetting(['postgres:', 'postgresql:'], parseDatabaseUrl, ENCODING_MESSAGE);
 }
 
 /** Accepts a connection string of KurrentDB. */

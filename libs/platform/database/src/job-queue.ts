@@ -8,9 +8,8 @@ const LEASE_SECONDS = 60;
 
 /**
  * A table of jobs, with the columns `due_at`, `attempts`, `reason` and `process`. `due_at` is the end of the lease during
- * an attempt, and null when there is nothing to do. Triggers announce what becomes due (`announce_jobs`). `process` holds the
- * lease. One index has the columns `partition`,
- * `turnsBy` and `due_at`, in this order, and another one `process`.
+ * an attempt, and null when there is nothing to do. The triggers of `announce_jobs` announce what becomes due. `process`
+ * holds the lease. One index has the columns `partition`, `turnsBy` and `due_at`, in this order, and another one `process`.
  */
 export type JobTable<Item> = {
   name: string;

@@ -11,7 +11,7 @@ import type { ForeignEvents } from './foreign-events.js';
 import type { StreamKind } from '../read-models/read-models.js';
 
 const STREAM = 'inkpad_identity';
-const LINKED = 'DatabaseLinked';
+const IDENTITY_TYPE = 'DatabaseLinked';
 
 type OwnDatabase = {
   database: string;
@@ -92,7 +92,7 @@ export class EventStoreDbIdentity {
     const name = this.streams.getStreamName(STREAM);
     const event = await this.reader.findFirst(name);
     const { database } = (event?.data ?? {}) as { database?: unknown };
-    if (!event || (event.type === LINKED && typeof database === 'string')) {
+    if (!event || (event.type === IDENTITY_TYPE && typeof database === 'string')) {
       return database as string | undefined;
     }
     throw new ConfigError(
@@ -109,7 +109,7 @@ export class EventStoreDbIdentity {
       await this.connection.append({
         streamName: this.streams.getStreamName(STREAM),
         expectedRevision: undefined,
-        events: [{ id: database, type: LINKED, data: { database } }],
+        events: [{ id: database, type: IDENTITY_TYPE, data: { database } }],
       });
     } catch (error) {
       if (classifyError(error) !== 'conflict') throw toUnavailableError(error, 'append');
