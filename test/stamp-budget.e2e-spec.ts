@@ -27,10 +27,13 @@ type Counts = {
 
 type Events = Pick<Counts, 'promises' | 'statements' | 'timers'>;
 
-/** What one stamp may take while everything that it needs is cached. Lower a number as soon as a change allows it. */
+/**
+ * What one stamp may take while everything that it needs is cached. Lower a number as soon as a change allows it. The few
+ * functions beside 382 and 412 are those of timers, which run as often as stamps on a slow machine.
+ */
 const BUDGET: Record<'plain' | 'till', Counts> = {
   plain: { promises: 102, functions: 384, kilobytes: 140, statements: 1, timers: 3 },
-  till: { promises: 108, functions: 413, kilobytes: 157, statements: 1, timers: 3 },
+  till: { promises: 108, functions: 417, kilobytes: 157, statements: 1, timers: 3 },
 };
 
 const RAISE = `Take another step away, or raise the budget for something that a user sees. The commit that raises it says
